@@ -1,0 +1,1 @@
+"""widemargin: certified support vector machines."""
