@@ -1,0 +1,45 @@
+// Products of CSR rows that scipy has not: sums over pairs of entries of a row.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace widemargin {
+
+// Rows of a sparse matrix: row i holds entries indptr[i] .. indptr[i + 1] - 1. Columns may be
+// unsorted and may repeat (repeated entries add up).
+template <typename Real, typename Index>
+struct CsrView {
+  std::span<const Index> indptr;
+  std::span<const Index> indices;
+  std::span<const Real> data;
+
+  std::size_t rows() const { return indptr.size() - 1; }
+};
+
+// out += X' diag(d) X, out (n, n) row-major, symmetric. Both triangles are filled at the end, so
+// `out` must be symmetric before. Cost: sum of nnz_i^2 / 2 over the rows with d_i != 0.
+template <typename Real, typename Index>
+void csr_gram(const CsrView<Real, Index>& X, std::span<const double> d, std::span<double> out,
+              std::size_t n) {
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    if (d[i] == 0.0) continue;
+    const auto begin = static_cast<std::size_t>(X.indptr[i]);
+    const auto end = static_cast<std::size_t>(X.indptr[i + 1]);
+    for (std::size_t p = begin; p < end; ++p) {
+      const auto a = static_cast<std::size_t>(X.indices[p]);
+      const double weighted = d[i] * static_cast<double>(X.data[p]);
+      out[a * n + a] += weighted * static_cast<double>(X.data[p]);
+      for (std::size_t q = begin; q < p; ++q) {
+        const auto b = static_cast<std::size_t>(X.indices[q]);
+        const double product = weighted * static_cast<double>(X.data[q]);
+        // Lower triangle; a repeated column meets itself in both orders.
+        out[a > b ? a * n + b : b * n + a] += a == b ? 2.0 * product : product;
+      }
+    }
+  }
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = 0; b < a; ++b) out[b * n + a] = out[a * n + b];
+}
+
+}  // namespace widemargin

@@ -1,0 +1,1 @@
+"""Reading data: rows in memory, views of them, and text files."""

@@ -1,0 +1,226 @@
+"""The only dense/CSR/C++ dispatch: what solvers do with one block of rows.
+
+A *block* is some rows of the data in memory: a dense array, a CSR array, or a view of
+one of these (`widemargin.data.rows`). Blocks multiply with ``@``; what ``@`` cannot say
+is here. Sums are float64 whatever the dtype of the data.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from widemargin import _core
+
+Matrix = NDArray[Any] | sparse.csr_array
+Vector = NDArray[np.float64]
+
+# Above this share of nonzeros a BLAS product of the densified block beats scattering
+# the outer products of sparse rows (benchmarks/sweeps.py).
+DENSE_GRAM_DENSITY = 0.25
+
+
+def as_matrix(X: ArrayLike) -> Matrix:
+    """X as a dense or CSR array of real numbers, copied only when it must be."""
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "fiubO":
+        raise ValueError(
+            "X must be a matrix of real numbers (m rows, n columns). "
+            f"Got dtype {X.dtype} in {X.ndim} dimension(s) instead."
+        )
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(
+            f"X must have at least one row and one column. Got shape {X.shape} instead."
+        )
+    rows = sparse.csr_array(X) if sparse.issparse(X) else X
+    return rows if _computable(rows.dtype) else rows.astype(np.float64)
+
+
+def _computable(dtype: np.dtype[Any]) -> bool:
+    """Whether products promote the dtype to float64 by themselves, block by block."""
+    return dtype.isnative and (dtype.kind in "iu" or dtype in (np.float32, np.float64))
+
+
+def n_bytes(X: Matrix) -> int:
+    """Bytes of the stored numbers of X."""
+    if isinstance(X, np.ndarray):
+        return X.nbytes
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
+def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
+    """Rows start..stop-1 of X as a view: (stop - start, n)."""
+    if isinstance(X, np.ndarray):
+        return X[start:stop]
+    low, high = X.indptr[start], X.indptr[stop]
+    # Set field by field: the constructor would scan and may copy the indices.
+    rows = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+    rows.data, rows.indices = X.data[low:high], X.indices[low:high]
+    rows.indptr = X.indptr[start : stop + 1] - low
+    return rows
+
+
+def gram(block: Any, d: Vector) -> Vector:
+    """Weighted Gram matrix block' diag(d) block, (n, n) float64, for d >= 0."""
+    if sparse.issparse(block):
+        k, n = block.shape
+        if block.nnz > DENSE_GRAM_DENSITY * k * n:
+            return gram(block.toarray(), d)
+        out = np.zeros((n, n))
+        _core.csr_gram(*_csr(block), np.ascontiguousarray(d, dtype=np.float64), out)
+        return out
+    if isinstance(block, np.ndarray):
+        scaled = block * np.sqrt(d)[:, np.newaxis]
+        return scaled.T @ scaled  # NumPy recognises A'A and calls syrk
+    return block.gram(d)
+
+
+def sparse_gram(block: Any, d: Vector) -> sparse.csr_array:
+    """Weighted Gram matrix block' diag(d) block of a CSR block, kept sparse."""
+    scaled = block.T.multiply(d[np.newaxis, :])
+    return sparse.csr_array(scaled @ block)
+
+
+def gram_diagonal(block: Any, d: Vector) -> Vector:
+    """Diagonal of the weighted Gram matrix block' diag(d) block: (n,)."""
+    if isinstance(block, SignedBlock):
+        return block.gram_diagonal(d)
+    squares = block.multiply(block) if sparse.issparse(block) else np.square(block, dtype=float)
+    return np.asarray(squares.T @ d)
+
+
+def column_sums(block: Any) -> tuple[Vector, Vector]:
+    """Sums and sums of squares of the columns of a dense or CSR block, (n,) each."""
+    if sparse.issparse(block):
+        k, n = block.shape
+        values = block.data.astype(np.float64)
+        weigh = lambda x: np.bincount(block.indices, weights=x, minlength=n)  # noqa: E731
+        return weigh(values), weigh(values * values)
+    ones = np.ones(block.shape[0])
+    return ones @ block, np.einsum("ij,ij->j", block, block, dtype=np.float64)
+
+
+def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Rows, columns and values of the NaN and infinite entries of a block."""
+    if sparse.issparse(block):
+        stored = block.tocoo()
+        bad = np.flatnonzero(~np.isfinite(stored.data))
+        rows, columns = stored.coords
+        return rows[bad], columns[bad], stored.data[bad]
+    rows, columns = np.nonzero(~np.isfinite(block))
+    return rows, columns, block[rows, columns]
+
+
+def shifted(block: Any, center: Vector) -> Any:
+    """Block minus 1 center'; a CSR block stays sparse where center is zero."""
+    if not sparse.issparse(block):
+        return block - center
+    columns = np.flatnonzero(center)
+    ones = np.ones((block.shape[0], columns.size))
+    shift = sparse.coo_array(
+        ((ones * center[columns]).ravel(), np.nonzero(ones)), shape=ones.shape
+    )
+    wide = sparse.csr_array(shift)
+    wide.indices = columns[wide.indices].astype(wide.indices.dtype)
+    return block - sparse.csr_array((wide.data, wide.indices, wide.indptr), shape=block.shape)
+
+
+class SignedBlock:
+    """The block Y [X 1] (k, n + 1), or Y X, of a block X and its signs y; never formed."""
+
+    def __init__(self, X: Any, y: Vector, intercept: bool) -> None:
+        self.shape = (X.shape[0], X.shape[1] + intercept)
+        self._X, self._y, self._intercept = X, y, intercept
+
+    def __matmul__(self, V: Any) -> Vector:
+        n = self._X.shape[1]
+        product = self._X @ V[:n]
+        if self._intercept:
+            product += V[n]
+        return (self._y * product.T).T
+
+    @property
+    def T(self) -> "_TransposedSignedBlock":
+        return _TransposedSignedBlock(self)
+
+    def __getitem__(self, rows: Any) -> "SignedBlock":
+        return SignedBlock(self._X[rows], self._y[rows], self._intercept)
+
+    def rmatvec(self, U: Any) -> Vector:
+        """Product (Y [X 1])' U: (n + 1,) or (n + 1, j)."""
+        signed = (self._y * U.T).T
+        product = self._X.T @ signed
+        if self._intercept:
+            return np.concatenate([product, signed.sum(axis=0, keepdims=True)])
+        return np.asarray(product)
+
+    def gram(self, d: Vector) -> Vector:
+        """[X 1]' diag(d) [X 1], since Y^2 = I: (n + 1, n + 1)."""
+        inner = gram(self._X, d)
+        if not self._intercept:
+            return inner
+        n = self._X.shape[1]
+        out = np.empty((n + 1, n + 1))
+        out[:n, :n] = inner
+        out[n, :n] = out[:n, n] = self._X.T @ d
+        out[n, n] = d.sum()
+        return out
+
+    def gram_diagonal(self, d: Vector) -> Vector:
+        """Diagonal of `gram`: (n + 1,)."""
+        inner = gram_diagonal(self._X, d)
+        return np.append(inner, d.sum()) if self._intercept else inner
+
+    def matrix(self) -> Matrix:
+        """The block, formed: dense or CSR."""
+        X = self._X
+        if self._intercept:
+            ones = np.ones((X.shape[0], 1))
+            X = sparse.hstack([X, ones]) if sparse.issparse(X) else np.hstack([X, ones])
+        if sparse.issparse(X):
+            return sparse.csr_array(sparse.diags_array(self._y) @ X)
+        return np.asarray(self._y[:, np.newaxis] * X)
+
+
+class _TransposedSignedBlock:
+    """Transpose of a signed block: all it can do is multiply."""
+
+    def __init__(self, block: SignedBlock) -> None:
+        self._block = block
+
+    def __matmul__(self, U: Any) -> Vector:
+        return self._block.rmatvec(np.asarray(U))
+
+
+def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Arrays of a CSR block as the C++ core takes them."""
+    data = block.data if block.data.dtype.kind == "f" else block.data.astype(np.float64)
+    return block.indptr, block.indices, data
+
+
+def monotone_root(
+    f: Callable[[float], tuple[float, float, float]], x: float, tol: float = 1e-15
+) -> float:
+    """Root of an increasing function by Newton's method kept in a bracket.
+
+    f(x) returns the value, a slope >= 0 and the scale of the value: |value| <= tol scale
+    ends the search, as does a bracket that rounding cannot cut. A piecewise linear
+    function takes one step a piece; without a root, the point where no step helps.
+    """
+    low, high = -np.inf, np.inf
+    for _ in range(200):
+        value, slope, scale = f(x)
+        if abs(value) <= tol * scale:
+            break
+        low, high = (low, x) if value > 0 else (x, high)
+        step = x - value / slope if slope > 0 else np.nan
+        if not low < step < high:
+            far = x - np.copysign(1.0 + 2.0 * abs(x), value)
+            step = 0.5 * (low + high) if np.isfinite(high - low) else far
+        if step in (low, high) or not np.isfinite(step):
+            break
+        x = step
+    return x

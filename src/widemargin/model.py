@@ -1,0 +1,76 @@
+"""What predicts: decision functions, and the classes they decide between."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.rows import Rows
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Linear decision function x'w + b of one binary problem."""
+
+    w: Vector
+    b: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """Decisions and the classes between which they decide.
+
+    Attributes
+    ----------
+    classes : ndarray (c,), sorted labels: numbers or strings
+    scheme : {"binary", "ovr"}
+        "binary": one decision, positive for ``classes[1]``. "ovr": one decision a class,
+        the largest wins.
+    decisions : tuple of Decision
+    meta : dict of facts about the training, kept with the model
+    """
+
+    classes: NDArray[Any]
+    scheme: str
+    decisions: tuple[Decision, ...]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        needed = 1 if self.scheme == "binary" else len(self.classes)
+        if self.scheme not in ("binary", "ovr") or len(self.decisions) != needed:
+            raise ValueError(
+                f"A model of scheme {self.scheme!r} with {len(self.classes)} classes cannot "
+                f"have {len(self.decisions)} decision(s)."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Columns that `scores` expects."""
+        return int(self.decisions[0].w.shape[0])
+
+    def scores(self, rows: Rows) -> Vector:
+        """Decision values: (m,) for two classes, (m, c) for more. One sweep.
+
+        Raises
+        ------
+        ValueError if X has another number of columns than the training data, or holds
+        NaN or an infinity.
+        """
+        if rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but the model expects {self.n_features}."
+            )
+        W = np.column_stack([decision.w for decision in self.decisions])
+        scores = rows.matvec(W) + np.array([decision.b for decision in self.decisions])
+        if not np.all(np.isfinite(scores)):
+            rows.refuse_nonfinite()
+        return scores[:, 0] if self.scheme == "binary" else scores
+
+    def decide(self, scores: Vector) -> NDArray[Any]:
+        """Labels from decision values: (m,)."""
+        winner = (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: NDArray[Any] = self.classes[winner]
+        return labels

@@ -1,0 +1,459 @@
+"""The one problem that every solver solves, and the certificate of an answer.
+
+    minimise over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
+
+A = Y [X 1], L(t) = max(0, t) (hinge) or max(0, t)^2 (squared hinge); p = 0 for a free
+intercept, p = 1 for a penalized one, and no column of ones without. With g = A'alpha
+and R = diag(1, .., 1, p) its dual is
+
+    maximise   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
+
+over alpha >= 0, with alpha <= C for the hinge and y'alpha = 0 for a free intercept; the
+term in brackets belongs to the squared hinge. D <= P always: a feasible pair proves how
+far from optimal it can be.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin import linalg
+from widemargin.data.rows import MemoryRows, Rows, RowState, as_rows
+from widemargin.model import Decision
+from widemargin.solution import Certificate
+
+Vector = NDArray[np.float64]
+
+LOSSES = ("hinge", "squared_hinge")
+INTERCEPTS = ("free", "penalized", "none", "auto")
+
+# Columns whose mean is this many times their deviation lose digits in X'DX - cc'/s;
+# centring them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
+CENTER_RATIO = 30.0
+# Rows up to which X X' (m x m) is decomposed when there are more columns than rows.
+MAX_ROTATED_ROWS = 2000
+
+
+class Problem:
+    """A linear support vector problem: data, labels, weights, loss and intercept.
+
+    Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) = max(0, t)
+    or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
+
+    Parameters
+    ----------
+    features : Rows, or array or sparse matrix (m, n)
+        The data, finite numbers.
+    y : array (m,) of +1 and -1
+        The labels; both must occur with positive C.
+    C : float or array (m,), default=1.0
+        Weight of the loss, for all rows or per row; finite, >= 0. A row with C = 0 is
+        left out.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The squared hinge has no factor 1/2, as in LIBLINEAR and scikit-learn.
+    intercept : {"free", "penalized", "none", "auto"}, default="auto"
+        "auto" is free for the hinge (LIBSVM's problem) and penalized for the squared
+        hinge (LIBLINEAR's).
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows with C > 0.
+    A : Rows
+        View Y [X 1] of these rows (Y X without intercept).
+    penalty : ndarray (k,)
+        Diagonal of R: ones, and p for the intercept.
+    shape : tuple (m, n) of all rows
+
+    Raises
+    ------
+    ValueError
+        Labels other than +1 and -1, one class only, a C that is negative, not finite or
+        zero everywhere, NaN or infinity in the data, wrong lengths.
+
+    Notes
+    -----
+    Reads the data once, to check it. Vectors of length m live beside the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import Problem, solve
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> problem = Problem(X, [-1, -1, 1, 1], C=10.0)
+    >>> solution = solve(problem, tol=1e-8)
+    >>> print(solution.status, solution.w.round(4), round(solution.b, 4))
+    solved [2.] -3.0
+    """
+
+    def __init__(
+        self,
+        features: Rows | ArrayLike,
+        y: ArrayLike,
+        C: ArrayLike = 1.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+    ) -> None:
+        _check_choice("loss", loss, LOSSES)
+        _check_choice("intercept", intercept, INTERCEPTS)
+        if intercept == "auto":
+            intercept = "free" if loss == "hinge" else "penalized"
+        rows = as_rows(features)
+        self.shape = rows.shape
+        self.loss = loss
+        self.intercept = intercept
+        self.y, self.C = _check_labels(y, C, rows.shape[0])
+        self.kept = None if np.all(self.C > 0) else self.C > 0
+        self.rows = rows if self.kept is None else rows.select(self.kept)
+        self._view(self.rows)
+        self.rows.moments  # noqa: B018  (refuses NaN and infinity)
+
+    def _view(self, rows: Rows) -> None:
+        """Fold labels and intercept into the rows."""
+        kept = slice(None) if self.kept is None else self.kept
+        self.rows = rows
+        self.A = rows.signed(self.y[kept], self.intercept != "none")
+        self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
+        self.penalty = np.ones(self.A.shape[1])
+        if self.intercept == "free":
+            self.penalty[-1] = 0.0
+
+    def state(self, **vectors: Any) -> RowState:
+        """Row vectors of the kept rows, beside their ``C`` and ``labels``."""
+        return self._state.join(self.A.state(**vectors))
+
+    def dual_state(self, alpha: ArrayLike) -> RowState:
+        """Row state with ``alpha``, from a vector over all rows (m,) or a number."""
+        alpha = np.asarray(alpha, dtype=np.float64)
+        if alpha.ndim and alpha.shape != (self.shape[0],):
+            raise ValueError(
+                f"alpha must have length {self.shape[0]}. Got shape {alpha.shape} instead."
+            )
+        if alpha.ndim and self.kept is not None:
+            alpha = alpha[self.kept]
+        return self.state(alpha=alpha)
+
+    def gather(self, state: RowState) -> Vector:
+        """The ``alpha`` of a row state, over all rows: (m,)."""
+        if self.kept is None:
+            return np.array(state.alpha)
+        alpha = np.zeros(self.shape[0])
+        alpha[self.kept] = state.alpha
+        return alpha
+
+    def split(self, v: Vector) -> tuple[Vector, float]:
+        """The pair (w, b) of v."""
+        if self.intercept == "none":
+            return v.copy(), 0.0
+        return v[:-1].copy(), float(v[-1])
+
+    def stack(self, w: ArrayLike, b: float = 0.0) -> Vector:
+        """The vector v of (w, b)."""
+        w = np.asarray(w, dtype=np.float64).ravel()
+        if w.shape[0] != self.rows.shape[1]:
+            raise ValueError(
+                f"w must have length {self.rows.shape[1]}. Got shape {w.shape} instead."
+            )
+        return w.copy() if self.intercept == "none" else np.append(w, b)
+
+    # -- objectives and certificate ----------------------------------------------------
+
+    @property
+    def zero_objective(self) -> float:
+        """Objective of v = 0, which is sum C."""
+        return float(self.C.sum())
+
+    def primal(self, w: ArrayLike, b: float = 0.0) -> float:
+        """Primal objective P(w, b). One sweep."""
+        v = self.stack(w, b)
+        return self._ridge(v) + float(self.A.sweep(_losses, self._state, v, self.loss))
+
+    def dual(self, alpha: ArrayLike) -> float:
+        """Dual objective D of the repaired ``alpha`` (m,), a lower bound of P. One sweep."""
+        state = self.dual_state(alpha)
+        self.repair(state)
+        return self._dual_value(*self.A.sweep(_dual_sums, state))
+
+    def certify(self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0) -> Certificate:
+        """Certificate of an answer: both objectives, recomputed in float64.
+
+        Parameters
+        ----------
+        alpha : ndarray (m,)
+            Dual variables; a copy is made feasible first (`repair`).
+        w : ndarray (n,)
+        b : float, ignored without intercept
+
+        Returns
+        -------
+        Certificate
+
+        Notes
+        -----
+        One sweep. Rounding moves the relative gap by about 1e-14.
+        """
+        state = self.dual_state(alpha)
+        self.repair(state)
+        return self.bounds(state, self.stack(w, b))
+
+    def bounds(self, state: RowState, v: Vector) -> Certificate:
+        """Certificate of v and the feasible ``alpha`` of a row state. One sweep."""
+        losses, *sums = self.A.sweep(_both_sums, state, v, self.loss)
+        floor = np.finfo(np.float64).eps * self.zero_objective
+        return Certificate(self._ridge(v) + float(losses), self._dual_value(*sums), floor)
+
+    def finish(self, state: RowState, v: Vector, tol: float) -> tuple[Vector, Certificate]:
+        """Best answer near (v, alpha): feasible ``alpha`` (in place), best intercept.
+
+        Where that misses ``tol``, w = X'Y alpha is tried as well and the better primal
+        kept. Two sweeps, or five.
+        """
+        self.repair(state)
+        v = self.best_intercept(v)
+        certificate = self.bounds(state, v)
+        if not certificate.relative_gap <= tol:
+            g, *_ = self.A.sweep(_dual_sums, state)
+            other = self.best_intercept(np.where(self.penalty > 0, g, v))
+            found = self.bounds(state, other)
+            if not certificate.primal <= found.primal:
+                return other, found
+        return v, certificate
+
+    def _ridge(self, v: Vector) -> float:
+        """1/2 v'Rv."""
+        return 0.5 * float(self.penalty @ (v * v))
+
+    def _dual_value(self, g: Vector, linear: float, squares: float) -> float:
+        """Dual objective from g = A'alpha, sum alpha and sum alpha^2 / (4 C)."""
+        quadratic = 0.5 * float(self.penalty @ (g * g))  # R^-1 = R: entries are 0 or 1
+        return float(linear) - quadratic - (float(squares) if self.loss != "hinge" else 0.0)
+
+    def repair(self, state: RowState) -> None:
+        """Make ``alpha`` dual feasible, in place. No read of the data.
+
+        Projects on the box and, for a free intercept, on y'alpha = 0: alpha becomes
+        clip(alpha - lambda y, 0, upper), with the root lambda of a monotone function;
+        what rounding leaves is removed by scaling the heavier class.
+        """
+        upper = self.loss == "hinge"
+        shift = _balance(state, upper) if self.intercept == "free" else 0.0
+        state.sweep(_project, shift, upper)
+        if self.intercept == "free":
+            positive, negative = state.sweep(_class_sums)
+            light = min(positive, negative)
+            state.sweep(_scale_classes, *(light / s if s > light else 1.0 for s in (positive, negative)))
+
+    def best_intercept(self, v: Vector) -> Vector:
+        """V with the free intercept that minimises P for its w, nearest to its own.
+
+        For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus the
+        C of the positive class: an exact weighted selection. For the squared hinge the
+        slope is piecewise linear, and Newton's method ends after finitely many steps.
+        Fixed intercepts are left alone. One sweep.
+        """
+        if self.intercept != "free":
+            return v
+        state = self.state(score=0.0)
+        w = np.append(v[:-1], 0.0)
+        self.A.sweep(_scores, state, w)
+        find = _hinge_intercept if self.loss == "hinge" else _squared_hinge_intercept
+        return np.append(v[:-1], find(state, float(v[-1])))
+
+    # -- better conditioned equivalents, and recovery ----------------------------------
+
+    def conditioned(self) -> tuple["Problem", "Lift"]:
+        """An equivalent problem that is safer to solve, and the way back.
+
+        With a free intercept, columns whose mean is large beside their deviation are
+        centred: b' = b + c'w changes nothing else. With more columns than rows (and at
+        most 2000 rows), X is replaced by F (m x r) with FF' = XX', since w lies in the
+        span of the rows. ``alpha`` and both objectives stay the same.
+        """
+        lift = Lift(self)
+        rows, n = self.rows, self.rows.shape[1]
+        if self.intercept == "free":
+            mean, std = rows.moments
+            lift.center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
+            if lift.center.any():
+                rows = rows.mapped(_Centered(lift.center))
+        if n > rows.shape[0] and rows.shape[0] <= MAX_ROTATED_ROWS:
+            rows, lift.basis = _rotated(rows)
+        if rows is self.rows:
+            return self, lift
+        problem = copy.copy(self)
+        problem._view(rows)
+        return problem, lift
+
+    def recover(self, solution: Any) -> Decision:
+        """The decision function of a solution."""
+        return Decision(solution.w, solution.b)
+
+
+class Lift:
+    """Maps v between a problem and its conditioned equivalent.
+
+    x' = (x - c) B for a center c (n,) and an orthonormal basis B (n, r) or None.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.center = np.zeros(problem.rows.shape[1])
+        self.basis: Vector | None = None
+
+    def up(self, v: Vector) -> Vector:
+        """From the conditioned problem to the original one."""
+        n = self.center.shape[0]
+        w, rest = (v, v[:0]) if self._problem.intercept == "none" else (v[:-1], v[-1:])
+        if self.basis is not None:
+            w = self.basis @ w
+        assert w.shape == (n,)
+        return np.concatenate([w, rest - self.center @ w])
+
+    def down(self, v: Vector) -> Vector:
+        """From the original problem to the conditioned one."""
+        w, rest = (v, v[:0]) if self._problem.intercept == "none" else (v[:-1], v[-1:])
+        rest = rest + self.center @ w
+        return np.concatenate([w if self.basis is None else self.basis.T @ w, rest])
+
+
+class _Centered:
+    """Feature map x -> x - c."""
+
+    def __init__(self, center: Vector) -> None:
+        self.rank = center.shape[0]
+        self._center = center
+
+    def map(self, block: Any) -> Any:
+        return linalg.shifted(block, self._center)
+
+
+def _rotated(rows: Rows) -> tuple[Rows, Vector]:
+    """Rows F (m, r) with FF' = XX', and the basis B = X'F^+' (n, r): X = F B'."""
+    X = rows.take(np.arange(rows.shape[0]))
+    K = X @ X.T
+    K = K if isinstance(K, np.ndarray) else K.toarray()
+    values, vectors = scipy.linalg.eigh(np.asarray(K, dtype=np.float64))
+    large = values > values[-1] * K.shape[0] * np.finfo(np.float64).eps
+    root = np.sqrt(values[large])
+    F = np.ascontiguousarray(vectors[:, large] * root)
+    return MemoryRows(F), np.asarray(X.T @ (vectors[:, large] / root))
+
+
+# -- functions of one block ------------------------------------------------------------
+
+
+def _loss(t: Vector, loss: str) -> Vector:
+    """L(t): max(0, t), or its square."""
+    positive = np.maximum(t, 0.0)
+    return positive if loss == "hinge" else positive * positive
+
+
+def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:
+    return float(part.C @ _loss(1.0 - block @ v, loss))
+
+
+def _dual_sums(block: Any, part: RowState) -> tuple[Vector, float, float]:
+    """A'alpha, sum alpha, sum alpha^2 / (4 C)."""
+    alpha = part.alpha
+    return block.T @ alpha, float(alpha.sum()), float(alpha @ (alpha / (4.0 * part.C)))
+
+
+def _both_sums(block: Any, part: RowState, v: Vector, loss: str) -> tuple[Any, ...]:
+    return _losses(block, part, v, loss), *_dual_sums(block, part)
+
+
+def _scores(block: Any, part: RowState, w: Vector) -> None:
+    part.score = part.labels * (block @ w)
+
+
+def _balance(state: RowState, upper: bool) -> float:
+    """Root lambda of y' clip(alpha - lambda y, 0, upper), which falls in lambda."""
+    return linalg.monotone_root(lambda shift: state.sweep(_imbalance, shift, upper), 0.0, 1e-14)
+
+
+def _projected(part: RowState, shift: float, upper: bool) -> Vector:
+    return np.clip(part.alpha - shift * part.labels, 0.0, part.C if upper else None)
+
+
+def _imbalance(part: RowState, shift: float, upper: bool) -> tuple[float, float, float]:
+    alpha = _projected(part, shift, upper)
+    free = np.count_nonzero((alpha > 0.0) & (alpha < part.C if upper else True))
+    return -float(part.labels @ alpha), float(free), float(alpha.sum())
+
+
+def _project(part: RowState, shift: float, upper: bool) -> None:
+    part.alpha = _projected(part, shift, upper)
+
+
+def _class_sums(part: RowState) -> tuple[float, float]:
+    positive = part.labels > 0
+    return float(part.alpha[positive].sum()), float(part.alpha[~positive].sum())
+
+
+def _scale_classes(part: RowState, positive: float, negative: float) -> None:
+    part.alpha *= np.where(part.labels > 0, positive, negative)
+
+
+def _hinge_intercept(state: RowState, near: float) -> float:
+    """Nearest point of the interval of minimisers in b."""
+    positive, negative = state.sweep(_class_weights)
+    # The slope is zero up to rounding between these two breakpoints.
+    slack = 1e-12 * (positive + negative)
+    low = state.threshold(_breakpoints, positive - slack)
+    high = state.threshold(_breakpoints, positive + slack)
+    return float(np.clip(near, low, high))
+
+
+def _class_weights(part: RowState) -> tuple[float, float]:
+    positive = part.labels > 0
+    return float(part.C[positive].sum()), float(part.C[~positive].sum())
+
+
+def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
+    return part.labels - part.score, part.C
+
+
+def _squared_hinge_intercept(state: RowState, b: float) -> float:
+    return linalg.monotone_root(lambda b: state.sweep(_slope, b), b)
+
+
+def _slope(part: RowState, b: float) -> tuple[float, float, float]:
+    """First and second derivative of sum C L in b, and the scale of the first."""
+    t = np.maximum(1.0 - part.labels * (part.score + b), 0.0)
+    weighted = part.C * t
+    return -2.0 * float(part.labels @ weighted), 2.0 * float(part.C @ (t > 0)), float(weighted.sum())
+
+
+# -- checks ----------------------------------------------------------------------------
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        listed = ", ".join(map(repr, choices))
+        raise ValueError(f"The {name!r} parameter must be one of {listed}. Got {value!r} instead.")
+
+
+def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
+    """Labels and weights as float64 vectors (m,)."""
+    y = np.asarray(y)
+    if y.shape != (m,):
+        raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
+    wrong = ~np.isin(y, (-1, 1))
+    if wrong.any():
+        raise ValueError(f"y must hold +1 and -1 only. Got {y[wrong][0]!r} instead.")
+    try:
+        C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
+    except ValueError:
+        raise ValueError(f"C must be a number or have length {m}. Got shape {np.shape(C)} instead.") from None
+    if not np.all(np.isfinite(C)) or np.any(C < 0):
+        raise ValueError("C must be finite and nonnegative in every row.")
+    y = y.astype(np.float64)
+    for sign in (1, -1):
+        if not np.any(C[y == sign] > 0):
+            raise ValueError(
+                f"Both labels must occur in a row with C > 0. Got no such row with label {sign:+d}."
+            )
+    return y, np.array(C)

@@ -1,0 +1,181 @@
+"""What a solver reports and what a solve returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Status(StrEnum):
+    """How a solve ended; the value is the word users see, `advice` what they can do."""
+
+    SOLVED = "solved"
+    ALMOST_SOLVED = "almost_solved"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+    STOPPED_BY_CALLBACK = "stopped_by_callback"
+    STALLED = "stalled"
+    NUMERICAL_ERROR = "numerical_error"
+
+    @property
+    def advice(self) -> str:
+        """A sentence: what this status means for the user and what helps."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.SOLVED: "The answer is as good as asked.",
+    Status.ALMOST_SOLVED: (
+        "The gap is within 100 times tol; rounding allowed no better. Scaling the features "
+        "(StandardScaler) or a smaller C usually helps."
+    ),
+    Status.MAX_ITER: "Raise max_iter, scale the features (StandardScaler) or lower C.",
+    Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
+    Status.INTERRUPTED: "The best answer so far was kept; fit again to go on.",
+    Status.STOPPED_BY_CALLBACK: "The callback returned True; the best answer was kept.",
+    Status.STALLED: (
+        "The last iterations did not improve the answer. Scaling the features "
+        "(StandardScaler), a smaller C or another solver usually helps."
+    ),
+    Status.NUMERICAL_ERROR: (
+        "The arithmetic broke down; the best answer before that was kept. Scale the "
+        "features (StandardScaler) or lower C."
+    ),
+}
+
+
+@dataclass
+class Step:
+    """One iteration, as a solver yields it; the driver adds seconds and sweeps.
+
+    Attributes
+    ----------
+    iteration : int, from 0
+    primal, dual : float
+        Objective values of the current point, as the solver estimates them.
+    residual : float
+        Largest violation of w = X'Y alpha, in the units of w.
+    active : int, rows in the active or working set
+    seconds : float, since the solve began, without callbacks
+    sweeps : int, reads of the data since the solve began
+    details : dict of the solver's own numbers (mu, sigma, step length, ...)
+    """
+
+    iteration: int
+    primal: float
+    dual: float
+    residual: float
+    active: int
+    seconds: float = 0.0
+    sweeps: int = 0
+    details: dict[str, float] = field(default_factory=dict)
+    _point: Callable[[], tuple[Vector, Any]] | None = field(default=None, repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Duality gap P - D."""
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """Duality gap over |P| (infinite where P is 0 or not finite)."""
+        if not np.isfinite(self.primal) or self.primal == 0.0:
+            return float("inf")
+        return self.gap / abs(self.primal)
+
+    def point(self) -> tuple[Vector, Any]:
+        """The current v = (w, b) and the row state that holds ``alpha``."""
+        if self._point is None:
+            raise ValueError("This step has passed: only the latest step has a point.")
+        return self._point()
+
+    def forget_point(self) -> None:
+        """Drop the point, which the next iteration overwrites."""
+        self._point = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Objective values recomputed from an answer, and their difference.
+
+    Attributes
+    ----------
+    primal : float, objective P of (w, b): an upper bound of the optimum
+    dual : float, objective D of alpha made feasible: a lower bound
+    scale : float, floor of |P| in the relative gap
+    """
+
+    primal: float
+    dual: float
+    scale: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """Duality gap P - D."""
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """Duality gap (P - D) / max(|P|, scale)."""
+        return self.gap / max(abs(self.primal), self.scale)
+
+
+class Trace(list[Step]):
+    """All steps of a solve, in order, as a list with columns."""
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One number of every step, by attribute or key of ``details``: (steps,)."""
+        return np.array([getattr(s, name, s.details.get(name, np.nan)) for s in self])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Answer of a solve, with its proof.
+
+    Attributes
+    ----------
+    alpha : ndarray (m,), dual variables, feasible
+    w : ndarray (n,), weights
+    b : float, intercept: the score is x @ w + b
+    status : Status
+    certificate : Certificate, recomputed by the problem from alpha, w and b
+    trace : Trace, one step an iteration
+    solver : str, name of the solver
+    reason : str, why this solver
+    seconds : float, wall time of the solve, without callbacks
+    tol : float, the relative gap asked for
+    message : str, how the solve ended and what to do about it
+    extras : dict of what the solver adds
+    """
+
+    alpha: Vector
+    w: Vector
+    b: float
+    status: Status
+    certificate: Certificate
+    trace: Trace
+    solver: str
+    reason: str
+    seconds: float
+    tol: float
+    message: str
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        gap = self.certificate.relative_gap
+        if self.status is Status.SOLVED:
+            head = f"Solved to a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
+        else:
+            head = f"Stopped ({self.status}) at a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
+        vectors = int(np.count_nonzero(self.alpha))
+        return (
+            f"{head} in {self.seconds:.2g} s by {self.solver}, {self.reason}.\n"
+            f"primal {self.certificate.primal:.10g}  dual {self.certificate.dual:.10g}  "
+            f"support vectors {vectors:,}  iterations {len(self.trace)}"
+        )

@@ -1,0 +1,290 @@
+"""The contract of a solver, and the driver that runs one.
+
+A solver is a frozen set of options with a generator: `Solver.iterate` yields a `Step` an
+iteration and keeps its state in local variables. The driver measures time, enforces
+limits, keeps the best point, records the trace, calls the user back, reacts to Ctrl-C
+and decides the status. No solver prints, times itself or certifies itself.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.rows import RowState
+from widemargin.problem import Lift, Problem
+from widemargin.solution import Certificate, Solution, Status, Step, Trace
+
+Vector = NDArray[np.float64]
+Callback = Callable[[Step], Any]
+
+# ALMOST_SOLVED is a gap within this many times tol.
+ALMOST = 100.0
+# An iteration that cuts the best gap by less than this has not improved it.
+PROGRESS = 0.9
+
+
+class Solver(ABC):
+    """Options of one algorithm, and the algorithm as a generator.
+
+    Attributes
+    ----------
+    name : str, as users and reports write it
+    default_max_iter : int, iterations when ``max_iter`` is None
+    patience : int, iterations without progress after which the driver stops
+    """
+
+    name: ClassVar[str]
+    default_max_iter: ClassVar[int]
+    patience: ClassVar[int]
+
+    @abstractmethod
+    def supports(self, problem: Problem) -> str | None:
+        """None, or a sentence why the problem cannot be solved by this solver."""
+
+    @abstractmethod
+    def iterate(self, problem: Problem, start: "Start | None") -> Iterator[Step]:
+        """Yield the current step at the head of each iteration, the start included.
+
+        ``step.point()`` gives v and a row state with the vector ``alpha``, both valid
+        until the next step. Numerical breakdown raises ArithmeticError or LinAlgError.
+        """
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to start from: v (k,) and alpha (m,), in the coordinates of the problem."""
+
+    v: Vector
+    alpha: Vector
+
+
+@dataclass
+class _Best:
+    """The best point so far; two copies in turn, so that Ctrl-C leaves one whole."""
+
+    problem: Problem
+    relative_gap: float = np.inf
+    v: Vector | None = None
+    slot: int = 0
+
+    def __post_init__(self) -> None:
+        self.slots = self.problem.state(best0=0.0, best1=0.0)
+
+    def keep(self, step: Step) -> None:
+        v, state = step.point()
+        self.slots.join(state).sweep(_copy, "alpha", f"best{1 - self.slot}")
+        self.relative_gap, self.v, self.slot = step.relative_gap, v.copy(), 1 - self.slot
+
+    def alpha(self) -> Vector:
+        copied = self.problem.state(alpha=0.0)
+        self.slots.join(copied).sweep(_copy, f"best{self.slot}", "alpha")
+        return self.problem.gather(copied)
+
+
+def _copy(part: RowState, source: str, target: str) -> None:
+    setattr(part, target, getattr(part, source))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    alpha: Vector
+    v: Vector
+    certificate: Certificate
+
+
+@dataclass
+class _Limits:
+    """What ends a run; checks its values when made."""
+
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    callback: Callback | None
+
+    def __post_init__(self) -> None:
+        for name, value in (("tol", self.tol), ("time_limit", self.time_limit)):
+            if value is not None and not (value > 0 and np.isfinite(value)):
+                raise ValueError(f"The {name!r} parameter must be positive. Got {value!r} instead.")
+        if self.max_iter < 1:
+            raise ValueError(f"The 'max_iter' parameter must be at least 1. Got {self.max_iter!r} instead.")
+
+
+@dataclass
+class _Clock:
+    """Seconds since it was made, without the pauses."""
+
+    begin: float = field(default_factory=time.perf_counter)
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self.begin
+
+    def pause(self, f: Callable[[], Any]) -> Any:
+        """Call f off the clock."""
+        stopped = time.perf_counter()
+        try:
+            return f()
+        finally:
+            self.begin += time.perf_counter() - stopped
+
+
+class _Driver:
+    """One run of a solver on a problem."""
+
+    def __init__(self, problem: Problem, solver: Solver, limits: _Limits) -> None:
+        self.clock = _Clock()
+        self.problem, self.solver, self.limits = problem, solver, limits
+        self.core, self.lift = problem.conditioned()
+        self.best = _Best(self.core)
+        self.trace = Trace()
+        self.accepted: _Answer | None = None
+
+    def run(self, start: Start | None) -> Status:
+        """Iterate until something ends the run; the word for what did."""
+        steps = self.solver.iterate(self.core, start)
+        first_sweep, trust, progress = self.core.rows.sweeps, self.limits.tol, (np.inf, 0)
+        try:
+            for step in steps:
+                self._observe(step, first_sweep)
+                stop = self.limits.callback and self.clock.pause(lambda s=step: self.limits.callback(s))
+                step.forget_point()
+                if self.best.relative_gap <= trust:
+                    self.accepted = self._answer()
+                    if self.accepted.certificate.relative_gap <= self.limits.tol:
+                        return Status.SOLVED
+                    trust = 0.5 * self.best.relative_gap
+                if stop:
+                    return Status.STOPPED_BY_CALLBACK
+                if step.iteration >= self.limits.max_iter:
+                    return Status.MAX_ITER
+                if self.clock.seconds() >= (self.limits.time_limit or np.inf):
+                    return Status.TIME_LIMIT
+                if self.best.relative_gap < PROGRESS * progress[0]:
+                    progress = (self.best.relative_gap, step.iteration)
+                elif step.iteration - progress[1] >= self.solver.patience:
+                    return Status.STALLED
+            return Status.STALLED
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+        except (ArithmeticError, np.linalg.LinAlgError):
+            return Status.NUMERICAL_ERROR
+        finally:
+            if isinstance(steps, Generator):
+                steps.close()
+
+    def _observe(self, step: Step, first_sweep: int) -> None:
+        """Stamp and record a step; keep its point if it is the best."""
+        step.seconds = self.clock.seconds()
+        step.sweeps = self.core.rows.sweeps - first_sweep
+        self.trace.append(step)
+        if step.relative_gap < self.best.relative_gap or self.best.v is None:
+            self.best.keep(step)
+
+    def _answer(self) -> _Answer:
+        """The best point, feasible, on the original problem, with its certificate."""
+        assert self.best.v is not None
+        state = self.problem.dual_state(self.best.alpha())
+        v, certificate = self.problem.finish(state, self.lift.up(self.best.v), self.limits.tol)
+        return _Answer(self.problem.gather(state), v, certificate)
+
+    def solution(self, status: Status, reason: str) -> Solution:
+        """The answer with its status, which only the certificate can call solved."""
+        tol = self.limits.tol
+        answer = self.accepted
+        if answer is None or not answer.certificate.relative_gap <= tol:
+            answer = self._answer()
+        gap = answer.certificate.relative_gap
+        if gap <= tol:
+            status = Status.SOLVED
+        elif gap <= ALMOST * tol and status in _OWN_ENDS:
+            status = Status.ALMOST_SOLVED
+        w, b = self.problem.split(answer.v)
+        return Solution(
+            alpha=answer.alpha,
+            w=w,
+            b=b,
+            status=status,
+            certificate=answer.certificate,
+            trace=self.trace,
+            solver=self.solver.name,
+            reason=reason,
+            seconds=self.clock.seconds(),
+            tol=tol,
+            message=_message(self, status, gap),
+        )
+
+
+_OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ERROR)
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    *,
+    reason: str = "",
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    start: "Solution | tuple[Any, Any, float] | None" = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """Run one solver: see `widemargin.solve`, which chooses it first."""
+    if complaint := solver.supports(problem):
+        raise ValueError(complaint)
+    limits = _Limits(tol, max_iter or solver.default_max_iter, time_limit, callback)
+    with np.errstate(all="ignore"):
+        driver = _Driver(problem, solver, limits)
+        status = driver.run(_start(driver, start))
+        return driver.solution(status, reason)
+
+
+def _start(driver: _Driver, start: Any) -> Start | None:
+    """A start in the coordinates of the conditioned problem."""
+    if start is None:
+        return None
+    alpha, w, b = (start.alpha, start.w, start.b) if isinstance(start, Solution) else start
+    v = driver.lift.down(driver.problem.stack(w, b))
+    return Start(v, driver.problem.gather(driver.problem.dual_state(alpha)))
+
+
+def _message(driver: _Driver, status: Status, gap: float) -> str:
+    """What happened, how good the answer is, and what helps."""
+    if status is Status.SOLVED:
+        return status.advice
+    limits = driver.limits
+    cause = {
+        Status.MAX_ITER: f"max_iter={limits.max_iter}",
+        Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
+        Status.INTERRUPTED: "Ctrl-C",
+        Status.STOPPED_BY_CALLBACK: "the callback",
+        Status.NUMERICAL_ERROR: "a numerical breakdown",
+    }.get(status, "lack of progress")
+    usable = (
+        f"The model is usable: its objective is at most {100 * gap:.2g} % above the best possible."
+        if gap < 1
+        else "The model is far from optimal."
+    )
+    return (
+        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
+        f"{usable} {_scaling_advice(driver.problem)}{status.advice}"
+    )
+
+
+def _scaling_advice(problem: Problem) -> str:
+    """Name the features whose size differs most, if any does by 1000 times."""
+    mean, std = problem.rows.moments
+    size = np.hypot(mean, std)
+    typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
+    large = np.flatnonzero(size > 1000.0 * typical)
+    if large.size == 0:
+        return ""
+    named = ", ".join(str(j) for j in large[np.argsort(-size[large])][:3])
+    times = size[large].max() / typical
+    return (
+        f"Feature(s) {named} are up to {times:,.0f} times larger than the typical one: "
+        "scaling them (StandardScaler) usually helps most. "
+    )
