@@ -1,4 +1,4 @@
-// Products of CSR rows that scipy has not: sums over pairs of entries of a row.
+// Products of CSR rows with float64 sums, whatever the dtype of the entries and without copies.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,29 @@ struct CsrView {
 
   std::size_t rows() const { return indptr.size() - 1; }
 };
+
+// out = X w
+template <typename Real, typename Index>
+void csr_matvec(const CsrView<Real, Index>& X, std::span<const double> w, std::span<double> out) {
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    double sum = 0.0;
+    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p)
+      sum += static_cast<double>(X.data[p]) * w[X.indices[p]];
+    out[i] = sum;
+  }
+}
+
+// out += X' U for U (k, columns) and out (n, columns), row-major.
+template <std::size_t columns, typename Real, typename Index>
+void csr_rmatvec(const CsrView<Real, Index>& X, std::span<const double> U, std::span<double> out) {
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    const double* u = &U[i * columns];
+    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+      double* sum = &out[static_cast<std::size_t>(X.indices[p]) * columns];
+      for (std::size_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(X.data[p]) * u[c];
+    }
+  }
+}
 
 // out += X' diag(d) X, out (n, n) row-major, symmetric. Both triangles are filled at the end, so
 // `out` must be symmetric before. Cost: sum of nnz_i^2 / 2 over the rows with d_i != 0.

@@ -51,6 +51,11 @@ def n_bytes(X: Matrix) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
+def density(X: Matrix) -> float:
+    """Share of the entries of X that are stored."""
+    return 1.0 if isinstance(X, np.ndarray) else float(X.nnz / (X.shape[0] * X.shape[1]))
+
+
 def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     """Rows start..stop-1 of X as a view: (stop - start, n)."""
     if isinstance(X, np.ndarray):
@@ -61,6 +66,29 @@ def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     rows.data, rows.indices = X.data[low:high], X.indices[low:high]
     rows.indptr = X.indptr[start : stop + 1] - low
     return rows
+
+
+def matvec(block: Any, W: Any) -> Vector:
+    """Product block W, float64, for W (n,) or (n, j)."""
+    if sparse.issparse(block) and W.ndim == 1:
+        out = np.empty(block.shape[0])
+        _core.csr_matvec(*_csr(block), np.ascontiguousarray(W, dtype=np.float64), out)
+        return out
+    return np.asarray(block @ W)
+
+
+def rmatvec(block: Any, U: Any) -> Vector:
+    """Product block' U, float64, for U (k,) or (k, j)."""
+    columns = 1 if U.ndim == 1 else U.shape[1]
+    if sparse.issparse(block) and columns <= 3:
+        out = np.zeros((block.shape[1], columns))
+        U2 = np.ascontiguousarray(U.reshape(-1, columns), dtype=np.float64)
+        _core.csr_rmatvec(*_csr(block), U2, out)
+        return out[:, 0] if U.ndim == 1 else out
+    if isinstance(block, np.ndarray) and U.ndim == 2 and columns <= 3:
+        # Twice as fast as one product with so thin a matrix (benchmarks/sweeps.py).
+        return np.stack([block.T @ U[:, j] for j in range(columns)], axis=1)
+    return np.asarray(block.T @ U)
 
 
 def gram(block: Any, d: Vector) -> Vector:
@@ -79,9 +107,10 @@ def gram(block: Any, d: Vector) -> Vector:
 
 
 def sparse_gram(block: Any, d: Vector) -> sparse.csr_array:
-    """Weighted Gram matrix block' diag(d) block of a CSR block, kept sparse."""
-    scaled = block.T.multiply(d[np.newaxis, :])
-    return sparse.csr_array(scaled @ block)
+    """Weighted Gram matrix of a CSR block, or a signed view of one, kept sparse."""
+    if isinstance(block, SignedBlock):
+        block = sparse.csr_array(block.matrix())
+    return sparse.csr_array(block.T @ sparse.csr_array(sparse.diags_array(d) @ block))
 
 
 def gram_diagonal(block: Any, d: Vector) -> Vector:
@@ -137,10 +166,10 @@ class SignedBlock:
 
     def __matmul__(self, V: Any) -> Vector:
         n = self._X.shape[1]
-        product = self._X @ V[:n]
+        product = matvec(self._X, V[:n])
         if self._intercept:
             product += V[n]
-        return (self._y * product.T).T
+        return _rows_times(self._y, product)
 
     @property
     def T(self) -> "_TransposedSignedBlock":
@@ -151,11 +180,10 @@ class SignedBlock:
 
     def rmatvec(self, U: Any) -> Vector:
         """Product (Y [X 1])' U: (n + 1,) or (n + 1, j)."""
-        signed = (self._y * U.T).T
-        product = self._X.T @ signed
+        product = rmatvec(self._X, _rows_times(self._y, U))
         if self._intercept:
-            return np.concatenate([product, signed.sum(axis=0, keepdims=True)])
-        return np.asarray(product)
+            return np.concatenate([product, np.asarray(self._y @ U)[np.newaxis]])
+        return product
 
     def gram(self, d: Vector) -> Vector:
         """[X 1]' diag(d) [X 1], since Y^2 = I: (n + 1, n + 1)."""
@@ -165,7 +193,7 @@ class SignedBlock:
         n = self._X.shape[1]
         out = np.empty((n + 1, n + 1))
         out[:n, :n] = inner
-        out[n, :n] = out[:n, n] = self._X.T @ d
+        out[n, :n] = out[:n, n] = rmatvec(self._X, d)
         out[n, n] = d.sum()
         return out
 
@@ -193,6 +221,11 @@ class _TransposedSignedBlock:
 
     def __matmul__(self, U: Any) -> Vector:
         return self._block.rmatvec(np.asarray(U))
+
+
+def _rows_times(y: Vector, U: Any) -> Any:
+    """diag(y) U for U (k,) or (k, j)."""
+    return y * U if U.ndim == 1 else y[:, np.newaxis] * U
 
 
 def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -14,14 +14,14 @@ far from optimal it can be.
 """
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
-from widemargin.data.rows import MemoryRows, Rows, RowState, as_rows
+from widemargin.data.rows import Rows, RowState, as_rows
 from widemargin.model import Decision
 from widemargin.solution import Certificate
 
@@ -33,8 +33,6 @@ INTERCEPTS = ("free", "penalized", "none", "auto")
 # Columns whose mean is this many times their deviation lose digits in X'DX - cc'/s;
 # centring them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
 CENTER_RATIO = 30.0
-# Rows up to which X X' (m x m) is decomposed when there are more columns than rows.
-MAX_ROTATED_ROWS = 2000
 
 
 class Problem:
@@ -268,55 +266,43 @@ class Problem:
         """An equivalent problem that is safer to solve, and the way back.
 
         With a free intercept, columns whose mean is large beside their deviation are
-        centred: b' = b + c'w changes nothing else. With more columns than rows (and at
-        most 2000 rows), X is replaced by F (m x r) with FF' = XX', since w lies in the
-        span of the rows. ``alpha`` and both objectives stay the same.
+        centred: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
         """
-        lift = Lift(self)
-        rows, n = self.rows, self.rows.shape[1]
+        center = np.zeros(self.rows.shape[1])
         if self.intercept == "free":
-            mean, std = rows.moments
-            lift.center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
-            if lift.center.any():
-                rows = rows.mapped(_Centered(lift.center))
-        if n > rows.shape[0] and rows.shape[0] <= MAX_ROTATED_ROWS:
-            rows, lift.basis = _rotated(rows)
-        if rows is self.rows:
-            return self, lift
+            mean, std = self.rows.moments
+            center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
+        if not center.any():
+            return self, Lift(center)
         problem = copy.copy(self)
-        problem._view(rows)
-        return problem, lift
+        problem._view(self.rows.mapped(_Centered(center)))
+        return problem, Lift(center)
 
     def recover(self, solution: Any) -> Decision:
         """The decision function of a solution."""
         return Decision(solution.w, solution.b)
 
 
+@dataclass(frozen=True)
 class Lift:
-    """Maps v between a problem and its conditioned equivalent.
+    """Maps v between a problem and its conditioned equivalent, x' = x - center.
 
-    x' = (x - c) B for a center c (n,) and an orthonormal basis B (n, r) or None.
+    Without centring (center zero) and without intercept both are the identity.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self.center = np.zeros(problem.rows.shape[1])
-        self.basis: Vector | None = None
+    center: Vector
 
     def up(self, v: Vector) -> Vector:
         """From the conditioned problem to the original one."""
-        n = self.center.shape[0]
-        w, rest = (v, v[:0]) if self._problem.intercept == "none" else (v[:-1], v[-1:])
-        if self.basis is not None:
-            w = self.basis @ w
-        assert w.shape == (n,)
-        return np.concatenate([w, rest - self.center @ w])
+        return self._move(v, -1.0)
 
     def down(self, v: Vector) -> Vector:
         """From the original problem to the conditioned one."""
-        w, rest = (v, v[:0]) if self._problem.intercept == "none" else (v[:-1], v[-1:])
-        rest = rest + self.center @ w
-        return np.concatenate([w if self.basis is None else self.basis.T @ w, rest])
+        return self._move(v, 1.0)
+
+    def _move(self, v: Vector, sign: float) -> Vector:
+        n = self.center.shape[0]
+        return np.append(v[:n], v[n:] + sign * (self.center @ v[:n]))
 
 
 class _Centered:
@@ -328,18 +314,6 @@ class _Centered:
 
     def map(self, block: Any) -> Any:
         return linalg.shifted(block, self._center)
-
-
-def _rotated(rows: Rows) -> tuple[Rows, Vector]:
-    """Rows F (m, r) with FF' = XX', and the basis B = X'F^+' (n, r): X = F B'."""
-    X = rows.take(np.arange(rows.shape[0]))
-    K = X @ X.T
-    K = K if isinstance(K, np.ndarray) else K.toarray()
-    values, vectors = scipy.linalg.eigh(np.asarray(K, dtype=np.float64))
-    large = values > values[-1] * K.shape[0] * np.finfo(np.float64).eps
-    root = np.sqrt(values[large])
-    F = np.ascontiguousarray(vectors[:, large] * root)
-    return MemoryRows(F), np.asarray(X.T @ (vectors[:, large] / root))
 
 
 # -- functions of one block ------------------------------------------------------------

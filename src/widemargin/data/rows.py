@@ -238,11 +238,13 @@ class Rows(ABC):
     ----------
     shape : tuple (m, n)
     dtype : numpy dtype of the stored numbers
+    density : float, share of the entries that are stored
     sweeps : int, how many times the data was read
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    density: float = 1.0
     sweeps: int = 0
 
     @abstractmethod
@@ -412,6 +414,7 @@ class MemoryRows(Rows):
     ) -> None:
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
+        self.density = linalg.density(X)
         self._X = X
         self._run = _cut(X, n_jobs, memory_limit)
 
@@ -505,6 +508,7 @@ class _View(Rows):
         self._base = base
         self.shape = base.shape
         self.dtype = base.dtype
+        self.density = base.density
 
     @property
     def sweeps(self) -> int:  # type: ignore[override]

@@ -19,10 +19,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse.linalg
 from numpy.typing import NDArray
+from scipy import sparse
 
-from widemargin import linalg
-from widemargin.data.rows import Least, RowState
+from widemargin import _core, linalg
+from widemargin.data.rows import Least, Rows, RowState
 from widemargin.linalg import monotone_root
 from widemargin.problem import Problem
 from widemargin.solution import Step
@@ -33,14 +35,15 @@ Vector = NDArray[np.float64]
 # Second-order products are clipped to this many mu C: fewer iterations exactly where
 # there are many (crsvm.md section 16).
 CLIP = 10.0
-# Complementarity below this share of the gap, with a residual that grows, is rounding:
-# the next step only restores feasibility.
+# Where complementarity is below this share of the gap and the residual w - X'Y alpha did not
+# shrink as Newton's method promises, rounding rules: the next step keeps mu.
 RESTORE = 0.1
 # Dense data with fewer columns than this gain nothing from reduction (section 16).
 REDUCED_COLUMNS = 500
 # Columns up to which M_Q is a dense matrix; beyond, conjugate gradient steps per solve.
 DENSE_COLUMNS = 2000
-ITERATIVE_STEPS = 200
+DUAL_ROWS = 1200
+DUAL_STEPS = 20
 # mu of the central start, cold and warm (section 13).
 COLD_MU, WARM_MU = 0.75, 0.1
 
@@ -72,12 +75,14 @@ class InteriorPoint(Solver):
     pcg_steps : int >= 0, default=10
         Relative residual and largest number of conjugate gradient steps for a reduced
         matrix. 0 gives the published method, which may fail when Q is too small.
-    corrector : bool or "auto", default="auto"
-        One extra centrality corrector (Gondzio); "auto" uses it where the Gram matrix
-        costs more than its two sweeps, |Q| n > 8 m.
-    normal_matrix : {"auto", "dense", "sparse", "diagonal"}, default="auto"
-        How the normal equations are solved: dense Cholesky; sparse factorisation with
-        Sherman-Morrison for the intercept; conjugate gradients with the diagonal only.
+    corrector : bool, default=False
+        One extra centrality corrector (Gondzio): up to a quarter fewer iterations for two
+        sweeps each; it never saved time (n = 22 to 300).
+    normal_matrix : {"auto", "dense", "sparse", "dual"}, default="auto"
+        How M_Q is solved with: dense Cholesky; sparse factorisation with Sherman-Morrison
+        for the intercept; or through the q x q matrix of a small Q (Woodbury) with the
+        diagonal of the other rows, as preconditioner of conjugate gradients. "auto" is
+        "dense" up to 2000 columns, then "sparse" where X'X is very sparse, else "dual".
     random_state : int or None, default=None
         Seed of the first active set when ``max_active`` < 1, which is random.
 
@@ -114,29 +119,34 @@ class InteriorPoint(Solver):
     theta: float = 100.0
     pcg_tol: float = 1e-2
     pcg_steps: int = 10
-    corrector: bool | Literal["auto"] = "auto"
-    normal_matrix: Literal["auto", "dense", "sparse", "diagonal"] = "auto"
+    corrector: bool = False
+    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
     random_state: int | None = None
 
     def supports(self, problem: Problem) -> str | None:
         return None
 
     def iterate(self, problem: Problem, start: Start | None) -> Iterator[Step]:
-        A, R, loss = problem.A, problem.penalty, problem.loss
+        A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"
         state = problem.state(**dict.fromkeys(_VECTORS, 0.0))
+        if self.max_active < 1.0:
+            keys = np.random.default_rng(self.random_state).random(problem.rows.shape[0])
+            state = state.join(A.state(random=keys))
         v = _central_start(problem, state, start)
-        pairs = (2.0 if loss == "hinge" else 1.0) * problem.zero_objective
-        active = _ActiveSet(self, problem, state)
+        pairs = (2.0 if hinge else 1.0) * problem.zero_objective
         normal = _Normal(self, problem, state)
-        t, last_residual = 0.0, np.inf
+        active = _ActiveSet(self, problem, state, normal.form)
+        t, expected = 0.0, np.inf
         for iteration in itertools.count():
-            products, losses, linear = state.sweep(_advance, t, loss)
+            products, losses, linear = state.sweep(_advance, t, hinge)
             mu = products / pairs
             active.choose(mu)
-            g, h = normal.assemble(active.key, active.levels, loss)
+            g, h = normal.assemble(active.key, active.levels, hinge)
             residual = float(np.abs(R * v - g).max())
             primal = 0.5 * float(R @ (v * v)) + losses
             dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
+            # y'alpha = 0 from the start, up to rounding that a repair has to pay for.
+            dual -= float((1.0 - R) @ (np.abs(g) * (1.0 + np.abs(v))))
             if not np.isfinite(primal - dual + mu):
                 raise FloatingPointError("the iterate is not finite")
             yield Step(
@@ -151,24 +161,20 @@ class InteriorPoint(Solver):
             normal.factor()
             rhs = g - h - R * v
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
-            least, first, second, E = A.sweep(_predict, state, dv, CLIP * mu, loss)
+            least, first, second, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
             t = min(1.0, least.key)
             sigma = ((products + t * first + t * t * second) / products) ** 3
-            if products < RESTORE * (primal - dual) and residual > last_residual:
+            if products < RESTORE * (primal - dual) and residual > expected:
                 sigma = 1.0
-            last_residual = residual
             target = sigma * mu
             dv = normal.solve(rhs - E[:, 0] + target * E[:, 1])  # corrector (3.9)-(3.10)
-            step = A.sweep(_correct, state, dv, target, loss)
+            step = A.sweep(_correct, state, dv, target, hinge)
             t = _step_length(*step, products, pairs)
-            v = v + t * dv
+            if self.corrector:
+                extra, t = _recentre(A, state, normal, t, target, products, pairs, hinge)
+                dv = dv + extra
+            v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
             active.grow(normal.n_active, normal.steps)
-
-    def _worth_another(self, normal: "_Normal") -> bool:
-        """Whether the extra corrector is asked for, or pays: |Q| n > 8 m."""
-        if self.corrector == "auto":
-            return normal.has_matrix and normal.n_active * normal.n > 8 * normal.m
-        return self.corrector
 
 
 _VECTORS = ("alpha", "u", "s", "xi", "d", "dalpha", "ds", "dxi")
@@ -186,20 +192,24 @@ class _ActiveSet:
     levels : ndarray (2,) for the classes -1 and +1, or None for all rows
     """
 
-    def __init__(self, options: InteriorPoint, problem: Problem, state: RowState) -> None:
+    def __init__(
+        self, options: InteriorPoint, problem: Problem, state: RowState, form: str
+    ) -> None:
         self._options = options
         self._m, n = problem.rows.shape
         self._least = self._floor = min(self._m, 2 * n) if options.pcg_steps else 1
         self._most = max(1, round(options.max_active * self._m))
         self._rule = _choose_rule(options, problem)
+        self._cap = self._m
+        if form == "dual":  # as many rows as its q x q matrix may have, all the time
+            self._rule = self._rule or "omega"
+            self._cap = self._most = self._least = self._floor = min(self._m, DUAL_ROWS)
         self._scale = float(np.mean(problem.C[problem.C > 0]))
         self._state = state
         self.levels: Vector | None = None
         self.key = self._rule or ""
-        if self._rule and self._most < self._m:
+        if self._rule and options.max_active < 1.0:
             self.key = "random"
-            keys = np.random.default_rng(options.random_state).random(self._m)
-            self._state = state.join(problem.A.state(random=keys))
 
     def choose(self, mu: float) -> None:
         """Q for this mu, (3.18)-(3.22); the first Q is random when q_U < m."""
@@ -209,7 +219,7 @@ class _ActiveSet:
         sizes, bounds = self._state.sweep(_class_counts, self._rule, mu, options.theta, self._scale)
         if options.adaptive and self.key != "random":
             q, needed = min(q, int(np.ceil(mu ** (1 / options.beta) * self._m))), bounds
-        q = max(q, self._floor, int(needed.sum()))
+        q = min(max(q, self._floor, int(needed.sum())), self._cap)
         if q > 0.8 * self._m:
             self.levels = None  # a gather would cost more than it saves
         elif options.balanced:
@@ -235,7 +245,8 @@ def _choose_rule(options: InteriorPoint, problem: Problem) -> str | None:
     """The rule of the active set, or None where reduction does not pay."""
     if options.reduction != "auto":
         return options.reduction
-    return "omega" if problem.rows.shape[1] >= REDUCED_COLUMNS else None
+    dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
+    return "omega" if dense and problem.rows.shape[1] >= REDUCED_COLUMNS else None
 
 
 def _key(part: RowState, key: str) -> Vector:
@@ -283,56 +294,47 @@ class _Normal:
     """
 
     def __init__(self, options: InteriorPoint, problem: Problem, state: RowState) -> None:
-        self.m, self.n = problem.rows.shape
-        self.n_active = self.m
-        self.steps = 0  # conjugate gradient steps of this iteration
-        self._options, self._A, self._state, self._R = options, problem.A, state, problem.penalty
-        self._intercept = problem.intercept != "none"
         self.form = _choose_form(options, problem)
+        self.n_active = problem.rows.shape[0]
+        self.steps = 0  # conjugate gradient steps of this iteration
+        self._options, self._A, self._state = options, problem.A, state
+        self._m, self._n = problem.rows.shape
+        self._R = problem.penalty
 
-    def assemble(self, key: str, levels: Vector | None, loss: str) -> tuple[Vector, Vector]:
+    def assemble(self, key: str, levels: Vector | None, hinge: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
-        n_active, self._sums, G = self._A.sweep(
-            _assemble, self._state, key, levels, loss, self.form
+        sums, n_active, self._matrix = self._A.sweep(
+            _assemble, self._state, key, levels, hinge, self.form
         )
-        self.n_active, self._matrix, self.steps = int(n_active), G, 0
-        return self._sums[:, 0], self._sums[:, 1]
+        self.n_active, self.steps, self._sums = n_active, 0, sums
+        return sums[:, 0], sums[:, 1]
 
     def factor(self) -> None:
-        """Factor M_Q; what solves with it exactly needs no conjugate gradients."""
-        self._border, self._pivot = None, 1.0
-        n, R = self.n, self._R
-        if self._intercept:
-            self._border, self._pivot = self._sums[:n, 2], self._sums[n, 2] + R[n]
-        if self.form == "dense":
-            self._solve_w, jitter = _dense_factor(self._matrix, R, n)
-            self._exact = jitter == 0.0 and self.n_active == self.m
-        elif self.form == "sparse":
-            self._solve_w = _sparse_factor(self._matrix, R, n)
-            self._exact = False
-        else:
-            diagonal = R[:n] + self._matrix[:n]
-            if self._border is not None:
-                diagonal = diagonal - self._border**2 / self._pivot
-            floor = np.maximum(diagonal, np.finfo(float).eps * self._matrix[:n] + R[:n])
-            self._solve_w = lambda r: r / floor
-            self._exact = False
+        """Factor M_Q; with all rows in Q it is exact and needs no conjugate gradients."""
+        n, border = self._n, self._sums[:, 2]
+        self._border = border[:n] if border.size > n else None
+        self._pivot = border[n] + self._R[n] if border.size > n else 1.0
+        factor = {"dense": _dense_factor, "sparse": _sparse_factor, "dual": _dual_factor}
+        self._solve_w, exact = factor[self.form](self._matrix, n, self._R[-1])
+        self._exact = exact and self.n_active == self._m
 
     def _precondition(self, r: Vector) -> Vector:
-        """Solve with M_Q and the exact border: K itself where Q is all rows."""
+        """Solve with M_Q and the border of all rows: with K itself where Q is all rows."""
         if self._border is None:
             return self._solve_w(r)
         dw = self._solve_w(r[:-1] - r[-1] / self._pivot * self._border)
         return np.append(dw, (r[-1] - self._border @ dw) / self._pivot)
 
     def solve(self, r: Vector) -> Vector:
-        """Dv for the right side r, refined by conjugate gradients where M_Q is inexact."""
+        """Dv for the right side r, by conjugate gradients where M_Q is inexact."""
         dv = self._precondition(r)
-        limit = self._options.pcg_steps if self.form == "dense" else ITERATIVE_STEPS
+        limit = self._options.pcg_steps
         if self._exact or limit == 0:
             return dv
-        residual = r - self._product(dv)
-        goal, p, last = self._options.pcg_tol * np.linalg.norm(r), np.zeros_like(r), np.inf
+        if self.form == "dual":
+            limit *= DUAL_STEPS
+        residual, p, last = r - self._product(dv), np.zeros_like(r), np.inf
+        goal = self._options.pcg_tol * np.linalg.norm(r)
         for _ in range(limit):
             if np.linalg.norm(residual) <= goal:
                 break
@@ -351,44 +353,51 @@ class _Normal:
 
 
 def _choose_form(options: InteriorPoint, problem: Problem) -> str:
-    """How M_Q is solved with: dense up to a few thousand columns, then sparse or not at all."""
+    """How to solve with M_Q: see ``normal_matrix``."""
     if options.normal_matrix != "auto":
         return options.normal_matrix
-    return "dense" if problem.rows.shape[1] <= DENSE_COLUMNS else "diagonal"
+    m, n = problem.rows.shape
+    if n <= DENSE_COLUMNS:
+        return "dense"
+    return "dual"
 
 
 def _assemble(
-    block: Any, part: RowState, key: str, levels: Vector | None, loss: str, form: str
-) -> tuple[int, Vector, Any]:
-    """|Q|, A'[alpha, d r_Omega, d y] over all rows, and the Gram matrix of Q."""
-    slack = part.s - part.xi if loss == "hinge" else part.s  # r_Omega of the predictor
-    columns = np.column_stack([part.alpha, part.d * slack, part.d * part.labels])
+    block: Any, part: RowState, key: str, levels: Vector | None, hinge: bool, form: str
+) -> tuple[Vector, int, Any]:
+    """A'[alpha, d r_Omega, d y] over all rows, |Q|, and what the matrix of Q needs."""
+    slack = part.s - part.xi if hinge else part.s  # r_Omega of the predictor
+    sums = block.T @ np.column_stack([part.alpha, part.d * slack, part.d * part.labels])
     index = _in_active_set(part, key, levels)
     rows, d = (block, part.d) if index is None else (block[index], part.d[index])
-    return rows.shape[0], block.T @ columns, _MATRICES[form](rows, d)
-
-
-_MATRICES: dict[str, Callable[[Any, Vector], Any]] = {
-    "dense": linalg.gram,
-    "sparse": linalg.sparse_gram,
-    "diagonal": linalg.gram_diagonal,
-}
+    if form == "dense":
+        matrix = linalg.gram(rows, d)
+    elif form == "sparse":
+        matrix = linalg.sparse_gram(rows, d)
+    else:
+        others = part.d.copy()
+        others[slice(None) if index is None else index] = 0.0
+        matrix = [(rows.matrix(), d)], linalg.gram_diagonal(block, others)
+    return sums, rows.shape[0], matrix
 
 
 def _weighted_product(block: Any, part: RowState, x: Vector) -> Vector:
     return np.asarray(block.T @ (part.d * (block @ x)))
 
 
-def _dense_factor(G: Vector, R: Vector, n: int) -> tuple[Callable[[Vector], Vector], float]:
-    """Solver with M_Q from the Gram matrix of A_Q, and the jitter that Cholesky needed."""
-    M = G[:n, :n] + np.diag(R[:n])
+Factor = tuple[Callable[[Vector], Vector], bool]  # solves with M_Q; whether exactly
+
+
+def _dense_factor(G: Vector, n: int, p: float) -> Factor:
+    """Cholesky of M_Q from the Gram matrix of A_Q; inexact where it needed jitter."""
+    M = G[:n, :n] + np.eye(n)
     if G.shape[0] > n:
-        M -= np.outer(G[:n, n], G[:n, n] / (G[n, n] + R[n]))
+        M -= np.outer(G[:n, n], G[:n, n] / (G[n, n] + p))
     diagonal, jitter = M.diagonal().copy(), 0.0
     while True:
         try:
             factor = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
-            return lambda r: scipy.linalg.cho_solve(factor, r, check_finite=False), jitter
+            return lambda r: scipy.linalg.cho_solve(factor, r, check_finite=False), jitter == 0
         except np.linalg.LinAlgError:
             jitter = max(1e-14, 100.0 * jitter)
             if jitter > 1e-6 or not np.all(np.isfinite(diagonal)):
@@ -396,100 +405,107 @@ def _dense_factor(G: Vector, R: Vector, n: int) -> tuple[Callable[[Vector], Vect
             M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
 
 
-def _sparse_factor(G: Any, R: Vector, n: int) -> Callable[[Vector], Vector]:
-    """Solver with M_Q from the sparse X_Q'DX_Q: (3.11) by Sherman-Morrison, section 10."""
-    raise NotImplementedError
+def _sparse_factor(G: Any, n: int, p: float) -> Factor:
+    """Sparse factors of M_S = I + X_Q'DX_Q, and Sherman-Morrison for -c c'/s (section 10).
+
+    dw = a + b (c'a) / (s - c'b), a = M_S^-1 r, b = M_S^-1 c. The denominator cancels where
+    columns add up to a constant (one-hot groups): never exact.
+    """
+    S = sparse.csc_array(G[:n, :n] + sparse.eye_array(n))
+    factor = scipy.sparse.linalg.splu(
+        S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    if G.shape[0] == n:
+        return factor.solve, False
+    c = G[:n, [n]].toarray()[:, 0]
+    s = float(G[n, n]) + p
+    b = factor.solve(c)
+    pivot = max(s - float(c @ b), 1e-10 * s)
+
+    def solve(r: Vector) -> Vector:
+        a = factor.solve(r)
+        return np.asarray(a + b * (c @ a) / pivot)
+
+    return solve, False
+
+
+def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
+    """M_Q = L + X_Q'(D - d d'/(s + p))X_Q through a q x q matrix; L: the other rows' diagonal.
+
+    M_Q^-1 r = L^-1 (r - X'z), where S z + a t = X L^-1 r and a'z = p t, S = D^-1 + X L^-1 X'
+    and a the column of the intercept: Woodbury, without a small denominator.
+    """
+    blocks, diagonal = parts
+    rows = [rows for rows, _ in blocks]
+    A = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.vstack(rows)
+    d = np.concatenate([d for _, d in blocks])
+    L = 1.0 + diagonal[:n]
+    X = A[:, :n]
+    scaled = X.multiply(1.0 / L).tocsr() if sparse.issparse(X) else X / L
+    S = scaled @ X.T
+    S = np.asarray(S.toarray() if sparse.issparse(S) else S) + np.diag(1.0 / d)
+    factor = scipy.linalg.cho_factor(S, lower=True, check_finite=False)
+    back = lambda r: scipy.linalg.cho_solve(factor, r, check_finite=False)  # noqa: E731
+    if A.shape[1] == n:
+        return lambda r: (r - X.T @ back(scaled @ r)) / L, True
+    a = A[:, [n]].toarray()[:, 0] if sparse.issparse(A) else A[:, n]
+    border = back(a)
+
+    def solve(r: Vector) -> Vector:
+        z = back(scaled @ r)
+        z = z - border * ((a @ z) / (p + a @ border))
+        return np.asarray((r - X.T @ z) / L)
+
+    return solve, True
 
 
 # -- functions of one block ------------------------------------------------------------
 
 
-def _advance(part: RowState, t: float, loss: str) -> tuple[float, float, float]:
-    """Apply the last step and weigh the rows anew.
+def _vectors(part: RowState) -> list[Vector]:
+    """The row vectors in the order of RowVectors in cpp/row_steps.hpp."""
+    return [getattr(part, name) for name in _VECTORS]
+
+
+def _advance(part: RowState, t: float, hinge: bool) -> tuple[float, float, float]:
+    """Apply the last step and weigh the rows anew: d = 1 / omega.
 
     Returns the sum of complementary products, the losses, and the linear part of D.
     """
-    part.alpha += t * part.dalpha
-    part.s += t * part.ds
-    part.xi += t * part.dxi
-    violation = np.maximum(part.xi - part.s, 0.0)
-    products, linear = float(part.s @ part.alpha), float(part.alpha.sum())
-    if loss == "hinge":
-        part.u -= t * part.dalpha
-        part.d = 1.0 / (part.s / part.alpha + part.xi / part.u)
-        return products + float(part.xi @ part.u), float(part.C @ violation), linear
-    part.d = 1.0 / (part.s / part.alpha + 0.5 / part.C)
-    losses = float(part.C @ (violation * violation))
-    return products, losses, linear - float(part.alpha @ (part.alpha / (4.0 * part.C)))
+    return _core.advance(part.C, _vectors(part), t, hinge)
 
 
 def _predict(
-    block: Any, part: RowState, dv: Vector, clip: float, loss: str
+    block: Any, part: RowState, dv: Vector, clip: float, hinge: bool
 ) -> tuple[Least, float, float, Vector]:
     """Predictor along dv: its step, the sums for mu, and the corrector's right sides.
 
-    Leaves the clipped second-order products in ``ds`` and ``dxi``. The right side of the
-    corrector changes by A'[d r] - sigma mu A'[d r'], the two columns returned last.
+    With p = ds dalpha and q = dxi du clipped, and left in ``ds`` and ``dxi``, r_Omega of
+    the corrector grows by p/alpha - q/u - sigma mu (C/alpha - C/u): the two columns.
     """
-    s, alpha, C, d = part.s, part.alpha, part.C, part.d
-    limit = clip * C
-    z = block @ dv
-    if loss == "hinge":
-        xi, u = part.xi, part.u
-        dalpha = -d * (s - xi + z)
-        ds = -s - s / alpha * dalpha
-        dxi = -xi + xi / u * dalpha
-        least = _largest_step(part, dalpha, ds, dxi)
-        first = s @ dalpha + alpha @ ds - xi @ dalpha + u @ dxi
-        part.ds = np.clip(ds * dalpha, -limit, limit)
-        part.dxi = np.clip(-dxi * dalpha, -limit, limit)
-        second = ds @ dalpha - dxi @ dalpha
-        columns = (part.ds / alpha - part.dxi / u, C / alpha - C / u)
-    else:
-        dalpha = -d * (s + z)
-        ds = -s - s / alpha * dalpha
-        least = _largest_step(part, dalpha, ds, None)
-        first, second = s @ dalpha + alpha @ ds, ds @ dalpha
-        part.ds = np.clip(ds * dalpha, -limit, limit)
-        columns = (part.ds / alpha, C / alpha)
-    E = block.T @ (d[:, np.newaxis] * np.column_stack(columns))
-    return least, float(first), float(second), np.asarray(E)
+    E = np.empty((block.shape[0], 2))
+    ratio, _, first, second = _core.predict(
+        part.C, _vectors(part), block @ dv, clip, E, hinge
+    )
+    return Least(1.0 / max(ratio, 1e-300)), first, second, np.asarray(block.T @ E)
 
 
 def _correct(
-    block: Any, part: RowState, dv: Vector, target: float, loss: str
+    block: Any, part: RowState, dv: Vector, target: float, hinge: bool
 ) -> tuple[Least, float, float]:
-    """Corrector along dv, left in the state: (3.13)-(3.16); its step and sums for mu."""
-    s, alpha, C = part.s, part.alpha, part.C
-    r_s = s * alpha - target * C + part.ds
-    z = block @ dv
-    if loss == "hinge":
-        xi, u = part.xi, part.u
-        r_x = xi * u - target * C + part.dxi
-        dalpha = -part.d * (r_s / alpha - r_x / u + z)
-        dxi = (xi * dalpha - r_x) / u
-    else:
-        dalpha = -part.d * (r_s / alpha + z)
-        dxi = 0.5 * dalpha / C
-    ds = -(r_s + s * dalpha) / alpha
-    part.dalpha, part.ds, part.dxi = dalpha, ds, dxi
-    first, second = s @ dalpha + alpha @ ds, ds @ dalpha
-    if loss == "hinge":
-        first, second = first - xi @ dalpha + u @ dxi, second - dxi @ dalpha
-    return _largest_step(part, dalpha, ds, dxi if loss == "hinge" else None), first, second
+    """Corrector along dv, left in the state, (3.13)-(3.16); its step and sums for mu.
 
-
-def _largest_step(part: RowState, dalpha: Vector, ds: Vector, dxi: Vector | None) -> Least:
-    """Largest feasible step, with what blocks it: (x, dx, partner, its step, C)."""
-    pairs = [(part.s, ds, part.alpha, dalpha), (part.alpha, dalpha, part.s, ds)]
-    if dxi is not None:
-        pairs += [(part.xi, dxi, part.u, -dalpha), (part.u, -dalpha, part.xi, dxi)]
-    best = Least(np.inf)
-    for x, dx, partner, dpartner in pairs:
-        ratio = np.where(dx < 0.0, -x / dx, np.inf)
-        i = int(np.argmin(ratio))
-        best += Least(float(ratio[i]), (x[i], dx[i], partner[i], dpartner[i], part.C[i]))
-    return best
+    The step comes with what blocks it: (x, dx, partner, its step, C).
+    """
+    ratio, i, first, second = _core.correct(
+        part.C, _vectors(part), block @ dv, target, hinge
+    )
+    pairs = [(part.s[i], part.ds[i], part.alpha[i], part.dalpha[i])]
+    if hinge:
+        pairs += [(part.u[i], -part.dalpha[i], part.xi[i], part.dxi[i])]
+    pairs += [(partner, dpartner, x, dx) for x, dx, partner, dpartner in pairs]
+    blocking = max(pairs, key=lambda pair: -pair[1] / pair[0])
+    return Least(1.0 / max(ratio, 1e-300), (*blocking, part.C[i])), first, second
 
 
 def _step_length(least: Least, first: float, second: float, products: float, pairs: float) -> float:
@@ -500,6 +516,84 @@ def _step_length(least: Least, first: float, second: float, products: float, pai
     mu = (products + t * first + t * t * second) / pairs
     aimed = (0.01 * mu * C / (partner + t * dpartner) - x) / dx
     return (1.0 - 1e-8) * min(t, max(aimed, 0.99 * t))
+
+
+# -- Gondzio's corrector ---------------------------------------------------------------
+
+
+def _recentre(
+    A: Rows, state: RowState, normal: _Normal, t: float, target: float, products: float,
+    pairs: float, hinge: bool,
+) -> tuple[Vector, float]:
+    """One centrality corrector: what it adds to dv, and the new step length.
+
+    The trial step is min(1, 1.5 t + 0.3); products outside [0.1, 10] sigma mu are aimed
+    back. The direction is kept if the step grows by 1 %. Two sweeps more.
+    """
+    trial = min(1.0, 1.5 * t + 0.3)
+    shift = normal.solve(A.sweep(_corrections_sum, state, trial, target, hinge))
+    moved = state.join(A.state(shift=0.0))
+    step = A.sweep(_try_corrections, moved, shift, trial, target, hinge)
+    longer = _step_length(*step, products, pairs)
+    if longer < 1.01 * t:
+        return np.zeros_like(shift), t
+    moved.sweep(_accept_corrections, trial, target, hinge)
+    return shift, longer
+
+
+def _corrections(part: RowState, trial: float, target: float, hinge: bool) -> tuple[Vector, Any]:
+    """What to add to the products s alpha and xi u (0 for the squared hinge)."""
+    goal = target * part.C
+
+    def aim(x: Vector, dx: Vector, partner: Vector, dpartner: Vector) -> Vector:
+        product = (x + trial * dx) * (partner + trial * dpartner)
+        return np.maximum(np.clip(product, 0.1 * goal, 10.0 * goal) - product, -10.0 * goal)
+
+    other = aim(part.xi, part.dxi, part.u, -part.dalpha) if hinge else 0.0
+    return aim(part.s, part.ds, part.alpha, part.dalpha), other
+
+
+def _corrections_sum(
+    block: Any, part: RowState, trial: float, target: float, hinge: bool
+) -> Vector:
+    e_s, e_x = _corrections(part, trial, target, hinge)
+    change = e_s / part.alpha - (e_x / part.u if hinge else 0.0)
+    return np.asarray(block.T @ (part.d * change))
+
+
+def _corrected(
+    part: RowState, trial: float, target: float, hinge: bool
+) -> tuple[Vector, Vector, Vector]:
+    """Dalpha, ds, dxi with the corrections, for A d(dv) in ``shift``."""
+    e_s, e_x = _corrections(part, trial, target, hinge)
+    more = part.d * (e_s / part.alpha - (e_x / part.u if hinge else 0.0) - part.shift)
+    ds = part.ds + (e_s - part.s * more) / part.alpha
+    dxi = part.dxi + ((e_x + part.xi * more) / part.u if hinge else 0.5 * more / part.C)
+    return part.dalpha + more, ds, dxi
+
+
+def _try_corrections(
+    block: Any, part: RowState, shift: Vector, trial: float, target: float, hinge: bool
+) -> tuple[Least, float, float]:
+    """The step, and the sums for mu, of the corrected direction."""
+    part.shift = block @ shift
+    dalpha, ds, dxi = _corrected(part, trial, target, hinge)
+    quads = [(part.s, ds, part.alpha, dalpha)]
+    if hinge:
+        quads.append((part.xi, dxi, part.u, -dalpha))
+    best, first, second = Least(np.inf), 0.0, 0.0
+    for x, dx, partner, dpartner in quads:
+        first += float(x @ dpartner + partner @ dx)
+        second += float(dx @ dpartner)
+        for a, da, b, db in ((x, dx, partner, dpartner), (partner, dpartner, x, dx)):
+            i = int(np.argmax(-da / a))
+            room = float(-da[i] / a[i])
+            best += Least(1.0 / max(room, 1e-300), (a[i], da[i], b[i], db[i], part.C[i]))
+    return best, first, second
+
+
+def _accept_corrections(part: RowState, trial: float, target: float, hinge: bool) -> None:
+    part.dalpha, part.ds, part.dxi = _corrected(part, trial, target, hinge)
 
 
 # -- the start -------------------------------------------------------------------------

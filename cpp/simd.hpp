@@ -1,0 +1,41 @@
+// Run-time choice of the instruction set.
+#pragma once
+
+#include <stdexcept>
+#include <vector>
+
+#include "row_steps.hpp"
+
+namespace widemargin {
+
+enum class Simd { baseline = 0, avx2 = 1, avx512 = 2 };
+
+// What this build holds and this processor runs, slowest first.
+inline std::vector<Simd> simd_levels() {
+  std::vector<Simd> levels{Simd::baseline};
+#ifdef WIDEMARGIN_X86_SIMD
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    levels.push_back(Simd::avx2);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+    levels.push_back(Simd::avx512);
+#endif
+  return levels;
+}
+
+inline RowSteps row_steps(Simd level) {
+  switch (level) {
+    case Simd::baseline:
+      return baseline::row_steps();
+#ifdef WIDEMARGIN_X86_SIMD
+    case Simd::avx2:
+      return avx2::row_steps();
+    case Simd::avx512:
+      return avx512::row_steps();
+#endif
+    default:
+      throw std::invalid_argument("this build has no code for that instruction set");
+  }
+}
+
+}  // namespace widemargin
