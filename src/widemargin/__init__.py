@@ -1,1 +1,9 @@
-"""widemargin: certified support vector machines."""
+"""Support vector machines of any size, each answer with a certified duality gap."""
+
+from widemargin.data.rows import as_rows as as_rows
+from widemargin.estimators import LinearSVC as LinearSVC
+from widemargin.problem import Problem as Problem
+from widemargin.solvers.auto import solve as solve
+
+__version__ = "0.1.0"
+__all__ = ["LinearSVC", "Problem", "as_rows", "solve"]

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from widemargin.data.rows import Rows
+from widemargin.data.rows import Rows, as_rows
 
 Vector = NDArray[np.float64]
 
@@ -74,3 +74,11 @@ class Model:
         winner = (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: NDArray[Any] = self.classes[winner]
         return labels
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Decision values of an array, sparse matrix or Rows: (m,) or (m, c)."""
+        return self.scores(as_rows(X))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels of an array, sparse matrix or Rows: (m,)."""
+        return self.decide(self.decision_function(X))

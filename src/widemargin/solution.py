@@ -90,7 +90,10 @@ class Step:
         return self.gap / abs(self.primal)
 
     def point(self) -> tuple[Vector, Any]:
-        """The current v = (w, b) and the row state that holds ``alpha``."""
+        """The current (w, b), while the step is the latest one.
+
+        From a solver to the driver: v and the row state that holds ``alpha``.
+        """
         if self._point is None:
             raise ValueError("This step has passed: only the latest step has a point.")
         return self._point()

@@ -180,7 +180,7 @@ class _Run:
         def lane(blocks: list[slice]) -> Any:
             return total(task(rows) for rows in blocks if not cancelled.is_set())
 
-        with _blas().limit(limits=1):
+        with _ONE_BLAS_THREAD:
             if self._threads == 1:
                 return total(map(lane, self._lanes))
             # Each lane in a copy of this context: numpy.errstate holds in the threads too.
@@ -208,7 +208,9 @@ def total(values: Iterable[Any]) -> Any:
 
 
 def _add(a: Any, b: Any, owned: bool) -> Any:
-    """A + b, into a where it is an array that is ours."""
+    """A + b, into a where it is an array that is ours; None counts as nothing."""
+    if a is None or b is None:
+        return b if a is None else a
     if isinstance(a, tuple):
         return tuple(_add(x, y, owned) for x, y in zip(a, b, strict=True))
     if owned and isinstance(a, np.ndarray) and a.ndim:
@@ -221,6 +223,32 @@ def _add(a: Any, b: Any, owned: bool) -> Any:
 def _blas() -> threadpoolctl.ThreadpoolController:
     """The BLAS libraries of NumPy and SciPy, found once: the search takes milliseconds."""
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+class _OneBlasThread:
+    """Keeps BLAS to one thread while any sweep runs: the threads are ours.
+
+    The number is global to the process: the first sweep in sets it, the last one out
+    restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limit = threading.Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _blas().limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -246,6 +274,7 @@ class Rows(ABC):
     dtype: np.dtype[Any]
     density: float = 1.0
     sweeps: int = 0
+    _moments: Moments | None = None
 
     @abstractmethod
     def sweep(
@@ -341,7 +370,7 @@ class Rows(ABC):
             raise ValueError("mask must select at least one row. Got none instead.")
         return _Selected(self, mask)
 
-    @functools.cached_property
+    @property
     def moments(self) -> Moments:
         """Mean and standard deviation of every column. One sweep, the first time.
 
@@ -349,6 +378,13 @@ class Rows(ABC):
         ------
         ValueError naming the first row and column that hold NaN or an infinity.
         """
+        # Not functools.cached_property: until Python 3.12 all instances share one lock,
+        # and sweeps of several threads may wait for each other (multiclass.py).
+        if self._moments is None:
+            self._moments = self._read_moments()
+        return self._moments
+
+    def _read_moments(self) -> Moments:
         sums, squares = self.sweep(_column_sums)
         if not np.all(np.isfinite(sums)):
             self.refuse_nonfinite()

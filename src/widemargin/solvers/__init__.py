@@ -1,1 +1,5 @@
-"""Solvers."""
+"""The training systems, one file each; `solve` chooses and runs one."""
+
+from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
+
+__all__ = ["InteriorPoint"]

@@ -1,12 +1,133 @@
 """Choosing a solver, and the one function that solves any problem."""
-from typing import Any
+
+import dataclasses
+from typing import Any, NamedTuple
 
 from widemargin.problem import Problem
 from widemargin.solution import Solution
 from widemargin.solvers.base import Callback, Solver, run
 from widemargin.solvers.interior_point import InteriorPoint
 
+# A new solver is one file and one line here.
+SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in (InteriorPoint,)}
 
-def solve(problem: Problem, solver: Any = "auto", *, tol: float = 1e-4, max_iter=None, time_limit=None, start=None, callback=None) -> Solution:
-    if isinstance(solver, str): solver = InteriorPoint()
-    return run(problem, solver, reason="", tol=tol, max_iter=max_iter, time_limit=time_limit, start=start, callback=callback)
+
+class Choice(NamedTuple):
+    """A solver, and why it was chosen ("because ..." or "as asked")."""
+
+    solver: Solver
+    reason: str
+
+
+def choose(problem: Problem, solver: str | Solver = "auto", random_state: Any = None) -> Choice:
+    """The solver for a problem: the one asked for, or for "auto" the one that suits it.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : str or Solver
+        "auto", a name, or an object that carries its own options.
+    random_state : int or None
+        Seed for a solver that takes one and has none.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    ValueError for an unknown name; TypeError for something else.
+    """
+    if solver == "auto":
+        m, n = problem.rows.shape
+        reason = (
+            f"because it solves {problem.loss.replace('_', ' ')} problems with a "
+            f"{problem.intercept} intercept to any accuracy, {m:,} rows x {n:,} features in memory"
+        )
+        return Choice(_seeded(InteriorPoint(), random_state), reason)
+    if isinstance(solver, str):
+        check_solver_name(solver)
+        return Choice(_seeded(SOLVERS[solver](), random_state), "as asked")
+    if isinstance(solver, Solver):
+        return Choice(_seeded(solver, random_state), "as asked")
+    raise TypeError(
+        f"The 'solver' parameter must be a name or a solver object. Got {solver!r} instead."
+    )
+
+
+def check_solver_name(name: str) -> None:
+    """Raise ValueError for a name that is neither "auto" nor a solver's."""
+    if name != "auto" and name not in SOLVERS:
+        known = ", ".join(repr(known) for known in ("auto", *SOLVERS))
+        raise ValueError(f"The 'solver' parameter must be one of {known}. Got {name!r} instead.")
+
+
+def _seeded(solver: Solver, random_state: Any) -> Solver:
+    """The solver with a seed, where it takes one and has none."""
+    if random_state is not None and getattr(solver, "random_state", random_state) is None:
+        return dataclasses.replace(solver, random_state=random_state)  # type: ignore[type-var]
+    return solver
+
+
+def solve(
+    problem: Problem,
+    solver: str | Solver = "auto",
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    start: Solution | tuple[Any, Any, float] | None = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """Solve a problem to a certified relative duality gap.
+
+    Stops when (P - D) / |P| <= ``tol``, with P and D recomputed from the answer.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : str or Solver, default="auto"
+        "auto", a name ("interior_point"), or an object with options, such as
+        ``InteriorPoint(reduction="omega")``.
+    tol : float > 0, default=1e-4
+        Relative duality gap: the objective is at most this share above the optimum.
+    max_iter : int >= 1 or None, default=None
+        Iterations; None: what the solver finds reasonable (interior point: 200).
+    time_limit : float > 0 in seconds, or None, default=None
+        Checked after each iteration. Time in the callback does not count.
+    start : Solution, (alpha, w, b) or None, default=None
+        Where to start: the answer for another C, for instance.
+    callback : callable or None, default=None
+        Called with each `Step`; returning True stops the solve.
+
+    Returns
+    -------
+    Solution
+        Also when it is not solved: ``status`` says how it ended and ``message`` what
+        helps. Ctrl-C returns the best answer so far; a second Ctrl-C raises.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range, or a problem that the solver cannot solve.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import Problem, solve
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
+    >>> solution = solve(Problem(X, [-1, -1, 1, 1]), tol=1e-6)
+    >>> solution.status, solution.certificate.relative_gap < 1e-6
+    (<Status.SOLVED: 'solved'>, True)
+    """
+    chosen, reason = choose(problem, solver)
+    return run(
+        problem,
+        chosen,
+        reason=reason,
+        tol=tol,
+        max_iter=max_iter,
+        time_limit=time_limit,
+        start=start,
+        callback=callback,
+    )

@@ -183,6 +183,8 @@ class _Driver:
         self.trace.append(step)
         if step.relative_gap < self.best.relative_gap or self.best.v is None:
             self.best.keep(step)
+        v, _ = step.point()
+        step._point = lambda: self.problem.split(self.lift.up(v))
 
     def _answer(self) -> _Answer:
         """The best point, feasible, on the original problem, with its certificate."""

@@ -1,0 +1,211 @@
+"""How labels become binary problems, and how these share the reading of the data."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin import linalg
+from widemargin.data.rows import Moments, Rows, RowState
+
+# Row vectors and n x n sums of the classes that are trained together, in bytes.
+TOGETHER_BYTES = 1 << 30
+
+
+def signs(labels: NDArray[np.intp], n_classes: int) -> list[NDArray[np.float64]]:
+    """The +1/-1 labels of the binary problems: one for two classes, else one a class."""
+    positive = [1] if n_classes == 2 else range(n_classes)
+    return [np.where(labels == k, 1.0, -1.0) for k in positive]
+
+
+def solve_together(
+    rows: Rows, solves: Sequence[Callable[[Rows], Any]], memory_limit: int | None = None
+) -> list[Any]:
+    """Run several solves over the same rows, so that each sweep serves all of them.
+
+    Every solve runs in a thread of its own with its own view of ``rows``; its sweeps wait
+    until each of the others asks for one or has ended, and are run as one. k classes read
+    the data as often as the slowest of them.
+
+    Parameters
+    ----------
+    rows : Rows
+    solves : sequence of callables
+        Each gets rows and returns its result.
+    memory_limit : int or None
+        Bytes that the solves of one group may use; None: 1 GiB.
+
+    Returns
+    -------
+    list of the results, in order
+
+    Raises
+    ------
+    What a solve raises. Ctrl-C reaches every solve, which ends with its best answer; a
+    second one raises KeyboardInterrupt.
+    """
+    m, n = rows.shape
+    each = 8 * (16 * m + 10 * min(n, 2000) ** 2)
+    size = max(1, (memory_limit or TOGETHER_BYTES) // each)
+    results: list[Any] = []
+    for first in range(0, len(solves), size):
+        group = solves[first : first + size]
+        results += [group[0](rows)] if len(group) == 1 else _Meeting(rows, len(group)).run(group)
+    return results
+
+
+@dataclass
+class _Request:
+    """A sweep that a solve waits for."""
+
+    f: Callable[..., Any]
+    state: RowState | None
+    broadcast: tuple[Any, ...]
+    value: Any = None
+    error: BaseException | None = None
+    done: bool = False
+
+
+class _Meeting:
+    """Where the threads of a group bring their sweeps; the calling thread runs them."""
+
+    def __init__(self, rows: Rows, size: int) -> None:
+        self._rows = rows
+        self._changed = threading.Condition()
+        self._waiting: dict[int, _Request] = {}
+        self._size = self._running = size
+        self._untold: set[int] = set()  # solves that Ctrl-C has not reached yet
+        self._interrupted = False
+
+    def run(self, solves: Sequence[Callable[[Rows], Any]]) -> list[Any]:
+        """Results of the solves; raises the first error of one."""
+        outcomes: list[Any] = [None] * len(solves)
+        errors: list[BaseException] = []
+
+        def work(k: int) -> None:
+            try:
+                outcomes[k] = solves[k](_Port(self._rows, self, k))
+            except BaseException as error:  # noqa: BLE001  (raised again below)
+                errors.append(error)
+            finally:
+                with self._changed:
+                    self._running -= 1
+                    self._changed.notify_all()
+
+        self._rows.moments  # noqa: B018  (read once, before there are threads)
+        for k in range(len(solves)):
+            threading.Thread(target=work, args=(k,), daemon=True).start()
+        while self._serve():
+            pass
+        if errors:
+            raise errors[0]
+        return outcomes
+
+    def ask(self, k: int, request: _Request) -> Any:
+        """Wait until the sweep of solve k has been run, and return its value."""
+        with self._changed:
+            self._waiting[k] = request
+            self._changed.notify_all()
+            while not request.done:
+                self._changed.wait()
+        if request.error is not None:
+            raise request.error
+        return request.value
+
+    def _serve(self) -> bool:
+        """Run one round of sweeps; False when all solves have ended."""
+        requests: dict[int, _Request] = {}
+        try:
+            with self._changed:
+                while len(self._waiting) < self._running:
+                    self._changed.wait()
+                if not self._running:
+                    return False
+                requests, self._waiting = self._waiting, {}
+            told = {k: r for k, r in requests.items() if k in self._untold}
+            if told:
+                self._finish(told, error=KeyboardInterrupt())
+                requests = {k: r for k, r in requests.items() if k not in told}
+            if requests:
+                self._finish(requests, values=self._sweep(list(requests.values())))
+        except KeyboardInterrupt as error:
+            again, self._interrupted = self._interrupted, True
+            self._untold |= set(range(self._size)) - set(requests)
+            self._finish(requests, error=error)
+            if again:
+                raise
+        except Exception as error:  # noqa: BLE001  (raised in the threads that asked)
+            self._finish(requests, error=error)
+        return True
+
+    def _sweep(self, requests: list[_Request]) -> tuple[Any, ...]:
+        """One read of the data for all requests."""
+        states = [request.state for request in requests]
+        calls = [(request.f, request.broadcast) for request in requests]
+        value: tuple[Any, ...] = self._rows.sweep(_together, _Bundle(states), calls)
+        return value
+
+    def _finish(
+        self,
+        requests: dict[int, _Request],
+        values: Sequence[Any] = (),
+        error: BaseException | None = None,
+    ) -> None:
+        """Hand out values or an error, and let the solves go on."""
+        with self._changed:
+            for k, request in requests.items():
+                if error is not None:
+                    request.error = error
+                    if isinstance(error, KeyboardInterrupt):
+                        self._untold.discard(k)
+                request.done = True
+            for request, value in zip(requests.values(), values, strict=False):
+                request.value = value
+            self._changed.notify_all()
+
+
+class _Port(Rows):
+    """The rows as one solve of a group sees them."""
+
+    def __init__(self, rows: Rows, meeting: _Meeting, k: int) -> None:
+        self.shape, self.dtype, self.density = rows.shape, rows.dtype, rows.density
+        self._rows, self._meeting, self._k = rows, meeting, k
+
+    @property
+    def moments(self) -> Moments:
+        return self._rows.moments
+
+    def sweep(
+        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
+    ) -> Any:
+        self.sweeps += 1
+        return self._meeting.ask(self._k, _Request(f, state, broadcast))
+
+    def take(self, index: ArrayLike) -> linalg.Matrix:
+        return self._rows.take(index)
+
+    def state(self, **vectors: Any) -> RowState:
+        return self._rows.state(**vectors)
+
+
+class _Bundle(RowState):
+    """Row states side by side."""
+
+    __slots__ = ("_states",)
+    _states: list[RowState | None]
+
+    def __init__(self, states: list[RowState | None]) -> None:
+        object.__setattr__(self, "_states", states)
+
+    def part(self, index: Any) -> Any:
+        return [None if state is None else state.part(index) for state in self._states]
+
+
+def _together(block: Any, parts: list[RowState | None], calls: list[Any]) -> tuple[Any, ...]:
+    """All functions on one block, while it is in cache."""
+    return tuple(
+        f(block, part, *broadcast) for part, (f, broadcast) in zip(parts, calls, strict=True)
+    )
