@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class _Request:
     broadcast: tuple[Any, ...]
     value: Any = None
     error: BaseException | None = None
-    done: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
 
 
 class _Meeting:
@@ -93,7 +93,7 @@ class _Meeting:
             finally:
                 with self._changed:
                     self._running -= 1
-                    self._changed.notify_all()
+                    self._changed.notify()
 
         self._rows.moments  # noqa: B018  (read once, before there are threads)
         for k in range(len(solves)):
@@ -108,9 +108,8 @@ class _Meeting:
         """Wait until the sweep of solve k has been run, and return its value."""
         with self._changed:
             self._waiting[k] = request
-            self._changed.notify_all()
-            while not request.done:
-                self._changed.wait()
+            self._changed.notify()
+        request.done.wait()
         if request.error is not None:
             raise request.error
         return request.value
@@ -155,16 +154,13 @@ class _Meeting:
         error: BaseException | None = None,
     ) -> None:
         """Hand out values or an error, and let the solves go on."""
-        with self._changed:
-            for k, request in requests.items():
-                if error is not None:
-                    request.error = error
-                    if isinstance(error, KeyboardInterrupt):
-                        self._untold.discard(k)
-                request.done = True
-            for request, value in zip(requests.values(), values, strict=False):
-                request.value = value
-            self._changed.notify_all()
+        for request, value in zip(requests.values(), values, strict=False):
+            request.value = value
+        if isinstance(error, KeyboardInterrupt):
+            self._untold -= set(requests)
+        for request in requests.values():
+            request.error = error
+            request.done.set()
 
 
 class _Port(Rows):

@@ -204,23 +204,29 @@ class Problem:
         return Certificate(self._ridge(v) + float(losses), self._dual_value(*sums), floor)
 
     def finish(self, state: RowState, v: Vector, tol: float) -> tuple[Vector, Certificate]:
-        """Best answer near (v, alpha): feasible ``alpha`` (in place), best intercept.
+        """Best answer near (v, alpha): ``alpha`` feasible, in place; v with best intercept.
 
-        Dual variables within tol / 100 of a bound, relative to C, are put on it: rows that
-        do not matter are no support vectors. Where the answer misses ``tol``, w = X'Y alpha
-        is tried as well and the better primal kept. Two sweeps, or five.
+        Dual variables that the margins say belong at a bound are put on it, so that rows
+        that do not matter are no support vectors. Where that misses ``tol`` they stay, and
+        w = X'Y alpha is tried as well and the better primal kept. Two sweeps, or up to six.
         """
-        state.sweep(_snap, 0.01 * tol, self.loss == "hinge")
+        state = state.join(self.A.state(score=0.0, unrounded=0.0))
         self.repair(state)
-        v = self.best_intercept(v)
+        v = self._with_best_intercept(state, v)
+        b = v[-1] if self.intercept != "none" else 0.0
+        state.sweep(_round_to_margins, b, self.loss == "hinge")
+        self.repair(state)
         certificate = self.bounds(state, v)
-        if not certificate.relative_gap <= tol:
-            g, *_ = self.A.sweep(_dual_sums, state)
-            other = self.best_intercept(np.where(self.penalty > 0, g, v))
-            found = self.bounds(state, other)
-            if not certificate.primal <= found.primal:
-                return other, found
-        return v, certificate
+        if certificate.relative_gap <= tol:
+            return v, certificate
+        state.sweep(_copy, "unrounded", "alpha")
+        certificate = self.bounds(state, v)
+        if certificate.relative_gap <= tol:
+            return v, certificate
+        g, *_ = self.A.sweep(_dual_sums, state)
+        other = self._with_best_intercept(state, np.where(self.penalty > 0, g, v))
+        found = self.bounds(state, other)
+        return (other, found) if found.primal < certificate.primal else (v, certificate)
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""
@@ -234,31 +240,37 @@ class Problem:
     def repair(self, state: RowState) -> None:
         """Make ``alpha`` dual feasible, in place. No read of the data.
 
-        Projects on the box and, for a free intercept, on y'alpha = 0: alpha becomes
-        clip(alpha - lambda y, 0, upper), with the root lambda of a monotone function;
-        what rounding leaves is removed by scaling the heavier class.
+        Clips to the bounds and, for a free intercept, scales the heavier class down to
+        y'alpha = 0: those of its variables that are free, if they can take it, else all.
         """
-        upper = self.loss == "hinge"
-        shift = _balance(state, upper) if self.intercept == "free" else 0.0
-        state.sweep(_project, shift, upper)
-        if self.intercept == "free":
-            positive, negative = state.sweep(_class_sums)
-            light = min(positive, negative)
-            state.sweep(_scale_classes, *(light / s if s > light else 1.0 for s in (positive, negative)))
+        state.sweep(_clip, self.loss == "hinge")
+        if self.intercept != "free":
+            return
+        sums, free = state.sweep(_class_sums)
+        heavy = int(sums[1] > sums[0])
+        excess = sums[heavy] - sums[1 - heavy]
+        only_free = bool(free[heavy] > excess)
+        mass = free[heavy] if only_free else sums[heavy]
+        if excess > 0:
+            state.sweep(_scale_class, heavy, 1.0 - excess / mass, only_free)
 
-    def best_intercept(self, v: Vector) -> Vector:
-        """V with the free intercept that minimises P for its w, nearest to its own.
+    def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
+        """The free intercept that minimises P for w, nearest to b; b if it is not free.
 
         For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus the
         C of the positive class: an exact weighted selection. For the squared hinge the
         slope is piecewise linear, and Newton's method ends after finitely many steps.
-        Fixed intercepts are left alone. One sweep.
+        One sweep.
         """
+        v = self._with_best_intercept(self.state(score=0.0), self.stack(w, b))
+        return self.split(v)[1]
+
+    def _with_best_intercept(self, state: RowState, v: Vector) -> Vector:
+        """V with its best intercept; leaves x'w in ``score``. One sweep."""
+        w = v if self.intercept == "none" else np.append(v[:-1], 0.0)
+        self.A.sweep(_scores, state, w)
         if self.intercept != "free":
             return v
-        state = self.state(score=0.0)
-        w = np.append(v[:-1], 0.0)
-        self.A.sweep(_scores, state, w)
         find = _hinge_intercept if self.loss == "hinge" else _squared_hinge_intercept
         return np.append(v[:-1], find(state, float(v[-1])))
 
@@ -345,39 +357,37 @@ def _scores(block: Any, part: RowState, w: Vector) -> None:
     part.score = part.labels * (block @ w)
 
 
-def _balance(state: RowState, upper: bool) -> float:
-    """Root lambda of y' clip(alpha - lambda y, 0, upper), which falls in lambda."""
-    return linalg.monotone_root(lambda shift: state.sweep(_imbalance, shift, upper), 0.0, 1e-14)
+def _clip(part: RowState, upper: bool) -> None:
+    part.alpha = np.clip(part.alpha, 0.0, part.C if upper else None)
 
 
-def _projected(part: RowState, shift: float, upper: bool) -> Vector:
-    return np.clip(part.alpha - shift * part.labels, 0.0, part.C if upper else None)
+def _class_sums(part: RowState) -> tuple[Vector, Vector]:
+    """Sums of alpha over the classes -1 and +1, of all rows and of the free ones."""
+    label = (part.labels > 0).astype(np.intp)
+    free = part.alpha * (part.alpha < part.C)
+    return np.bincount(label, part.alpha, 2), np.bincount(label, free, 2)
 
 
-def _imbalance(part: RowState, shift: float, upper: bool) -> tuple[float, float, float]:
-    alpha = _projected(part, shift, upper)
-    free = np.count_nonzero((alpha > 0.0) & (alpha < part.C if upper else True))
-    return -float(part.labels @ alpha), float(free), float(alpha.sum())
+def _scale_class(part: RowState, heavy: int, factor: float, only_free: bool) -> None:
+    chosen = (part.labels > 0) == bool(heavy)
+    if only_free:
+        chosen &= part.alpha < part.C
+    part.alpha[chosen] *= factor
 
 
-def _project(part: RowState, shift: float, upper: bool) -> None:
-    part.alpha = _projected(part, shift, upper)
-
-
-def _snap(part: RowState, share: float, upper: bool) -> None:
-    part.alpha[part.alpha < share * part.C] = 0.0
-    if upper:
-        full = part.alpha > (1.0 - share) * part.C
+def _round_to_margins(part: RowState, b: float, hinge: bool) -> None:
+    """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i."""
+    part.unrounded = part.alpha
+    slack = part.labels * (part.score + b) - 1.0
+    share = part.alpha / part.C
+    part.alpha[slack > (share if hinge else 0.5 * share)] = 0.0
+    if hinge:
+        full = -slack > 1.0 - share
         part.alpha[full] = part.C[full]
 
 
-def _class_sums(part: RowState) -> tuple[float, float]:
-    positive = part.labels > 0
-    return float(part.alpha[positive].sum()), float(part.alpha[~positive].sum())
-
-
-def _scale_classes(part: RowState, positive: float, negative: float) -> None:
-    part.alpha *= np.where(part.labels > 0, positive, negative)
+def _copy(part: RowState, source: str, target: str) -> None:
+    setattr(part, target, getattr(part, source))
 
 
 def _hinge_intercept(state: RowState, near: float) -> float:
