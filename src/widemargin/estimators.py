@@ -3,7 +3,6 @@
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,20 +16,21 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from widemargin import multiclass
 from widemargin.data.rows import Rows, as_rows
 from widemargin.model import Decision, Model
+from widemargin.parameters import Checker, is_integer
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
 from widemargin.progress import Printer
 from widemargin.solution import Solution, Status, Step
 from widemargin.solvers import auto
-from widemargin.solvers.base import Solver, run
+from widemargin.solvers.base import Limits, Solver, run
 
 try:  # scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
+    class CallbackSupportMixin:
         """Stands in for the mixin of scikit-learn 1.9."""
 
-    def with_callbacks(method: Any) -> Any:  # type: ignore[no-redef]
+    def with_callbacks(method: Any) -> Any:
         """Leave a fit method as it is."""
         return method
 
@@ -159,7 +159,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         tags.input_tags.sparse = True
         return tags
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows of X.
 
@@ -190,7 +190,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         rows, y = self._validate(X, y)
         weights = _check_weights(sample_weight, rows.shape[0])
         self.classes_, labels = _classes(y, weights)
-        C = self.C * weights * _class_factors(self.class_weight, self.classes_, labels, weights)
+        C = (
+            self.C
+            * weights
+            * _class_factors(self.class_weight, self.classes_, labels, weights)
+        )
         signs = multiclass.signs(labels, len(self.classes_))
         solutions = self._solve(rows, signs, C, (X, y, sample_weight))
         self._store(solutions, signs, labels)
@@ -233,9 +237,15 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         """What `widemargin.save_model` writes: classes and decision functions."""
         check_is_fitted(self)
         decisions = tuple(
-            Decision(w, float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)
+            Decision(w, float(b))
+            for w, b in zip(self.coef_, self.intercept_, strict=True)
         )
-        facts = {"loss": self.loss, "C": self.C, "dual_gap": self.dual_gap_, "status": self.status_}
+        facts = {
+            "loss": self.loss,
+            "C": self.C,
+            "dual_gap": self.dual_gap_,
+            "status": self.status_,
+        }
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             facts["feature_names"] = [str(name) for name in names]
@@ -246,24 +256,21 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
 
     def _check_parameters(self) -> None:
         """Raise for a parameter out of range, in the words of scikit-learn."""
-        check = _Checker(type(self).__name__)
+        check = Checker(type(self).__name__)
         check.positive("C", self.C)
         check.positive("tol", self.tol)
         check.positive("time_limit", self.time_limit, optional=True)
         check.count("max_iter", self.max_iter, optional=True)
         check.count("memory_limit", self.memory_limit, optional=True)
+        check.count("verbose", int(self.verbose), least=0)
         check.choice("loss", self.loss, LOSSES)
         check.choice("intercept", self.intercept, INTERCEPTS)
         check.choice("multi_class", self.multi_class, ("ovr",))
-        if isinstance(self.solver, str):
+        if not isinstance(self.solver, Solver):
             check.choice("solver", self.solver, ("auto", *auto.SOLVERS))
-        elif not isinstance(self.solver, Solver):
-            check.refuse("solver", "a name or a solver object", self.solver)
-        if self.n_jobs is not None and (not _is(self.n_jobs, Integral) or self.n_jobs == 0):
+        if self.n_jobs is not None and not (is_integer(self.n_jobs) and self.n_jobs):
             check.refuse("n_jobs", "a nonzero int or None", self.n_jobs)
-        if not _is(self.verbose, Integral) and not isinstance(self.verbose, bool):
-            check.refuse("verbose", "an int", self.verbose)
-        if self.callback is not None and not callable(self.callback):
+        if not (self.callback is None or callable(self.callback)):
             check.refuse("callback", "callable or None", self.callback)
 
     def _validate(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
@@ -272,9 +279,13 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             self.n_features_in_ = X.shape[1]
             y = column_or_1d(y, warn=True)
             if len(y) != X.shape[0]:
-                raise ValueError(f"y must have length {X.shape[0]}. Got length {len(y)} instead.")
+                raise ValueError(
+                    f"y must have length {X.shape[0]}. Got length {len(y)} instead."
+                )
         else:
-            X, y = validate_data(self, X, y, dtype=_NUMERIC, ensure_all_finite=False, **_ANY_STORAGE)
+            X, y = validate_data(
+                self, X, y, dtype=_NUMERIC, ensure_all_finite=False, **_ANY_STORAGE
+            )
         check_classification_targets(y)
         return as_rows(X, n_jobs=self.n_jobs, memory_limit=self.memory_limit), y
 
@@ -283,7 +294,12 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         if isinstance(X, Rows):
             return X
         X = validate_data(
-            self, X, reset=False, dtype=_NUMERIC, ensure_all_finite=False, **_ANY_STORAGE
+            self,
+            X,
+            reset=False,
+            dtype=_NUMERIC,
+            ensure_all_finite=False,
+            **_ANY_STORAGE,
         )
         return as_rows(X, n_jobs=self.n_jobs, memory_limit=self.memory_limit)
 
@@ -292,7 +308,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     ) -> list[Solution]:
         """One solution a binary problem."""
         seed = self.random_state
-        if seed is not None and not _is(seed, Integral):
+        if seed is not None and not is_integer(seed):
             seed = int(check_random_state(seed).randint(2**31))
         callbacks = _Callbacks(self, len(signs), data)
 
@@ -300,32 +316,33 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             def solve(rows: Rows) -> Solution:
                 problem = Problem(rows, labels, C, self.loss, self.intercept)
                 solver, reason = auto.choose(problem, self.solver, seed)
-                return run(
-                    problem,
-                    solver,
-                    reason=reason,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    time_limit=self.time_limit,
-                    callback=callbacks,
-                )
+                limits = Limits(self.tol, self.max_iter, self.time_limit, callbacks)
+                return run(problem, solver, limits, reason=reason)
 
             return solve
 
         try:
-            return multiclass.solve_together(rows, [solve_one(y) for y in signs], self.memory_limit)
+            return multiclass.solve_together(
+                rows, [solve_one(y) for y in signs], self.memory_limit
+            )
         finally:
             callbacks.close()
 
-    def _store(self, solutions: list[Solution], signs: list[Vector], labels: Any) -> None:
+    def _store(
+        self, solutions: list[Solution], signs: list[Vector], labels: Any
+    ) -> None:
         """Set the fitted attributes."""
         self.solutions_, self.solution_ = solutions, solutions[0]
         self.coef_ = np.stack([s.w for s in solutions])
         self.intercept_ = np.array([s.b for s in solutions])
-        dual_coef = np.stack([y * s.alpha for y, s in zip(signs, solutions, strict=True)])
+        dual_coef = np.stack(
+            [y * s.alpha for y, s in zip(signs, solutions, strict=True)]
+        )
         self.support_ = np.flatnonzero(dual_coef.any(axis=0))
         self.dual_coef_ = dual_coef[:, self.support_]
-        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
+        self.n_support_ = np.bincount(
+            labels[self.support_], minlength=len(self.classes_)
+        )
         self.n_iter_ = max(1, *(s.trace[-1].iteration for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
         self.dual_gap_ = float(worst.certificate.relative_gap)
@@ -339,13 +356,17 @@ _ANY_STORAGE: Any = {"accept_sparse": "csr", "accept_large_sparse": True}
 class _Callbacks:
     """The user's callback, the printer and scikit-learn's callbacks, one call at a time."""
 
-    def __init__(self, estimator: LinearSVC, n_solves: int, data: tuple[Any, Any, Any]) -> None:
+    def __init__(
+        self, estimator: LinearSVC, n_solves: int, data: tuple[Any, Any, Any]
+    ) -> None:
         self._estimator, self._data = estimator, data
         self._lock = threading.Lock()
         self._printer = Printer(estimator.tol, n_solves) if estimator.verbose else None
         self._binary = n_solves == 1
         self._context = None
-        if getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx"):
+        if getattr(estimator, "_skl_callbacks", None) or hasattr(
+            estimator, "_parent_callback_ctx"
+        ):
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._facts())
 
@@ -361,7 +382,9 @@ class _Callbacks:
         if self._printer is not None:
             self._printer.close()
         if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator, **self._facts())
+            self._context.call_on_fit_task_end(
+                estimator=self._estimator, **self._facts()
+            )
 
     def _tell_scikit_learn(self, step: Step) -> bool:
         """One iteration as a subtask of the fit; True if a callback asks to stop."""
@@ -376,7 +399,11 @@ class _Callbacks:
 
     def _facts(self) -> dict[str, Any]:
         X, y, weights = self._data
-        return {"X": X, "y": y, "metadata": None if weights is None else {"sample_weight": weights}}
+        return {
+            "X": X,
+            "y": y,
+            "metadata": None if weights is None else {"sample_weight": weights},
+        }
 
     def _fitted(self, step: Step) -> dict[str, Any]:
         """What an estimator needs to predict with the model of a step."""
@@ -388,44 +415,6 @@ class _Callbacks:
 # -- checks ----------------------------------------------------------------------------
 
 
-def _is(value: Any, kind: type) -> bool:
-    """Whether a value is a number of this kind; bool is none."""
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-class _Checker:
-    """Checks of parameters, with one form of message."""
-
-    def __init__(self, owner: str) -> None:
-        self._owner = owner
-
-    def refuse(self, name: str, expected: str, value: Any) -> None:
-        """Raise the error."""
-        kind = ValueError if isinstance(value, str | Real) else TypeError
-        raise kind(
-            f"The {name!r} parameter of {self._owner} must be {expected}. Got {value!r} instead."
-        )
-
-    def positive(self, name: str, value: Any, optional: bool = False) -> None:
-        """A float in (0, inf), or None."""
-        if optional and value is None:
-            return
-        if not _is(value, Real) or not 0 < value < np.inf:
-            self.refuse(name, "a float in the range (0, inf)" + " or None" * optional, value)
-
-    def count(self, name: str, value: Any, optional: bool = False) -> None:
-        """An int in [1, inf), or None."""
-        if optional and value is None:
-            return
-        if not _is(value, Integral) or value < 1:
-            self.refuse(name, "an int in the range [1, inf)" + " or None" * optional, value)
-
-    def choice(self, name: str, value: Any, choices: tuple[str, ...]) -> None:
-        """One of some names."""
-        if not isinstance(value, str) or value not in choices:
-            self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)
-
-
 def _check_weights(sample_weight: Any, m: int) -> Vector:
     """Weights of the rows: float64 (m,), nonnegative and finite, not all zero."""
     if sample_weight is None:
@@ -434,7 +423,9 @@ def _check_weights(sample_weight: Any, m: int) -> Vector:
     if weights.ndim == 0:
         weights = np.full(m, float(weights))
     if weights.shape != (m,):
-        raise ValueError(f"sample_weight must have length {m}. Got shape {weights.shape} instead.")
+        raise ValueError(
+            f"sample_weight must have length {m}. Got shape {weights.shape} instead."
+        )
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         raise ValueError(
@@ -442,7 +433,9 @@ def _check_weights(sample_weight: Any, m: int) -> Vector:
             f"Got {weights[bad][0]} at row {int(np.argmax(bad))} instead."
         )
     if not weights.any():
-        raise ValueError("sample_weight must be positive somewhere. Got zeros only instead.")
+        raise ValueError(
+            "sample_weight must be positive somewhere. Got zeros only instead."
+        )
     return weights
 
 
@@ -450,7 +443,9 @@ def _classes(y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[np
     """Classes with a positive weight, and the index of each row's class (0 for others)."""
     classes = np.unique(y[weights > 0])
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes. Got one class ({classes[0]!r}) instead.")
+        raise ValueError(
+            f"y must hold at least two classes. Got one class ({classes[0]!r}) instead."
+        )
     labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return classes, labels
 
@@ -466,11 +461,12 @@ def _class_factors(
         factors = mass.sum() / (len(classes) * mass)
         return np.asarray(factors[labels])
     if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            "The 'class_weight' parameter of LinearSVC must be a dict, 'balanced' or None. "
-            f"Got {class_weight!r} instead."
+        Checker("LinearSVC").refuse(
+            "class_weight", "a dict, 'balanced' or None", class_weight
         )
     factors = compute_class_weight(class_weight, classes=classes, y=classes[labels])
     if not np.all((factors > 0) & np.isfinite(factors)):
-        raise ValueError("The 'class_weight' parameter of LinearSVC must hold positive numbers.")
+        raise ValueError(
+            "The 'class_weight' parameter of LinearSVC must hold positive numbers."
+        )
     return np.asarray(factors[labels])

@@ -143,6 +143,26 @@ def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[A
     return rows, columns, block[rows, columns]
 
 
+def stack(blocks: list[Any]) -> Any:
+    """Blocks of rows on top of each other: one dense or CSR array."""
+    if sparse.issparse(blocks[0]):
+        return sparse.csr_array(sparse.vstack(blocks))
+    return np.vstack(blocks)
+
+
+def dense(X: Any) -> Vector:
+    """X as a dense float64 array."""
+    array = X.toarray() if sparse.issparse(X) else X
+    return np.asarray(array, dtype=np.float64)
+
+
+def scale_columns(X: Any, factors: Vector) -> Any:
+    """X diag(factors), sparse for sparse X."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X @ sparse.diags_array(factors))
+    return X * factors
+
+
 def shifted(block: Any, center: Vector) -> Any:
     """Block minus 1 center'; a CSR block stays sparse where center is zero."""
     if not sparse.issparse(block):

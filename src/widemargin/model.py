@@ -64,14 +64,17 @@ class Model:
                 f"X has {rows.shape[1]} features, but the model expects {self.n_features}."
             )
         W = np.column_stack([decision.w for decision in self.decisions])
-        scores = rows.matvec(W) + np.array([decision.b for decision in self.decisions])
+        b = np.array([decision.b for decision in self.decisions])
+        scores: Vector = rows.matvec(W) + b
         if not np.all(np.isfinite(scores)):
             rows.refuse_nonfinite()
-        return scores[:, 0] if self.scheme == "binary" else scores
+        return np.asarray(scores[:, 0] if self.scheme == "binary" else scores)
 
     def decide(self, scores: Vector) -> NDArray[Any]:
         """Labels from decision values: (m,)."""
-        winner = (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        winner = (
+            (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        )
         labels: NDArray[Any] = self.classes[winner]
         return labels
 

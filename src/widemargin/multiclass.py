@@ -53,7 +53,11 @@ def solve_together(
     results: list[Any] = []
     for first in range(0, len(solves), size):
         group = solves[first : first + size]
-        results += [group[0](rows)] if len(group) == 1 else _Meeting(rows, len(group)).run(group)
+        results += (
+            [group[0](rows)]
+            if len(group) == 1
+            else _Meeting(rows, len(group)).run(group)
+        )
     return results
 
 
@@ -200,8 +204,11 @@ class _Bundle(RowState):
         return [None if state is None else state.part(index) for state in self._states]
 
 
-def _together(block: Any, parts: list[RowState | None], calls: list[Any]) -> tuple[Any, ...]:
+def _together(
+    block: Any, parts: list[RowState | None], calls: list[Any]
+) -> tuple[Any, ...]:
     """All functions on one block, while it is in cache."""
     return tuple(
-        f(block, part, *broadcast) for part, (f, broadcast) in zip(parts, calls, strict=True)
+        f(block, part, *broadcast)
+        for part, (f, broadcast) in zip(parts, calls, strict=True)
     )

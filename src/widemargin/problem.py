@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin import linalg
 from widemargin.data.rows import Rows, RowState, as_rows
 from widemargin.model import Decision
+from widemargin.parameters import Checker
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -95,11 +96,12 @@ class Problem:
         loss: str = "hinge",
         intercept: str = "auto",
     ) -> None:
-        _check_choice("loss", loss, LOSSES)
-        _check_choice("intercept", intercept, INTERCEPTS)
+        check = Checker("Problem")
+        check.choice("loss", loss, LOSSES)
+        check.choice("intercept", intercept, INTERCEPTS)
         if intercept == "auto":
             intercept = "free" if loss == "hinge" else "penalized"
-        rows = as_rows(features)
+        rows = features if isinstance(features, Rows) else as_rows(features)
         self.shape = rows.shape
         self.loss = loss
         self.intercept = intercept
@@ -201,9 +203,13 @@ class Problem:
         """Certificate of v and the feasible ``alpha`` of a row state. One sweep."""
         losses, *sums = self.A.sweep(_both_sums, state, v, self.loss)
         floor = np.finfo(np.float64).eps * self.zero_objective
-        return Certificate(self._ridge(v) + float(losses), self._dual_value(*sums), floor)
+        return Certificate(
+            self._ridge(v) + float(losses), self._dual_value(*sums), floor
+        )
 
-    def finish(self, state: RowState, v: Vector, tol: float) -> tuple[Vector, Certificate]:
+    def finish(
+        self, state: RowState, v: Vector, tol: float
+    ) -> tuple[Vector, Certificate]:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; v with best intercept.
 
         Dual variables that the margins say belong at a bound are put on it, so that rows
@@ -235,7 +241,11 @@ class Problem:
     def _dual_value(self, g: Vector, linear: float, squares: float) -> float:
         """Dual objective from g = A'alpha, sum alpha and sum alpha^2 / (4 C)."""
         quadratic = 0.5 * float(self.penalty @ (g * g))  # R^-1 = R: entries are 0 or 1
-        return float(linear) - quadratic - (float(squares) if self.loss != "hinge" else 0.0)
+        return (
+            float(linear)
+            - quadratic
+            - (float(squares) if self.loss != "hinge" else 0.0)
+        )
 
     def repair(self, state: RowState) -> None:
         """Make ``alpha`` dual feasible, in place. No read of the data.
@@ -365,7 +375,8 @@ def _class_sums(part: RowState) -> tuple[Vector, Vector]:
     """Sums of alpha over the classes -1 and +1, of all rows and of the free ones."""
     label = (part.labels > 0).astype(np.intp)
     free = part.alpha * (part.alpha < part.C)
-    return np.bincount(label, part.alpha, 2), np.bincount(label, free, 2)
+    all_rows, free_rows = (np.bincount(label, a, 2) for a in (part.alpha, free))
+    return all_rows.astype(np.float64), free_rows.astype(np.float64)
 
 
 def _scale_class(part: RowState, heavy: int, factor: float, only_free: bool) -> None:
@@ -417,16 +428,14 @@ def _slope(part: RowState, b: float) -> tuple[float, float, float]:
     """First and second derivative of sum C L in b, and the scale of the first."""
     t = np.maximum(1.0 - part.labels * (part.score + b), 0.0)
     weighted = part.C * t
-    return -2.0 * float(part.labels @ weighted), 2.0 * float(part.C @ (t > 0)), float(weighted.sum())
+    return (
+        -2.0 * float(part.labels @ weighted),
+        2.0 * float(part.C @ (t > 0)),
+        float(weighted.sum()),
+    )
 
 
 # -- checks ----------------------------------------------------------------------------
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        listed = ", ".join(map(repr, choices))
-        raise ValueError(f"The {name!r} parameter must be one of {listed}. Got {value!r} instead.")
 
 
 def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
@@ -440,7 +449,9 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
     try:
         C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
     except ValueError:
-        raise ValueError(f"C must be a number or have length {m}. Got shape {np.shape(C)} instead.") from None
+        raise ValueError(
+            f"C must be a number or have length {m}. Got shape {np.shape(C)} instead."
+        ) from None
     if not np.all(np.isfinite(C)) or np.any(C < 0):
         raise ValueError("C must be finite and nonnegative in every row.")
     y = y.astype(np.float64)

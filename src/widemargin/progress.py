@@ -28,7 +28,11 @@ class Printer:
     """
 
     def __init__(
-        self, tol: float, solves: int = 1, delay: float = 0.0, terminal_only: bool = False
+        self,
+        tol: float,
+        solves: int = 1,
+        delay: float = 0.0,
+        terminal_only: bool = False,
     ) -> None:
         self._tol, self._solves = tol, solves
         self._first: dict[int, float] = {}

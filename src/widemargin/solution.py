@@ -72,10 +72,10 @@ class Step:
     dual: float
     residual: float
     active: int
-    seconds: float = 0.0
-    sweeps: int = 0
     details: dict[str, float] = field(default_factory=dict)
     _point: Callable[[], tuple[Vector, Any]] | None = field(default=None, repr=False)
+    seconds: float = 0.0
+    sweeps: int = 0
 
     @property
     def gap(self) -> float:

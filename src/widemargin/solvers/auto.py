@@ -3,9 +3,10 @@
 import dataclasses
 from typing import Any, NamedTuple
 
+from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Solution
-from widemargin.solvers.base import Callback, Solver, run
+from widemargin.solvers.base import Callback, Limits, Solver, run
 from widemargin.solvers.interior_point import InteriorPoint
 
 # A new solver is one file and one line here.
@@ -19,7 +20,9 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose(problem: Problem, solver: str | Solver = "auto", random_state: Any = None) -> Choice:
+def choose(
+    problem: Problem, solver: str | Solver = "auto", random_state: Any = None
+) -> Choice:
     """The solver for a problem: the one asked for, or for "auto" the one that suits it.
 
     Parameters
@@ -45,26 +48,18 @@ def choose(problem: Problem, solver: str | Solver = "auto", random_state: Any = 
             f"{problem.intercept} intercept to any accuracy, {m:,} rows x {n:,} features in memory"
         )
         return Choice(_seeded(InteriorPoint(), random_state), reason)
-    if isinstance(solver, str):
-        check_solver_name(solver)
-        return Choice(_seeded(SOLVERS[solver](), random_state), "as asked")
     if isinstance(solver, Solver):
         return Choice(_seeded(solver, random_state), "as asked")
-    raise TypeError(
-        f"The 'solver' parameter must be a name or a solver object. Got {solver!r} instead."
-    )
-
-
-def check_solver_name(name: str) -> None:
-    """Raise ValueError for a name that is neither "auto" nor a solver's."""
-    if name != "auto" and name not in SOLVERS:
-        known = ", ".join(repr(known) for known in ("auto", *SOLVERS))
-        raise ValueError(f"The 'solver' parameter must be one of {known}. Got {name!r} instead.")
+    Checker("solve").choice("solver", solver, ("auto", *SOLVERS))
+    return Choice(_seeded(SOLVERS[solver](), random_state), "as asked")
 
 
 def _seeded(solver: Solver, random_state: Any) -> Solver:
     """The solver with a seed, where it takes one and has none."""
-    if random_state is not None and getattr(solver, "random_state", random_state) is None:
+    if (
+        random_state is not None
+        and getattr(solver, "random_state", random_state) is None
+    ):
         return dataclasses.replace(solver, random_state=random_state)  # type: ignore[type-var]
     return solver
 
@@ -120,14 +115,6 @@ def solve(
     >>> solution.status, solution.certificate.relative_gap < 1e-6
     (<Status.SOLVED: 'solved'>, True)
     """
+    limits = Limits(tol, max_iter, time_limit, callback)
     chosen, reason = choose(problem, solver)
-    return run(
-        problem,
-        chosen,
-        reason=reason,
-        tol=tol,
-        max_iter=max_iter,
-        time_limit=time_limit,
-        start=start,
-        callback=callback,
-    )
+    return run(problem, chosen, limits, start=start, reason=reason)

@@ -8,7 +8,7 @@ and decides the status. No solver prints, times itself or certifies itself.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.rows import RowState
-from widemargin.problem import Lift, Problem
+from widemargin.parameters import Checker
+from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 
 Vector = NDArray[np.float64]
@@ -47,7 +48,9 @@ class Solver(ABC):
         """None, or a sentence why the problem cannot be solved by this solver."""
 
     @abstractmethod
-    def iterate(self, problem: Problem, start: "Start | None") -> Iterator[Step]:
+    def iterate(
+        self, problem: Problem, start: "Start | None"
+    ) -> Generator[Step, None, None]:
         """Yield the current step at the head of each iteration, the start included.
 
         ``step.point()`` gives v and a row state with the vector ``alpha``, both valid
@@ -78,7 +81,11 @@ class _Best:
     def keep(self, step: Step) -> None:
         v, state = step.point()
         self.slots.join(state).sweep(_copy, "alpha", f"best{1 - self.slot}")
-        self.relative_gap, self.v, self.slot = step.relative_gap, v.copy(), 1 - self.slot
+        self.relative_gap, self.v, self.slot = (
+            step.relative_gap,
+            v.copy(),
+            1 - self.slot,
+        )
 
     def alpha(self) -> Vector:
         copied = self.problem.state(alpha=0.0)
@@ -98,20 +105,19 @@ class _Answer:
 
 
 @dataclass
-class _Limits:
-    """What ends a run; checks its values when made."""
+class Limits:
+    """What ends a run: see `widemargin.solve`. Checks its values when made."""
 
-    tol: float
-    max_iter: int
-    time_limit: float | None
-    callback: Callback | None
+    tol: float = 1e-4
+    max_iter: int | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("tol", self.tol), ("time_limit", self.time_limit)):
-            if value is not None and not (value > 0 and np.isfinite(value)):
-                raise ValueError(f"The {name!r} parameter must be positive. Got {value!r} instead.")
-        if self.max_iter < 1:
-            raise ValueError(f"The 'max_iter' parameter must be at least 1. Got {self.max_iter!r} instead.")
+        check = Checker("solve")
+        check.positive("tol", self.tol)
+        check.count("max_iter", self.max_iter, optional=True)
+        check.positive("time_limit", self.time_limit, optional=True)
 
 
 @dataclass
@@ -123,11 +129,11 @@ class _Clock:
     def seconds(self) -> float:
         return time.perf_counter() - self.begin
 
-    def pause(self, f: Callable[[], Any]) -> Any:
-        """Call f off the clock."""
+    def pause(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Call f(*args) off the clock."""
         stopped = time.perf_counter()
         try:
-            return f()
+            return f(*args)
         finally:
             self.begin += time.perf_counter() - stopped
 
@@ -135,46 +141,65 @@ class _Clock:
 class _Driver:
     """One run of a solver on a problem."""
 
-    def __init__(self, problem: Problem, solver: Solver, limits: _Limits) -> None:
+    def __init__(self, problem: Problem, solver: Solver, limits: Limits) -> None:
         self.clock = _Clock()
         self.problem, self.solver, self.limits = problem, solver, limits
+        self.max_iter = limits.max_iter or solver.default_max_iter
         self.core, self.lift = problem.conditioned()
         self.best = _Best(self.core)
         self.trace = Trace()
-        self.accepted: _Answer | None = None
+        self._trusted = limits.tol  # estimated gap at which a certificate is tried
+        self._accepted: _Answer | None = None
+        self._progress = (np.inf, 0)  # gap and iteration of the last clear improvement
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
         steps = self.solver.iterate(self.core, start)
-        first_sweep, trust, progress = self.core.rows.sweeps, self.limits.tol, (np.inf, 0)
+        first_sweep = self.core.rows.sweeps
         try:
             for step in steps:
                 self._observe(step, first_sweep)
-                stop = self.limits.callback and self.clock.pause(lambda s=step: self.limits.callback(s))
-                step.forget_point()
-                if self.best.relative_gap <= trust:
-                    self.accepted = self._answer()
-                    if self.accepted.certificate.relative_gap <= self.limits.tol:
-                        return Status.SOLVED
-                    trust = 0.5 * self.best.relative_gap
+                stop = self._call_back(step)
+                if self._certified():
+                    return Status.SOLVED
                 if stop:
                     return Status.STOPPED_BY_CALLBACK
-                if step.iteration >= self.limits.max_iter:
-                    return Status.MAX_ITER
-                if self.clock.seconds() >= (self.limits.time_limit or np.inf):
-                    return Status.TIME_LIMIT
-                if self.best.relative_gap < PROGRESS * progress[0]:
-                    progress = (self.best.relative_gap, step.iteration)
-                elif step.iteration - progress[1] >= self.solver.patience:
-                    return Status.STALLED
+                if ended := self._limit_reached(step):
+                    return ended
             return Status.STALLED
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         except (ArithmeticError, np.linalg.LinAlgError):
             return Status.NUMERICAL_ERROR
         finally:
-            if isinstance(steps, Generator):
-                steps.close()
+            steps.close()
+
+    def _call_back(self, step: Step) -> bool:
+        """Whether the user's callback asks to stop; off the clock."""
+        callback = self.limits.callback
+        stop = callback is not None and self.clock.pause(callback, step)
+        step.forget_point()
+        return bool(stop)
+
+    def _certified(self) -> bool:
+        """Whether the best point is good enough, by its certificate."""
+        if not self.best.relative_gap <= self._trusted:
+            return False
+        self._accepted = self._answer()
+        self._trusted = 0.5 * self.best.relative_gap
+        return self._accepted.certificate.relative_gap <= self.limits.tol
+
+    def _limit_reached(self, step: Step) -> Status | None:
+        """What ends the run after this step, if anything."""
+        if step.iteration >= self.max_iter:
+            return Status.MAX_ITER
+        if self.clock.seconds() >= (self.limits.time_limit or np.inf):
+            return Status.TIME_LIMIT
+        if self.best.relative_gap < PROGRESS * self._progress[0]:
+            self._progress = (self.best.relative_gap, step.iteration)
+        if step.iteration - self._progress[1] >= self.solver.patience:
+            return Status.STALLED
+        return None
 
     def _observe(self, step: Step, first_sweep: int) -> None:
         """Stamp and record a step; keep its point if it is the best."""
@@ -190,13 +215,15 @@ class _Driver:
         """The best point, feasible, on the original problem, with its certificate."""
         assert self.best.v is not None
         state = self.problem.dual_state(self.best.alpha())
-        v, certificate = self.problem.finish(state, self.lift.up(self.best.v), self.limits.tol)
+        v, certificate = self.problem.finish(
+            state, self.lift.up(self.best.v), self.limits.tol
+        )
         return _Answer(self.problem.gather(state), v, certificate)
 
     def solution(self, status: Status, reason: str) -> Solution:
         """The answer with its status, which only the certificate can call solved."""
         tol = self.limits.tol
-        answer = self.accepted
+        answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
             answer = self._answer()
         gap = answer.certificate.relative_gap
@@ -226,18 +253,14 @@ _OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ER
 def run(
     problem: Problem,
     solver: Solver,
+    limits: Limits,
     *,
-    reason: str = "",
-    tol: float = 1e-4,
-    max_iter: int | None = None,
-    time_limit: float | None = None,
     start: "Solution | tuple[Any, Any, float] | None" = None,
-    callback: Callback | None = None,
+    reason: str = "",
 ) -> Solution:
     """Run one solver: see `widemargin.solve`, which chooses it first."""
     if complaint := solver.supports(problem):
         raise ValueError(complaint)
-    limits = _Limits(tol, max_iter or solver.default_max_iter, time_limit, callback)
     with np.errstate(all="ignore"):
         driver = _Driver(problem, solver, limits)
         status = driver.run(_start(driver, start))
@@ -248,7 +271,9 @@ def _start(driver: _Driver, start: Any) -> Start | None:
     """A start in the coordinates of the conditioned problem."""
     if start is None:
         return None
-    alpha, w, b = (start.alpha, start.w, start.b) if isinstance(start, Solution) else start
+    alpha, w, b = (
+        (start.alpha, start.w, start.b) if isinstance(start, Solution) else start
+    )
     v = driver.lift.down(driver.problem.stack(w, b))
     return Start(v, driver.problem.gather(driver.problem.dual_state(alpha)))
 
@@ -259,7 +284,7 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
         return status.advice
     limits = driver.limits
     cause = {
-        Status.MAX_ITER: f"max_iter={limits.max_iter}",
+        Status.MAX_ITER: f"max_iter={driver.max_iter}",
         Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
         Status.INTERRUPTED: "Ctrl-C",
         Status.STOPPED_BY_CALLBACK: "the callback",

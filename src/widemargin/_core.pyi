@@ -1,0 +1,51 @@
+"""Types of the C++ core (cpp/bindings.cpp): free functions on arrays that Python owns."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+def csr_matvec(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    w: Vector,
+    out: Vector,
+) -> None: ...
+def csr_rmatvec(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    U: Vector,
+    out: Vector,
+) -> None: ...
+def csr_gram(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    d: Vector,
+    out: Vector,
+) -> None: ...
+def simd_levels() -> list[int]: ...
+def advance(
+    C: Vector, vectors: list[Vector], t: float, hinge: bool, simd: int = -1
+) -> tuple[float, float, float]: ...
+def predict(
+    C: Vector,
+    vectors: list[Vector],
+    z: Vector,
+    clip: float,
+    E: Vector,
+    hinge: bool,
+    simd: int = -1,
+) -> tuple[float, int, float, float]: ...
+def correct(
+    C: Vector,
+    vectors: list[Vector],
+    z: Vector,
+    target: float,
+    hinge: bool,
+    simd: int = -1,
+) -> tuple[float, int, float, float]: ...

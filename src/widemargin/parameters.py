@@ -1,0 +1,59 @@
+"""Checks of parameters, with one form of message in the library and on the command line."""
+
+from numbers import Integral, Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+class Checker:
+    """Refuses bad parameters of one owner, a class or function named in the message."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+
+    def refuse(self, name: str, expected: str, value: Any) -> NoReturn:
+        """Raise ValueError, or TypeError for a value that is no number or string."""
+        kind = ValueError if isinstance(value, str | Real) else TypeError
+        raise kind(
+            f"The {name!r} parameter of {self._owner} must be {expected}. "
+            f"Got {value!r} instead."
+        )
+
+    def positive(
+        self, name: str, value: Any, *, most: float = np.inf, optional: bool = False
+    ) -> None:
+        """Refuse what is no float in (0, most], nor None if that is an option."""
+        if optional and value is None:
+            return
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (number and 0 < value <= most and np.isfinite(value)):
+            end = "inf)" if most == np.inf else f"{most:g}]"
+            self.refuse(
+                name, f"a float in the range (0, {end}" + _or_none(optional), value
+            )
+
+    def count(
+        self, name: str, value: Any, *, least: int = 1, optional: bool = False
+    ) -> None:
+        """Refuse what is no int in [least, inf), nor None if that is an option."""
+        if optional and value is None:
+            return
+        if not (is_integer(value) and value >= least):
+            self.refuse(
+                name, f"an int in the range [{least}, inf)" + _or_none(optional), value
+            )
+
+    def choice(self, name: str, value: Any, choices: tuple[Any, ...]) -> None:
+        """Refuse what is not among the choices."""
+        if not any(value is choice or value == choice for choice in choices):
+            self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)
+
+
+def _or_none(optional: bool) -> str:
+    return " or None" if optional else ""

@@ -1,0 +1,351 @@
+"""Normal equations of an interior point method, reduced to an active set of rows.
+
+K dv = r with K = R + A'DA over all rows is solved through a matrix of the rows in the
+active set Q and, where that is inexact, conjugate gradients with K itself. Equation
+numbers are those of [jung2008]_.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin import linalg
+from widemargin.data.rows import RowState
+from widemargin.problem import Problem
+
+if TYPE_CHECKING:
+    from widemargin.solvers.interior_point import InteriorPoint
+
+Vector = NDArray[np.float64]
+# Solves M_Q x = r, and whether M_Q is then exactly the matrix of its rows.
+Factor = tuple[Callable[[Vector], Vector], bool]
+
+# Dense data with fewer columns than this gain nothing from reduction
+# (benchmarks/interior_point.py).
+REDUCED_COLUMNS = 500
+# Columns up to which M_Q is a dense matrix.
+DENSE_COLUMNS = 2000
+# Entries of X'X a column up to which M_Q is factored as a sparse matrix.
+SPARSE_ENTRIES = 20.0
+# Rows of the q x q matrix of the dual form, and how many times more steps it may take.
+DUAL_ROWS = 1200
+DUAL_STEPS = 20
+
+
+# -- the active set --------------------------------------------------------------------
+
+
+class ActiveSet:
+    """The rows Q of the reduced matrix: those whose key is at most their class's level.
+
+    Attributes
+    ----------
+    key : str, what orders the rows: "omega", "one_sided" or "random"
+    levels : ndarray (2,) for the classes -1 and +1, or None for all rows
+    """
+
+    def __init__(
+        self, options: "InteriorPoint", problem: Problem, state: RowState, form: str
+    ) -> None:
+        self._options, self._state = options, state
+        self._m, n = problem.rows.shape
+        self._rule = _choose_rule(options, problem, form)
+        self._scale = problem.zero_objective / self._m  # mean C
+        self._most = max(1, round(options.max_active * self._m))
+        self._least = min(self._m, 2 * n) if options.pcg_steps else 1
+        self._cap = self._m
+        if form == "dual":  # always as many rows as the q x q matrix may have
+            self._cap = self._most = self._least = min(self._m, DUAL_ROWS)
+        self._floor = self._least
+        self.key = self._rule or ""
+        if self._rule and options.max_active < 1.0:
+            self.key = "random"
+        self.levels: Vector | None = None
+
+    def choose(self, mu: float) -> None:
+        """Q for this mu, (3.18)-(3.22); the first Q is random when q_U < m."""
+        if self._rule is None:
+            return
+        options, q, needed = self._options, self._most, np.zeros(2)
+        threshold = options.theta * np.sqrt(mu)
+        sizes, must = self._state.sweep(
+            _class_counts, self._rule, self._scale * threshold, np.sqrt(mu)
+        )
+        if options.adaptive and self.key != "random":
+            q, needed = min(q, int(np.ceil(mu ** (1 / options.beta) * self._m))), must
+        q = min(max(q, self._floor, int(needed.sum())), self._cap)
+        if q > 0.8 * self._m:
+            self.levels = None  # a gather would cost more than it saves
+        elif options.balanced:
+            wanted = np.minimum(np.maximum(needed, np.ceil(q / 2)), sizes)
+            wanted = np.minimum(wanted + max(0.0, q - wanted.sum()), sizes)
+            self.levels = np.array([self._level(wanted[k], k) for k in (0, 1)])
+        else:
+            self.levels = np.full(2, self._level(q, None))
+
+    def _level(self, count: float, label: int | None) -> float:
+        return self._state.threshold(_class_keys, count, self.key, label)
+
+    def grow(self, normal: "NormalEquations") -> None:
+        """Raise the floor of |Q| where conjugate gradients had to work, else lower it."""
+        self.key = self._rule or ""
+        if normal.steps > 5:
+            self._floor = min(self._m, int(1.5 * normal.n_active))
+        else:
+            self._floor = max(self._least, int(0.9 * self._floor))
+
+
+def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str | None:
+    """The rule of the active set, or None where reduction does not pay."""
+    if form == "sparse":
+        return None
+    if options.reduction in ("omega", "one_sided"):
+        return options.reduction
+    dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
+    wide = options.reduction == "auto" and problem.rows.shape[1] >= REDUCED_COLUMNS
+    return "omega" if form == "dual" or (dense and wide) else None
+
+
+def _key(part: RowState, key: str) -> Vector:
+    """What orders the rows, smallest first; logarithms keep the histogram even."""
+    if key == "random":
+        return part.random
+    return np.asarray(-np.log(part.d) if key == "omega" else np.log(part.s))
+
+
+def _class_keys(part: RowState, key: str, label: int | None) -> tuple[Vector, Vector]:
+    """Keys, and weight 1 for the rows of one class (0: -1, 1: +1) or of both."""
+    if label is None:
+        return _key(part, key), np.ones(part.s.shape)
+    return _key(part, key), ((part.labels > 0) == bool(label)).astype(np.float64)
+
+
+def _class_counts(
+    part: RowState, rule: str, level: float, root: float
+) -> tuple[Vector, Vector]:
+    """Rows, and rows that must be in Q (3.20), of the classes -1 and +1."""
+    if rule == "omega":
+        must = part.d >= level
+    else:
+        must = (part.alpha / part.s >= level) | (part.s <= root)
+    label = (part.labels > 0).astype(np.intp)
+    return _count(label), _count(label[must])
+
+
+def _count(label: NDArray[np.intp]) -> Vector:
+    return np.bincount(label, minlength=2).astype(np.float64)
+
+
+def _in_active_set(
+    part: RowState, key: str, levels: Vector | None
+) -> NDArray[np.intp] | None:
+    """Indices of the rows in Q; None for all."""
+    if levels is None:
+        return None
+    return np.flatnonzero(_key(part, key) <= levels[(part.labels > 0).astype(np.intp)])
+
+
+# -- the normal equations --------------------------------------------------------------
+
+
+class NormalEquations:
+    """K dv = r, by a matrix of the rows in Q and conjugate gradients.
+
+    Eliminating b leaves (3.11): M = R_w + X'DX - c c'/s, c = X'd, s = sum d + p. Only M
+    is reduced to M_Q; c and s keep all rows (3.12): one equation alone is inexact.
+
+    Attributes
+    ----------
+    n_active : int, |Q|
+    steps : int, conjugate gradient steps since the last `assemble`
+    """
+
+    def __init__(
+        self, options: "InteriorPoint", problem: Problem, state: RowState
+    ) -> None:
+        self.A, self._state, self._R = problem.A, state, problem.penalty
+        self._m, self._n = problem.rows.shape
+        self.form = _choose_form(options, problem)
+        self._tol = options.pcg_tol
+        self._most = options.pcg_steps * (DUAL_STEPS if self.form == "dual" else 1)
+        self.n_active, self.steps = self._m, 0
+
+    def assemble(self, active: ActiveSet, hinge: bool) -> tuple[Vector, Vector]:
+        """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
+        self._sums, self.n_active, self._matrix = self.A.sweep(
+            _assemble, self._state, active.key, active.levels, hinge, self.form
+        )
+        self.steps = 0
+        return self._sums[:, 0], self._sums[:, 1]
+
+    def factor(self) -> None:
+        """Factor M_Q; with all rows in Q it needs no conjugate gradients."""
+        n, border = self._n, self._sums[:, 2]
+        self._border = border[:n] if border.size > n else None
+        self._pivot = float(border[-1] + self._R[-1])
+        self._solve_w, exact = _FACTORS[self.form](self._matrix, n, self._R[-1])
+        self._exact = exact and self.n_active == self._m
+
+    def _precondition(self, r: Vector) -> Vector:
+        """Solve with M_Q and the border of all rows: with K where Q is all rows."""
+        if self._border is None:
+            return self._solve_w(r)
+        dw = self._solve_w(r[:-1] - r[-1] / self._pivot * self._border)
+        return np.append(dw, (r[-1] - self._border @ dw) / self._pivot)
+
+    def solve(self, r: Vector) -> Vector:
+        """Dv for the right side r, by conjugate gradients where M_Q is inexact."""
+        dv = self._precondition(r)
+        if self._exact or not self._most:
+            return dv
+        residual, p, last = r - self._product(dv), np.zeros_like(r), np.inf
+        goal = self._tol * np.linalg.norm(r)
+        for _ in range(self._most):
+            if np.linalg.norm(residual) <= goal:
+                break
+            z = self._precondition(residual)
+            rho = float(residual @ z)
+            p = z + rho / last * p
+            q = self._product(p)
+            step = rho / float(p @ q)
+            dv, residual, last = dv + step * p, residual - step * q, rho
+            self.steps += 1
+        return dv
+
+    def _product(self, x: Vector) -> Vector:
+        """K x. One sweep."""
+        product: Vector = self.A.sweep(_weighted_product, self._state, x)
+        return self._R * x + product
+
+
+def _choose_form(options: "InteriorPoint", problem: Problem) -> str:
+    """How to solve with M_Q: see ``normal_matrix`` of `InteriorPoint`."""
+    if options.normal_matrix != "auto":
+        return options.normal_matrix
+    m, n = problem.rows.shape
+    if n <= DENSE_COLUMNS:
+        return "dense"
+    # At most nnz^2 / m entries of X'X for rows of equal length: count only then.
+    if m * (problem.rows.density * n) ** 2 <= SPARSE_ENTRIES * n:
+        return "sparse"
+    return "dual"
+
+
+def _assemble(
+    block: Any,
+    part: RowState,
+    key: str,
+    levels: Vector | None,
+    hinge: bool,
+    form: str,
+) -> tuple[Vector, int, Any]:
+    """A'[alpha, d r_Omega, d y] over all rows, |Q|, and what the matrix of Q needs."""
+    slack = part.s - part.xi if hinge else part.s  # r_Omega of the predictor
+    columns = (part.alpha, part.d * slack, part.d * part.labels)
+    sums = np.asarray(block.T @ np.column_stack(columns))
+    index = _in_active_set(part, key, levels)
+    rows, d = (block, part.d) if index is None else (block[index], part.d[index])
+    if form == "dense":
+        return sums, rows.shape[0], linalg.gram(rows, d)
+    if form == "sparse":
+        return sums, rows.shape[0], linalg.sparse_gram(rows, d)
+    others = part.d.copy()
+    others[slice(None) if index is None else index] = 0.0
+    diagonal = linalg.gram_diagonal(block, others)
+    return sums, rows.shape[0], ([(rows.matrix(), d)], diagonal)
+
+
+def _weighted_product(block: Any, part: RowState, x: Vector) -> Vector:
+    return np.asarray(block.T @ (part.d * (block @ x)))
+
+
+# -- factors of M_Q --------------------------------------------------------------------
+
+
+def _dense_factor(G: Vector, n: int, p: float) -> Factor:
+    """Cholesky of M_Q from the Gram matrix of A_Q; inexact where it needed jitter."""
+    M = G[:n, :n] + np.eye(n)
+    if G.shape[0] > n:
+        M -= np.outer(G[:n, n], G[:n, n] / (G[n, n] + p))
+    diagonal, jitter = M.diagonal().copy(), 0.0
+    while True:
+        try:
+            return _cholesky(M), jitter == 0.0
+        except np.linalg.LinAlgError:
+            jitter = max(1e-14, 100.0 * jitter)
+            if jitter > 1e-6 or not np.all(np.isfinite(diagonal)):
+                raise
+            M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
+
+
+def _cholesky(M: Vector) -> Callable[[Vector], Vector]:
+    """Solver with a symmetric positive definite matrix."""
+    factor = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
+    return lambda r: np.asarray(scipy.linalg.cho_solve(factor, r, check_finite=False))
+
+
+def _sparse_factor(G: Any, n: int, p: float) -> Factor:
+    """Sparse factors of M_S = I + X_Q'DX_Q, and Sherman-Morrison for - c c'/s.
+
+    dw = a + b (c'a) / (s - c'b), a = M_S^-1 r, b = M_S^-1 c. The denominator cancels
+    where columns add up to a constant (one-hot groups): never exact (section 10).
+    """
+    factor = scipy.sparse.linalg.splu(
+        sparse.csc_array(G[:n, :n] + sparse.eye_array(n)),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    if G.shape[0] == n:
+        return factor.solve, False
+    c = G[:n, [n]].toarray()[:, 0]
+    s = float(G[n, n]) + p
+    b = factor.solve(c)
+    pivot = max(s - float(c @ b), 1e-10 * s)
+
+    def solve(r: Vector) -> Vector:
+        a = factor.solve(r)
+        return np.asarray(a + b * (c @ a) / pivot)
+
+    return solve, False
+
+
+def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
+    """M_Q = L + X_Q'(D - d d'/(s + p))X_Q by a q x q matrix; L: the others' diagonal.
+
+    M_Q^-1 r = L^-1 (r - X'z), where S z + a t = X L^-1 r and a'z = p t, with
+    S = D^-1 + X L^-1 X' and a the column of the intercept: Woodbury's formula, without a
+    small denominator.
+    """
+    A = linalg.stack([rows for rows, _ in parts[0]])
+    d = np.concatenate([d for _, d in parts[0]])
+    L = 1.0 + parts[1][:n]
+    X = A[:, :n]
+    scaled = linalg.scale_columns(X, 1.0 / L)
+    S = linalg.dense(scaled @ X.T)
+    S[np.diag_indices(S.shape[0])] += 1.0 / d
+    solve_S = _cholesky(S)
+    if A.shape[1] == n:
+        return lambda r: np.asarray((r - X.T @ solve_S(scaled @ r)) / L), True
+    a = linalg.dense(A[:, [n]])[:, 0]
+    b = solve_S(a)
+
+    def solve(r: Vector) -> Vector:
+        z = solve_S(scaled @ r)
+        z -= b * ((a @ z) / (p + a @ b))
+        return np.asarray((r - X.T @ z) / L)
+
+    return solve, True
+
+
+_FACTORS: dict[str, Callable[[Any, int, float], Factor]] = {
+    "dense": _dense_factor,
+    "sparse": _sparse_factor,
+    "dual": _dual_factor,
+}
+FORMS = tuple(_FACTORS)
