@@ -302,16 +302,26 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
 
 
 def _scaling_advice(problem: Problem) -> str:
-    """Name the features whose size differs most, if any does by 1000 times."""
+    """Name the features that are too large, or too far from zero, if there are any."""
     mean, std = problem.rows.moments
     size = np.hypot(mean, std)
     typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
-    large = np.flatnonzero(size > 1000.0 * typical)
-    if large.size == 0:
-        return ""
-    named = ", ".join(str(j) for j in large[np.argsort(-size[large])][:3])
-    times = size[large].max() / typical
-    return (
-        f"Feature(s) {named} are up to {times:,.0f} times larger than the typical one: "
-        "scaling them (StandardScaler) usually helps most. "
-    )
+    if np.any(size > 1000.0 * typical):
+        return (
+            f"Feature(s) {_first(size > 1000.0 * typical)} are up to "
+            f"{size.max() / typical:,.0f} times larger than the typical one: scaling "
+            "them (StandardScaler) usually helps most. "
+        )
+    far = (np.abs(mean) > 1000.0 * std) & (std > 0)
+    if np.any(far) and problem.intercept != "free":
+        return (
+            f"Feature(s) {_first(far)} lie far from zero beside their spread: centring "
+            "them (StandardScaler) or intercept='free' usually helps most. "
+        )
+    return ""
+
+
+def _first(chosen: NDArray[np.bool_]) -> str:
+    """The first three of the chosen features."""
+    named = np.flatnonzero(chosen)
+    return ", ".join(map(str, named[:3])) + (", ..." if named.size > 3 else "")

@@ -29,7 +29,12 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.normal_equations import FORMS, ActiveSet, NormalEquations
+from widemargin.solvers.normal_equations import (
+    DUAL_COLUMNS,
+    FORMS,
+    ActiveSet,
+    NormalEquations,
+)
 from widemargin.solvers.step_length import Ahead, blocking, inverse, recentre
 
 Vector = NDArray[np.float64]
@@ -84,7 +89,7 @@ class InteriorPoint(Solver):
         How M_Q is solved with: dense Cholesky; sparse factorisation with
         Sherman-Morrison for the intercept; or through the q x q matrix of a small Q
         (Woodbury) with the diagonal of the other rows, as preconditioner of conjugate
-        gradients. "auto" is "dense" up to 2000 columns, then "sparse" where X'X is very
+        gradients, for 500 columns or more columns than rows. "auto" is "dense" up to 2000 columns, then "sparse" where X'X is very
         sparse, else "dual".
     random_state : int or None, default=None
         Seed of the first active set, which is random when ``max_active`` < 1.
@@ -141,6 +146,12 @@ class InteriorPoint(Solver):
         check.count("random_state", self.random_state, least=0, optional=True)
 
     def supports(self, problem: Problem) -> str | None:  # noqa: D102
+        m, n = problem.rows.shape
+        if self.normal_matrix == "dual" and n < min(m, DUAL_COLUMNS):
+            return (
+                f"InteriorPoint(normal_matrix='dual') needs at least {DUAL_COLUMNS} "
+                f"columns, or as many as rows. Got {n} instead."
+            )
         return None
 
     def iterate(  # noqa: D102

@@ -35,6 +35,8 @@ SPARSE_ENTRIES = 20.0
 # Rows of the q x q matrix of the dual form, and how many times more steps it may take.
 DUAL_ROWS = 1200
 DUAL_STEPS = 20
+# Columns from which the dual form is offered: with q > n it cancels.
+DUAL_COLUMNS = 500
 
 
 # -- the active set --------------------------------------------------------------------
@@ -60,7 +62,7 @@ class ActiveSet:
         self._least = min(self._m, 2 * n) if options.pcg_steps else 1
         self._cap = self._m
         if form == "dual":  # always as many rows as the q x q matrix may have
-            self._cap = self._most = self._least = min(self._m, DUAL_ROWS)
+            self._cap = self._most = self._least = min(self._m, n, DUAL_ROWS)
         self._floor = self._least
         self.key = self._rule or ""
         if self._rule and options.max_active < 1.0:
@@ -228,6 +230,8 @@ def _choose_form(options: "InteriorPoint", problem: Problem) -> str:
     if options.normal_matrix != "auto":
         return options.normal_matrix
     m, n = problem.rows.shape
+    if m < n and m <= DUAL_ROWS:
+        return "dual"  # exact, and smaller
     if n <= DENSE_COLUMNS:
         return "dense"
     # At most nnz^2 / m entries of X'X for rows of equal length: count only then.
@@ -331,7 +335,7 @@ def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
     S[np.diag_indices(S.shape[0])] += 1.0 / d
     solve_S = _cholesky(S)
     if A.shape[1] == n:
-        return lambda r: np.asarray((r - X.T @ solve_S(scaled @ r)) / L), True
+        return lambda r: np.asarray((r - X.T @ solve_S(scaled @ r)) / L), False
     a = linalg.dense(A[:, [n]])[:, 0]
     b = solve_S(a)
 
@@ -340,7 +344,7 @@ def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
         z -= b * ((a @ z) / (p + a @ b))
         return np.asarray((r - X.T @ z) / L)
 
-    return solve, True
+    return solve, False
 
 
 _FACTORS: dict[str, Callable[[Any, int, float], Factor]] = {
