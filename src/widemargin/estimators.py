@@ -1,6 +1,7 @@
 """scikit-learn estimators: validate, build the problems, solve, keep the model."""
 
 import threading
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -312,11 +313,18 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             seed = int(check_random_state(seed).randint(2**31))
         callbacks = _Callbacks(self, len(signs), data)
 
+        begin = time.perf_counter()
+
+        def time_left() -> float | None:
+            if self.time_limit is None:
+                return None
+            return max(1e-9, begin + self.time_limit - time.perf_counter())
+
         def solve_one(labels: Vector) -> Callable[[Rows], Solution]:
             def solve(rows: Rows) -> Solution:
                 problem = Problem(rows, labels, C, self.loss, self.intercept)
                 solver, reason = auto.choose(problem, self.solver, seed)
-                limits = Limits(self.tol, self.max_iter, self.time_limit, callbacks)
+                limits = Limits(self.tol, self.max_iter, time_left(), callbacks)
                 return run(problem, solver, limits, reason=reason)
 
             return solve
@@ -343,7 +351,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.n_support_ = np.bincount(
             labels[self.support_], minlength=len(self.classes_)
         )
-        self.n_iter_ = max(1, *(s.trace[-1].iteration for s in solutions))
+        self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
         self.dual_gap_ = float(worst.certificate.relative_gap)
         self.status_ = worst.status.value
@@ -444,7 +452,7 @@ def _classes(y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[np
     classes = np.unique(y[weights > 0])
     if len(classes) < 2:
         raise ValueError(
-            f"y must hold at least two classes. Got one class ({classes[0]!r}) instead."
+            f"y must hold at least two classes. Got one class ({classes[0]}) instead."
         )
     labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return classes, labels

@@ -201,38 +201,40 @@ class Problem:
 
     def bounds(self, state: RowState, v: Vector) -> Certificate:
         """Certificate of v and the feasible ``alpha`` of a row state. One sweep."""
-        losses, *sums = self.A.sweep(_both_sums, state, v, self.loss)
-        floor = np.finfo(np.float64).eps * self.zero_objective
-        return Certificate(
-            self._ridge(v) + float(losses), self._dual_value(*sums), floor
-        )
+        losses, sums = self.A.sweep(_both_sums, state, v, self.loss)
+        primal, dual = self._ridge(v) + losses, self._dual_value(*sums)
+        return Certificate(primal, dual, self._floor)
 
     def finish(
         self, state: RowState, v: Vector, tol: float
     ) -> tuple[Vector, Certificate]:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; v with best intercept.
 
-        Dual variables that the margins say belong at a bound are put on it, so that rows
-        that do not matter are no support vectors. Where that misses ``tol`` they stay, and
-        w = X'Y alpha is tried as well and the better primal kept. Two sweeps, or up to six.
+        Also tried are the dual variables that the margins suggest, with those at a bound
+        that belong there (rows that do not matter are then no support vectors), and,
+        where ``tol`` is missed, w = X'Y alpha. Two sweeps, or three.
         """
-        state = state.join(self.A.state(score=0.0, unrounded=0.0))
+        state = state.join(self.A.state(score=0.0, rounded=0.0))
         self.repair(state)
         v = self._with_best_intercept(state, v)
-        b = v[-1] if self.intercept != "none" else 0.0
-        state.sweep(_round_to_margins, b, self.loss == "hinge")
-        self.repair(state)
-        certificate = self.bounds(state, v)
-        if certificate.relative_gap <= tol:
-            return v, certificate
-        state.sweep(_copy, "unrounded", "alpha")
-        certificate = self.bounds(state, v)
-        if certificate.relative_gap <= tol:
-            return v, certificate
-        g, *_ = self.A.sweep(_dual_sums, state)
-        other = self._with_best_intercept(state, np.where(self.penalty > 0, g, v))
-        found = self.bounds(state, other)
-        return (other, found) if found.primal < certificate.primal else (v, certificate)
+        state.sweep(_round_to_margins, self.split(v)[1], self.loss == "hinge")
+        self.repair(state, "rounded")
+        losses, given, rounded = self.A.sweep(_candidate_sums, state, v, self.loss)
+        primal, dual, g = self._ridge(v) + losses, self._dual_value(*given), given[0]
+        if self._dual_value(*rounded) >= dual:
+            state.sweep(_copy, "rounded", "alpha")
+            dual, g = self._dual_value(*rounded), rounded[0]
+        if not primal - dual <= tol * abs(primal):
+            other = self._with_best_intercept(state, np.where(self.penalty > 0, g, v))
+            losses = state.sweep(_scored_losses, self.split(other)[1], self.loss)
+            if self._ridge(other) + losses < primal:
+                primal, v = self._ridge(other) + losses, other
+        return v, Certificate(primal, dual, self._floor)
+
+    @property
+    def _floor(self) -> float:
+        """Smallest |P| of a relative gap: rounding of P(0)."""
+        return float(np.finfo(np.float64).eps * self.zero_objective)
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""
@@ -247,22 +249,22 @@ class Problem:
             - (float(squares) if self.loss != "hinge" else 0.0)
         )
 
-    def repair(self, state: RowState) -> None:
-        """Make ``alpha`` dual feasible, in place. No read of the data.
+    def repair(self, state: RowState, name: str = "alpha") -> None:
+        """Make dual variables feasible, in place. No read of the data.
 
         Clips to the bounds and, for a free intercept, scales the heavier class down to
         y'alpha = 0: those of its variables that are free, if they can take it, else all.
         """
-        state.sweep(_clip, self.loss == "hinge")
+        state.sweep(_clip, name, self.loss == "hinge")
         if self.intercept != "free":
             return
-        sums, free = state.sweep(_class_sums)
+        sums, free = state.sweep(_class_sums, name)
         heavy = int(sums[1] > sums[0])
         excess = sums[heavy] - sums[1 - heavy]
         only_free = bool(free[heavy] > excess)
         mass = free[heavy] if only_free else sums[heavy]
         if excess > 0:
-            state.sweep(_scale_class, heavy, 1.0 - excess / mass, only_free)
+            state.sweep(_scale_class, name, heavy, 1.0 - excess / mass, only_free)
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
         """The free intercept that minimises P for w, nearest to b; b if it is not free.
@@ -353,48 +355,72 @@ def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:
     return float(part.C @ _loss(1.0 - block @ v, loss))
 
 
-def _dual_sums(block: Any, part: RowState) -> tuple[Vector, float, float]:
-    """A'alpha, sum alpha, sum alpha^2 / (4 C)."""
-    alpha = part.alpha
-    return block.T @ alpha, float(alpha.sum()), float(alpha @ (alpha / (4.0 * part.C)))
+def _scored_losses(part: RowState, b: float, loss: str) -> float:
+    return float(part.C @ _loss(1.0 - part.labels * (part.score + b), loss))
 
 
-def _both_sums(block: Any, part: RowState, v: Vector, loss: str) -> tuple[Any, ...]:
-    return _losses(block, part, v, loss), *_dual_sums(block, part)
+DualSums = tuple[Vector, float, float]  # A'alpha, sum alpha, sum alpha^2 / (4 C)
+
+
+def _dual_sums(block: Any, part: RowState) -> DualSums:
+    return np.asarray(block.T @ part.alpha), *_row_sums(part, part.alpha)
+
+
+def _row_sums(part: RowState, alpha: Vector) -> tuple[float, float]:
+    return float(alpha.sum()), float(alpha @ (alpha / (4.0 * part.C)))
+
+
+def _both_sums(
+    block: Any, part: RowState, v: Vector, loss: str
+) -> tuple[float, DualSums]:
+    return _losses(block, part, v, loss), _dual_sums(block, part)
+
+
+def _candidate_sums(
+    block: Any, part: RowState, v: Vector, loss: str
+) -> tuple[float, DualSums, DualSums]:
+    """Losses, and the dual sums of ``alpha`` and ``rounded``."""
+    g = block.T @ np.column_stack([part.alpha, part.rounded])
+    given, rounded = (_row_sums(part, a) for a in (part.alpha, part.rounded))
+    return _losses(block, part, v, loss), (g[:, 0], *given), (g[:, 1], *rounded)
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:
     part.score = part.labels * (block @ w)
 
 
-def _clip(part: RowState, upper: bool) -> None:
-    part.alpha = np.clip(part.alpha, 0.0, part.C if upper else None)
+def _clip(part: RowState, name: str, upper: bool) -> None:
+    setattr(part, name, np.clip(getattr(part, name), 0.0, part.C if upper else None))
 
 
-def _class_sums(part: RowState) -> tuple[Vector, Vector]:
-    """Sums of alpha over the classes -1 and +1, of all rows and of the free ones."""
-    label = (part.labels > 0).astype(np.intp)
-    free = part.alpha * (part.alpha < part.C)
-    all_rows, free_rows = (np.bincount(label, a, 2) for a in (part.alpha, free))
-    return all_rows.astype(np.float64), free_rows.astype(np.float64)
+def _class_sums(part: RowState, name: str) -> tuple[Vector, Vector]:
+    """Sums over the classes -1 and +1, of all dual variables and of the free ones."""
+    alpha, label = getattr(part, name), (part.labels > 0).astype(np.intp)
+    sums = (np.bincount(label, a, 2) for a in (alpha, alpha * (alpha < part.C)))
+    all_rows, free_rows = (a.astype(np.float64) for a in sums)
+    return all_rows, free_rows
 
 
-def _scale_class(part: RowState, heavy: int, factor: float, only_free: bool) -> None:
+def _scale_class(
+    part: RowState, name: str, heavy: int, factor: float, only_free: bool
+) -> None:
+    alpha = getattr(part, name)
     chosen = (part.labels > 0) == bool(heavy)
     if only_free:
-        chosen &= part.alpha < part.C
-    part.alpha[chosen] *= factor
+        chosen &= alpha < part.C
+    alpha[chosen] *= factor
 
 
 def _round_to_margins(part: RowState, b: float, hinge: bool) -> None:
     """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i."""
-    part.unrounded = part.alpha
+    rounded = part.alpha.copy()
     slack = part.labels * (part.score + b) - 1.0
-    share = part.alpha / part.C
-    part.alpha[slack > (share if hinge else 0.5 * share)] = 0.0
+    share = rounded / part.C
+    rounded[slack > (share if hinge else 0.5 * share)] = 0.0
     if hinge:
         full = -slack > 1.0 - share
-        part.alpha[full] = part.C[full]
+        rounded[full] = part.C[full]
+    part.rounded = rounded
 
 
 def _copy(part: RowState, source: str, target: str) -> None:
@@ -404,11 +430,17 @@ def _copy(part: RowState, source: str, target: str) -> None:
 def _hinge_intercept(state: RowState, near: float) -> float:
     """Nearest point of the interval of minimisers in b."""
     positive, negative = state.sweep(_class_weights)
-    # The slope is zero up to rounding between these two breakpoints.
+    # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)
-    low = state.threshold(_breakpoints, positive - slack)
-    high = state.threshold(_breakpoints, positive + slack)
+    low = high = state.threshold(_breakpoints, positive - slack)
+    if state.sweep(_weight_up_to, low) < positive + slack:
+        high = state.threshold(_breakpoints, positive + slack)
     return float(np.clip(near, low, high))
+
+
+def _weight_up_to(part: RowState, b: float) -> float:
+    keys, weights = _breakpoints(part)
+    return float(weights[keys <= b].sum())
 
 
 def _class_weights(part: RowState) -> tuple[float, float]:
@@ -445,7 +477,7 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
         raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
     wrong = ~np.isin(y, (-1, 1))
     if wrong.any():
-        raise ValueError(f"y must hold +1 and -1 only. Got {y[wrong][0]!r} instead.")
+        raise ValueError(f"y must hold +1 and -1 only. Got {y[wrong][0]} instead.")
     try:
         C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
     except ValueError:

@@ -66,31 +66,41 @@ class Start:
     alpha: Vector
 
 
-@dataclass
 class _Best:
-    """The best point so far; two copies in turn, so that Ctrl-C leaves one whole."""
+    """The best v and the best alpha so far, by the estimates of the steps; zero at first.
 
-    problem: Problem
-    relative_gap: float = np.inf
-    v: Vector | None = None
-    slot: int = 0
+    Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
+    """
 
-    def __post_init__(self) -> None:
-        self.slots = self.problem.state(best0=0.0, best1=0.0)
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._slots = problem.state(best0=0.0, best1=0.0)
+        self._slot = 0
+        self.v: Vector = np.zeros(problem.A.shape[1])
+        self.primal, self.dual = problem.zero_objective, 0.0
 
-    def keep(self, step: Step) -> None:
+    @property
+    def relative_gap(self) -> float:
+        return (self.primal - self.dual) / abs(self.primal)
+
+    def offer(self, step: Step) -> None:
+        """Keep what is better in a step."""
         v, state = step.point()
-        self.slots.join(state).sweep(_copy, "alpha", f"best{1 - self.slot}")
-        self.relative_gap, self.v, self.slot = (
-            step.relative_gap,
-            v.copy(),
-            1 - self.slot,
-        )
+        if step.primal < self.primal:
+            self.v, self.primal = v.copy(), step.primal
+        if step.dual > self.dual:
+            self._slots.join(state).sweep(_copy, "alpha", f"best{1 - self._slot}")
+            self._slot, self.dual = 1 - self._slot, step.dual
+
+    def correct(self, certificate: Certificate) -> None:
+        """Put recomputed values in the place of estimates."""
+        self.primal, self.dual = certificate.primal, certificate.dual
 
     def alpha(self) -> Vector:
-        copied = self.problem.state(alpha=0.0)
-        self.slots.join(copied).sweep(_copy, f"best{self.slot}", "alpha")
-        return self.problem.gather(copied)
+        """The best dual variables, over all rows of the problem."""
+        copied = self._problem.state(alpha=0.0)
+        self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")
+        return self._problem.gather(copied)
 
 
 def _copy(part: RowState, source: str, target: str) -> None:
@@ -185,8 +195,9 @@ class _Driver:
         """Whether the best point is good enough, by its certificate."""
         if not self.best.relative_gap <= self._trusted:
             return False
-        self._accepted = self._answer()
         self._trusted = 0.5 * self.best.relative_gap
+        self._accepted = self._answer()
+        self.best.correct(self._accepted.certificate)
         return self._accepted.certificate.relative_gap <= self.limits.tol
 
     def _limit_reached(self, step: Step) -> Status | None:
@@ -202,18 +213,16 @@ class _Driver:
         return None
 
     def _observe(self, step: Step, first_sweep: int) -> None:
-        """Stamp and record a step; keep its point if it is the best."""
+        """Stamp and record a step, and keep what is best in its point."""
         step.seconds = self.clock.seconds()
         step.sweeps = self.core.rows.sweeps - first_sweep
         self.trace.append(step)
-        if step.relative_gap < self.best.relative_gap or self.best.v is None:
-            self.best.keep(step)
+        self.best.offer(step)
         v, _ = step.point()
         step._point = lambda: self.problem.split(self.lift.up(v))
 
     def _answer(self) -> _Answer:
         """The best point, feasible, on the original problem, with its certificate."""
-        assert self.best.v is not None
         state = self.problem.dual_state(self.best.alpha())
         v, certificate = self.problem.finish(
             state, self.lift.up(self.best.v), self.limits.tol

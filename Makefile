@@ -1,0 +1,48 @@
+# make demo   a first look: trains on real data and writes demo-report.html
+# make test   everything that must pass: the checks, then the tests
+# make check  lint, types, layers, formats, docstrings
+# make bench  comparison with LIBLINEAR and LIBSVM (minutes)
+# make docs   the documentation as HTML in docs/_build
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml constraints.txt
+
+.PHONY: demo test check bench docs format clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/demo.py
+
+test: check
+	$(BIN)/python -m pytest -q -n auto
+
+check: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
+	$(BIN)/python tests/check_docstrings.py
+
+bench: $(VENV)/installed
+	$(BIN)/pip install -q -c constraints.txt -e ".[bench]"
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/installed
+	$(BIN)/pip install -q -c constraints.txt -e ".[docs]"
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix -q .
+	$(BIN)/ruff format -q .
+	$(BIN)/clang-format -i cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
+
+# Python sources are used in place; only the C++ core is built, when it changed.
+$(VENV)/installed: $(SOURCES)
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[test]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,86 @@
+"""A first look: a linear SVM on Adult, its certificate, and the same problems elsewhere.
+
+Run by ``make demo``. Writes demo-report.html and demo.wm into the current folder.
+"""
+
+import argparse
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.svm import SVC
+from sklearn.svm import LinearSVC as Liblinear
+
+import widemargin
+from widemargin import LinearSVC, Problem, load_svmlight, save_model
+from widemargin.report import write_report
+
+DATA = Path(__file__).parent / "data"
+
+
+def main() -> None:
+    """Train, compare, report."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--no-peers", action="store_true", help="skip LIBSVM and LIBLINEAR")
+    peers = not options.parse_args().no_peers
+    X, y = load_svmlight(DATA / "a9a.svm.bz2")
+    test = load_svmlight(DATA / "a9a.test.svm.bz2", n_features=X.shape[1])
+    share = X.nnz / np.prod(X.shape)
+    print(
+        f"widemargin {widemargin.__version__} · Adult a9a · {X.shape[0]:,} rows x "
+        f"{X.shape[1]} features, {100 * share:.0f} % nonzero, 2 classes"
+    )
+    free = _ours(X, y, test, "free")
+    penalized = _ours(X, y, test, "penalized")
+    notes = []
+    if peers:
+        print("the same problems elsewhere (LIBSVM takes about half a minute):")
+        notes = [
+            _peer("LIBLINEAR", Liblinear(loss="hinge", max_iter=10_000), X, y, test, penalized),
+            _peer("LIBSVM", SVC(kernel="linear", cache_size=1000), X, y, test, free),
+        ]
+    save_model(free, "demo.wm")
+    write_report(
+        "demo-report.html", free, X, y, test=test, title="Adult a9a",
+        notes=[*notes, ("Machine", f"{platform.processor() or platform.machine()}")],
+    )
+    print("model: demo.wm · report: demo-report.html (open it in a browser)")
+
+
+def _ours(X, y, test, intercept: str) -> LinearSVC:
+    """Train with one kind of intercept, and say how good the answer is."""
+    begin = time.perf_counter()
+    classifier = LinearSVC(intercept=intercept).fit(X, y)
+    seconds = time.perf_counter() - begin
+    certificate = classifier.solution_.certificate
+    print(
+        f"linear hinge, C = 1, {intercept} intercept".ljust(44, ".")
+        + f" {classifier.solution_.solver} {seconds:7.2f} s"
+        f"   objective {certificate.primal:.4f}   gap {classifier.dual_gap_:.1e}"
+        f"   accuracy {100 * classifier.score(*test):.2f} %"
+    )
+    return classifier
+
+
+def _peer(name: str, peer, X, y, test, ours: LinearSVC) -> tuple[str, str]:
+    """Train a peer on the problem that ``ours`` solved, and score it by our bounds."""
+    for data in (X, test[0]):  # scikit-learn's wrappers take 32-bit indices only
+        data.indices, data.indptr = data.indices.astype("i4"), data.indptr.astype("i4")
+    begin = time.perf_counter()
+    peer.fit(X, y)
+    seconds = time.perf_counter() - begin
+    problem = Problem(X, y, intercept=ours.intercept)
+    w = np.asarray(peer.coef_.todense() if hasattr(peer.coef_, "todense") else peer.coef_)
+    primal = problem.primal(w.ravel(), float(peer.intercept_[0]))
+    gap = (primal - ours.solution_.certificate.dual) / primal
+    text = (
+        f"{seconds:.2f} s, objective {primal:.4f}, gap {gap:.1e}, "
+        f"accuracy {100 * peer.score(*test):.2f} % ({ours.intercept} intercept)"
+    )
+    print(f"  {name}: {text}")
+    return name, text
+
+
+if __name__ == "__main__":
+    main()

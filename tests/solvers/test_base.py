@@ -1,0 +1,247 @@
+"""The driver: limits, callbacks, Ctrl-C, statuses, and messages."""
+
+import _thread
+import dataclasses
+import threading
+import time
+
+import numpy as np
+import pytest
+from problems import PROBLEMS
+
+from widemargin import Problem, solve
+from widemargin.solution import Step
+from widemargin.solvers import InteriorPoint
+from widemargin.solvers.base import Limits, Solver, run
+
+
+@pytest.fixture
+def problem():
+    return Problem(*PROBLEMS["ndc"]())
+
+
+def certificate_holds(problem, solution):
+    """The reported certificate is that of the reported answer."""
+    again = problem.certify(solution.alpha, solution.w, solution.b)
+    assert again.primal == pytest.approx(solution.certificate.primal, rel=1e-12)
+    assert again.dual == pytest.approx(solution.certificate.dual, rel=1e-12)
+    return True
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6, 1e-10])
+def test_tol_is_the_certified_relative_gap(problem, tol):
+    solution = solve(problem, tol=tol)
+    assert solution.status == "solved"
+    assert solution.certificate.relative_gap <= tol
+    assert certificate_holds(problem, solution)
+
+
+def test_max_iter_counts_iterations_and_keeps_a_usable_answer(problem):
+    solution = solve(problem, max_iter=5, tol=1e-12)
+    assert solution.status == "max_iter"
+    assert [step.iteration for step in solution.trace] == list(range(6))
+    assert "Stopped by max_iter=5 at a relative gap of" in solution.message
+    assert certificate_holds(problem, solution)
+
+
+def test_almost_solved_is_within_a_hundred_times_tol(problem):
+    stopped = solve(problem, max_iter=9, tol=1e-12)
+    assert stopped.status == "max_iter"
+    gap = stopped.certificate.relative_gap
+    assert solve(problem, max_iter=9, tol=gap / 50).status == "almost_solved"
+    assert solve(problem, max_iter=9, tol=gap / 200).status == "max_iter"
+
+
+def test_time_limit_is_kept_and_callbacks_are_off_the_clock(problem):
+    def slow(step):
+        time.sleep(0.02)
+
+    solution = solve(problem, tol=1e-10, time_limit=1e-9)
+    assert solution.status == "time_limit"
+    assert len(solution.trace) == 1
+    assert "time_limit=1e-09 s" in solution.message
+    patient = solve(problem, tol=1e-10, callback=slow)
+    assert patient.status == "solved"
+    assert patient.seconds < 0.02 * len(patient.trace)
+
+
+def test_callback_sees_every_step_and_its_point(problem):
+    seen = []
+
+    def callback(step):
+        w, b = step.point()
+        seen.append((step.iteration, problem.primal(w, b), step.primal))
+
+    solution = solve(problem, tol=1e-6, callback=callback)
+    assert [i for i, *_ in seen] == [step.iteration for step in solution.trace]
+    for _, recomputed, told in seen:
+        assert recomputed == pytest.approx(told, rel=1e-9)
+    with pytest.raises(ValueError, match="only the latest step has a point"):
+        solution.trace[0].point()
+
+
+def test_points_of_a_centred_problem_are_in_original_coordinates():
+    problem = Problem(*PROBLEMS["shifted"]())
+
+    def callback(step):
+        assert problem.primal(*step.point()) == pytest.approx(step.primal, rel=1e-6)
+
+    assert solve(problem, callback=callback).status == "solved"
+
+
+def test_callback_stops(problem):
+    solution = solve(problem, tol=1e-10, callback=lambda step: step.iteration == 3)
+    assert solution.status == "stopped_by_callback"
+    assert solution.trace[-1].iteration == 3
+    assert certificate_holds(problem, solution)
+
+
+def test_a_callback_that_raises_is_not_swallowed(problem):
+    def callback(step):
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        solve(problem, callback=callback)
+
+
+def test_ctrl_c_returns_the_best_answer_within_a_second(problem):
+    pressed = []
+
+    def press(step):
+        if step.iteration == 8:
+            pressed.append(time.perf_counter())
+            _thread.interrupt_main()
+
+    solution = solve(problem, tol=1e-10, callback=press)
+    assert time.perf_counter() - pressed[0] < 1.0
+    assert solution.status == "interrupted"
+    assert "Stopped by Ctrl-C" in solution.message
+    assert solution.certificate.relative_gap < 1.0
+    assert certificate_holds(problem, solution)
+
+
+def test_ctrl_c_in_the_middle_of_an_iteration(problem):
+    """At random moments, none of which may lose the answer."""
+    start = time.perf_counter()
+    solve(problem, tol=1e-10)
+    duration = time.perf_counter() - start
+    outcomes = set()
+    for share in np.linspace(0.05, 0.95, 12):
+        timer = threading.Timer(share * duration, _thread.interrupt_main)
+        timer.start()
+        try:
+            solution = solve(problem, tol=1e-10)
+            timer.cancel()
+            timer.join()
+            outcomes.add(str(solution.status))
+            assert certificate_holds(problem, solution)
+            assert np.isfinite(solution.certificate.gap)
+        except KeyboardInterrupt:
+            outcomes.add("before or after the solve")
+            timer.join()
+    assert "interrupted" in outcomes
+
+
+def test_start_is_checked(problem):
+    with pytest.raises(ValueError, match="alpha must have length 3000"):
+        solve(problem, start=(np.zeros(3), np.zeros(16), 0.0))
+    with pytest.raises(ValueError, match="w must have length 16"):
+        solve(problem, start=(np.zeros(3000), np.zeros(3), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tol": 0.0}, r"'tol' parameter of solve must be a float .* Got 0.0 instead"),
+        ({"tol": -1}, "'tol' parameter of solve"),
+        ({"tol": float("nan")}, "'tol' parameter of solve"),
+        ({"max_iter": 0}, r"'max_iter' .* an int in the range \[1, inf\) or None"),
+        ({"time_limit": -3.0}, "'time_limit' .* Got -3.0 instead"),
+        ({"solver": "interior"}, "'solver' .* 'auto', 'interior_point'. Got 'interior'"),
+    ],
+)
+def test_parameters_out_of_range(problem, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        solve(problem, **parameters)
+
+
+def test_a_solver_can_be_named_or_given(problem):
+    assert solve(problem).reason.startswith("because")
+    assert solve(problem, "interior_point").reason == "as asked"
+    assert solve(problem, InteriorPoint()).solver == "interior_point"
+
+
+# -- solvers that misbehave ------------------------------------------------------------
+
+
+class Scripted(Solver):
+    """Yields steps with given objective values around a fixed point, then ends."""
+
+    name, default_max_iter, patience = "scripted", 50, 10
+
+    def __init__(self, values, end=None):
+        self.values, self.end = values, end
+
+    def supports(self, problem):
+        return None
+
+    def iterate(self, problem, start):
+        state, v = problem.dual_state(0.5), np.zeros(problem.A.shape[1])
+        for i, (primal, dual) in enumerate(self.values):
+            yield Step(i, primal, dual, 0.0, 1, _point=lambda: (v, state))
+        if self.end is not None:
+            raise self.end
+
+
+def test_a_solver_cannot_certify_itself(problem):
+    boast = Scripted([(1.0, 1.0)] * 30)
+    solution = run(problem, boast, Limits())
+    assert solution.status != "solved"
+    assert solution.certificate.relative_gap > 1e-4
+    assert certificate_holds(problem, solution)
+
+
+@pytest.mark.parametrize(
+    "error", [FloatingPointError("nan"), np.linalg.LinAlgError("singular")]
+)
+def test_breakdown_is_a_status(problem, error):
+    solution = run(problem, Scripted([(9.0, 1.0)], end=error), Limits())
+    assert solution.status == "numerical_error"
+    assert "numerical breakdown" in solution.message
+
+
+def test_lack_of_progress_is_a_status(problem):
+    solution = run(problem, Scripted([(9.0, 1.0)] * 1000), Limits(max_iter=1000))
+    assert solution.status == "stalled"
+    assert len(solution.trace) == Scripted.patience + 1
+    assert "lack of progress" in solution.message
+
+
+def test_nan_steps_do_not_hide_an_answer(problem):
+    solution = run(problem, Scripted([(np.nan, np.nan)] * 5), Limits())
+    assert solution.status == "stalled"
+    assert np.isfinite(solution.certificate.primal)
+
+
+def test_other_errors_are_raised(problem):
+    with pytest.raises(MemoryError):
+        run(problem, Scripted([(9.0, 1.0)], end=MemoryError()), Limits())
+
+
+def test_a_problem_that_a_solver_does_not_support(problem):
+    @dataclasses.dataclass(frozen=True)
+    class Picky(InteriorPoint):
+        def supports(self, problem):
+            return "Picky solves nothing."
+
+    with pytest.raises(ValueError, match="Picky solves nothing"):
+        solve(problem, Picky())
+
+
+def test_print_of_a_solution(problem):
+    text = str(solve(problem))
+    assert text.startswith("Solved to a relative gap of ")
+    assert "by interior_point, because" in text
+    assert "support vectors" in text
+    stopped = str(solve(problem, max_iter=2))
+    assert stopped.startswith("Stopped (max_iter) at a relative gap of ")
