@@ -209,17 +209,26 @@ struct Number {
   double value;
 };
 
-// A number of any length and form: see read_number.
+// The number whose digits are read: `number` holds them (modulo 2^64), p is the byte after them,
+// `significant` how many count and `exponent` the power of ten, but for what follows at p.
+inline Number finish_number(const char* begin, const char* p, const char* end, u64 number,
+                            std::int64_t significant, std::int64_t exponent) {
+  p = read_exponent(p, end, exponent);
+  const bool fits = significant <= 19;  // no digit was lost
+  if (!fits || number == 0 || exponent > 0 || exponent < -kMaxPowerOfFive) {
+    return {p, parse_exactly(begin, p)};
+  }
+  return {p, divide_by_ten_to(number, static_cast<int>(-exponent)) * kSignedTens[*begin == '-'][0]};
+}
+
+// A number with no or more than 7 digits before the point, if it is one.
 inline Number read_long_number(const char* begin, const char* end) {
   const char* p = begin;
-  const char sign = p == end ? '\n' : *p;
-  p += (sign == '-') | (sign == '+');
+  p += p != end && (*p == '-' || *p == '+');
   const char* const whole = p;
   u64 number = 0;
   p = read_digits(p, end, number);
-  std::int64_t digits = p - whole;
-  const bool zero_whole = number == 0 && digits == 1;
-  std::int64_t exponent = 0;
+  std::int64_t digits = p - whole, exponent = 0;
   if (p != end && *p == '.') {
     const char* const fraction = ++p;
     p = read_digits(p, end, number);
@@ -227,19 +236,13 @@ inline Number read_long_number(const char* begin, const char* end) {
     digits -= exponent;
   }
   if (digits == 0) return {nullptr, 0.0};
-  p = read_exponent(p, end, exponent);
-  const bool fits = digits - zero_whole <= 19;  // no digit was lost from `number`
-  if (!fits || number == 0 || exponent > 0 || exponent < -kMaxPowerOfFive) {
-    return {p, parse_exactly(begin, p)};
-  }
-  const double size = divide_by_ten_to(number, static_cast<int>(-exponent));
-  return {p, size * kSignedTens[sign == '-'][0]};
+  return finish_number(begin, p, end, number, digits, exponent);
 }
 
 // The correctly rounded double of `[+-] digits [. digits] [e [+-] digits]` at `begin`, infinite if
 // out of range.
 inline Number read_number(const char* begin, const char* end) {
-  // One digit alone is what most files of 0 and 1 hold: a branch is guessed, a load is waited for.
+  // One digit alone is what files of 0 and 1 hold: a branch is guessed, a load must be waited for.
   if (end - begin >= 2 && static_cast<unsigned char>(begin[1]) <= ' ' && is_digit(*begin)) {
     return {begin + 1, static_cast<double>(*begin - '0')};
   }
@@ -250,43 +253,63 @@ inline Number read_number(const char* begin, const char* end) {
   p += (sign == '-') | (sign == '+');
   const u64 whole = load8(p, end) ^ kZeros;
   const int n = leading_digits(whole);
-  if (n == 0 || n == 8) return read_long_number(begin, end);
+  if (n == 0 || n == 8 || FLT_EVAL_METHOD != 0) return read_long_number(begin, end);
   u64 number = eight_digits(whole << (64 - 8 * n));
+  const int significant = n - (number == 0);
   int places = 0;
   p += n;
   if (p != end && *p == '.') {
     const u64 fraction = load8(++p, end) ^ kZeros;
     places = leading_digits(fraction);
-    if (places == 8) return read_long_number(begin, end);
     number = append_digits(number, fraction, places);
     p += places;
+    if (places == 8) {
+      const char* const rest = p;
+      p = read_digits(p, end, number);
+      const std::int64_t all_places = 8 + (p - rest);
+      return finish_number(begin, p, end, number, significant + all_places, -all_places);
+    }
   }
-  if (p != end && (*p | 0x20) == 'e') return read_long_number(begin, end);
+  if (p != end && (*p | 0x20) == 'e') {
+    return finish_number(begin, p, end, number, n + places, -places);
+  }
   // Both are exact doubles, so the division rounds once (Clinger 1990).
   return {p, static_cast<double>(static_cast<std::int64_t>(number)) /
                  kSignedTens[sign == '-'][static_cast<std::size_t>(places)]};
 }
 
-// The shortest text that reads back as the same value.
+// The shortest text that reads back as `value`. At least 32 bytes must be free at p.
+template <class Real>
+char* write_shortest(char* p, char* end, Real value) {
+#if defined(WIDEMARGIN_FLOAT_BY_C_LOCALE)
+  const locale_t before = uselocale(c_locale());
+  char* last = p;
+  for (int digits = 1; last == p || static_cast<Real>(read_number(p, last).value) != value;) {
+    last = p + std::snprintf(p, static_cast<std::size_t>(end - p), "%.*g", digits++,
+                             static_cast<double>(value));
+  }
+  uselocale(before);
+  return last;
+#else
+  return std::to_chars(p, end, value).ptr;
+#endif
+}
+
+// The shortest text that reads back as the same value, if it is read as a double and then rounded.
 template <class Real>
 char* write_number(char* p, char* end, Real value) {
   const auto whole = static_cast<std::int32_t>(std::abs(value) < Real{10000} ? value : Real{0});
   if (static_cast<Real>(whole) == value && (whole != 0 || !std::signbit(value))) {
     return std::to_chars(p, end, whole).ptr;  // five times as fast
   }
-#if defined(WIDEMARGIN_FLOAT_BY_C_LOCALE)
-  const locale_t before = uselocale(c_locale());
-  int length = 0;
-  for (int digits = 6; digits <= std::numeric_limits<Real>::max_digits10; ++digits) {
-    length = std::snprintf(p, static_cast<std::size_t>(end - p), "%.*g", digits,
-                           static_cast<double>(value));
-    if (static_cast<Real>(std::strtod(p, nullptr)) == value) break;
+  char* const last = write_shortest(p, end, value);
+  if constexpr (sizeof(Real) < sizeof(double)) {
+    // Rounding twice misses 7.038531e-26f, and of all floats only that: it needs more digits.
+    if (static_cast<Real>(read_number(p, last).value) != value) {
+      return write_shortest(p, end, static_cast<double>(value));
+    }
   }
-  uselocale(before);
-  return p + length;
-#else
-  return std::to_chars(p, end, value).ptr;
-#endif
+  return last;
 }
 
 }  // namespace decimal

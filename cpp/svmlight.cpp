@@ -86,7 +86,7 @@ class Reader {
     }
     if (!fault && p_ == end_ && in_row()) fault = end_line();  // no line feed after the last row
     cursor_.position = p_ - begin_;
-    cursor_.token = token_ - begin_;
+    if (fault) cursor_.token = token_ - begin_;
     return fault ? fault : "";
   }
 
