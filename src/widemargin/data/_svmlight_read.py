@@ -126,7 +126,7 @@ def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
         return counts
 
     counts = [counts for _, counts in in_order(count, slices, task.n_jobs)]
-    if max(task.n_features or 0, *np.sum(counts, axis=0)) <= _INT32_MAX:
+    if max(task.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
         try:
             return _fill(memory, slices, counts, np.int32, task)
         except _Int64NeededError:
@@ -246,7 +246,7 @@ def _paged(size: int, dtype: DTypeLike) -> NDArray[Any]:
 def _join(reads: list[_Read], task: Task) -> _Rows:
     """All rows in one; empties `reads`, so that they are never in memory twice."""
     total = _Counts._make(np.sum([done.counts for done in reads], axis=0).tolist())
-    wide = max(task.n_features or 0, *total) > _INT32_MAX
+    wide = max(task.n_features or 0, *total[:2]) > _INT32_MAX
     wide |= any(done.rows.indices.dtype == np.int64 for done in reads)
     rows = _allocate(total, np.int64 if wide else np.int32, task, np.empty)
     row = entry = 0

@@ -1,7 +1,7 @@
 """svmlight/LIBSVM text files: read and write."""
 
 import os
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,6 +18,30 @@ from widemargin.data._svmlight_write import (
 )
 
 
+@overload
+def load_svmlight(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = ...,
+    zero_based: bool | Literal["auto"] = ...,
+    dtype: DTypeLike = ...,
+    return_qid: Literal[False] = ...,
+    n_jobs: int | None = ...,
+) -> tuple[csr_array, NDArray[np.float64]]: ...
+
+
+@overload
+def load_svmlight(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = ...,
+    zero_based: bool | Literal["auto"] = ...,
+    dtype: DTypeLike = ...,
+    return_qid: Literal[True],
+    n_jobs: int | None = ...,
+) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64]]: ...
+
+
 def load_svmlight(
     path: str | os.PathLike[str],
     *,
@@ -26,10 +50,7 @@ def load_svmlight(
     dtype: DTypeLike = np.float64,
     return_qid: bool = False,
     n_jobs: int | None = None,
-) -> (
-    tuple[csr_array, NDArray[np.float64]]
-    | tuple[csr_array, NDArray[np.float64], NDArray[np.int64]]
-):
+) -> tuple[Any, ...]:
     r"""Read a file of svmlight/LIBSVM text.
 
     A row is ``target [qid:N] index:value index:value ... [# comment]``. Spaces and
