@@ -103,10 +103,11 @@ SENTENCE = r"a\.svm, line \d+, column \d+: expected .+, found .+"
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_corpus(path, tmp_path, monkeypatch):
     # The first two bytes hold the options, as in svmlight_fuzz.cpp.
-    options, _, *text = path.read_bytes()
+    data = path.read_bytes()
+    options = data[0] if data else 0
     check(
         tmp_path,
-        bytes(text),
+        data[2:],
         np.float32 if options & 128 else np.float64,
         monkeypatch,
         zero_based=True if options & 1 else "auto" if options & 2 else False,
