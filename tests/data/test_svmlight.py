@@ -262,8 +262,8 @@ def run_child(code, *arguments):
 
 @pytest.mark.parametrize("lines", [1, 10**4])
 def test_ctrl_c_ends_a_long_read(tmp_path, lines, n_jobs):
-    entry = "0." + "0123456789" * 50  # takes the longest: all digits must be looked at
-    row = " ".join(f"{j}:{entry}" for j in range(1, 40000 // lines + 2))
+    entries = range(1, 10**6 // lines + 1)
+    row = " ".join(f"{j}:1e5" for j in entries)  # the slowest kind of number
     path = put(tmp_path, f"1 {row}\n" * lines)
     child = run_child(
         """
@@ -285,8 +285,8 @@ def test_ctrl_c_ends_a_long_read(tmp_path, lines, n_jobs):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("storage", ["", ".gz"])
-def test_peak_memory_is_that_of_the_result(tmp_path, storage):
+@pytest.mark.parametrize(("storage", "limit"), [("", 1.06), (".gz", 1.15)])
+def test_peak_memory_is_that_of_the_result(tmp_path, storage, limit):
     row = "1 " + " ".join(f"{j}:0.{j:06d}" for j in range(1, 100)) + "\n"
     path = put(tmp_path, row * 80000, "a.svm" + storage)
     small = put(tmp_path, row, "small.svm" + storage)
@@ -311,7 +311,7 @@ def test_peak_memory_is_that_of_the_result(tmp_path, storage):
     assert errors == ""
     result, grown = map(int, said.split())
     assert result > 90e6
-    assert 0.9 * result < grown < 1.1 * result + (12 << 20)
+    assert 0.9 * result < grown < limit * result
 
 
 def test_calls_are_short(tmp_path, monkeypatch):

@@ -118,14 +118,14 @@ def load(
 def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     """The rows of a plain file, and its lowest and highest index."""
     memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    slices = list(_svmlight_text.cut(np.frombuffer(memory, np.uint8)))
 
     def count(piece: Slice) -> _Counts:
         counts = _count(piece)
         _svmlight_text.drop_pages(memory, piece)
         return counts
 
-    counts = [counts for _, counts in in_order(count, slices, task.n_jobs)]
+    cuts = _svmlight_text.cut(np.frombuffer(memory, np.uint8))
+    slices, counts = zip(*in_order(count, cuts, task.n_jobs), strict=True)
     if max(task.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
         try:
             return _fill(memory, slices, counts, np.int32, task)
@@ -144,8 +144,8 @@ def _count(piece: Slice) -> _Counts:
 
 def _fill(
     memory: mmap.mmap,
-    slices: list[Slice],
-    counts: list[_Counts],
+    slices: tuple[Slice, ...],
+    counts: tuple[_Counts, ...],
     index_dtype: type,
     task: Task,
 ) -> tuple[_Rows, int, int]:
