@@ -139,7 +139,7 @@ inline double divide_by_ten_to(u64 number, int k) {
   fraction += low;
   quotient += high + (fraction < low) + 1;
   u64 rest = low - quotient * divisor;
-  const u64 one_less = -u64{rest > fraction};  // half of the time: no branch could guess it
+  const u64 one_less = u64{0} - u64{rest > fraction};  // half of the time: no branch could guess it
   quotient += one_less;
   rest += one_less & divisor;
   if (rest >= divisor) {
@@ -169,8 +169,7 @@ inline double parse_exactly(const char* begin, const char* end) {
   begin += negative || *begin == '+';
   double value = 0;
   if (std::from_chars(begin, end, value).ec == std::errc::result_out_of_range) {
-    // Too large or too small? from_chars does not say; the place of the first digit that counts
-    // does.
+    // Too large or too small? Not from_chars says it, but the place of the first digit that counts.
     const char* const e = std::find_if(begin, end, [](char c) { return (c | 0x20) == 'e'; });
     const char* const point = std::find(begin, e, '.');
     const char* const first = std::find_if(begin, e, [](char c) { return c > '0'; });

@@ -1,7 +1,8 @@
 // libFuzzer target for the svmlight reader and writer: see README.md beside this file.
 //
 // Byte 0 of the input chooses the rules, byte 1 where the text is cut; the rest is the text. No
-// input may crash, and what is read must not depend on cuts, agree with strtod, and survive writing.
+// input may crash, and what is read must not depend on cuts, agree with strtod, and survive
+// writing.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -121,8 +122,7 @@ void check_slices(std::string_view text, std::size_t size, const Rules& rules,
 
 template <class Real, class Index>
 void check_round_trip(const Table<Real, Index>& table, std::int64_t base, std::size_t room) {
-  const RowsIn<Real, Index> rows{table.data, table.indices, table.indptr, table.targets,
-                                 table.qid};
+  const RowsIn<Real, Index> rows{table.data, table.indices, table.indptr, table.targets, table.qid};
   std::string text;
   std::vector<char> buffer(room);
   WriteCursor cursor;
@@ -169,8 +169,7 @@ void check_text(std::string_view text, std::uint8_t options, std::uint8_t cut) {
   in_steps.read(text, 1 + cut % 8, rules);
   check(in_steps.fault == whole.fault, "fault in steps");
   check(std::memcmp(&in_steps.cursor, &whole.cursor, sizeof whole.cursor) == 0, "cursor in steps");
-  in_steps.check_same(whole, whole.cursor.row - (whole.cursor.previous >= -1),
-                      whole.cursor.entry);
+  in_steps.check_same(whole, whole.cursor.row - (whole.cursor.previous >= -1), whole.cursor.entry);
   check_slices(text, 1 + cut, rules, whole);
   if (whole.fault.empty() && !automatic) check_round_trip(whole, base, 128u + cut);
 }
