@@ -84,6 +84,7 @@ def make_file(path: Path, name: str, n_bytes: int) -> None:
     with path.open("w") as file:
         for _ in range(max(1, n_bytes // size)):
             file.write(text)
+    os.sync()  # or the system writes it back while it is read
 
 
 def measure_seconds(path: Path, rounds: int) -> dict[str, float]:

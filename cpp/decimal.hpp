@@ -90,7 +90,8 @@ struct Wide {
 
 constexpr Wide multiply(u64 a, u64 b) {
 #if defined(__SIZEOF_INT128__)
-  const auto product = static_cast<unsigned __int128>(a) * b;
+  __extension__ using u128 = unsigned __int128;
+  const u128 product = static_cast<u128>(a) * b;
   return {static_cast<u64>(product >> 64), static_cast<u64>(product)};
 #else
   const u64 a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
