@@ -246,15 +246,22 @@ inline Number read_number(const char* begin, const char* end) {
   if (end - begin >= 2 && static_cast<unsigned char>(begin[1]) <= ' ' && is_digit(*begin)) {
     return {begin + 1, static_cast<double>(*begin - '0')};
   }
-  // Up to 7 digits before the point and 7 behind it take two loads, no loop, and no branch on what
-  // data makes random: the sign and the number of digits.
+  // Up to 7 digits before the point and 7 behind it need no loop, and no branch on what data makes
+  // random: the sign and the number of digits. One digit before the point is common again.
+  if (FLT_EVAL_METHOD != 0) return read_long_number(begin, end);
   const char* p = begin;
   const char sign = p == end ? '\n' : *p;
   p += (sign == '-') | (sign == '+');
-  const u64 whole = load8(p, end) ^ kZeros;
-  const int n = leading_digits(whole);
-  if (n == 0 || n == 8 || FLT_EVAL_METHOD != 0) return read_long_number(begin, end);
-  u64 number = eight_digits(whole << (64 - 8 * n));
+  int n = 1;
+  u64 number = 0;
+  if (end - p >= 2 && p[1] == '.' && is_digit(*p)) {
+    number = static_cast<u64>(*p - '0');
+  } else {
+    const u64 whole = load8(p, end) ^ kZeros;
+    n = leading_digits(whole);
+    if (n == 0 || n == 8) return read_long_number(begin, end);
+    number = eight_digits(whole << (64 - 8 * n));
+  }
   const int significant = n - (number == 0);
   int places = 0;
   p += n;

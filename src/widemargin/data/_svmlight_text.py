@@ -24,7 +24,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 # A core reads this in some milliseconds, whatever the numbers: Ctrl-C is noticed at once.
-# Larger slices read no faster, they only stay in memory longer.
+# Larger slices read hardly faster, they only stay in memory longer.
 SLICE_BYTES = 1 << 20
 
 _PAGES = max(1 << 16, mmap.PAGESIZE)
