@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 # Larger slices read hardly faster, they only stay in memory longer.
 SLICE_BYTES = 1 << 20
 
-_PAGES = max(1 << 16, mmap.PAGESIZE)
+_PAGES = max(2 << 20, mmap.PAGESIZE)  # what Linux may map at one touch
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMPRESSED: dict[str, Any] = {
     ".gz": gzip.open,
@@ -92,7 +92,7 @@ def cut(text: NDArray[np.uint8]) -> Iterator[Slice]:
 def drop_pages(memory: mmap.mmap, piece: Slice) -> None:
     """Let go of the pages of a slice, else they count as memory of this process."""
     if hasattr(mmap, "MADV_DONTNEED"):
-        start = piece.start - piece.start % _PAGES  # Linux maps whole groups of pages
+        start = piece.start - piece.start % _PAGES
         end = piece.start + piece.text.size
         memory.madvise(mmap.MADV_DONTNEED, start, end - start)
 
