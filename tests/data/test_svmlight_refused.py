@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from widemargin.data import _svmlight_text
+from widemargin.data import _svmlight_read, _svmlight_text
 from widemargin.data.svmlight import load_svmlight
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -224,6 +224,17 @@ def test_a_fault_before_the_damage_comes_first(tmp_path, slice_bytes, n_jobs):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ValueError, match=r'line 1, column 5: .* found "x"$'):
         load_svmlight(path, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(("text", "seen"), [("1 1:2\n", "1\n"), ("1\n", "1 1:2\n2\n")])
+def test_a_file_that_changes_between_the_passes(tmp_path, monkeypatch, text, seen):
+    counts = _svmlight_read._count(
+        _svmlight_text.Slice(np.frombuffer(seen.encode(), "u1"))
+    )
+    monkeypatch.setattr(_svmlight_read, "_count", lambda piece: counts)
+    path = put(tmp_path, text)
+    with pytest.raises(OSError, match=f"^{path} was changed while it was read$"):
+        load_svmlight(path)
 
 
 def test_a_missing_file_names_one_that_is_there(tmp_path, monkeypatch):
