@@ -1,149 +1,247 @@
 // The only file that includes nanobind: every C++ function that Python calls is bound here.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "csr.hpp"
 #include "row_steps.hpp"
 #include "simd.hpp"
+#include "svmlight.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
 
-template <typename T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using InOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <typename T>
-std::span<const T> span(const In<T>& array) {
+template <class T>
+std::span<T> span(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
-template <typename Real, typename Index>
-widemargin::CsrView<Real, Index> csr_view(const In<Index>& indptr, const In<Index>& indices,
-                                          const In<Real>& data) {
-  if (indptr.size() == 0 || indices.size() != data.size() ||
-      static_cast<std::size_t>(indptr.data()[indptr.size() - 1]) > data.size())
-    throw std::invalid_argument("CSR arrays do not fit together");
+template <class T>
+std::span<T> span(const Matrix<T>& matrix) {
+  return {matrix.data(), matrix.size()};
+}
+
+template <class T>
+std::span<T> span(const std::optional<Array<T>>& array) {
+  return array ? span(*array) : std::span<T>();
+}
+
+void require(bool fits) {
+  if (!fits) throw std::invalid_argument("the arrays do not fit each other");
+}
+
+// ---------------------------------------------------------------------------- products of CSR
+
+template <class Real, class Index>
+widemargin::CsrView<Real, Index> csr_view(const Array<const Index>& indptr,
+                                          const Array<const Index>& indices,
+                                          const Array<const Real>& data) {
+  require(indptr.size() > 0 && indices.size() == data.size() &&
+          static_cast<std::size_t>(indptr.data()[indptr.size() - 1]) <= data.size());
   return {span(indptr), span(indices), span(data)};
 }
 
-template <typename Real, typename Index>
-void csr_gram(const In<Index>& indptr, const In<Index>& indices, const In<Real>& data,
-              const In<double>& d, const Out2<double>& out) {
-  const auto X = csr_view<Real, Index>(indptr, indices, data);
-  if (d.size() != X.rows()) throw std::invalid_argument("d must have one number a row");
-  nb::gil_scoped_release release;
-  widemargin::csr_gram(X, span(d), {out.data(), out.size()}, out.shape(0));
+template <class Real, class Index>
+void csr_matvec(const Array<const Index>& indptr, const Array<const Index>& indices,
+                const Array<const Real>& data, const Array<const double>& w,
+                const Array<double>& out) {
+  const auto X = csr_view(indptr, indices, data);
+  require(out.size() == X.rows());
+  const nb::gil_scoped_release release;
+  widemargin::csr_matvec(X, span(w), span(out));
 }
 
-// Vectors of one block: C, then alpha, u, s, xi, d, dalpha, ds, dxi, of one length.
-widemargin::RowVectors row_vectors(const In<double>& C,
-                                   const std::vector<InOut<double>>& vectors) {
-  if (vectors.size() != 8) throw std::invalid_argument("eight row vectors are needed");
-  for (const auto& v : vectors)
-    if (v.size() != C.size()) throw std::invalid_argument("row vectors must have one length");
-  const auto at = [&](std::size_t j) { return vectors[j].data(); };
-  return {C.data(), at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), C.size()};
-}
-
-widemargin::RowSteps row_steps(int simd) {
-  return widemargin::row_steps(simd < 0 ? widemargin::simd_levels().back()
-                                        : static_cast<widemargin::Simd>(simd));
-}
-
-template <typename Real, typename Index>
-void csr_matvec(const In<Index>& indptr, const In<Index>& indices, const In<Real>& data,
-                const In<double>& w, const InOut<double>& out) {
-  const auto X = csr_view<Real, Index>(indptr, indices, data);
-  if (out.size() != X.rows()) throw std::invalid_argument("out must have one number a row");
-  nb::gil_scoped_release release;
-  widemargin::csr_matvec(X, span(w), {out.data(), out.size()});
-}
-
-template <typename Real, typename Index>
-void csr_rmatvec(const In<Index>& indptr, const In<Index>& indices, const In<Real>& data,
-                 const In2<double>& U, const Out2<double>& out) {
-  const auto X = csr_view<Real, Index>(indptr, indices, data);
-  const std::span<const double> in{U.data(), U.size()};
-  const std::span<double> sums{out.data(), out.size()};
-  if (U.shape(0) != X.rows() || U.shape(1) != out.shape(1))
-    throw std::invalid_argument("U must have one row a row of X and as many columns as out");
-  nb::gil_scoped_release release;
+template <class Real, class Index>
+void csr_rmatvec(const Array<const Index>& indptr, const Array<const Index>& indices,
+                 const Array<const Real>& data, const Matrix<const double>& U,
+                 const Matrix<double>& out) {
+  const auto X = csr_view(indptr, indices, data);
+  require(U.shape(0) == X.rows() && U.shape(1) == out.shape(1));
+  const nb::gil_scoped_release release;
   switch (U.shape(1)) {
     case 1:
-      return widemargin::csr_rmatvec<1>(X, in, sums);
+      return widemargin::csr_rmatvec<1>(X, span(U), span(out));
     case 2:
-      return widemargin::csr_rmatvec<2>(X, in, sums);
+      return widemargin::csr_rmatvec<2>(X, span(U), span(out));
     case 3:
-      return widemargin::csr_rmatvec<3>(X, in, sums);
+      return widemargin::csr_rmatvec<3>(X, span(U), span(out));
     default:
       throw std::invalid_argument("U may have one to three columns");
   }
 }
 
-template <typename Real, typename Index>
-void bind_csr(nb::module_& m) {
-  m.def("csr_matvec", &csr_matvec<Real, Index>);
-  m.def("csr_rmatvec", &csr_rmatvec<Real, Index>);
-  m.def("csr_gram", &csr_gram<Real, Index>);
+template <class Real, class Index>
+void csr_gram(const Array<const Index>& indptr, const Array<const Index>& indices,
+              const Array<const Real>& data, const Array<const double>& d,
+              const Matrix<double>& out) {
+  const auto X = csr_view(indptr, indices, data);
+  require(d.size() == X.rows() && out.shape(0) == out.shape(1));
+  const nb::gil_scoped_release release;
+  widemargin::csr_gram(X, span(d), span(out), out.shape(0));
 }
 
-using Sums = std::tuple<double, std::size_t, double, double>;
+template <class Real, class Index>
+void bind_csr(nb::module_& m) {
+  m.def("csr_matvec", &csr_matvec<Real, Index>, "indptr"_a, "indices"_a, "data"_a, "w"_a,
+        "out"_a.noconvert());
+  m.def("csr_rmatvec", &csr_rmatvec<Real, Index>, "indptr"_a, "indices"_a, "data"_a, "U"_a,
+        "out"_a.noconvert());
+  m.def("csr_gram", &csr_gram<Real, Index>, "indptr"_a, "indices"_a, "data"_a, "d"_a,
+        "out"_a.noconvert());
+}
+
+// ------------------------------------------------------------- row steps of interior point
+
+// Vectors of one block: alpha, u, s, xi, d, dalpha, ds, dxi, of the length of C.
+using Vectors = std::vector<Array<double>>;
+
+widemargin::RowVectors row_vectors(const Array<const double>& C, const Vectors& vectors) {
+  require(vectors.size() == 8);
+  for (const auto& v : vectors) require(v.size() == C.size());
+  const auto at = [&](std::size_t j) { return vectors[j].data(); };
+  return {C.data(), at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), C.size()};
+}
+
+// The functions of an instruction set; -1: the best of this processor.
+widemargin::RowSteps row_steps(int simd) {
+  return widemargin::row_steps(simd < 0 ? widemargin::simd_levels().back()
+                                        : static_cast<widemargin::Simd>(simd));
+}
+
+std::vector<int> simd_levels() {
+  std::vector<int> levels;
+  for (auto level : widemargin::simd_levels()) levels.push_back(static_cast<int>(level));
+  return levels;
+}
+
+std::tuple<double, double, double> advance(const Array<const double>& C, const Vectors& vectors,
+                                           double t, bool hinge, int simd) {
+  const auto rows = row_vectors(C, vectors);
+  const nb::gil_scoped_release release;
+  const auto sums = row_steps(simd).advance(rows, t, hinge);
+  return {sums.products, sums.losses, sums.linear};
+}
+
+using Ahead = std::tuple<double, std::size_t, double, double>;
+
+Ahead predict(const Array<const double>& C, const Vectors& vectors, const Array<const double>& z,
+              double clip, const Matrix<double>& E, bool hinge, int simd) {
+  const auto rows = row_vectors(C, vectors);
+  require(z.size() == rows.k && E.shape(0) == rows.k && E.shape(1) == 2);
+  const nb::gil_scoped_release release;
+  const auto sums = row_steps(simd).predict(rows, z.data(), clip, E.data(), hinge);
+  return {sums.ratio, sums.row, sums.first, sums.second};
+}
+
+Ahead correct(const Array<const double>& C, const Vectors& vectors, const Array<const double>& z,
+              double target, bool hinge, int simd) {
+  const auto rows = row_vectors(C, vectors);
+  require(z.size() == rows.k);
+  const nb::gil_scoped_release release;
+  const auto sums = row_steps(simd).correct(rows, z.data(), target, hinge);
+  return {sums.ratio, sums.row, sums.first, sums.second};
+}
 
 void bind_row_steps(nb::module_& m) {
-  m.def("simd_levels", [] {
-    std::vector<int> levels;
-    for (auto level : widemargin::simd_levels()) levels.push_back(static_cast<int>(level));
-    return levels;
-  });
-  m.def(
-      "advance",
-      [](const In<double>& C, const std::vector<InOut<double>>& vectors, double t, bool hinge,
-         int simd) {
-        const auto rows = row_vectors(C, vectors);
-        nb::gil_scoped_release release;
-        const auto sums = row_steps(simd).advance(rows, t, hinge);
-        return std::make_tuple(sums.products, sums.losses, sums.linear);
-      },
-      "C"_a, "vectors"_a, "t"_a, "hinge"_a, "simd"_a = -1);
-  m.def(
-      "predict",
-      [](const In<double>& C, const std::vector<InOut<double>>& vectors, const In<double>& z,
-         double clip, const Out2<double>& E, bool hinge, int simd) -> Sums {
-        const auto rows = row_vectors(C, vectors);
-        if (z.size() != rows.k || E.shape(0) != rows.k || E.shape(1) != 2)
-          throw std::invalid_argument("z and E must fit the rows");
-        nb::gil_scoped_release release;
-        const auto sums = row_steps(simd).predict(rows, z.data(), clip, E.data(), hinge);
-        return {sums.ratio, sums.row, sums.first, sums.second};
-      },
-      "C"_a, "vectors"_a, "z"_a, "clip"_a, "E"_a, "hinge"_a, "simd"_a = -1);
-  m.def(
-      "correct",
-      [](const In<double>& C, const std::vector<InOut<double>>& vectors, const In<double>& z,
-         double target, bool hinge, int simd) -> Sums {
-        const auto rows = row_vectors(C, vectors);
-        if (z.size() != rows.k) throw std::invalid_argument("z must fit the rows");
-        nb::gil_scoped_release release;
-        const auto sums = row_steps(simd).correct(rows, z.data(), target, hinge);
-        return {sums.ratio, sums.row, sums.first, sums.second};
-      },
-      "C"_a, "vectors"_a, "z"_a, "target"_a, "hinge"_a, "simd"_a = -1);
+  m.def("simd_levels", &simd_levels);
+  m.def("advance", &advance, "C"_a, "vectors"_a.noconvert(), "t"_a, "hinge"_a, "simd"_a = -1);
+  m.def("predict", &predict, "C"_a, "vectors"_a.noconvert(), "z"_a, "clip"_a, "E"_a.noconvert(),
+        "hinge"_a, "simd"_a = -1);
+  m.def("correct", &correct, "C"_a, "vectors"_a.noconvert(), "z"_a, "target"_a, "hinge"_a,
+        "simd"_a = -1);
+}
+
+// ----------------------------------------------------------------------------- svmlight text
+
+using Bytes = Array<const std::uint8_t>;
+
+std::string_view view(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A struct of int64 fields kept in an int64 array, so that Python can hold it between calls.
+template <class Fields>
+Fields& fields(const Array<std::int64_t>& array) {
+  static_assert(std::is_standard_layout_v<Fields>);
+  if (array.size() * sizeof(std::int64_t) != sizeof(Fields)) {
+    throw std::invalid_argument("the cursor has the wrong length");
+  }
+  return *reinterpret_cast<Fields*>(array.data());
+}
+
+namespace sl = widemargin::svmlight;
+
+std::tuple<std::int64_t, std::int64_t, std::int64_t> count_svmlight(const Bytes& lines) {
+  const nb::gil_scoped_release release;
+  const sl::Counts counts = sl::count(view(lines));
+  return {counts.rows, counts.entries, counts.lines};
+}
+
+std::size_t svmlight_line_start(const Bytes& text, std::size_t position) {
+  require(position <= text.size());
+  const nb::gil_scoped_release release;
+  return sl::line_start(view(text), position);
+}
+
+template <class Real, class Index>
+std::string_view read_svmlight(const Bytes& text, std::int64_t budget, std::int64_t base,
+                               std::int64_t first, std::int64_t last, bool need_qid,
+                               const Array<Real>& data, const Array<Index>& indices,
+                               const Array<Index>& indptr, const Array<double>& targets,
+                               const std::optional<Array<std::int64_t>>& qid,
+                               std::int64_t first_entry, const Array<std::int64_t>& cursor) {
+  require(data.size() == indices.size() && indptr.size() == targets.size() + 1 &&
+          (!qid || qid->size() == targets.size()));
+  const sl::RowsOut<Real, Index> out{span(data),    span(indices), span(indptr),
+                                     span(targets), span(qid),     first_entry};
+  auto& at = fields<sl::ReadCursor>(cursor);
+  const nb::gil_scoped_release release;
+  return sl::read(view(text), budget, {base, first, last, need_qid}, out, at);
+}
+
+template <class Real, class Index>
+std::string_view write_svmlight(const Array<const Real>& data, const Array<const Index>& indices,
+                                const Array<const Index>& indptr,
+                                const Array<const double>& targets,
+                                const std::optional<Array<const std::int64_t>>& qid,
+                                std::int64_t base, const Array<std::uint8_t>& out,
+                                const Array<std::int64_t>& cursor) {
+  require(data.size() == indices.size() && indptr.size() == targets.size() + 1 &&
+          (!qid || qid->size() == targets.size()));
+  const sl::RowsIn<Real, Index> rows{span(data), span(indices), span(indptr), span(targets),
+                                     span(qid)};
+  auto& at = fields<sl::WriteCursor>(cursor);
+  const nb::gil_scoped_release release;
+  return sl::write(rows, base, {reinterpret_cast<char*>(out.data()), out.size()}, at);
+}
+
+template <class Real, class Index>
+void bind_svmlight(nb::module_& m) {
+  m.def("read_svmlight", &read_svmlight<Real, Index>, "text"_a, "budget"_a, "base"_a, "first"_a,
+        "last"_a, "need_qid"_a, "data"_a.noconvert(), "indices"_a.noconvert(),
+        "indptr"_a.noconvert(), "targets"_a.noconvert(), "qid"_a.noconvert().none(),
+        "first_entry"_a, "cursor"_a.noconvert());
+  m.def("write_svmlight", &write_svmlight<Real, Index>, "data"_a.noconvert(),
+        "indices"_a.noconvert(), "indptr"_a.noconvert(), "targets"_a.noconvert(),
+        "qid"_a.noconvert().none(), "base"_a, "out"_a.noconvert(), "cursor"_a.noconvert());
 }
 
 }  // namespace
@@ -151,8 +249,14 @@ void bind_row_steps(nb::module_& m) {
 NB_MODULE(_core, m) {
   m.doc() = "C++ core of widemargin: free functions on arrays that Python owns.";
   bind_row_steps(m);
-  bind_csr<float, std::int32_t>(m);
-  bind_csr<double, std::int32_t>(m);
-  bind_csr<float, std::int64_t>(m);
-  bind_csr<double, std::int64_t>(m);
+  m.def("count_svmlight", &count_svmlight, "lines"_a.noconvert());
+  m.def("svmlight_line_start", &svmlight_line_start, "text"_a.noconvert(), "position"_a);
+  const auto bind_types = [&]<class Real, class Index>(Real, Index) {
+    bind_csr<Real, Index>(m);
+    bind_svmlight<Real, Index>(m);
+  };
+  bind_types(double{}, std::int32_t{});
+  bind_types(double{}, std::int64_t{});
+  bind_types(float{}, std::int32_t{});
+  bind_types(float{}, std::int64_t{});
 }

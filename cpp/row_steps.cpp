@@ -52,10 +52,8 @@ inline void for_each_row(std::size_t k, Body body) {
 template <bool Hinge>
 PointSums advance(const RowVectors& r, double t) {
   Lanes products, losses, linear;
-  const double *__restrict C = r.C, *__restrict dalpha = r.dalpha, *__restrict ds = r.ds,
-                           *__restrict dxi = r.dxi;
-  double *__restrict alpha = r.alpha, *__restrict u = r.u, *__restrict s = r.s,
-                     *__restrict xi = r.xi, *__restrict d = r.d;
+  const double* __restrict C = r.C, * __restrict dalpha = r.dalpha, * __restrict ds = r.ds, * __restrict dxi = r.dxi;
+  double* __restrict alpha = r.alpha, * __restrict u = r.u, * __restrict s = r.s, * __restrict xi = r.xi, * __restrict d = r.d;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
     const double a = alpha[i] + t * dalpha[i], si = s[i] + t * ds[i], x = xi[i] + t * dxi[i];
     alpha[i] = a;
@@ -84,9 +82,8 @@ StepSums predict(const RowVectors& r, const double* __restrict z, double clip,
                  double* __restrict E) {
   Lanes first, second;
   Largest largest;
-  const double *__restrict C = r.C, *__restrict alpha = r.alpha, *__restrict u = r.u,
-                           *__restrict s = r.s, *__restrict xi = r.xi, *__restrict d = r.d;
-  double *__restrict p = r.ds, *__restrict q = r.dxi;
+  const double* __restrict C = r.C, * __restrict alpha = r.alpha, * __restrict u = r.u, * __restrict s = r.s, * __restrict xi = r.xi, * __restrict d = r.d;
+  double* __restrict p = r.ds, * __restrict q = r.dxi;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
     const double a = alpha[i], si = s[i], limit = clip * C[i], inverse = 1.0 / a;
     double slack = si;
@@ -123,9 +120,8 @@ template <bool Hinge>
 StepSums correct(const RowVectors& r, const double* __restrict z, double target) {
   Lanes first, second;
   Largest largest;
-  const double *__restrict C = r.C, *__restrict alpha = r.alpha, *__restrict u = r.u,
-                           *__restrict s = r.s, *__restrict xi = r.xi, *__restrict d = r.d;
-  double *__restrict dalpha = r.dalpha, *__restrict ds = r.ds, *__restrict dxi = r.dxi;
+  const double* __restrict C = r.C, * __restrict alpha = r.alpha, * __restrict u = r.u, * __restrict s = r.s, * __restrict xi = r.xi, * __restrict d = r.d;
+  double* __restrict dalpha = r.dalpha, * __restrict ds = r.ds, * __restrict dxi = r.dxi;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
     const double a = alpha[i], si = s[i], inverse = 1.0 / a;
     const double rs = si * a - target * C[i] + ds[i];
@@ -163,16 +159,15 @@ StepSums correct(const RowVectors& r, const double* __restrict z, double target)
 }  // namespace
 
 RowSteps row_steps() {
-  return {
-      [](const RowVectors& rows, double t, bool hinge) {
-        return hinge ? advance<true>(rows, t) : advance<false>(rows, t);
-      },
-      [](const RowVectors& rows, const double* z, double clip, double* E, bool hinge) {
-        return hinge ? predict<true>(rows, z, clip, E) : predict<false>(rows, z, clip, E);
-      },
-      [](const RowVectors& rows, const double* z, double target, bool hinge) {
-        return hinge ? correct<true>(rows, z, target) : correct<false>(rows, z, target);
-      }};
+  return {[](const RowVectors& rows, double t, bool hinge) {
+            return hinge ? advance<true>(rows, t) : advance<false>(rows, t);
+          },
+          [](const RowVectors& rows, const double* z, double clip, double* E, bool hinge) {
+            return hinge ? predict<true>(rows, z, clip, E) : predict<false>(rows, z, clip, E);
+          },
+          [](const RowVectors& rows, const double* z, double target, bool hinge) {
+            return hinge ? correct<true>(rows, z, target) : correct<false>(rows, z, target);
+          }};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

@@ -15,8 +15,7 @@ inline std::vector<Simd> simd_levels() {
   std::vector<Simd> levels{Simd::baseline};
 #ifdef WIDEMARGIN_X86_SIMD
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    levels.push_back(Simd::avx2);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels.push_back(Simd::avx2);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
     levels.push_back(Simd::avx512);
 #endif

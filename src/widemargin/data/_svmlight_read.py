@@ -1,0 +1,350 @@
+"""Reading svmlight text: slices of lines, counted and parsed by C++, become arrays."""
+
+import mmap
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import IO, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_array
+
+from widemargin import _core  # type: ignore[attr-defined]
+from widemargin.data import _svmlight_text
+from widemargin.data._svmlight_text import Slice, in_order
+
+INT64_MAX = 2**63 - 1
+_INT32_MAX = 2**31 - 1
+_FOUND_BYTES = 24
+
+
+class _Cursor(NamedTuple):
+    """Where a reader stopped: `ReadCursor` in cpp/svmlight.hpp."""
+
+    position: int = 0
+    token: int = 0
+    previous: int = -2
+    row: int = 0
+    entry: int = 0
+    lowest: int = INT64_MAX
+    highest: int = -1
+
+
+class _Counts(NamedTuple):
+    """What is in a slice: `Counts` in cpp/svmlight.hpp."""
+
+    rows: int
+    entries: int
+    lines: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one call of load_svmlight has to do."""
+
+    path: str
+    n_features: int | None
+    zero_based: bool | Literal["auto"]
+    dtype: np.dtype[Any]
+    return_qid: bool
+    n_jobs: int
+
+    @property
+    def rules(self) -> tuple[int, int, int, bool]:
+        """base, first, last and need_qid of `Rules` in cpp/svmlight.hpp."""
+        base = 0 if self.zero_based is True else 1  # "auto": 1-based until a 0 is met
+        first = 1 if self.zero_based is False else 0
+        return base, first, self.limit - 1 + base, self.return_qid
+
+    @property
+    def limit(self) -> int:
+        """How many columns there may be."""
+        return INT64_MAX if self.n_features is None else self.n_features
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The arrays of some rows, as C++ fills them."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+    targets: NDArray[np.float64]
+    qid: NDArray[np.int64] | None
+
+    def part(self, row: int, entry: int, counts: _Counts) -> "_Rows":
+        """Views of counts.rows rows from `row` and `entry` on."""
+        rows = slice(row, row + counts.rows)
+        entries = slice(entry, entry + counts.entries)
+        return _Rows(
+            self.data[entries],
+            self.indices[entries],
+            self.indptr[row : rows.stop + 1],
+            self.targets[rows],
+            None if self.qid is None else self.qid[rows],
+        )
+
+
+class _Read(NamedTuple):
+    """The rows of a slice, and where and why reading stopped."""
+
+    rows: _Rows
+    counts: _Counts
+    fault: str
+    cursor: _Cursor
+
+
+def load(
+    task: Task,
+) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64] | None]:
+    """X, y and qid (None unless asked for) of the file."""
+    with _svmlight_text.open_bytes(task.path) as file:
+        mapped = _svmlight_text.can_map(task.path, file)
+        rows, lowest, highest = (_load_mapped if mapped else _load_stream)(file, task)
+    zero_based = task.zero_based is True or (task.zero_based == "auto" and lowest == 0)
+    n_columns = max(0, highest + zero_based)
+    if n_columns > task.limit:  # only a read that knows the base can name the entry
+        return load(replace(task, zero_based=True))
+    if zero_based and task.zero_based == "auto":
+        np.add(rows.indices, 1, out=rows.indices)  # they were taken as 1-based
+    X = csr_array(
+        (rows.data, rows.indices, rows.indptr),
+        shape=(rows.targets.size, task.n_features or n_columns),
+    )
+    X.has_canonical_format = True
+    return X, rows.targets, rows.qid
+
+
+def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
+    """The rows of a plain file, and its lowest and highest index."""
+    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def count(piece: Slice) -> _Counts:
+        counts = _count(piece)
+        _svmlight_text.drop_pages(memory, piece)
+        return counts
+
+    cuts = _svmlight_text.cut(np.frombuffer(memory, np.uint8))
+    slices, counts = zip(*in_order(count, cuts, task.n_jobs), strict=True)
+    if max(task.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
+        try:
+            return _fill(memory, slices, counts, np.int32, task)
+        except _Int64NeededError:
+            pass
+    return _fill(memory, slices, counts, np.int64, task)
+
+
+class _Int64NeededError(Exception):
+    """An index is beyond int32."""
+
+
+def _count(piece: Slice) -> _Counts:
+    return _Counts(*_core.count_svmlight(piece.text[piece.skip :]))
+
+
+def _fill(
+    memory: mmap.mmap,
+    slices: tuple[Slice, ...],
+    counts: tuple[_Counts, ...],
+    index_dtype: type,
+    task: Task,
+) -> tuple[_Rows, int, int]:
+    """Every slice read into its place of the final arrays."""
+    starts = [_Counts(0, 0, 0), *map(_Counts._make, np.cumsum(counts, axis=0).tolist())]
+    rows = _allocate(starts[-1], index_dtype, task, np.empty)
+
+    def read(k: int) -> _Read:
+        place = rows.part(starts[k].rows, starts[k].entries, counts[k])
+        done = _read(slices[k], counts[k], place, starts[k].entries, task)
+        _svmlight_text.drop_pages(memory, slices[k])
+        return done
+
+    lowest, highest = INT64_MAX, -1
+    for k, done in in_order(read, range(len(slices)), task.n_jobs):
+        _check_read(done, slices[k], starts[k].lines, task)
+        lowest = min(lowest, done.cursor.lowest)
+        highest = max(highest, done.cursor.highest)
+    if rows.targets.size == 0:
+        raise _no_row(slices[-1].text, starts[-2].lines, task)
+    return rows, lowest, highest
+
+
+def _allocate(
+    counts: _Counts,
+    index_dtype: type,
+    task: Task,
+    empty: Callable[[int, Any], NDArray[Any]],
+) -> _Rows:
+    rows = _Rows(
+        empty(counts.entries, task.dtype),
+        empty(counts.entries, index_dtype),
+        empty(counts.rows + 1, index_dtype),
+        empty(counts.rows, np.float64),
+        empty(counts.rows, np.int64) if task.return_qid else None,
+    )
+    rows.indptr[0] = 0
+    return rows
+
+
+def _read(
+    piece: Slice, counts: _Counts, rows: _Rows, first_entry: int, task: Task
+) -> _Read:
+    """Read one slice into `rows`; first_entry entries come before it in `indptr`."""
+    state = np.array(_Cursor(position=piece.skip), np.int64)
+    fault = ""
+    while not fault and state[0] < piece.text.size:
+        fault = _core.read_svmlight(
+            piece.text,
+            _svmlight_text.SLICE_BYTES,
+            *task.rules,
+            rows.data,
+            rows.indices,
+            rows.indptr,
+            rows.targets,
+            rows.qid,
+            first_entry,
+            state,
+        )
+    cursor = _Cursor(*state.tolist())
+    if not fault and (cursor.row, cursor.entry) != (counts.rows, counts.entries):
+        fault = "changed"
+    return _Read(rows, counts, fault, cursor)
+
+
+def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
+    """The rows of a stream that is read once, and its lowest and highest index."""
+
+    def read(piece: Slice) -> _Read:
+        counts = _count(piece)
+        for index_dtype in (np.int32, np.int64):
+            rows = _allocate(counts, index_dtype, task, _paged)
+            done = _read(piece, counts, rows, 0, task)
+            if done.fault != "wide index":
+                break
+        return done
+
+    reads: list[_Read] = []
+    piece, lines = Slice(np.empty(0, np.uint8)), 0
+    # Decompressing takes longer than reading: more threads would only hold memory.
+    for piece, done in in_order(read, _svmlight_text.stream(file), min(task.n_jobs, 2)):
+        _check_read(done, piece, lines, task)
+        lines += done.counts.lines
+        reads.append(done)
+    if not any(done.counts.rows for done in reads):
+        raise _no_row(piece.text, lines - reads[-1].counts.lines if reads else 0, task)
+    lowest = min(done.cursor.lowest for done in reads)
+    highest = max(done.cursor.highest for done in reads)
+    return _join(reads, task), lowest, highest
+
+
+def _paged(size: int, dtype: DTypeLike) -> NDArray[Any]:
+    """An empty array whose memory goes back to the system as soon as it is freed."""
+    n_bytes = max(1, size * np.dtype(dtype).itemsize)
+    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype, size)
+
+
+def _join(reads: list[_Read], task: Task) -> _Rows:
+    """All rows in one; empties `reads`, so that they are never in memory twice."""
+    total = _Counts._make(np.sum([done.counts for done in reads], axis=0).tolist())
+    wide = max(task.n_features or 0, *total[:2]) > _INT32_MAX
+    wide |= any(done.rows.indices.dtype == np.int64 for done in reads)
+    rows = _allocate(total, np.int64 if wide else np.int32, task, np.empty)
+    row = entry = 0
+    for _ in range(len(reads)):
+        done = reads.pop(0)
+        place = rows.part(row, entry, done.counts)
+        place.data[:] = done.rows.data
+        place.indices[:] = done.rows.indices
+        place.indptr[1:] = done.rows.indptr[1:]
+        place.indptr[1:] += entry
+        place.targets[:] = done.rows.targets
+        if place.qid is not None and done.rows.qid is not None:
+            place.qid[:] = done.rows.qid
+        row += done.counts.rows
+        entry += done.counts.entries
+    return rows
+
+
+# ---------------------------------------------------------------------------- faults
+
+# What was expected, by the fault that C++ names. `before` is the token up to the fault.
+_EXPECTED = {
+    "target": "a number as the target",
+    "target range": "a target that fits a float64",
+    "labels": "one target (multi-label files are not supported)",
+    "no target": 'a target before the first "index:value"',
+    "index": '"index:value"',
+    "index negative": "an index that is not negative",
+    "index zero": "an index of at least 1 because zero_based is False",
+    "index limit": "an index of at most {last}{why}",
+    "index order": "an index greater than {previous}",
+    "colon": '":" after {before}',
+    "value": "a number after {before}",
+    "value range": "a number that fits a {dtype} after {before}",
+    "qid": 'an integer after "qid:"',
+    "qid place": '"qid:" only after the target',
+    "no qid": '"qid:" after the target because return_qid is True',
+    "return": "a line feed after the carriage return",
+}
+
+
+def _check_read(done: _Read, piece: Slice, lines: int, task: Task) -> None:
+    """Raise what stopped the reading of a slice that has `lines` lines before it."""
+    cursor, text = done.cursor, piece.text
+    if done.fault == "wide index":
+        raise _Int64NeededError
+    if done.fault == "changed":
+        raise OSError(f"{task.path} was changed while it was read")
+    if done.fault:
+        expected = _EXPECTED[done.fault].format(
+            before=_quote(text[cursor.token : cursor.position].tobytes()),
+            previous=cursor.previous,
+            last=task.rules[2],
+            why=f" because n_features is {task.n_features}" if task.n_features else "",
+            dtype=task.dtype,
+        )
+        found = _found(
+            text[cursor.position :][: 2 * _FOUND_BYTES].tobytes(), done.fault
+        )
+        where = _where(task.path, text, cursor.position, lines)
+        raise ValueError(f"{where}: expected {expected}, found {found}")
+    if piece.damage:
+        where = _where(task.path, text, text.size, lines)
+        raise ValueError(
+            f"{where}: expected more {task.path.rsplit('.')[-1]} data, "
+            f"found damage ({piece.damage})"
+        )
+
+
+def _no_row(text: NDArray[np.uint8], lines: int, task: Task) -> ValueError:
+    where = _where(task.path, text, text.size, lines)
+    return ValueError(f"{where}: expected at least one row, found the end of the file")
+
+
+def _where(path: str, text: NDArray[np.uint8], position: int, lines: int) -> str:
+    before = text[:position].tobytes()
+    line = lines + before.count(b"\n") + 1
+    column = position - before.rfind(b"\n")
+    return f"{path}, line {line}, column {column}"
+
+
+def _found(text: bytes, fault: str) -> str:
+    """What the text starts with, in words: a token, or what stands in its place."""
+    if not text or text[0] in b"\n#" or text.startswith(b"\r\n") or text == b"\r":
+        return "the end of the line"
+    if text[0] in b" \t":
+        return "a blank"
+    separators = b" \t\n#:" if fault.startswith("index ") else b" \t\n#"
+    length = next((i for i, byte in enumerate(text) if byte in separators), len(text))
+    return _quote(text[:length].removesuffix(b"\r"))
+
+
+def _quote(token: bytes) -> str:
+    r"""The token in double quotes, cut to _FOUND_BYTES, odd bytes as \xNN."""
+    shown = "".join(
+        f"\\x{byte:02x}"
+        if not 32 <= byte < 127
+        else "\\" * (byte in b'"\\') + chr(byte)
+        for byte in token[:_FOUND_BYTES]
+    )
+    return f'"{shown}{"..." if len(token) > _FOUND_BYTES else ""}"'

@@ -1,0 +1,186 @@
+"""Files as slices of whole lines: mapped, or decompressed as a stream."""
+
+import bz2
+import difflib
+import gzip
+import lzma
+import mmap
+import os
+import secrets
+import stat
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core  # type: ignore[attr-defined]
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+# A core reads this in some milliseconds, whatever the numbers: Ctrl-C is noticed at once.
+# Larger slices read hardly faster, they only stay in memory longer.
+SLICE_BYTES = 1 << 20
+
+_PAGES = max(2 << 20, mmap.PAGESIZE)  # what Linux may map at one touch
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_COMPRESSED: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
+
+class Slice(NamedTuple):
+    """Whole lines from byte `start` on; the first `skip` bytes are no text."""
+
+    text: NDArray[np.uint8]
+    start: int = 0
+    skip: int = 0
+    damage: str = ""  # what ended the stream here, if not its end
+
+
+def open_bytes(path: str) -> IO[bytes]:
+    """The bytes of the file, decompressed; each failure in one sentence."""
+    try:
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise IsADirectoryError(f"expected a file, found a directory: {path}")
+        file: IO[bytes] = _opener(path)(path, "rb")
+        return file
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no such file: {path}{_similar(path)}") from None
+    except PermissionError:
+        raise PermissionError(f"no permission to read {path}") from None
+
+
+def _opener(path: str) -> Any:
+    """`open` or its like, by the suffix."""
+    return _COMPRESSED.get(os.path.splitext(path)[1].lower(), open)
+
+
+def _similar(path: str) -> str:
+    """A hint at a file of the same folder whose name is close."""
+    folder, name = os.path.split(path)
+    try:
+        close = difflib.get_close_matches(name, os.listdir(folder or "."), n=1)
+    except OSError:
+        return ""
+    return f" (did you mean {os.path.join(folder, close[0])}?)" if close else ""
+
+
+def can_map(path: str, file: IO[bytes]) -> bool:
+    """Whether the file is text as it lies there; an empty one cannot be mapped."""
+    status = os.fstat(file.fileno())
+    plain = _opener(path) is open and stat.S_ISREG(status.st_mode)
+    return plain and status.st_size > 0
+
+
+def cut(text: NDArray[np.uint8]) -> Iterator[Slice]:
+    """The text in slices of about SLICE_BYTES."""
+    start = 0
+    while start < text.size:
+        end = _core.svmlight_line_start(text, min(start + SLICE_BYTES, text.size))
+        yield Slice(text[start:end], start, _mark(text) if start == 0 else 0)
+        start = end
+
+
+def drop_pages(memory: mmap.mmap, piece: Slice) -> None:
+    """Let go of the pages of a slice, else they count as memory of this process."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        start = piece.start - piece.start % _PAGES
+        end = piece.start + piece.text.size
+        memory.madvise(mmap.MADV_DONTNEED, start, end - start)
+
+
+def stream(file: IO[bytes]) -> Iterator[Slice]:
+    """What can be read of the file once, in slices of about SLICE_BYTES."""
+    start, rest, ended = 0, bytearray(), False
+    while not ended:
+        block = bytearray(max(SLICE_BYTES, 2 * len(rest)))
+        block[: len(rest)] = rest
+        filled, damage = _read_into(block, len(rest), file)
+        ended = filled < len(block)
+        whole = filled if ended and not damage else block.rfind(b"\n", 0, filled) + 1
+        if whole or damage:
+            text = np.frombuffer(block, np.uint8, whole)
+            yield Slice(text, start, _mark(text) if start == 0 else 0, damage)
+        rest = block[whole:filled]
+        start += whole
+
+
+def _read_into(block: bytearray, filled: int, file: IO[bytes]) -> tuple[int, str]:
+    """How far the block is filled, and the damage that ended that, if any."""
+    try:
+        while filled < len(block):
+            data = file.read1(len(block) - filled)  # type: ignore[attr-defined]
+            if not data:
+                break
+            block[filled : filled + len(data)] = data
+            filled += len(data)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's trouble, not the data's
+        return filled, str(error)
+    return filled, ""
+
+
+def _mark(text: NDArray[np.uint8]) -> int:
+    """The length of the byte-order mark."""
+    return len(_BYTE_ORDER_MARK) * (text[:3].tobytes() == _BYTE_ORDER_MARK)
+
+
+def in_order(
+    function: Callable[[_Item], _Result], items: Iterable[_Item], n_jobs: int
+) -> Iterator[tuple[_Item, _Result]]:
+    """(item, function(item)) in the order of the items, n_jobs + 1 items at a time."""
+    if n_jobs == 1:
+        yield from ((item, function(item)) for item in items)
+        return
+    pending: deque[tuple[_Item, Future[_Result]]] = deque()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        try:
+            for item in items:
+                pending.append((item, pool.submit(function, item)))
+                if len(pending) > n_jobs:
+                    yield _first(pending)
+            while pending:
+                yield _first(pending)
+        finally:  # after an error or Ctrl-C: wait for no more than what runs now
+            for _, future in pending:
+                future.cancel()
+
+
+def _first(
+    pending: deque[tuple[_Item, Future[_Result]]],
+) -> tuple[_Item, _Result]:
+    item, future = pending.popleft()
+    return item, future.result()
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `path` once the block has ended well."""
+    target = os.path.realpath(path)  # a link goes on pointing to the file
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise OSError(f"expected a path for a file, found something else: {path}")
+    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
+    try:
+        file = _opener(path)(temporary, "xb")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no such folder: {os.path.dirname(path)}") from None
+    except PermissionError:
+        raise PermissionError(f"no permission to write {path}") from None
+    try:
+        with file:
+            yield file
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
