@@ -1,0 +1,439 @@
+"""Pictures of the report: inline SVG that needs no color, with words for each.
+
+Lines differ by style and marker, areas by hatch and label. The drawings are as wide as
+a phone, so that their letters are as large there as those of the text.
+"""
+
+import io
+import warnings
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from numpy.typing import NDArray
+
+from widemargin._report_html import percent, seconds, short
+from widemargin.data.rows import Rows, as_rows
+from widemargin.model import Model
+from widemargin.solution import Solution, Status
+
+Vector = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+WIDTH = 4.5  # inches, with letters of 10 points
+DARK, GRAY, PALE, BLUE, RUST = "#1a1a1a", "#8a8a8a", "#b4bec9", "#10345c", "#a8431a"
+# Points of a line, lines, bins of a histogram, rows drawn as markers, points along an
+# axis of the plane: enough to see what there is, and few enough for a small page.
+POINTS, LINES, BINS, MARKERS, GRID = 200, 40, 60, 500, 160
+
+_STYLE: Any = {
+    "font.sans-serif": ["DejaVu Sans"],
+    "text.parse_math": False,  # a class may be named "$x"
+    "svg.fonttype": "none",
+    "svg.hashsalt": "widemargin",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "legend.columnspacing": 1.0,
+    "legend.handlelength": 1.8,
+}
+_BROAD: dict[str, Any] = {"color": PALE, "lw": 6, "solid_capstyle": "round"}
+_CIRCLES: dict[str, Any] = {"color": RUST, "ls": "--", "marker": "o", "ms": 4}
+_SQUARES: dict[str, Any] = {"color": BLUE, "ls": ":", "marker": "s", "ms": 4}
+_UP: dict[str, Any] = {"hatch": "////", "ec": BLUE, "fc": "#dfe8f2"}
+_DOWN: dict[str, Any] = {"hatch": "\\\\\\\\", "ec": RUST, "fc": "#f8e9e0"}
+_PAPER: dict[str, Any] = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1.5}
+
+
+class Picture(NamedTuple):
+    """A drawing between its heading and its caption."""
+
+    heading: str
+    svg: str
+    caption: str
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Settings of matplotlib for the drawings, whatever the user has set."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        # The layout's font may lack letters of a name; the browser has them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        # A plane may be outside the picture.
+        warnings.filterwarnings("ignore", "No contour levels were found")
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
+        yield
+
+
+# -- the course of the solves ----------------------------------------------------------
+
+
+def convergence(solution: Solution) -> Picture:
+    """Relative gap, primal and dual of one problem against time."""
+    figure, (axes,) = _figure(3.1)
+    certificate, trace = solution.certificate, solution.trace
+    time, primal, gap = map(trace.column, ("seconds", "primal", "relative_gap"))
+    # Against the other bound: such a distance proves something, and is never zero.
+    with np.errstate(all="ignore"):  # where the objective is infinite or zero
+        above = (primal - certificate.dual) / np.abs(primal)
+        below = (certificate.primal - trace.column("dual")) / np.abs(primal)
+    _line(axes, time, gap, label="relative gap", **_BROAD)
+    _line(axes, time, above, label="primal", **_CIRCLES)
+    _line(axes, time, below, label="dual", **_SQUARES)
+    end = certificate.relative_gap
+    axes.plot(solution.seconds, end, "D", color=DARK, label="certificate")
+    goal = _goal(axes, solution.tol, _reached(solution))
+    _legend(figure, 4)
+    return Picture(
+        "Convergence",
+        _svg(figure, "gap", "Line chart: relative gap, primal and dual against time"),
+        f"The relative gap (broad line) goes from {gap[0]:.1e} to {end:.1e} in "
+        f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
+        "objective is above the best lower bound (circles), and how far the dual is "
+        "below the best upper bound (squares). The diamond is the certificate, "
+        "recomputed from the answer.",
+    )
+
+
+def convergence_of_many(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
+    """Relative gaps of the binary problems against time."""
+    figure, (axes,) = _figure(3.1)
+    _lines(axes, solutions, names, "seconds", "relative_gap")
+    goal = _goal(axes, solutions[0].tol, max(map(_reached, solutions)))
+    _legend(figure, 3)
+    return Picture(
+        "Convergence",
+        _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
+        f"The relative gaps of {len(solutions)} binary problems, each a class against "
+        f"the rest: the slowest {goal}. {_KEY}",
+    )
+
+
+def activity(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
+    """Rows in the active set, and mu where the solver has one, by iteration."""
+    with_mu = any(np.isfinite(s.trace.column("mu")).any() for s in solutions)
+    figure, panels = _figure(3.9 if with_mu else 2.6, 1 + with_mu)
+    _lines(panels[0], solutions, names, "iteration", "active")
+    caption = _row_axis(panels[0], solutions)
+    if with_mu:
+        _lines(panels[1], solutions, names, "iteration", "mu")
+        _log(panels[1])
+        panels[1].set_ylabel("mu")
+        caption += (
+            " Below: mu, the mean product of the constraints and their multipliers, "
+            "which the solver drives to zero."
+        )
+    panels[-1].set(xlabel="iteration", xlim=(-0.5, panels[-1].dataLim.x1 + 0.5))
+    panels[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    if len(solutions) > 1:
+        _legend(figure, 3)
+        caption = f"{caption} {_KEY}"
+    alt = "Line chart: active rows by iteration" + (", and mu" if with_mu else "")
+    return Picture("Work per iteration", _svg(figure, "rows", alt), caption)
+
+
+_KEY = "Broad: the median problem; with squares: the slowest; thin: the others."
+
+
+def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
+    """Scale the number of active rows, and say what it was."""
+    m = len(solutions[0].alpha)
+    used = np.concatenate([s.trace.column("active") for s in solutions])
+    low, high = int(used.min()), int(used.max())
+    axes.set_ylabel("active rows")
+    axes.axhline(m, color=DARK, lw=0.8)
+    _label(axes, f"all {m:,} rows", (1, m), ("axes fraction", "data"), (0, 6), "right")
+    if 0 < 20 * low < high:
+        _log(axes)
+    else:
+        axes.set_ylim(0, 1.25 * m)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+    if low == m:
+        return f"Every iteration used all {m:,} rows."
+    return (
+        f"An iteration used between {low:,} and {high:,} of the {m:,} rows, its active "
+        "set |Q|: fewer rows make a cheaper iteration."
+    )
+
+
+def _reached(solution: Solution) -> float:
+    """Seconds until the gap was ``tol``; infinite if it never was."""
+    if solution.status is not Status.SOLVED:
+        return np.inf
+    good = solution.trace.column("relative_gap") <= solution.tol
+    times = solution.trace.column("seconds")[good]
+    return float(times[0]) if times.size else solution.seconds
+
+
+def _goal(axes: Axes, tol: float, reached: float) -> str:
+    """Mark ``tol`` and when it was reached, and say so."""
+    axes.set(xlabel="seconds", ylabel="relative to the objective")
+    end = axes.dataLim.x1
+    axes.set_xlim(0, 1.04 * (max(end, reached) if np.isfinite(reached) else end))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.axhline(tol, color=DARK, lw=0.8)
+    _label(axes, f"tol = {tol:.0e}", (0, tol), ("axes fraction", "data"), (4, 3))
+    _log(axes)
+    if not np.isfinite(reached):
+        return f"does not reach the {tol:.0e} asked for"
+    axes.axvline(reached, color=DARK, lw=0.8)
+    place = "right" if reached > 0.5 * axes.get_xlim()[1] else "left"
+    words = f"tol reached: {seconds(reached)}"
+    _label(axes, words, (reached, 1), ("data", "axes fraction"), (0, 3), place)
+    return f"reaches the {tol:.0e} asked for after {seconds(reached)}"
+
+
+def _lines(
+    axes: Axes, solutions: Sequence[Solution], names: Sequence[str], x: str, y: str
+) -> None:
+    """One line a problem; the median and the slowest problem stand out."""
+    lines = [(s.trace.column(x), s.trace.column(y)) for s in solutions]
+    if len(lines) == 1:
+        _line(axes, *lines[0], **_SQUARES)
+        return
+    time = [(_reached(s), s.certificate.relative_gap) for s in solutions]
+    order = sorted(range(len(lines)), key=time.__getitem__)
+    median, slowest = order[(len(order) - 1) // 2], order[-1]
+    for k in order[:: -(-len(order) // LINES)]:
+        if k not in (median, slowest):
+            _line(axes, *lines[k], color=GRAY, lw=0.6)
+    _line(axes, *lines[median], label=f"median: {short(names[median], 12)}", **_BROAD)
+    slow = f"slowest: {short(names[slowest], 12)}"
+    _line(axes, *lines[slowest], label=slow, **_SQUARES)
+
+
+def _line(axes: Axes, x: NDArray[Any], y: NDArray[Any], **look: Any) -> None:
+    """A line through at most POINTS points, denser where it begins."""
+    kept = np.flatnonzero(np.isfinite(y) & (y > 0))
+    if kept.size > POINTS:
+        thin = np.geomspace(1, kept.size, POINTS).round().astype(int) - 1
+        kept = kept[np.unique(thin)]
+    axes.plot(x[kept], y[kept], markevery=max(1, kept.size // 15), **look)
+
+
+def _log(axes: Axes) -> None:
+    """A logarithmic axis with the numbers of the text: 1e-04."""
+    axes.set_yscale("log")
+    low, high = np.log10(axes.get_ylim())
+    if high - low < 2:  # else an axis may have a single number
+        axes.set_ylim(10 ** np.floor(low), 10 ** np.ceil(high))
+    axes.yaxis.set_major_locator(LogLocator(numticks=7))
+    axes.yaxis.set_minor_locator(LogLocator(numticks=7, subs=(0.1,)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0e}"))
+
+
+# -- margins and regions ---------------------------------------------------------------
+
+# Support vectors are on a plane up to rounding: less than this is none of the margin.
+ON_PLANE = 1e-3
+
+
+def margins(margin: Vector, labels: Labels, names: Sequence[str]) -> Picture:
+    """Margins y f(x) of two classes: the second upwards, the first downwards."""
+    figure, (axes,) = _figure(3.1)
+    edges = _edges(margin)
+    _bars(axes, margin[labels == 1], edges, f"▲ class {short(names[1])}")
+    _bars(axes, margin[labels == 0], edges, f"▼ class {short(names[0])}", up=False)
+    for dashed in (-1, 1):
+        axes.axvline(dashed, color=DARK, lw=1.2, ls="--")
+    axes.set(xlabel="margin y f(x)", ylabel="share of the class (%)")
+    axes.margins(y=0.2)  # room for the labels
+    wrong, close = np.mean(margin < 0), np.mean((margin >= 0) & (margin < 1 - ON_PLANE))
+    return Picture(
+        "Margins",
+        _svg(figure, "margins", "Histogram: margins of the training rows by class"),
+        f"The training rows by y f(x): {percent(wrong)} are left of the plane 0 "
+        f"(solid), on the wrong side, and {percent(close)} between it and the plane 1 "
+        "(dashed), on the right side but too close. Bars up: class "
+        f"{names[1]}; bars down: class {names[0]}. {_ENDS}",
+    )
+
+
+def margins_of_many(margin: Vector) -> Picture:
+    """Scores of the true class less the best other score."""
+    figure, (axes,) = _figure(3.1)
+    _bars(axes, margin, _edges(margin), "")
+    axes.set(xlabel="true class less the best other", ylabel="share of the rows (%)")
+    return Picture(
+        "Margins",
+        _svg(figure, "margins", "Histogram: margins of the training rows"),
+        "Score of the true class less the best score of another class: "
+        f"{percent(np.mean(margin < 0))} of the training rows are left of 0, which is "
+        f"to say misclassified. {_ENDS}",
+    )
+
+
+_ENDS = "The outermost bars also hold what lies beyond them."
+
+
+def _edges(margin: Vector) -> Vector:
+    """Edges of the bins of a histogram, among them the planes -1, 0 and 1."""
+    low, high = np.percentile(margin, [0.5, 99.5])
+    low, high = min(low, -1.5), max(high, 1.5)
+    power = 10.0 ** np.floor(np.log10((high - low) / BINS))
+    step = power * next(s for s in (1, 2, 5, 10) if s * power * BINS >= high - low)
+    steps = np.arange(np.floor(low / step), np.ceil(high / step) + 1)
+    return np.asarray(step * steps - ON_PLANE * min(step, 1.0))
+
+
+def _bars(
+    axes: Axes, margin: Vector, edges: Vector, label: str, up: bool = True
+) -> None:
+    """Histogram in percent, hatched and labeled, and the plane 0 with its sides."""
+    counts, _ = np.histogram(np.clip(margin, edges[0], edges[-1]), edges)
+    share = (100.0 if up else -100.0) / max(1, margin.size)
+    axes.stairs(share * counts, edges, fill=True, lw=1, **(_UP if up else _DOWN))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{abs(y):g}"))
+    axes.axvline(0, color=DARK, lw=1.2)
+    y, va = (0.97, "top") if up else (0.03, "bottom")
+    corner = axes.transAxes
+    axes.text(0.98, y, label, ha="right", va=va, transform=corner, bbox=_PAPER)
+    if up:
+        top = ("data", "axes fraction")
+        _label(axes, "← wrong side", (0, 1), top, (-4, 3), "right")
+        _label(axes, "right side →", (0, 1), top, (4, 3))
+
+
+class Plane(NamedTuple):
+    """Training rows with two features, and the model that decides between them."""
+
+    model: Model
+    rows: Rows
+    labels: Labels
+    support: Labels
+    names: Sequence[str]
+    columns: Sequence[str]
+
+
+def regions(plane: Plane) -> Picture:
+    """Regions of the classes in two features, some rows and the support vectors."""
+    figure, (axes,) = _figure(4.4)
+    m, names = plane.rows.shape[0], plane.names
+    index = np.sort(np.random.default_rng(0).permutation(m)[:MARKERS])
+    points = np.asarray(plane.rows.take(index) @ np.eye(2))
+    _shade(axes, plane, points)
+    for k, name in enumerate(names):
+        chosen = points[plane.labels[index] == k]
+        axes.plot(*chosen.T, **_marker(k), label=f"class {short(name, 12)}")
+    chosen = points[np.isin(index, plane.support)]
+    axes.plot(*chosen.T, **_RING, mec=DARK, label="support vector")
+    axes.grid(visible=False)
+    axes.set(xlabel=short(plane.columns[0], 40), ylabel=short(plane.columns[1], 40))
+    if len(names) <= len(_MARKERS):
+        _legend(figure, 2)
+    drawn = (
+        f"{MARKERS} of the {m:,} rows, chosen at random" if m > MARKERS else "all rows"
+    )
+    lines = "decision line (solid), the planes -1 and 1 (dashed)"
+    lines = lines if len(names) == 2 else "lines between the classes"
+    return Picture(
+        "Regions",
+        _svg(figure, "plane", "Map of two features: regions, rows, support vectors"),
+        "The plane of the two features, shaded by the class that wins there, with the "
+        f"{lines} and {drawn}.",
+    )
+
+
+def _shade(axes: Axes, plane: Plane, points: Vector) -> None:
+    """Shade where each class wins, draw the lines between, and name the regions."""
+    low, high = np.percentile(points, [0.5, 99.5], axis=0)
+    pad = np.where(high > low, 0.1 * (high - low), 1.0)
+    x, y = np.meshgrid(*np.linspace(low - pad, high + pad, GRID).T)
+    scores = plane.model.scores(as_rows(np.stack([x.ravel(), y.ravel()], axis=1)))
+    line: dict[str, Any] = {"colors": DARK, "linewidths": 1.2}
+    if scores.ndim == 1:
+        axes.contour(x, y, scores.reshape(x.shape), [-1, 1], linestyles="--", **line)
+        scores = np.stack([-scores, scores], axis=1)
+    for k, name in enumerate(plane.names):
+        lead = scores[:, k] - np.delete(scores, k, axis=1).max(axis=1)
+        won = lead > 0
+        if won.any():
+            tint = [0.98 - 0.2 * k / (len(plane.names) - 1)] * 3
+            grid = lead.reshape(x.shape)
+            axes.contourf(x, y, grid, [0, lead.max()], colors=[tint])
+            axes.contour(x, y, grid, [0], **line)
+            middle = x.ravel()[won].mean(), y.ravel()[won].mean()
+            axes.text(*middle, short(name), bbox=_PAPER, **_NAME)
+    axes.set(xlim=(x[0, 0], x[0, -1]), ylim=(y[0, 0], y[-1, 0]))
+
+
+_NAME: dict[str, Any] = {"weight": "bold", "ha": "center", "va": "center", "zorder": 5}
+_MARKERS = "o^sDvPX*"
+_RING: dict[str, Any] = {"ls": "", "marker": "o", "ms": 8, "mfc": "none", "mew": 0.6}
+
+
+def _marker(k: int) -> dict[str, Any]:
+    """Look of the rows of class k."""
+    face = ("white", RUST, BLUE, PALE)[k % 4]
+    shape = _MARKERS[k % len(_MARKERS)]
+    return {"marker": shape, "ls": "", "ms": 4, "mfc": face, "mec": DARK, "mew": 0.6}
+
+
+# -- drawing ---------------------------------------------------------------------------
+
+
+def _figure(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure with panels below each other."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
+
+
+def _label(
+    axes: Axes,
+    words: str,
+    point: tuple[float, float],
+    units: tuple[str, str],
+    offset: tuple[float, float],
+    side: str = "left",
+) -> None:
+    """Words beside a point, by an offset in points."""
+    axes.annotate(words, point, offset, units, "offset points", ha=side, fontsize=9)
+
+
+def _legend(figure: Figure, columns: int) -> None:
+    """The lines of the first panel, above the panels."""
+    lines = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper left", ncols=columns)
+
+
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+def _svg(figure: Figure, name: str, alt: str) -> str:
+    """The figure as SVG for a page: ids of its own, nothing that is not drawn."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    root = ET.fromstring(buffer.getvalue())
+    for unneeded in root[:2]:  # metadata, and a style that the page has for all
+        root.remove(unneeded)
+    for element in root.iter():
+        element.tag, element.tail = element.tag.split("}")[-1], None
+        if _LINK in element.attrib:
+            element.set("href", element.attrib.pop(_LINK))
+        for key, value in element.items():
+            if key == "id":
+                value = f"{name}-{value}"
+            elif key == "href":
+                value = f"#{name}-{value[1:]}"
+            else:
+                value = " ".join(value.split()).replace("url(#", f"url(#{name}-")
+            element.set(key, value)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": alt}
+    return ET.tostring(root, encoding="unicode")
