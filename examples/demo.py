@@ -1,4 +1,4 @@
-"""A first look: a linear SVM on Adult, its certificate, and the same problems elsewhere.
+"""A first look: linear SVMs on Adult, their certificates, the same problems elsewhere.
 
 Run by ``make demo``. Writes demo-report.html and demo.wm into the current folder.
 """
@@ -22,7 +22,9 @@ DATA = Path(__file__).parent / "data"
 def main() -> None:
     """Train, compare, report."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--no-peers", action="store_true", help="skip LIBSVM and LIBLINEAR")
+    options.add_argument(
+        "--no-peers", action="store_true", help="skip LIBSVM and LIBLINEAR"
+    )
     peers = not options.parse_args().no_peers
     X, y = load_svmlight(DATA / "a9a.svm.bz2")
     test = load_svmlight(DATA / "a9a.test.svm.bz2", n_features=X.shape[1])
@@ -37,12 +39,24 @@ def main() -> None:
     if peers:
         print("the same problems elsewhere (LIBSVM takes about half a minute):")
         notes = [
-            _peer("LIBLINEAR", Liblinear(loss="hinge", max_iter=10_000), X, y, test, penalized),
+            _peer(
+                "LIBLINEAR",
+                Liblinear(loss="hinge", max_iter=10_000),
+                X,
+                y,
+                test,
+                penalized,
+            ),
             _peer("LIBSVM", SVC(kernel="linear", cache_size=1000), X, y, test, free),
         ]
     save_model(free, "demo.wm")
     write_report(
-        "demo-report.html", free, X, y, test=test, title="Adult a9a",
+        "demo-report.html",
+        free,
+        X,
+        y,
+        test=test,
+        title="Adult a9a",
         notes=[*notes, ("Machine", f"{platform.processor() or platform.machine()}")],
     )
     print("model: demo.wm · report: demo-report.html (open it in a browser)")
@@ -71,7 +85,9 @@ def _peer(name: str, peer, X, y, test, ours: LinearSVC) -> tuple[str, str]:
     peer.fit(X, y)
     seconds = time.perf_counter() - begin
     problem = Problem(X, y, intercept=ours.intercept)
-    w = np.asarray(peer.coef_.todense() if hasattr(peer.coef_, "todense") else peer.coef_)
+    w = np.asarray(
+        peer.coef_.todense() if hasattr(peer.coef_, "todense") else peer.coef_
+    )
     primal = problem.primal(w.ravel(), float(peer.intercept_[0]))
     gap = (primal - ours.solution_.certificate.dual) / primal
     text = (

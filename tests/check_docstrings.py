@@ -27,7 +27,10 @@ def public_names():
     ]
     for module in modules:
         for name, value in vars(module).items():
-            if name.startswith("_") or getattr(value, "__module__", "") != module.__name__:
+            if (
+                name.startswith("_")
+                or getattr(value, "__module__", "") != module.__name__
+            ):
                 continue
             if inspect.isfunction(value) or inspect.isclass(value):
                 yield f"{module.__name__}.{name}", value

@@ -99,7 +99,17 @@ def wide():
 PROBLEMS = {
     f.__name__: cache(f)
     for f in (
-        ellipse, breast_cancer, breast_cancer_raw, digits, ndc, imbalanced, separable,
-        noise, shifted, badly_scaled, degenerate, wide,
+        ellipse,
+        breast_cancer,
+        breast_cancer_raw,
+        digits,
+        ndc,
+        imbalanced,
+        separable,
+        noise,
+        shifted,
+        badly_scaled,
+        degenerate,
+        wide,
     )
 }

@@ -150,7 +150,9 @@ def test_a_weight_is_a_number_of_rows_exactly(iris, loss):
     X, y = iris
     weight = np.random.default_rng(0).integers(0, 4, len(y))
     weighted = LinearSVC(loss=loss).fit(X, y, sample_weight=weight)
-    repeated = LinearSVC(loss=loss).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    repeated = LinearSVC(loss=loss).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-7)
 
@@ -183,7 +185,8 @@ def test_data_are_not_copied(kind, dtype, monkeypatch, binary):
     X = kind(X.astype(dtype))
     seen = []
     monkeypatch.setattr(
-        "widemargin.estimators.as_rows", lambda X, **o: (seen.append(X), as_rows(X, **o))[1]
+        "widemargin.estimators.as_rows",
+        lambda X, **o: (seen.append(X), as_rows(X, **o))[1],
     )
     clf = LinearSVC().fit(X, y)
     clf.predict(X)
@@ -234,7 +237,9 @@ def test_pickling_cloning_joblib(binary, tmp_path):
     clf = LinearSVC(solver=InteriorPoint(corrector=True)).fit(X, y)
     joblib.dump(clf, tmp_path / "clf")
     for copy in (pickle.loads(pickle.dumps(clf)), joblib.load(tmp_path / "clf")):
-        np.testing.assert_array_equal(copy.decision_function(X), clf.decision_function(X))
+        np.testing.assert_array_equal(
+            copy.decision_function(X), clf.decision_function(X)
+        )
     assert clone(clf).get_params()["solver"] == InteriorPoint(corrector=True)
 
 
@@ -264,7 +269,9 @@ def test_probabilities_by_calibration(binary):
     assert np.mean(proba.argmax(axis=1) == (y > 0)) > 0.95
 
 
-@pytest.mark.skipif(SKLEARN < (1, 9), reason="sklearn.callback came with scikit-learn 1.9")
+@pytest.mark.skipif(
+    SKLEARN < (1, 9), reason="sklearn.callback came with scikit-learn 1.9"
+)
 def test_scikit_learn_callbacks(binary, iris):
     class Recorder:
         def __init__(self, stop_at=None):
@@ -276,7 +283,9 @@ def test_scikit_learn_callbacks(binary, iris):
         def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
             self.events.append(f"begin {context.task_name}")
 
-        def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        def on_fit_task_end(
+            self, estimator, context, *, X=None, y=None, fitted_estimator=None
+        ):
             self.events.append(f"end {context.task_name}")
             if fitted_estimator is not None:
                 self.scores.append(fitted_estimator.score(X, y))
@@ -301,7 +310,11 @@ def test_scikit_learn_callbacks(binary, iris):
     assert len(clf.solution_.trace) == 3
     classes = Recorder()
     LinearSVC().set_callbacks(classes).fit(*iris)
-    assert classes.events.count("begin iteration") == classes.events.count("end iteration") > 3
+    assert (
+        classes.events.count("begin iteration")
+        == classes.events.count("end iteration")
+        > 3
+    )
 
 
 # -- how a fit ends --------------------------------------------------------------------
@@ -309,7 +322,9 @@ def test_scikit_learn_callbacks(binary, iris):
 
 def test_not_solved_is_a_warning_with_a_number_and_advice(binary):
     X, y = binary
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 at a relative gap of .*Raise max_iter"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"max_iter=3 at a relative gap of .*Raise max_iter"
+    ):
         clf = LinearSVC(max_iter=3).fit(X, y)
     assert clf.status_ == "max_iter"
     assert clf.n_iter_ == 3

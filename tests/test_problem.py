@@ -44,7 +44,9 @@ def test_objectives(loss, intercept, zeros):
     X, y, C, problem = random_problem(0, loss, intercept, zeros=zeros)
     rng = np.random.default_rng(1)
     w, b = rng.normal(size=3), 0.7 if intercept != "none" else 0.0
-    assert problem.primal(w, b) == pytest.approx(objective(X, y, C, loss, intercept, w, b))
+    assert problem.primal(w, b) == pytest.approx(
+        objective(X, y, C, loss, intercept, w, b)
+    )
     alpha = rng.uniform(-1.0, 4.0, len(y))
     state = problem.dual_state(alpha)
     problem.repair(state)

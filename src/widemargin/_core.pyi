@@ -1,4 +1,4 @@
-"""Types of the C++ core (cpp/bindings.cpp): free functions on arrays that Python owns."""
+"""Types of the C++ core: free functions on arrays that Python owns."""
 
 from typing import Any
 

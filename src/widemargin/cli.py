@@ -1,8 +1,8 @@
 """Command line: train, predict, inspect and convert.
 
 Results go to standard output, progress and errors to standard error. Exit status: 0 for
-a solved problem, 1 for an answer that is usable but not as good as asked, 2 for bad usage
-or bad input, which one line explains.
+a solved problem, 1 for an answer that is usable but not as good as asked, 2 for bad
+usage or bad input, which one line explains.
 """
 
 import argparse
@@ -51,7 +51,7 @@ examples:
 _CONVERT_EXAMPLES = """\
 examples:
   widemargin convert adult.svm adult.svm.xz        data: compress, or unpack
-  widemargin convert zero_based.svm one_based.svm  data: indices from 0 to indices from 1
+  widemargin convert zero_based.svm one_based.svm  data: indices from 0 to from 1
   widemargin convert adult.wm adult.model          model: LIBLINEAR's text, and back
   widemargin convert adult.wm adult.onnx           model: ONNX
 """
@@ -247,8 +247,8 @@ def _convert(options: argparse.Namespace) -> int:
     ending = Path(options.output).suffix
     if ending not in writers:
         raise ValueError(
-            f"{options.output}: expected a name that ends in {', '.join(writers)} for a "
-            f"model, found {ending or 'no ending'!r}"
+            f"{options.output}: expected a name that ends in {', '.join(writers)} "
+            f"for a model, found {ending or 'no ending'!r}"
         )
     writers[ending](model, options.output)
     return SOLVED
@@ -272,7 +272,9 @@ def _read_model(path: str) -> Model | None:
 def _read(options: argparse.Namespace, path: str, n_features: int | None = None) -> Any:
     """Data of a file: X and y."""
     base = {"auto": "auto", "0": True, "1": False}[options.index_base]
-    return load_svmlight(path, n_features=n_features, zero_based=base, n_jobs=options.jobs)
+    return load_svmlight(
+        path, n_features=n_features, zero_based=base, n_jobs=options.jobs
+    )
 
 
 def _check_output(path: str | None, source: str) -> None:
@@ -307,7 +309,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="widemargin",
-        description="Support vector machines, each answer with a certified duality gap.",
+        description="Support vector machines with a certified duality gap.",
         epilog="See widemargin COMMAND --help for options and examples.",
     )
     parser.add_argument("--version", action="version", version=widemargin.__version__)
@@ -316,48 +318,71 @@ def _parser() -> argparse.ArgumentParser:
     train = _command(commands, "train", _train, "train a model", _TRAIN_EXAMPLES)
     train.add_argument("data", metavar="DATA", help="svmlight file to train on")
     train.add_argument("model", metavar="MODEL", help="file to write the model to")
-    train.add_argument("--test", metavar="FILE", help="svmlight file to measure accuracy on")
+    train.add_argument(
+        "--test", metavar="FILE", help="svmlight file to measure accuracy on"
+    )
     train.add_argument(
         "--kernel", type=_kernel, default="linear", help='only "linear" in this version'
     )
-    train.add_argument("-C", type=_positive, default=1.0, help="weight of the losses (1)")
+    train.add_argument(
+        "-C", type=_positive, default=1.0, help="weight of the losses (1)"
+    )
     train.add_argument("--loss", choices=LOSSES, default="hinge", help="(hinge)")
     train.add_argument("--intercept", choices=INTERCEPTS, default="auto", help="(auto)")
-    train.add_argument("--solver", choices=("auto", *SOLVERS), default="auto", help="(auto)")
+    train.add_argument(
+        "--solver", choices=("auto", *SOLVERS), default="auto", help="(auto)"
+    )
     train.add_argument(
         "--class-weight", choices=("balanced",), help="let all classes weigh the same"
     )
     train.add_argument(
-        "--tol", type=_positive, default=1e-4, help="relative duality gap to reach (1e-4)"
+        "--tol",
+        type=_positive,
+        default=1e-4,
+        help="relative duality gap to reach (1e-4)",
     )
-    train.add_argument("--max-iter", type=_count, metavar="N", help="iterations at most")
+    train.add_argument(
+        "--max-iter", type=_count, metavar="N", help="iterations at most"
+    )
     train.add_argument(
         "--time-limit", type=_positive, metavar="S", help="seconds of training at most"
     )
     train.add_argument(
         "--memory-limit", type=_count, metavar="BYTES", help="for temporary arrays"
     )
-    train.add_argument("--report", metavar="FILE.html", help="write a page with pictures")
+    train.add_argument(
+        "--report", metavar="FILE.html", help="write a page with pictures"
+    )
     _add_json(train)
     _add_reading(train)
 
-    predict = _command(commands, "predict", _predict, "apply a model", _PREDICT_EXAMPLES)
+    predict = _command(
+        commands, "predict", _predict, "apply a model", _PREDICT_EXAMPLES
+    )
     predict.add_argument("model", metavar="MODEL", help="file written by train")
-    predict.add_argument("data", metavar="DATA", help="svmlight file; labels are ignored")
+    predict.add_argument(
+        "data", metavar="DATA", help="svmlight file; labels are ignored"
+    )
     predict.add_argument(
         "--scores", action="store_true", help="decision values instead of labels"
     )
-    predict.add_argument("--output", metavar="FILE", help="write there, not to the screen")
+    predict.add_argument(
+        "--output", metavar="FILE", help="write there, not to the screen"
+    )
     _add_reading(predict)
 
-    inspect = _command(commands, "inspect", _inspect, "describe a model", _INSPECT_EXAMPLES)
+    inspect = _command(
+        commands, "inspect", _inspect, "describe a model", _INSPECT_EXAMPLES
+    )
     inspect.add_argument("model", metavar="MODEL", help="file written by train")
     _add_json(inspect)
 
     convert = _command(
         commands, "convert", _convert, "convert a model or data", _CONVERT_EXAMPLES
     )
-    convert.add_argument("input", metavar="IN", help="model (.wm, LIBLINEAR) or svmlight file")
+    convert.add_argument(
+        "input", metavar="IN", help="model (.wm, LIBLINEAR) or svmlight file"
+    )
     convert.add_argument("output", metavar="OUT", help="the ending says the format")
     _add_reading(convert)
     return parser
@@ -403,7 +428,9 @@ def _positive(text: str) -> float:
 def _count(text: str) -> int:
     """A positive whole number."""
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"expected a positive whole number, found {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected a positive whole number, found {text!r}"
+        )
     return int(text)
 
 

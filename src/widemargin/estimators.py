@@ -46,9 +46,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
 
         1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (x_i'w + b)),
 
-    with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free intercept),
-    p = 1 (penalized) or b = 0 (none). More than two classes are trained one against the
-    rest, all with the same reads of the data.
+    with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
+    intercept), p = 1 (penalized) or b = 0 (none). More than two classes are trained one
+    against the rest, all with the same reads of the data.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     multi_class : {"ovr"}, default="ovr"
         How more than two classes are told apart: one against the rest.
     tol : float > 0, default=1e-4
-        Relative duality gap (P - D) / P: how far above its minimum the objective may be.
+        Relative duality gap (P - D) / P: how far above its minimum P may be.
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's default.
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit, checked after each iteration.
     memory_limit : int > 0 in bytes, or None, default=None
-        For temporary arrays of a sweep and for classes trained at the same time. The data
-        and about 100 bytes a row come on top.
+        For temporary arrays of a sweep and for classes trained at the same time. The
+        data and about 100 bytes a row come on top.
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib). The answer does not depend on it.
@@ -106,7 +106,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
 
     Notes
     -----
-    A row with sample weight 0 counts as removed, a row of weight 2 as two rows, exactly.
+    A row with sample weight 0 counts as removed, one of weight 2 as two rows, exactly.
     The fit that Ctrl-C ends keeps its best model and then raises KeyboardInterrupt.
     Probabilities: ``CalibratedClassifierCV(LinearSVC())`` of scikit-learn.
 
@@ -362,7 +362,7 @@ _ANY_STORAGE: Any = {"accept_sparse": "csr", "accept_large_sparse": True}
 
 
 class _Callbacks:
-    """The user's callback, the printer and scikit-learn's callbacks, one call at a time."""
+    """The callbacks of the user, the printer and scikit-learn, one call at a time."""
 
     def __init__(
         self, estimator: LinearSVC, n_solves: int, data: tuple[Any, Any, Any]
@@ -448,7 +448,7 @@ def _check_weights(sample_weight: Any, m: int) -> Vector:
 
 
 def _classes(y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Classes with a positive weight, and the index of each row's class (0 for others)."""
+    """Classes with a positive weight, and the index of each row's class (else 0)."""
     classes = np.unique(y[weights > 0])
     if len(classes) < 2:
         raise ValueError(

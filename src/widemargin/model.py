@@ -27,8 +27,8 @@ class Model:
     ----------
     classes : ndarray (c,), sorted labels: numbers or strings
     scheme : {"binary", "ovr"}
-        "binary": one decision, positive for ``classes[1]``. "ovr": one decision a class,
-        the largest wins.
+        "binary": one decision, positive for ``classes[1]``. "ovr": one decision a
+        class, the largest wins.
     decisions : tuple of Decision
     meta : dict of facts about the training, kept with the model
     """
@@ -42,8 +42,8 @@ class Model:
         needed = 1 if self.scheme == "binary" else len(self.classes)
         if self.scheme not in ("binary", "ovr") or len(self.decisions) != needed:
             raise ValueError(
-                f"A model of scheme {self.scheme!r} with {len(self.classes)} classes cannot "
-                f"have {len(self.decisions)} decision(s)."
+                f"A model of scheme {self.scheme!r} with {len(self.classes)} classes "
+                f"cannot have {len(self.decisions)} decision(s)."
             )
 
     @property
@@ -61,7 +61,8 @@ class Model:
         """
         if rows.shape[1] != self.n_features:
             raise ValueError(
-                f"X has {rows.shape[1]} features, but the model expects {self.n_features}."
+                f"X has {rows.shape[1]} features, but the model expects "
+                f"{self.n_features}."
             )
         W = np.column_stack([decision.w for decision in self.decisions])
         b = np.array([decision.b for decision in self.decisions])

@@ -16,7 +16,7 @@ TOGETHER_BYTES = 1 << 30
 
 
 def signs(labels: NDArray[np.intp], n_classes: int) -> list[NDArray[np.float64]]:
-    """The +1/-1 labels of the binary problems: one for two classes, else one a class."""
+    """The labels of the binary problems: one for two classes, else one a class."""
     positive = [1] if n_classes == 2 else range(n_classes)
     return [np.where(labels == k, 1.0, -1.0) for k in positive]
 
@@ -26,9 +26,9 @@ def solve_together(
 ) -> list[Any]:
     """Run several solves over the same rows, so that each sweep serves all of them.
 
-    Every solve runs in a thread of its own with its own view of ``rows``; its sweeps wait
-    until each of the others asks for one or has ended, and are run as one. k classes read
-    the data as often as the slowest of them.
+    Every solve runs in a thread of its own with its own view of ``rows``; its sweeps
+    wait until each of the others asks for one or has ended, and are run as one. k
+    classes read the data as often as the slowest of them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of parameters, with one form of message in the library and on the command line."""
+"""Checks of parameters, with one form of message."""
 
 from numbers import Integral, Real
 from typing import Any, NoReturn

@@ -39,8 +39,8 @@ CENTER_RATIO = 30.0
 class Problem:
     """A linear support vector problem: data, labels, weights, loss and intercept.
 
-    Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) = max(0, t)
-    or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
+    Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
+    max(0, t) or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
 
     Parameters
     ----------
@@ -130,7 +130,8 @@ class Problem:
         alpha = np.asarray(alpha, dtype=np.float64)
         if alpha.ndim and alpha.shape != (self.shape[0],):
             raise ValueError(
-                f"alpha must have length {self.shape[0]}. Got shape {alpha.shape} instead."
+                f"alpha must have length {self.shape[0]}. "
+                f"Got shape {alpha.shape} instead."
             )
         if alpha.ndim and self.kept is not None:
             alpha = alpha[self.kept]
@@ -172,7 +173,7 @@ class Problem:
         return self._ridge(v) + float(self.A.sweep(_losses, self._state, v, self.loss))
 
     def dual(self, alpha: ArrayLike) -> float:
-        """Dual objective D of the repaired ``alpha`` (m,), a lower bound of P. One sweep."""
+        """Dual objective D of the repaired ``alpha`` (m,): at most P. One sweep."""
         state = self.dual_state(alpha)
         self.repair(state)
         return self._dual_value(*self.A.sweep(_dual_sums, state))
@@ -208,11 +209,11 @@ class Problem:
     def finish(
         self, state: RowState, v: Vector, tol: float
     ) -> tuple[Vector, Certificate]:
-        """Best answer near (v, alpha): ``alpha`` feasible, in place; v with best intercept.
+        """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
 
-        Also tried are the dual variables that the margins suggest, with those at a bound
-        that belong there (rows that do not matter are then no support vectors), and,
-        where ``tol`` is missed, w = X'Y alpha. Two sweeps, or three.
+        Also tried are the dual variables that the margins suggest, with those at a
+        bound that belong there (rows that do not matter are then no support vectors),
+        and, where ``tol`` is missed, w = X'Y alpha. Two sweeps, or three.
         """
         state = state.join(self.A.state(score=0.0, rounded=0.0))
         self.repair(state)
@@ -253,7 +254,7 @@ class Problem:
         """Make dual variables feasible, in place. No read of the data.
 
         Clips to the bounds and, for a free intercept, scales the heavier class down to
-        y'alpha = 0: those of its variables that are free, if they can take it, else all.
+        y'alpha = 0: those of its variables that are free, if they suffice, else all.
         """
         state.sweep(_clip, name, self.loss == "hinge")
         if self.intercept != "free":
@@ -269,9 +270,10 @@ class Problem:
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
         """The free intercept that minimises P for w, nearest to b; b if it is not free.
 
-        For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus the
-        C of the positive class: an exact weighted selection. For the squared hinge the
-        slope is piecewise linear, and Newton's method ends after finitely many steps.
+        For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
+        the C of the positive class: an exact weighted selection. For the squared hinge
+        the slope is piecewise linear, and Newton's method ends after finitely many
+        steps.
         One sweep.
         """
         v = self._with_best_intercept(self.state(score=0.0), self.stack(w, b))
@@ -490,6 +492,7 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
     for sign in (1, -1):
         if not np.any(C[y == sign] > 0):
             raise ValueError(
-                f"Both labels must occur in a row with C > 0. Got no such row with label {sign:+d}."
+                "Both labels must occur in a row with C > 0. "
+                f"Got no such row with label {sign:+d}."
             )
     return y, np.array(C)

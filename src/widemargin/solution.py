@@ -32,8 +32,8 @@ class Status(StrEnum):
 _ADVICE = {
     Status.SOLVED: "The answer is as good as asked.",
     Status.ALMOST_SOLVED: (
-        "The gap is within 100 times tol; rounding allowed no better. Scaling the features "
-        "(StandardScaler) or a smaller C usually helps."
+        "The gap is within 100 times tol; rounding allowed no better. Scaling the "
+        "features (StandardScaler) or a smaller C usually helps."
     ),
     Status.MAX_ITER: "Raise max_iter, scale the features (StandardScaler) or lower C.",
     Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
@@ -172,13 +172,13 @@ class Solution:
 
     def __str__(self) -> str:
         gap = self.certificate.relative_gap
-        if self.status is Status.SOLVED:
-            head = f"Solved to a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
-        else:
-            head = f"Stopped ({self.status}) at a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
+        solved = self.status is Status.SOLVED
+        head = "Solved to" if solved else f"Stopped ({self.status}) at"
         vectors = int(np.count_nonzero(self.alpha))
         return (
-            f"{head} in {self.seconds:.2g} s by {self.solver}, {self.reason}.\n"
-            f"primal {self.certificate.primal:.10g}  dual {self.certificate.dual:.10g}  "
+            f"{head} a relative gap of {gap:.1e} (asked: {self.tol:.0e}) in "
+            f"{self.seconds:.2g} s by {self.solver}, {self.reason}.\n"
+            f"primal {self.certificate.primal:.10g}  "
+            f"dual {self.certificate.dual:.10g}  "
             f"support vectors {vectors:,}  iterations {len(self.trace)}"
         )

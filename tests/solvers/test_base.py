@@ -157,7 +157,10 @@ def test_start_is_checked(problem):
         ({"tol": float("nan")}, "'tol' parameter of solve"),
         ({"max_iter": 0}, r"'max_iter' .* an int in the range \[1, inf\) or None"),
         ({"time_limit": -3.0}, "'time_limit' .* Got -3.0 instead"),
-        ({"solver": "interior"}, "'solver' .* 'auto', 'interior_point'. Got 'interior'"),
+        (
+            {"solver": "interior"},
+            "'solver' .* 'auto', 'interior_point'. Got 'interior'",
+        ),
     ],
 )
 def test_parameters_out_of_range(problem, parameters, message):

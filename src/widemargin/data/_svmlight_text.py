@@ -23,7 +23,7 @@ from widemargin import _core  # type: ignore[attr-defined]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-# A core reads this in some milliseconds, whatever the numbers: Ctrl-C is noticed at once.
+# A core reads this in some milliseconds: Ctrl-C is noticed at once.
 # Larger slices read hardly faster, they only stay in memory longer.
 SLICE_BYTES = 1 << 20
 

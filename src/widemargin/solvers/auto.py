@@ -44,8 +44,8 @@ def choose(
     if solver == "auto":
         m, n = problem.rows.shape
         reason = (
-            f"because it solves {problem.loss.replace('_', ' ')} problems with a "
-            f"{problem.intercept} intercept to any accuracy, {m:,} rows x {n:,} features in memory"
+            "because it solves linear problems of both losses to any accuracy "
+            f"(here {m:,} rows x {n:,} features)"
         )
         return Choice(_seeded(InteriorPoint(), random_state), reason)
     if isinstance(solver, Solver):

@@ -1,7 +1,7 @@
 """The contract of a solver, and the driver that runs one.
 
-A solver is a frozen set of options with a generator: `Solver.iterate` yields a `Step` an
-iteration and keeps its state in local variables. The driver measures time, enforces
+A solver is a frozen set of options with a generator: `Solver.iterate` yields a `Step`
+an iteration and keeps its state in local variables. The driver measures time, enforces
 limits, keeps the best point, records the trace, calls the user back, reacts to Ctrl-C
 and decides the status. No solver prints, times itself or certifies itself.
 """
@@ -60,14 +60,14 @@ class Solver(ABC):
 
 @dataclass(frozen=True)
 class Start:
-    """A point to start from: v (k,) and alpha (m,), in the coordinates of the problem."""
+    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates."""
 
     v: Vector
     alpha: Vector
 
 
 class _Best:
-    """The best v and the best alpha so far, by the estimates of the steps; zero at first.
+    """The best v and the best alpha so far, by the steps' estimates; zero at first.
 
     Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
     """
@@ -300,7 +300,8 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
         Status.NUMERICAL_ERROR: "a numerical breakdown",
     }.get(status, "lack of progress")
     usable = (
-        f"The model is usable: its objective is at most {100 * gap:.2g} % above the best possible."
+        "The model is usable: its objective is at most "
+        f"{100 * gap:.2g} % above the best possible."
         if gap < 1
         else "The model is far from optimal."
     )

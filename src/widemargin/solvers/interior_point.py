@@ -8,9 +8,9 @@ parts of the right side of the corrector; the corrector with its step.
 
 Notation: A = Y [X 1], v = (w, b) with b = -gamma, R = diag(1, .., 1, p), C for the
 paper's tau; s = A v + xi - 1 and u = C - alpha hold throughout. The paper's mu is here
-(s'alpha + xi'u) / (2 sum C): without unit, so that one rule fits every scale of C and X.
-The products of row i tend to mu C_i: a row of weight 2 and a row that occurs twice give
-the same iterates.
+(s'alpha + xi'u) / (2 sum C): without unit, so that one rule fits every scale of C and
+X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs twice
+give the same iterates.
 """
 
 import functools
@@ -58,7 +58,8 @@ class InteriorPoint(Solver):
 
     Solves both losses with all three intercepts. Each iteration factors
 
-        M_Q = I + sum_{i in Q} d_i (x_i - c)(x_i - c)',  d_i = 1 / (s_i/alpha_i + xi_i/u_i),
+        M_Q = I + sum_{i in Q} d_i (x_i - c)(x_i - c)',
+        d_i = 1 / (s_i / alpha_i + xi_i / u_i),
 
     over the q rows that matter most; conjugate gradients with the matrix of all rows
     repair the direction where Q was too small.
@@ -89,8 +90,8 @@ class InteriorPoint(Solver):
         How M_Q is solved with: dense Cholesky; sparse factorisation with
         Sherman-Morrison for the intercept; or through the q x q matrix of a small Q
         (Woodbury) with the diagonal of the other rows, as preconditioner of conjugate
-        gradients, for 500 columns or more columns than rows. "auto" is "dense" up to 2000 columns, then "sparse" where X'X is very
-        sparse, else "dual".
+        gradients, for 500 columns or more columns than rows. "auto" is "dense" up to
+        2000 columns, then "sparse" where X'X is very sparse, else "dual".
     random_state : int or None, default=None
         Seed of the first active set, which is random when ``max_active`` < 1.
 
@@ -246,8 +247,8 @@ def _predict(
 ) -> tuple[Ahead, Vector]:
     """Predictor along dv: what lies ahead, and the right sides of the corrector.
 
-    With p = ds dalpha and q = dxi du clipped, and left in ``ds`` and ``dxi``, r_Omega of
-    the corrector grows by p/alpha - q/u - sigma mu (C/alpha - C/u): the two columns.
+    With p = ds dalpha and q = dxi du clipped, and left in ``ds`` and ``dxi``, r_Omega
+    of the corrector grows by p/alpha - q/u - sigma mu (C/alpha - C/u): two columns.
     """
     E = np.empty((block.shape[0], 2))
     ratio, _, first, second = _core.predict(

@@ -94,7 +94,7 @@ class ActiveSet:
         return self._state.threshold(_class_keys, count, self.key, label)
 
     def grow(self, normal: "NormalEquations") -> None:
-        """Raise the floor of |Q| where conjugate gradients had to work, else lower it."""
+        """Raise the floor of |Q| if conjugate gradients had to work, else lower it."""
         self.key = self._rule or ""
         if normal.steps > 5:
             self._floor = min(self._m, int(1.5 * normal.n_active))
@@ -323,8 +323,8 @@ def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
     """M_Q = L + X_Q'(D - d d'/(s + p))X_Q by a q x q matrix; L: the others' diagonal.
 
     M_Q^-1 r = L^-1 (r - X'z), where S z + a t = X L^-1 r and a'z = p t, with
-    S = D^-1 + X L^-1 X' and a the column of the intercept: Woodbury's formula, without a
-    small denominator.
+    S = D^-1 + X L^-1 X' and a the column of the intercept: Woodbury's formula, without
+    a small denominator.
     """
     A = linalg.stack([rows for rows, _ in parts[0]])
     d = np.concatenate([d for _, d in parts[0]])

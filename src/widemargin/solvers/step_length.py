@@ -38,7 +38,7 @@ class Ahead:
         return products + t * self.first + t * t * self.second
 
     def length(self, products: float, pairs: float) -> float:
-        """Mehrotra's rule: the blocking product ends at mu / 100; at least 0.99 steps."""
+        """Mehrotra's rule: the blocking product ends at mu / 100; at least 0.99."""
         t = self.step
         if t > 1.0:
             return 1.0
@@ -85,8 +85,8 @@ def recentre(
 ) -> tuple[Vector, float]:
     """One centrality corrector: what it adds to dv, and the new step length.
 
-    Aims the products at the trial step min(1, 1.5 t + 0.3) back into [0.1, 10] sigma mu;
-    kept if the step grows by 1 %. Two sweeps more. [gondzio1996]_
+    Aims the products at the trial step min(1, 1.5 t + 0.3) back into [0.1, 10] sigma
+    mu; kept if the step grows by 1 %. Two sweeps more. [gondzio1996]_
     """
     trial, A = _Trial(min(1.0, 1.5 * t + 0.3), target, hinge), normal.A
     extra = normal.solve(A.sweep(_correction_sums, state, trial))
@@ -125,7 +125,7 @@ def _correction_sums(block: Any, part: RowState, trial: _Trial) -> Vector:
 
 
 def _corrected(part: RowState, trial: _Trial) -> tuple[Vector, Vector, Vector]:
-    """Dalpha, ds and dxi with the corrections, for A times the extra dv in ``shift``."""
+    """Dalpha, ds and dxi with the corrections; ``shift`` holds A times the extra dv."""
     e_s, e_x = _corrections(part, trial)
     more = part.d * (_pull(part, trial, e_s, e_x) - part.shift)
     ds = part.ds + (e_s - part.s * more) / part.alpha

@@ -1,0 +1,1 @@
+"""Packages to compare with: one file a peer, with `INTERCEPTS` and `fit`."""

@@ -1,0 +1,121 @@
+"""One sweep of every kind, dense and sparse, beside the limit of the machine.
+
+Justifies the constants of `widemargin.data.rows` (block sizes), the threshold of
+`widemargin.linalg` (from which density a Gram matrix of dense blocks wins), the sparse
+products in C++ and the fused row steps.
+"""
+
+import functools
+import statistics
+import time
+
+import numpy as np
+from scipy import sparse
+
+from widemargin import Problem, as_rows, linalg, solve
+from widemargin.data import rows as rows_module
+from widemargin.solvers import InteriorPoint
+
+
+def seconds(f, *arguments, repeat=7):
+    """Median time of f(*arguments)."""
+    f(*arguments)
+    times = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        f(*arguments)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def limits():
+    """Bytes a second of a large sum; flops a second of a matrix product."""
+    large = np.ones(1 << 26)
+    square = np.ones((2000, 2000))
+    return large.nbytes / seconds(large.sum), 2 * 2000**3 / seconds(
+        lambda: square @ square
+    )
+
+
+def products(bandwidth, rate):
+    """Milliseconds of the products, and the share of the limit."""
+    rng = np.random.default_rng(0)
+    print(f"\n{'':28}{'matvec':>16}{'rmatvec':>16}{'gram':>16}   (ms, share of limit)")
+    kinds = [(32, 1, "f8"), (32, 1, "f4"), (300, 1, "f8"), (300, 1, "f4")]
+    for n, density, dtype in [*kinds, (123, 0.11, "f8"), (300, 0.04, "f8")]:
+        m = 200_000 if n < 200 else 50_000
+        X = rng.normal(size=(m, n)).astype(dtype)
+        nbytes, flops = X.nbytes, m * n * n
+        if density < 1:
+            X = sparse.random_array((m, n), density=density, format="csr", rng=rng)
+            nbytes = X.data.nbytes + X.indices.nbytes
+            flops = m * (density * n) ** 2
+        rows, w, v = as_rows(X), rng.normal(size=n), rng.random(m)
+        line = f"{m:7} x {n:3} {density:5} {dtype}".ljust(28)
+        read = nbytes / bandwidth
+        for limit, f, argument in [
+            (read, rows.matvec, w),
+            (read, rows.rmatvec, v),
+            (flops / rate, rows.gram, v),
+        ]:
+            t = seconds(f, argument)
+            line += f"{1e3 * t:9.2f} {limit / t:5.0%} "
+        print(line)
+
+
+def block_sizes():
+    """Milliseconds of an interior point iteration by the bytes of a block."""
+    rng = np.random.default_rng(0)
+    print("\nblock MiB   " + "".join(f"{b:>9}" for b in (0.5, 1, 2, 4, 8, 16, 64)))
+    for m, n in [(200_000, 32), (50_000, 123), (20_000, 300)]:
+        X, y = rng.normal(size=(m, n)), np.sign(rng.normal(size=m))
+        line = f"{m:7} x {n:3}"
+        for mib in (0.5, 1, 2, 4, 8, 16, 64):
+            rows_module.BLOCK_BYTES = int(mib * 2**20)
+            problem = Problem(as_rows(X), y)
+            solver = InteriorPoint(reduction=None)
+            run = functools.partial(solve, problem, solver, max_iter=5, tol=1e-12)
+            line += f"{1e3 * seconds(run, repeat=5) / 5:9.2f}"
+        print(line)
+    rows_module.BLOCK_BYTES = 4 << 20
+
+
+def densities():
+    """Weighted Gram matrix of a CSR block: sparse rows against a dense block."""
+    rng = np.random.default_rng(0)
+    print("\ndensity at which a dense block is as fast as sparse rows")
+    for n in (30, 123, 300, 1000):
+        d = rng.random(4000)
+        for density in np.arange(0.02, 1.0, 0.02):
+            X = sparse.random_array((4000, n), density=density, format="csr", rng=rng)
+            linalg.DENSE_GRAM_DENSITY = 2.0
+            scattered = seconds(linalg.gram, X, d, repeat=5)
+            linalg.DENSE_GRAM_DENSITY = 0.0
+            if seconds(linalg.gram, X, d, repeat=5) <= scattered:
+                break
+        print(f"  n = {n:5}: {density:.2f}")
+
+
+def against_scipy():
+    """Sparse products in C++ against scipy's, float32 and float64."""
+    rng = np.random.default_rng(0)
+    print("\nCSR products of 50,000 x 123 at 11 %: seconds of scipy over ours")
+    for dtype in ("f8", "f4"):
+        X = sparse.random_array((50_000, 123), density=0.11, format="csr", rng=rng)
+        X = X.astype(dtype)
+        w, U = rng.normal(size=123), rng.normal(size=(50_000, 2))
+        products = [("X w", X, w, linalg.matvec), ("X'u", X.T, U[:, 0], linalg.rmatvec)]
+        line = f"  {dtype}:"
+        for name, matrix, vector, ours in [*products, ("X'U", X.T, U, linalg.rmatvec)]:
+            ratio = seconds(matrix.__matmul__, vector) / seconds(ours, X, vector)
+            line += f"   {name} {ratio:.1f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    bandwidth, rate = limits()
+    print(f"bandwidth {bandwidth / 1e9:.1f} GB/s, matrix product {rate / 1e9:.0f} GF/s")
+    products(bandwidth, rate)
+    block_sizes()
+    densities()
+    against_scipy()
