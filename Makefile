@@ -7,7 +7,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml constraints.txt
+# Folders of src: a new or moved module must be made known to the editable install.
+SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml constraints.txt \
+           $(shell find src -type d -not -name __pycache__)
 
 .PHONY: demo test check bench docs format clean
 

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from widemargin import LinearSVC, as_rows
-from widemargin import _report_html as html
-from widemargin.report import write_report
+from widemargin.report import html, write_report
 from widemargin.solution import Trace
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

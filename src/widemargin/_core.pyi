@@ -49,3 +49,30 @@ def correct(
     hinge: bool,
     simd: int = -1,
 ) -> tuple[float, int, float, float]: ...
+def count_svmlight(lines: NDArray[np.uint8]) -> tuple[int, int, int]: ...
+def svmlight_line_start(text: NDArray[np.uint8], position: int) -> int: ...
+def read_svmlight(
+    text: NDArray[np.uint8],
+    budget: int,
+    base: int,
+    first: int,
+    last: int,
+    need_qid: bool,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    targets: Vector,
+    qid: NDArray[np.int64] | None,
+    first_entry: int,
+    cursor: NDArray[np.int64],
+) -> str: ...
+def write_svmlight(
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    targets: Vector,
+    qid: NDArray[np.int64] | None,
+    base: int,
+    out: NDArray[np.uint8],
+    cursor: NDArray[np.int64],
+) -> str: ...

@@ -20,8 +20,9 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
 from widemargin import _core
-from widemargin.data import _svmlight_read, _svmlight_text
 from widemargin.data.svmlight import load_svmlight
+from widemargin.data.svmlight import read as svmlight_read
+from widemargin.data.svmlight import text as svmlight_text
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -47,7 +48,7 @@ def n_jobs(request):
 
 @pytest.fixture(params=SIZES)
 def slice_bytes(request, monkeypatch):
-    monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", request.param)
+    monkeypatch.setattr(svmlight_text, "SLICE_BYTES", request.param)
     return request.param
 
 
@@ -231,7 +232,7 @@ def test_qid_is_returned(tmp_path, storage, slice_bytes, n_jobs):
 
 
 def test_a_line_longer_than_many_slices(tmp_path, monkeypatch, n_jobs):
-    monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", 64)
+    monkeypatch.setattr(svmlight_text, "SLICE_BYTES", 64)
     long = " ".join(f"{j}:{j}" for j in range(1, 500))
     for storage in STORAGES:
         path = put(tmp_path, f"1 1:1\n2 {long}\n3 2:2\n", "a.svm" + storage)
@@ -316,7 +317,7 @@ def test_peak_memory_is_that_of_the_result(tmp_path, storage, limit):
 
 def test_calls_are_short(tmp_path, monkeypatch):
     """No call reads more than a slice, and so none takes longer, in one line too."""
-    monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", 1000)
+    monkeypatch.setattr(svmlight_text, "SLICE_BYTES", 1000)
     steps = []
 
     class Spy:
@@ -329,7 +330,7 @@ def test_calls_are_short(tmp_path, monkeypatch):
             steps.append(int(arguments[-1][0]) - before)
             return fault
 
-    monkeypatch.setattr(_svmlight_read, "_core", Spy)
+    monkeypatch.setattr(svmlight_read, "_core", Spy)
     entries = " ".join(f"{j}:{j}" for j in range(1, 10000))
     X, _ = load_svmlight(put(tmp_path, f"1 {entries}\n1 {entries}\n"), n_jobs=1)
     assert X.nnz == 2 * 9999
@@ -342,7 +343,7 @@ def test_slices_meet_at_every_byte(tmp_path, monkeypatch):
     path = put(tmp_path, text)
     X, y = load_svmlight(path)
     for size, n_jobs in itertools.product(range(1, len(text) + 1), [1, 2]):
-        monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", size)
+        monkeypatch.setattr(svmlight_text, "SLICE_BYTES", size)
         Z, z = load_svmlight(path, n_jobs=n_jobs)
         assert (Z != X).nnz == 0
         np.testing.assert_array_equal(z, y)

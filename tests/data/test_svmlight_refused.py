@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from widemargin.data import _svmlight_read, _svmlight_text
 from widemargin.data.svmlight import load_svmlight
+from widemargin.data.svmlight import read as svmlight_read
+from widemargin.data.svmlight import text as svmlight_text
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -37,7 +38,7 @@ def n_jobs(request):
 
 @pytest.fixture(params=SIZES)
 def slice_bytes(request, monkeypatch):
-    monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", request.param)
+    monkeypatch.setattr(svmlight_text, "SLICE_BYTES", request.param)
     return request.param
 
 
@@ -184,7 +185,7 @@ def test_refuses_with_line_and_column(tmp_path, monkeypatch, fault, storage):
     path = put(tmp_path, text, "a.svm" + storage)
     where = f"{path}, line {line}, column {column}"
     for size, n_jobs in itertools.product(SIZES, [1, 2]):
-        monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", size)
+        monkeypatch.setattr(svmlight_text, "SLICE_BYTES", size)
         with pytest.raises(ValueError, match="line") as error:
             load_svmlight(path, n_jobs=n_jobs, **options)
         assert str(error.value) == f"{where}: expected {expected}, found {found}"
@@ -228,10 +229,10 @@ def test_a_fault_before_the_damage_comes_first(tmp_path, slice_bytes, n_jobs):
 
 @pytest.mark.parametrize(("text", "seen"), [("1 1:2\n", "1\n"), ("1\n", "1 1:2\n2\n")])
 def test_a_file_that_changes_between_the_passes(tmp_path, monkeypatch, text, seen):
-    counts = _svmlight_read._count(
-        _svmlight_text.Slice(np.frombuffer(seen.encode(), "u1"))
+    counts = svmlight_read._count(
+        svmlight_text.Slice(np.frombuffer(seen.encode(), "u1"))
     )
-    monkeypatch.setattr(_svmlight_read, "_count", lambda piece: counts)
+    monkeypatch.setattr(svmlight_read, "_count", lambda piece: counts)
     path = put(tmp_path, text)
     with pytest.raises(OSError, match=f"^{path} was changed while it was read$"):
         load_svmlight(path)
@@ -260,7 +261,7 @@ def test_what_is_no_readable_file(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     path = put(tmp_path, "1 1:1\n")
-    monkeypatch.setattr(_svmlight_text.os, "stat", refuse)  # root may read everything
+    monkeypatch.setattr(svmlight_text.os, "stat", refuse)  # root may read everything
     with pytest.raises(PermissionError) as error:
         load_svmlight(path)
     assert str(error.value) == f"no permission to read {path}"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy.sparse import coo_array, csc_array, csr_array
 
-from widemargin.data import _svmlight_write
 from widemargin.data.svmlight import load_svmlight, save_svmlight
+from widemargin.data.svmlight import write as svmlight_write
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -80,8 +80,8 @@ def test_rows_go_on_in_the_next_buffer(tmp_path, monkeypatch, room):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 9)) * (rng.random((40, 9)) < 0.7), rng.normal(size=40)
     save_svmlight(X, y, expected := tmp_path / "expected.svm")
-    monkeypatch.setattr(_svmlight_write, "WRITE_BYTES", room)
-    monkeypatch.setattr(_svmlight_write, "_PART_ENTRIES", 30)
+    monkeypatch.setattr(svmlight_write, "WRITE_BYTES", room)
+    monkeypatch.setattr(svmlight_write, "_PART_ENTRIES", 30)
     save_svmlight(X, y, found := tmp_path / "found.svm")
     assert found.read_bytes() == expected.read_bytes()
     save_svmlight(csr_array(X), y, found)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from widemargin.data import _svmlight_text
 from widemargin.data.svmlight import load_svmlight, save_svmlight
+from widemargin.data.svmlight import text as svmlight_text
 
 CORPUS = sorted(Path(__file__).with_name("corpus").iterdir())
 
@@ -76,14 +76,14 @@ def check(folder, text, dtype, monkeypatch, zero_based, n_features, need_qid):
         )
     except RefusedError:
         for size, n_jobs in ((4 << 20, 1), (9, 2)):
-            monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", size)
+            monkeypatch.setattr(svmlight_text, "SLICE_BYTES", size)
             with pytest.raises(ValueError, match=SENTENCE) as error:
                 load_svmlight(path, n_jobs=n_jobs, **options)
             said.add(str(error.value))
         assert len(said) == 1
         return
     for size, n_jobs in ((4 << 20, 1), (9, 2)):
-        monkeypatch.setattr(_svmlight_text, "SLICE_BYTES", size)
+        monkeypatch.setattr(svmlight_text, "SLICE_BYTES", size)
         X, y, *qid = load_svmlight(path, n_jobs=n_jobs, **options)
         assert bits(y, np.float64) == bits(targets, np.float64)
         assert X.indptr.tolist() == np.cumsum([0, *map(len, rows)]).tolist()

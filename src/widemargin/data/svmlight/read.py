@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin import _core  # type: ignore[attr-defined]
-from widemargin.data import _svmlight_text
-from widemargin.data._svmlight_text import Slice, in_order
+from widemargin import _core
+from widemargin.data.svmlight import text as svmlight_text
+from widemargin.data.svmlight.text import Slice, in_order
 
 INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
@@ -98,8 +98,8 @@ def load(
     task: Task,
 ) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64] | None]:
     """X, y and qid (None unless asked for) of the file."""
-    with _svmlight_text.open_bytes(task.path) as file:
-        mapped = _svmlight_text.can_map(task.path, file)
+    with svmlight_text.open_bytes(task.path) as file:
+        mapped = svmlight_text.can_map(task.path, file)
         rows, lowest, highest = (_load_mapped if mapped else _load_stream)(file, task)
     zero_based = task.zero_based is True or (task.zero_based == "auto" and lowest == 0)
     n_columns = max(0, highest + zero_based)
@@ -121,10 +121,10 @@ def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
 
     def count(piece: Slice) -> _Counts:
         counts = _count(piece)
-        _svmlight_text.drop_pages(memory, piece)
+        svmlight_text.drop_pages(memory, piece)
         return counts
 
-    cuts = _svmlight_text.cut(np.frombuffer(memory, np.uint8))
+    cuts = svmlight_text.cut(np.frombuffer(memory, np.uint8))
     slices, counts = zip(*in_order(count, cuts, task.n_jobs), strict=True)
     if max(task.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
         try:
@@ -156,7 +156,7 @@ def _fill(
     def read(k: int) -> _Read:
         place = rows.part(starts[k].rows, starts[k].entries, counts[k])
         done = _read(slices[k], counts[k], place, starts[k].entries, task)
-        _svmlight_text.drop_pages(memory, slices[k])
+        svmlight_text.drop_pages(memory, slices[k])
         return done
 
     lowest, highest = INT64_MAX, -1
@@ -195,7 +195,7 @@ def _read(
     while not fault and state[0] < piece.text.size:
         fault = _core.read_svmlight(
             piece.text,
-            _svmlight_text.SLICE_BYTES,
+            svmlight_text.SLICE_BYTES,
             *task.rules,
             rows.data,
             rows.indices,
@@ -226,7 +226,7 @@ def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     reads: list[_Read] = []
     piece, lines = Slice(np.empty(0, np.uint8)), 0
     # Decompressing takes longer than reading: more threads would only hold memory.
-    for piece, done in in_order(read, _svmlight_text.stream(file), min(task.n_jobs, 2)):
+    for piece, done in in_order(read, svmlight_text.stream(file), min(task.n_jobs, 2)):
         _check_read(done, piece, lines, task)
         lines += done.counts.lines
         reads.append(done)

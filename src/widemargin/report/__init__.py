@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import _report_html as html
 from widemargin.data.rows import Rows, as_rows
+from widemargin.report import html
 from widemargin.solution import Solution, Status
 
 Vector = NDArray[np.float64]
@@ -248,7 +248,7 @@ def _comparison(run: _Run) -> str:
 
 def _figures(run: _Run) -> str:
     """Pictures of the solves, of the margins and of two features; the confusions."""
-    from widemargin import _report_pictures as pictures
+    from widemargin.report import pictures
 
     labels, _ = run.training
     known = labels >= 0

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin.data._svmlight_read import INT64_MAX, Task, load
-from widemargin.data._svmlight_text import replacing
-from widemargin.data._svmlight_write import (
+from widemargin.data.svmlight.read import INT64_MAX, Task, load
+from widemargin.data.svmlight.text import replacing
+from widemargin.data.svmlight.write import (
     check_matrix,
     check_qid,
     check_targets,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin import _core  # type: ignore[attr-defined]
+from widemargin import _core
 
 # At 50 MB/s, the slowest of what was measured, a buffer takes 0.02 s.
 WRITE_BYTES = 1 << 20
@@ -51,6 +51,7 @@ def _check_dtype(dtype: np.dtype[Any], parameter: str) -> None:
 
 
 def check_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Targets as finite float64 numbers: (n_rows,)."""
     targets = np.asarray(y)
     if targets.shape != (n_rows,):
         raise misfit("y", f"have shape ({n_rows},)", f"shape {targets.shape}")
@@ -62,6 +63,7 @@ def check_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def check_qid(qid: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """Query ids as int64 numbers: (n_rows,)."""
     queries = np.asarray(qid)
     if queries.shape != (n_rows,) or not np.can_cast(queries.dtype, np.int64):
         got = f"{queries.dtype} of shape {queries.shape}"

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import _core  # type: ignore[attr-defined]
+from widemargin import _core
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -117,7 +117,7 @@ def _read_into(block: bytearray, filled: int, file: IO[bytes]) -> tuple[int, str
     """How far the block is filled, and the damage that ended that, if any."""
     try:
         while filled < len(block):
-            data = file.read1(len(block) - filled)  # type: ignore[attr-defined]
+            data = file.read1(len(block) - filled)
             if not data:
                 break
             block[filled : filled + len(data)] = data

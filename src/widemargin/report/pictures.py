@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from numpy.typing import NDArray
 
-from widemargin._report_html import percent, seconds, short
 from widemargin.data.rows import Rows, as_rows
 from widemargin.model import Model
+from widemargin.report.html import percent, seconds, short
 from widemargin.solution import Solution, Status
 
 Vector = NDArray[np.float64]
