@@ -2,8 +2,10 @@
 
 from widemargin.data.rows import as_rows as as_rows
 from widemargin.estimators import LinearSVC as LinearSVC
+from widemargin.io.model_file import load_model as load_model
+from widemargin.io.model_file import save_model as save_model
 from widemargin.problem import Problem as Problem
 from widemargin.solvers.auto import solve as solve
 
 __version__ = "0.1.0"
-__all__ = ["LinearSVC", "Problem", "as_rows", "solve"]
+__all__ = ["LinearSVC", "Problem", "as_rows", "load_model", "save_model", "solve"]

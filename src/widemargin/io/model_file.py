@@ -1,0 +1,343 @@
+r"""The model file: one model, exact to the bit, safe to open whoever wrote it.
+
+Version 1, all numbers little-endian (offset, bytes, content):
+
+    0     8    magic: the byte 0x89, then "widem\r\n"
+    8     4    version, unsigned
+    12    4    h, unsigned: bytes of the header; 16 + h is a multiple of 64
+    16    h    header: JSON in UTF-8, padded with spaces
+    16+h       the arrays, row by row, each padded with zeros to a multiple of 64 bytes
+    end   32   SHA-256 of all bytes before it
+
+    {"scheme": "binary" or "ovr", "classes": {"dtype": ..., "values": [...]},
+     "arrays": [{"name": "w", "dtype": "<f8", "shape": [k, n]},
+                {"name": "b", "dtype": "<f8", "shape": [k]}], "meta": {...}}
+
+These keys and no others. The dtype of the classes is a NumPy name (int64, float32),
+"str" for strings as wide as the longest, or "object" for an object array of strings.
+Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
+another version, and a reader refuses a version that it does not know.
+"""
+
+import hashlib
+import json
+import math
+import struct
+import textwrap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.io.files import Path, open_regular, replacing
+from widemargin.model import Decision, Model
+
+Array = NDArray[np.float64]
+
+_PREFIX = struct.Struct("<8sII")
+_MAGIC, _VERSION = b"\x89widem\r\n", 1
+_ALIGN, _DIGEST = 64, 32
+_DIMENSIONS = {"w": 2, "b": 1}
+_LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
+_LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
+_LABELS |= {f"float{bits}": float for bits in (16, 32, 64)}
+# A fixed-width array of one long and many short labels is far larger than its file.
+_LABEL_BYTES = 1 << 30
+_META_DEPTH = 64
+
+
+def save_model(model: Any, path: Path) -> None:
+    """Write a model to a file.
+
+    The file is written beside ``path``, flushed to the disk and then put in its place:
+    after an error or a crash the old file is as it was.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+        An estimator is anything with a property ``model_``.
+    path : str or path-like
+        An existing file is replaced and keeps its permissions.
+
+    Raises
+    ------
+    ValueError
+        A label, coefficient or value of ``model.meta`` that the file cannot hold, or
+        ``path`` is a folder or device.
+    TypeError
+        ``model`` is no model.
+    OSError
+        The file cannot be written.
+
+    See Also
+    --------
+    load_model : read it back.
+
+    Notes
+    -----
+    ``meta`` may hold what JSON can say, NaN and infinities. Tuples come back as lists,
+    NumPy numbers as Python's; everything else comes back equal, arrays to the bit.
+    The layout is described in `widemargin.io.model_file`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from widemargin import LinearSVC, load_model, save_model
+    >>> clf = LinearSVC().fit([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "small.wm")
+    ...     save_model(clf, path)
+    ...     load_model(path).predict([[0.5], [3.5]]).tolist()
+    ['no', 'yes']
+    """
+    model, W, b = as_linear(model, "save_model")
+    try:
+        content = _encode(model, {"w": W, "b": b})
+    except _UnfitError as error:
+        raise ValueError(f"The model cannot be written: {error}.") from None
+    digest = hashlib.sha256()
+    with replacing(path) as file:
+        for piece in content:
+            digest.update(piece)
+            file.write(piece)
+        file.write(digest.digest())
+
+
+def load_model(path: Path) -> Model:
+    """Read a model that `save_model` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        What `save_model` was given.
+
+    Returns
+    -------
+    Model
+        Its arrays are equal to the saved ones to the bit.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, of another format or of a newer version. Nothing in a file
+        is executed, and no size that it claims is believed before it is checked.
+    FileNotFoundError
+        No such file; names the one that may have been meant.
+
+    See Also
+    --------
+    save_model : write it.
+    """
+    with open_regular(path) as file:
+        content = np.fromfile(file, np.uint8)
+    try:
+        return _decode(content)
+    except _UnfitError as error:
+        reason = textwrap.shorten(str(error), 200)  # it may quote the file
+        raise ValueError(f"{path} is not a usable model file: {reason}.") from None
+
+
+def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
+    """Model of a model or estimator, checked; its weights (k, n), intercepts (k,)."""
+    if hasattr(type(model), "model_"):
+        model = model.model_
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"The 'model' parameter of {caller} must be a Model or a fitted estimator. "
+            f"Got {type(model).__name__} instead."
+        )
+    try:
+        n = model.n_features
+        if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:
+            raise _UnfitError("its decision functions are not vectors of one length")
+        W = np.array([decision.w for decision in model.decisions], dtype=np.float64)
+        b = np.array([decision.b for decision in model.decisions], dtype=np.float64)
+        _check(model, W, b)
+    except _UnfitError as error:
+        raise ValueError(f"The model cannot be written: {error}.") from None
+    return model, W, b
+
+
+class _UnfitError(Exception):
+    """Why a model or a file is refused: the rest of a sentence."""
+
+
+def _check(model: Model, W: Array, b: Array) -> None:
+    """Refuse what no training makes."""
+    n_classes = len(model.classes)
+    if n_classes < 2 or (model.scheme == "binary" and n_classes > 2):
+        raise _UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
+    _label_dtype(model.classes)
+    # Also false where there is a NaN.
+    if not np.array_equal(np.unique(model.classes), model.classes):
+        raise _UnfitError("its classes are not sorted and distinct")
+    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+        raise _UnfitError("its coefficients hold NaN or an infinity")
+
+
+def _label_dtype(classes: NDArray[Any]) -> str:
+    """Name of the dtype of class labels, which are numbers or strings."""
+    dtype = {"U": "str", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
+    if dtype not in _LABELS:
+        raise _UnfitError(f"its class labels are of dtype {dtype}")
+    if dtype == "object" and not all(isinstance(label, str) for label in classes):
+        raise _UnfitError("its class labels are objects other than strings")
+    return dtype
+
+
+# -- writing ---------------------------------------------------------------------------
+
+
+def _encode(model: Model, arrays: dict[str, Array]) -> list[bytes | memoryview]:
+    """The file without its checksum, in pieces."""
+    text = _header(model, arrays)
+    text += b" " * (-(_PREFIX.size + len(text)) % _ALIGN)
+    pieces: list[bytes | memoryview] = [_PREFIX.pack(_MAGIC, _VERSION, len(text)), text]
+    for array in arrays.values():
+        pieces += [array.astype("<f8", copy=False).data, bytes(-array.nbytes % _ALIGN)]
+    return pieces
+
+
+def _header(model: Model, arrays: dict[str, Array]) -> bytes:
+    """All but the arrays, as JSON. Floats have the digits to come back to the bit."""
+    dtype, labels = _label_dtype(model.classes), model.classes.tolist()
+    _check_label_bytes(dtype, labels)
+    header = {
+        "scheme": model.scheme,
+        "classes": {"dtype": dtype, "values": labels},
+        "arrays": [
+            {"name": name, "dtype": "<f8", "shape": array.shape}
+            for name, array in arrays.items()
+        ],
+        "meta": _plain(model.meta),
+    }
+    try:
+        text = json.dumps(header, ensure_ascii=False)
+    except ValueError as error:  # an integer of thousands of digits
+        raise _UnfitError(f"its meta is not valid JSON ({error})") from None
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _plain(value: Any, name: str = "meta", depth: int = 0) -> Any:
+    """A value of meta in the types of JSON."""
+    if depth > _META_DEPTH:
+        raise _UnfitError(f"its meta is nested more than {_META_DEPTH} deep")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{name}[{i}]", depth + 1) for i, v in enumerate(value)]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {k: _plain(v, f"{name}[{k!r}]", depth + 1) for k, v in value.items()}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise _UnfitError(
+        f"{name} must be a JSON value. Got {type(value).__name__} instead"
+    )
+
+
+def _check_label_bytes(dtype: str, values: list[Any]) -> None:
+    """Refuse strings that need too large an array."""
+    if dtype == "str" and 4 * len(values) * max(map(len, values)) > _LABEL_BYTES:
+        raise _UnfitError("its class labels are too long")
+
+
+# -- reading: nothing is believed before it is checked ---------------------------------
+
+
+def _decode(content: NDArray[np.uint8]) -> Model:
+    """The model in the bytes of a file."""
+    header, body = _split(content)
+    scheme, classes, described, meta = _fields(
+        header, "the header", scheme=str, classes=dict, arrays=list, meta=dict
+    )
+    arrays = _arrays(described, body)
+    if len(arrays["w"]) != len(arrays["b"]):
+        raise _UnfitError("its arrays differ in length")
+    decisions = (
+        Decision(w, float(b)) for w, b in zip(arrays["w"], arrays["b"], strict=True)
+    )
+    try:
+        model = Model(_classes(classes), scheme, tuple(decisions), meta)
+    except ValueError as error:
+        raise _UnfitError(f"{error}".rstrip(".")) from None
+    _check(model, arrays["w"], arrays["b"])
+    return model
+
+
+def _split(content: NDArray[np.uint8]) -> tuple[Any, NDArray[np.uint8]]:
+    """Header and bytes of the arrays of a file that has all that was written."""
+    if content[: len(_MAGIC)].tobytes() != _MAGIC:
+        raise _UnfitError("it does not start like one")
+    if len(content) < _PREFIX.size + _DIGEST:
+        raise _UnfitError("it ends too early")
+    _, version, length = _PREFIX.unpack_from(content.data)
+    if version != _VERSION:
+        raise _UnfitError(
+            f"its version is {version}, but this widemargin reads only {_VERSION}"
+        )
+    content, digest = content[:-_DIGEST], content[-_DIGEST:]
+    if hashlib.sha256(content.data).digest() != digest.tobytes():
+        raise _UnfitError(
+            "its checksum is wrong: it was cut off or changed after it was written"
+        )
+    start = _PREFIX.size + length
+    if start > len(content) or start % _ALIGN:
+        raise _UnfitError(f"its header cannot have {length} bytes")
+    return _parse(content[_PREFIX.size : start].tobytes()), content[start:]
+
+
+def _parse(text: bytes) -> Any:
+    """The JSON of a header."""
+    try:
+        return json.loads(text.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise _UnfitError("its header is nested too deep") from None
+    except ValueError as error:
+        raise _UnfitError(f"its header is not valid JSON ({error})") from None
+
+
+def _fields(value: Any, what: str, /, **kinds: type) -> list[Any]:
+    """The values of an object with exactly these keys, each of exactly its type."""
+    if not isinstance(value, dict) or value.keys() != kinds.keys():
+        raise _UnfitError(f"{what} must be an object with the keys {', '.join(kinds)}")
+    for key, kind in kinds.items():
+        if type(value[key]) is not kind:
+            raise _UnfitError(f"{key!r} of {what} must be of type {kind.__name__}")
+    return [value[key] for key in kinds]
+
+
+def _arrays(described: list[Any], body: NDArray[np.uint8]) -> dict[str, Array]:
+    """The arrays by name. They follow one another, so that none can overlap."""
+    arrays: dict[str, Array] = {}
+    start = 0
+    for entry in described:
+        name, dtype, shape = _fields(entry, "an array", name=str, dtype=str, shape=list)
+        if name not in _DIMENSIONS or name in arrays or dtype != "<f8":
+            raise _UnfitError(f"it has an unexpected array {name!r} of dtype {dtype!r}")
+        counts = [s for s in shape if type(s) is int and s > 0]
+        if counts != shape or len(shape) != _DIMENSIONS[name]:
+            raise _UnfitError(f"its array {name!r} cannot have the shape {shape}")
+        stop = start + 8 * math.prod(shape)
+        if stop > len(body):
+            raise _UnfitError(f"its array {name!r} would end after the file")
+        array = body[start:stop].view("<f8").reshape(shape)
+        arrays[name] = array.astype(np.float64, copy=False)
+        start = stop + -stop % _ALIGN
+    if start != len(body) or arrays.keys() != _DIMENSIONS.keys():
+        raise _UnfitError(
+            "its arrays are not those of a model, or do not fill the file"
+        )
+    return arrays
+
+
+def _classes(described: dict[str, Any]) -> NDArray[Any]:
+    """The labels from their JSON."""
+    dtype, values = _fields(described, "classes", dtype=str, values=list)
+    if any(type(value) is not _LABELS.get(dtype) for value in values) or not values:
+        raise _UnfitError(f"its class labels are not values of dtype {dtype!r}")
+    _check_label_bytes(dtype, values)
+    try:
+        with np.errstate(over="ignore"):  # an infinity is a label like any other
+            return np.array(values, dtype=dtype)
+    except OverflowError:
+        raise _UnfitError(f"a class label is out of the range of {dtype}") from None
