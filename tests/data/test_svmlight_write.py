@@ -215,5 +215,5 @@ def test_where_nothing_can_be_written(tmp_path):
         save_svmlight(ONE, [1, 2], tmp_path / "none" / "a.svm")
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(OSError, match="^expected a path for a file, found"):
+        with pytest.raises(ValueError, match=f"^{path} is not a regular file.$"):
             save_svmlight(ONE, [1, 2], path)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 
 import numpy as np
 
-from widemargin.io.files import Path, open_regular, replacing
+from widemargin.files import Path, open_regular, replacing
 from widemargin.io.model_file import as_linear
 from widemargin.model import Decision, Model
 

@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.io.files import Path, open_regular, replacing
+from widemargin.files import Path, open_regular, replacing
 from widemargin.model import Decision, Model
 
 Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
-_MAGIC, _VERSION = b"\x89widem\r\n", 1
+MAGIC, _VERSION = b"\x89widem\r\n", 1
 _ALIGN, _DIGEST = 64, 32
 _DIMENSIONS = {"w": 2, "b": 1}
 _LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
@@ -192,7 +192,7 @@ def _encode(model: Model, arrays: dict[str, Array]) -> list[bytes | memoryview]:
     """The file without its checksum, in pieces."""
     text = _header(model, arrays)
     text += b" " * (-(_PREFIX.size + len(text)) % _ALIGN)
-    pieces: list[bytes | memoryview] = [_PREFIX.pack(_MAGIC, _VERSION, len(text)), text]
+    pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, _VERSION, len(text)), text]
     for array in arrays.values():
         pieces += [array.astype("<f8", copy=False).data, bytes(-array.nbytes % _ALIGN)]
     return pieces
@@ -266,7 +266,7 @@ def _decode(content: NDArray[np.uint8]) -> Model:
 
 def _split(content: NDArray[np.uint8]) -> tuple[Any, NDArray[np.uint8]]:
     """Header and bytes of the arrays of a file that has all that was written."""
-    if content[: len(_MAGIC)].tobytes() != _MAGIC:
+    if content[: len(MAGIC)].tobytes() != MAGIC:
         raise _UnfitError("it does not start like one")
     if len(content) < _PREFIX.size + _DIGEST:
         raise _UnfitError("it ends too early")

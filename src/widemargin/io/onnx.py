@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.io.files import Path, replacing
+from widemargin.files import Path, replacing
 from widemargin.io.model_file import as_linear
 
 # Operator set 13 is the oldest with these operators in their present form, and IR 7

@@ -6,13 +6,13 @@ import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows, as_rows
+from widemargin.files import replacing
 from widemargin.report import html
 from widemargin.solution import Solution, Status
 
@@ -94,7 +94,9 @@ def write_report(
         f'<div class="columns">{"".join(tables[wide:])}</div>\n',
     ]
     heading = html.plain(title or "Training report")
-    _write_whole(Path(path), html.page(heading, "".join(content)))
+    page = html.page(heading, "".join(content))
+    with replacing(path) as file:
+        file.write(page.encode())
 
 
 def _check_matplotlib() -> None:
@@ -105,16 +107,6 @@ def _check_matplotlib() -> None:
             "write_report needs matplotlib, which is not installed: "
             "pip install widemargin[plot]"
         ) from None
-
-
-def _write_whole(path: Path, page: str) -> None:
-    """Write a file that is complete when it appears."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(page, encoding="utf-8", newline="\n")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 # -- what the page is about ------------------------------------------------------------

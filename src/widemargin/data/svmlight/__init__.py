@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 
 from widemargin.data.svmlight.read import INT64_MAX, Task, load
-from widemargin.data.svmlight.text import replacing
+from widemargin.data.svmlight.text import opener
 from widemargin.data.svmlight.write import (
     check_matrix,
     check_qid,
@@ -16,6 +16,7 @@ from widemargin.data.svmlight.write import (
     parts,
     write_rows,
 )
+from widemargin.files import replacing
 
 
 @overload
@@ -193,7 +194,7 @@ def save_svmlight(
     matrix = check_matrix(X)
     targets = check_targets(y, matrix.shape[0])
     queries = None if qid is None else check_qid(qid, matrix.shape[0])
-    with replacing(os.fsdecode(path)) as file:
+    with replacing(path, opener(os.fsdecode(path))) as file:
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())
         for rows in parts(matrix, targets, queries):

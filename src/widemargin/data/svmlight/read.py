@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin import _core
+from widemargin import _core, files
 from widemargin.data.svmlight import text as svmlight_text
 from widemargin.data.svmlight.text import Slice, in_order
 
@@ -98,7 +98,7 @@ def load(
     task: Task,
 ) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64] | None]:
     """X, y and qid (None unless asked for) of the file."""
-    with svmlight_text.open_bytes(task.path) as file:
+    with files.open_bytes(task.path, svmlight_text.opener(task.path)) as file:
         mapped = svmlight_text.can_map(task.path, file)
         rows, lowest, highest = (_load_mapped if mapped else _load_stream)(file, task)
     zero_based = task.zero_based is True or (task.zero_based == "auto" and lowest == 0)

@@ -1,24 +1,21 @@
 """Files as slices of whole lines: mapped, or decompressed as a stream."""
 
 import bz2
-import difflib
 import gzip
 import lzma
 import mmap
 import os
-import secrets
 import stat
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import _core
+from widemargin import _core, files
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -45,38 +42,15 @@ class Slice(NamedTuple):
     damage: str = ""  # what ended the stream here, if not its end
 
 
-def open_bytes(path: str) -> IO[bytes]:
-    """The bytes of the file, decompressed; each failure in one sentence."""
-    try:
-        if stat.S_ISDIR(os.stat(path).st_mode):
-            raise IsADirectoryError(f"expected a file, found a directory: {path}")
-        file: IO[bytes] = _opener(path)(path, "rb")
-        return file
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no such file: {path}{_similar(path)}") from None
-    except PermissionError:
-        raise PermissionError(f"no permission to read {path}") from None
-
-
-def _opener(path: str) -> Any:
+def opener(path: str) -> files.Opener:
     """`open` or its like, by the suffix."""
     return _COMPRESSED.get(os.path.splitext(path)[1].lower(), open)
-
-
-def _similar(path: str) -> str:
-    """A hint at a file of the same folder whose name is close."""
-    folder, name = os.path.split(path)
-    try:
-        close = difflib.get_close_matches(name, os.listdir(folder or "."), n=1)
-    except OSError:
-        return ""
-    return f" (did you mean {os.path.join(folder, close[0])}?)" if close else ""
 
 
 def can_map(path: str, file: IO[bytes]) -> bool:
     """Whether the file is text as it lies there; an empty one cannot be mapped."""
     status = os.fstat(file.fileno())
-    plain = _opener(path) is open and stat.S_ISREG(status.st_mode)
+    plain = opener(path) is open and stat.S_ISREG(status.st_mode)
     return plain and status.st_size > 0
 
 
@@ -160,27 +134,3 @@ def _first(
 ) -> tuple[_Item, _Result]:
     item, future = pending.popleft()
     return item, future.result()
-
-
-@contextmanager
-def replacing(path: str) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` once the block has ended well."""
-    target = os.path.realpath(path)  # a link goes on pointing to the file
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise OSError(f"expected a path for a file, found something else: {path}")
-    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-    try:
-        file = _opener(path)(temporary, "xb")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no such folder: {os.path.dirname(path)}") from None
-    except PermissionError:
-        raise PermissionError(f"no permission to write {path}") from None
-    try:
-        with file:
-            yield file
-        if os.path.exists(target):
-            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -89,7 +89,7 @@ def test_a_killed_process_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(OLD)
     code = (
-        "import os, sys; from widemargin.io.files import replacing\n"
+        "import os, sys; from widemargin.files import replacing\n"
         "with replacing(sys.argv[1]) as file:\n"
         "    file.write(b'half'); file.flush(); os._exit(9)\n"
     )
@@ -182,6 +182,7 @@ def test_a_missing_file(
 
 def test_a_folder_or_pipe_is_not_read(read: Reader, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # opening it would block for ever
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(ValueError, match=f"^{path} is not a regular file.$"):
-            read(path)
+    with pytest.raises(ValueError, match="pipe is not a regular file.$"):
+        read(tmp_path / "pipe")
+    with pytest.raises(OSError, match=f"^expected a file, found a directory: {tmp_path}$"):
+        read(tmp_path)
