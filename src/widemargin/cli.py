@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -120,8 +121,6 @@ def _train(options: argparse.Namespace) -> int:
 
 def _fit(classifier: LinearSVC, printer: Printer, X: Any, y: Any) -> None:
     """Fit; a first Ctrl-C leaves the best model so far."""
-    import warnings
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the status is told at the end
@@ -139,6 +138,7 @@ def _facts(classifier: LinearSVC, X: Any, test: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "rows": X.shape[0],
         "features": X.shape[1],
+        "nonzero": X.nnz / (X.shape[0] * X.shape[1]),
         "classes": classifier.classes_.tolist(),
         "status": classifier.status_,
         "relative_gap": classifier.dual_gap_,
@@ -163,8 +163,10 @@ def _facts(classifier: LinearSVC, X: Any, test: Any) -> dict[str, Any]:
 def _print_training(
     options: argparse.Namespace, classifier: LinearSVC, facts: dict[str, Any]
 ) -> None:
-    m, n, c = facts["rows"], facts["features"], len(facts["classes"])
-    print(f"{options.data}: {m:,} rows x {n:,} features, {c} classes")
+    print(
+        f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
+        f"{100 * facts['nonzero']:.3g} % nonzero, {len(facts['classes'])} classes"
+    )
     if len(classifier.solutions_) == 1:
         print(classifier.solution_)
     else:
@@ -192,9 +194,9 @@ def _predict(options: argparse.Namespace) -> int:
     scores = model.decision_function(X)
     if options.scores:
         rows = scores.reshape(len(scores), -1)
-        lines = (" ".join(map(repr, row)) for row in rows.tolist())
+        lines = [" ".join(map(repr, row)) for row in rows.tolist()]
     else:
-        lines = map(_label, model.decide(scores).tolist())
+        lines = [_label(label) for label in model.decide(scores).tolist()]
     text = "".join(f"{line}\n" for line in lines)
     if options.output:
         Path(options.output).write_text(text, encoding="utf-8")
@@ -227,7 +229,10 @@ def _inspect(options: argparse.Namespace) -> int:
     names = model.meta.get("feature_names") or [str(j) for j in range(W.shape[1])]
     size = np.abs(W).max(axis=0)
     largest = np.argsort(-size, kind="stable")[:10]
-    facts["largest_weights"] = ", ".join(f"{names[j]} ({size[j]:.3g})" for j in largest)
+    kind = "" if "feature_names" in model.meta else " of columns, counted from 0"
+    facts[f"largest_weights{kind}"] = ", ".join(
+        f"{names[j]} ({size[j]:.3g})" for j in largest
+    )
     facts.pop("feature_names", None)
     width = max(map(len, facts))
     for name, value in facts.items():
@@ -263,7 +268,9 @@ def _read_model(path: str) -> Model | None:
         return None  # reading it as data tells what is wrong
     if head.startswith(MAGIC):
         return load_model(path)
-    return read_liblinear(path) if head.startswith(b"solver_type") else None
+    if head.startswith(b"solver_type"):
+        return read_liblinear(path)
+    return None
 
 
 # -- files -----------------------------------------------------------------------------
@@ -271,7 +278,7 @@ def _read_model(path: str) -> Model | None:
 
 def _read(options: argparse.Namespace, path: str, n_features: int | None = None) -> Any:
     """Data of a file: X and y."""
-    base = {"auto": "auto", "0": True, "1": False}[options.index_base]
+    base: Any = {"auto": "auto", "0": True, "1": False}[options.index_base]
     return load_svmlight(
         path, n_features=n_features, zero_based=base, n_jobs=options.jobs
     )
@@ -327,10 +334,17 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "-C", type=_positive, default=1.0, help="weight of the losses (1)"
     )
-    train.add_argument("--loss", choices=LOSSES, default="hinge", help="(hinge)")
-    train.add_argument("--intercept", choices=INTERCEPTS, default="auto", help="(auto)")
     train.add_argument(
-        "--solver", choices=("auto", *SOLVERS), default="auto", help="(auto)"
+        "--loss", choices=LOSSES, default="hinge", help="loss of a row (hinge)"
+    )
+    train.add_argument(
+        "--intercept",
+        choices=INTERCEPTS,
+        default="auto",
+        help="auto: free for hinge, penalized for squared_hinge",
+    )
+    train.add_argument(
+        "--solver", choices=("auto", *SOLVERS), default="auto", help="how (auto)"
     )
     train.add_argument(
         "--class-weight", choices=("balanced",), help="let all classes weigh the same"

@@ -44,7 +44,8 @@ class Slice(NamedTuple):
 
 def opener(path: str) -> files.Opener:
     """`open` or its like, by the suffix."""
-    return _COMPRESSED.get(os.path.splitext(path)[1].lower(), open)
+    found: files.Opener = _COMPRESSED.get(os.path.splitext(path)[1].lower(), open)
+    return found
 
 
 def can_map(path: str, file: IO[bytes]) -> bool:
