@@ -215,7 +215,7 @@ def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     def read(piece: Slice) -> _Read:
         counts = _count(piece)
         for index_dtype in (np.int32, np.int64):
-            rows = _allocate(counts, index_dtype, task, _paged)
+            rows = _allocate(counts, index_dtype, task, _paged(counts))
             done = _read(piece, counts, rows, 0, task)
             if done.fault != "wide index":
                 break
@@ -235,10 +235,18 @@ def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     return _join(reads, task), lowest, highest
 
 
-def _paged(size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An empty array whose memory goes back to the system as soon as it is freed."""
-    n_bytes = max(1, size * np.dtype(dtype).itemsize)
-    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype, size)
+def _paged(counts: _Counts) -> Callable[[int, Any], NDArray[Any]]:
+    """`empty` in memory that the system has back as soon as the arrays are freed."""
+    memory = mmap.mmap(-1, 16 * counts.entries + 24 * counts.rows + 64)  # at most
+    offset = 0
+
+    def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
+        nonlocal offset
+        array = np.frombuffer(memory, dtype, size, offset)
+        offset += -(-array.nbytes // 8) * 8
+        return array
+
+    return empty
 
 
 def _join(reads: list[_Read], task: Task) -> _Rows:
