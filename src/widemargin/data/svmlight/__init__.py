@@ -104,7 +104,7 @@ def load_svmlight(
     -----
     A plain file is mapped and read twice (count, then fill), so that peak memory is
     the result and some 4 MiB a thread. A compressed file is decompressed once, into
-    chunks that are freed as they are joined: the result and some 10 MiB. Longer lines
+    chunks that are freed as they are joined: the result and some 15 MiB. Longer lines
     than 1 MiB add their length. A file must not be cut short by someone else while it
     is mapped.
 

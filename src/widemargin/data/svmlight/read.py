@@ -118,14 +118,13 @@ def load(
 def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     """The rows of a plain file, and its lowest and highest index."""
     memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-    def count(piece: Slice) -> _Counts:
-        counts = _count(piece)
-        svmlight_text.drop_pages(memory, piece)
-        return counts
-
+    slices: list[Slice] = []
+    counts: list[_Counts] = []
     cuts = svmlight_text.cut(np.frombuffer(memory, np.uint8))
-    slices, counts = zip(*in_order(count, cuts, task.n_jobs), strict=True)
+    for piece, found in in_order(_count, cuts, task.n_jobs):
+        svmlight_text.drop_pages(memory, piece)
+        slices.append(piece)
+        counts.append(found)
     if max(task.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
         try:
             return _fill(memory, slices, counts, np.int32, task)
@@ -144,8 +143,8 @@ def _count(piece: Slice) -> _Counts:
 
 def _fill(
     memory: mmap.mmap,
-    slices: tuple[Slice, ...],
-    counts: tuple[_Counts, ...],
+    slices: list[Slice],
+    counts: list[_Counts],
     index_dtype: type,
     task: Task,
 ) -> tuple[_Rows, int, int]:
@@ -155,13 +154,12 @@ def _fill(
 
     def read(k: int) -> _Read:
         place = rows.part(starts[k].rows, starts[k].entries, counts[k])
-        done = _read(slices[k], counts[k], place, starts[k].entries, task)
-        svmlight_text.drop_pages(memory, slices[k])
-        return done
+        return _read(slices[k], counts[k], place, starts[k].entries, task)
 
     lowest, highest = INT64_MAX, -1
     for k, done in in_order(read, range(len(slices)), task.n_jobs):
         _check_read(done, slices[k], starts[k].lines, task)
+        svmlight_text.drop_pages(memory, slices[k])
         lowest = min(lowest, done.cursor.lowest)
         highest = max(highest, done.cursor.highest)
     if rows.targets.size == 0:
@@ -217,7 +215,7 @@ def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     def read(piece: Slice) -> _Read:
         counts = _count(piece)
         for index_dtype in (np.int32, np.int64):
-            rows = _allocate(counts, index_dtype, task, _paged)
+            rows = _allocate(counts, index_dtype, task, _paged(counts))
             done = _read(piece, counts, rows, 0, task)
             if done.fault != "wide index":
                 break
@@ -237,10 +235,18 @@ def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     return _join(reads, task), lowest, highest
 
 
-def _paged(size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An empty array whose memory goes back to the system as soon as it is freed."""
-    n_bytes = max(1, size * np.dtype(dtype).itemsize)
-    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype, size)
+def _paged(counts: _Counts) -> Callable[[int, Any], NDArray[Any]]:
+    """`empty` in memory that the system has back as soon as the arrays are freed."""
+    memory = mmap.mmap(-1, 16 * counts.entries + 24 * counts.rows + 64)  # at most
+    offset = 0
+
+    def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
+        nonlocal offset
+        array = np.frombuffer(memory, dtype, size, offset)
+        offset += -(-array.nbytes // 8) * 8
+        return array
+
+    return empty
 
 
 def _join(reads: list[_Read], task: Task) -> _Rows:
