@@ -53,7 +53,9 @@ def n_bytes(X: Matrix) -> int:
 
 def density(X: Matrix) -> float:
     """Share of the entries of X that are stored."""
-    return 1.0 if isinstance(X, np.ndarray) else float(X.nnz / (X.shape[0] * X.shape[1]))
+    return (
+        1.0 if isinstance(X, np.ndarray) else float(X.nnz / (X.shape[0] * X.shape[1]))
+    )
 
 
 def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
@@ -117,7 +119,11 @@ def gram_diagonal(block: Any, d: Vector) -> Vector:
     """Diagonal of the weighted Gram matrix block' diag(d) block: (n,)."""
     if isinstance(block, SignedBlock):
         return block.gram_diagonal(d)
-    squares = block.multiply(block) if sparse.issparse(block) else np.square(block, dtype=float)
+    squares = (
+        block.multiply(block)
+        if sparse.issparse(block)
+        else np.square(block, dtype=float)
+    )
     return np.asarray(squares.T @ d)
 
 
@@ -174,7 +180,9 @@ def shifted(block: Any, center: Vector) -> Any:
     )
     wide = sparse.csr_array(shift)
     wide.indices = columns[wide.indices].astype(wide.indices.dtype)
-    return block - sparse.csr_array((wide.data, wide.indices, wide.indptr), shape=block.shape)
+    return block - sparse.csr_array(
+        (wide.data, wide.indices, wide.indptr), shape=block.shape
+    )
 
 
 class SignedBlock:

@@ -123,7 +123,9 @@ class RowState:
         while np.nextafter(low, np.inf) < high:
             edges = np.unique(np.linspace(low, high, 257))
             counts, weights = self.sweep(_histogram, edges, f, *broadcast)
-            bin = min(int(np.searchsorted(np.cumsum(weights), target)), len(weights) - 1)
+            bin = min(
+                int(np.searchsorted(np.cumsum(weights), target)), len(weights) - 1
+            )
             target -= float(weights[:bin].sum())
             low, high = edges[bin], edges[bin + 1]
             if counts[bin] <= SORTED_KEYS:
@@ -137,7 +139,9 @@ def _key_range(part: RowState, f: Callable[..., Any], *broadcast: Any) -> Any:
     return Least(keys.min()), Least(-keys.max())
 
 
-def _histogram(part: RowState, edges: Vector, f: Callable[..., Any], *broadcast: Any) -> Any:
+def _histogram(
+    part: RowState, edges: Vector, f: Callable[..., Any], *broadcast: Any
+) -> Any:
     """Count and weight of the keys in each (edges[j], edges[j + 1]]."""
     keys, weights = f(part, *broadcast)
     bins = np.searchsorted(edges, keys, side="left") - 1
@@ -203,7 +207,9 @@ def total(values: Iterable[Any]) -> Any:
     for value in values:
         if value is None:
             continue
-        result, owned = (value, False) if result is None else (_add(result, value, owned), True)
+        result, owned = (
+            (value, False) if result is None else (_add(result, value, owned), True)
+        )
     return result
 
 
@@ -344,7 +350,9 @@ class Rows(ABC):
         """
         m, n = self.shape
         d = np.asarray(d, dtype=np.float64)
-        active = np.ones(m, dtype=bool) if active is None else np.asarray(active, dtype=bool)
+        active = (
+            np.ones(m, dtype=bool) if active is None else np.asarray(active, dtype=bool)
+        )
         for name, vector in (("d", d), ("active", active)):
             _check_length(name, vector, m)
         if np.any(d < 0):
@@ -403,7 +411,9 @@ class Rows(ABC):
         found = self.sweep(_first_nonfinite, state)
         if found is not None:
             row, (column, value) = int(found.key), found.value
-            name = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
+            name = (
+                "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
+            )
             raise ValueError(
                 f"X must hold finite numbers only (no NaN, no inf). "
                 f"Got {name} at row {row}, column {column} instead."
@@ -412,7 +422,9 @@ class Rows(ABC):
 
 def _check_length(name: str, array: NDArray[Any], length: int) -> None:
     if array.ndim == 0 or array.shape[0] != length:
-        raise ValueError(f"{name} must have length {length}. Got shape {array.shape} instead.")
+        raise ValueError(
+            f"{name} must have length {length}. Got shape {array.shape} instead."
+        )
 
 
 def _matvec(block: Any, part: RowState, W: Vector) -> None:
@@ -439,14 +451,19 @@ def _first_nonfinite(block: Any, part: RowState) -> Least | None:
     if rows.size == 0:
         return None
     first = int(np.argmin(rows))
-    return Least(float(part.row[rows[first]]), (int(columns[first]), float(values[first])))
+    return Least(
+        float(part.row[rows[first]]), (int(columns[first]), float(values[first]))
+    )
 
 
 class MemoryRows(Rows):
     """Rows of a dense array (any order, also memory-mapped) or CSR array, by reference."""
 
     def __init__(
-        self, X: linalg.Matrix, n_jobs: int | None = None, memory_limit: int | None = None
+        self,
+        X: linalg.Matrix,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
@@ -472,7 +489,9 @@ class MemoryRows(Rows):
         m = self.shape[0]
         made = {}
         for name, vector in vectors.items():
-            made[name] = np.full(m, float(vector)) if np.ndim(vector) == 0 else np.array(vector)
+            made[name] = (
+                np.full(m, float(vector)) if np.ndim(vector) == 0 else np.array(vector)
+            )
             _check_length(name, made[name], m)
         return RowState(made, self._run)
 
@@ -573,7 +592,10 @@ class _Mapped(_View):
 
 
 def _mapped_block(
-    block: Any, part: RowState | None, feature_map: FeatureMap, f: Callable[..., Any],
+    block: Any,
+    part: RowState | None,
+    feature_map: FeatureMap,
+    f: Callable[..., Any],
     *broadcast: Any,
 ) -> Any:
     return f(feature_map.map(block), part, *broadcast)
@@ -604,11 +626,17 @@ class SignedRows(_View):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         index = np.asarray(index)
         signs = self.labels.labels[index]
-        return linalg.SignedBlock(self._base.take(index), signs, self._intercept).matrix()
+        return linalg.SignedBlock(
+            self._base.take(index), signs, self._intercept
+        ).matrix()
 
 
 def _signed_block(
-    block: Any, part: RowState, intercept: bool, has_state: bool, f: Callable[..., Any],
+    block: Any,
+    part: RowState,
+    intercept: bool,
+    has_state: bool,
+    f: Callable[..., Any],
     *broadcast: Any,
 ) -> Any:
     signed = linalg.SignedBlock(block, part.labels, intercept)
