@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -33,13 +34,17 @@ std::span<const T> span(const In<T>& array) {
   return {array.data(), array.size()};
 }
 
+// Rows that lie inside of `indices` and `data`. That no column index is out of range is checked
+// once for the whole matrix, where rows are made (linalg.as_matrix).
 template <typename Real, typename Index>
 widemargin::CsrView<Real, Index> csr_view(const In<Index>& indptr, const In<Index>& indices,
                                           const In<Real>& data) {
-  if (indptr.size() == 0 || indices.size() != data.size() ||
-      static_cast<std::size_t>(indptr.data()[indptr.size() - 1]) > data.size())
+  const auto ends = span(indptr);
+  if (ends.empty() || ends.front() < 0 || indices.size() != data.size() ||
+      static_cast<std::size_t>(ends.back()) > data.size() ||
+      !std::is_sorted(ends.begin(), ends.end()))
     throw std::invalid_argument("CSR arrays do not fit together");
-  return {span(indptr), span(indices), span(data)};
+  return {ends, span(indices), span(data)};
 }
 
 template <typename Real, typename Index>
@@ -47,6 +52,7 @@ void csr_gram(const In<Index>& indptr, const In<Index>& indices, const In<Real>&
               const In<double>& d, const Out2<double>& out) {
   const auto X = csr_view<Real, Index>(indptr, indices, data);
   if (d.size() != X.rows()) throw std::invalid_argument("d must have one number a row");
+  if (out.shape(0) != out.shape(1)) throw std::invalid_argument("out must be square");
   nb::gil_scoped_release release;
   widemargin::csr_gram(X, span(d), {out.data(), out.size()}, out.shape(0));
 }
@@ -62,8 +68,11 @@ widemargin::RowVectors row_vectors(const In<double>& C,
 }
 
 widemargin::RowSteps row_steps(int simd) {
-  return widemargin::row_steps(simd < 0 ? widemargin::simd_levels().back()
-                                        : static_cast<widemargin::Simd>(simd));
+  const auto levels = widemargin::simd_levels();
+  const auto level = simd < 0 ? levels.back() : static_cast<widemargin::Simd>(simd);
+  if (std::find(levels.begin(), levels.end(), level) == levels.end())
+    throw std::invalid_argument("this processor or build has no such instruction set");
+  return widemargin::row_steps(level);
 }
 
 template <typename Real, typename Index>
@@ -96,11 +105,17 @@ void csr_rmatvec(const In<Index>& indptr, const In<Index>& indices, const In<Rea
   }
 }
 
+// No conversions: an array of another type would be copied, and what is written into the copy
+// would be lost; float64 entries would pass as float32 where the index types differ.
 template <typename Real, typename Index>
 void bind_csr(nb::module_& m) {
-  m.def("csr_matvec", &csr_matvec<Real, Index>);
-  m.def("csr_rmatvec", &csr_rmatvec<Real, Index>);
-  m.def("csr_gram", &csr_gram<Real, Index>);
+  const auto bind = [&m](const char* name, auto function) {
+    m.def(name, function, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
+          "in"_a.noconvert(), "out"_a.noconvert());
+  };
+  bind("csr_matvec", &csr_matvec<Real, Index>);
+  bind("csr_rmatvec", &csr_rmatvec<Real, Index>);
+  bind("csr_gram", &csr_gram<Real, Index>);
 }
 
 using Sums = std::tuple<double, std::size_t, double, double>;
@@ -120,7 +135,7 @@ void bind_row_steps(nb::module_& m) {
         const auto sums = row_steps(simd).advance(rows, t, hinge);
         return std::make_tuple(sums.products, sums.losses, sums.linear);
       },
-      "C"_a, "vectors"_a, "t"_a, "hinge"_a, "simd"_a = -1);
+      "C"_a, "vectors"_a.noconvert(), "t"_a, "hinge"_a, "simd"_a = -1);
   m.def(
       "predict",
       [](const In<double>& C, const std::vector<InOut<double>>& vectors, const In<double>& z,
@@ -132,7 +147,7 @@ void bind_row_steps(nb::module_& m) {
         const auto sums = row_steps(simd).predict(rows, z.data(), clip, E.data(), hinge);
         return {sums.ratio, sums.row, sums.first, sums.second};
       },
-      "C"_a, "vectors"_a, "z"_a, "clip"_a, "E"_a, "hinge"_a, "simd"_a = -1);
+      "C"_a, "vectors"_a.noconvert(), "z"_a, "clip"_a, "E"_a.noconvert(), "hinge"_a, "simd"_a = -1);
   m.def(
       "correct",
       [](const In<double>& C, const std::vector<InOut<double>>& vectors, const In<double>& z,
@@ -143,7 +158,7 @@ void bind_row_steps(nb::module_& m) {
         const auto sums = row_steps(simd).correct(rows, z.data(), target, hinge);
         return {sums.ratio, sums.row, sums.first, sums.second};
       },
-      "C"_a, "vectors"_a, "z"_a, "target"_a, "hinge"_a, "simd"_a = -1);
+      "C"_a, "vectors"_a.noconvert(), "z"_a, "target"_a, "hinge"_a, "simd"_a = -1);
 }
 
 }  // namespace
