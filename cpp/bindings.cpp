@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -50,13 +51,16 @@ void require(bool fits) {
 
 // ---------------------------------------------------------------------------- products of CSR
 
+// Rows that lie inside of `indices` and `data`. That no column index is out of range is checked
+// once for the whole matrix, where rows are made (linalg.as_matrix).
 template <class Real, class Index>
 widemargin::CsrView<Real, Index> csr_view(const Array<const Index>& indptr,
                                           const Array<const Index>& indices,
                                           const Array<const Real>& data) {
-  require(indptr.size() > 0 && indices.size() == data.size() &&
-          static_cast<std::size_t>(indptr.data()[indptr.size() - 1]) <= data.size());
-  return {span(indptr), span(indices), span(data)};
+  const auto ends = span(indptr);
+  require(!ends.empty() && ends.front() >= 0 && indices.size() == data.size() &&
+          static_cast<std::size_t>(ends.back()) <= data.size() && std::ranges::is_sorted(ends));
+  return {ends, span(indices), span(data)};
 }
 
 template <class Real, class Index>
@@ -98,14 +102,17 @@ void csr_gram(const Array<const Index>& indptr, const Array<const Index>& indice
   widemargin::csr_gram(X, span(d), span(out), out.shape(0));
 }
 
+// No conversions: an array of another type would be copied, and what is written into the copy
+// would be lost; float64 entries would pass as float32 where the index types differ.
 template <class Real, class Index>
 void bind_csr(nb::module_& m) {
-  m.def("csr_matvec", &csr_matvec<Real, Index>, "indptr"_a, "indices"_a, "data"_a, "w"_a,
-        "out"_a.noconvert());
-  m.def("csr_rmatvec", &csr_rmatvec<Real, Index>, "indptr"_a, "indices"_a, "data"_a, "U"_a,
-        "out"_a.noconvert());
-  m.def("csr_gram", &csr_gram<Real, Index>, "indptr"_a, "indices"_a, "data"_a, "d"_a,
-        "out"_a.noconvert());
+  const auto bind = [&m](const char* name, auto function) {
+    m.def(name, function, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
+          "in"_a.noconvert(), "out"_a.noconvert());
+  };
+  bind("csr_matvec", &csr_matvec<Real, Index>);
+  bind("csr_rmatvec", &csr_rmatvec<Real, Index>);
+  bind("csr_gram", &csr_gram<Real, Index>);
 }
 
 // ------------------------------------------------------------- row steps of interior point
@@ -122,8 +129,11 @@ widemargin::RowVectors row_vectors(const Array<const double>& C, const Vectors& 
 
 // The functions of an instruction set; -1: the best of this processor.
 widemargin::RowSteps row_steps(int simd) {
-  return widemargin::row_steps(simd < 0 ? widemargin::simd_levels().back()
-                                        : static_cast<widemargin::Simd>(simd));
+  const auto levels = widemargin::simd_levels();
+  const auto level = simd < 0 ? levels.back() : static_cast<widemargin::Simd>(simd);
+  if (std::ranges::find(levels, level) == levels.end())
+    throw std::invalid_argument("this processor or build has no such instruction set");
+  return widemargin::row_steps(level);
 }
 
 std::vector<int> simd_levels() {

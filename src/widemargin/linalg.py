@@ -6,7 +6,7 @@ is here. Sums are float64 whatever the dtype of the data.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from widemargin import _core
 
-Matrix = NDArray[Any] | sparse.csr_array
+Matrix: TypeAlias = "NDArray[Any] | sparse.csr_array"
 Vector = NDArray[np.float64]
 
 # Above this share of nonzeros a BLAS product of the densified block beats scattering
@@ -22,21 +22,109 @@ Vector = NDArray[np.float64]
 DENSE_GRAM_DENSITY = 0.25
 
 
-def as_matrix(X: ArrayLike) -> Matrix:
-    """X as a dense or CSR array of real numbers, copied only when it must be."""
+def as_matrix(X: Any) -> Matrix:
+    """X as a dense or CSR array of real numbers, copied only when it must be.
+
+    Raises
+    ------
+    ValueError if X is no matrix of real numbers with a row and a column, has masked
+    entries, or is a sparse matrix whose index arrays point outside of it.
+    """
     if not sparse.issparse(X):
-        X = np.asarray(X)
+        X = _as_array(X)
     if X.ndim != 2 or X.dtype.kind not in "fiubO":
-        raise ValueError(
-            "X must be a matrix of real numbers (m rows, n columns). "
-            f"Got dtype {X.dtype} in {X.ndim} dimension(s) instead."
-        )
+        _refuse(f"dtype {X.dtype} in {X.ndim} dimension(s)")
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(
             f"X must have at least one row and one column. Got shape {X.shape} instead."
         )
-    rows = sparse.csr_array(X) if sparse.issparse(X) else X
-    return rows if _computable(rows.dtype) else rows.astype(np.float64)
+    return _as_csr(X) if sparse.issparse(X) else _as_computable(X)
+
+
+def _as_csr(X: Any) -> sparse.csr_array:
+    """X as a CSR array that the C++ core can follow without looking where to."""
+    if X.format in ("csr", "csc", "bsr"):
+        _check_indices(X)
+    elif X.format == "coo":
+        X = sparse.coo_array((X.data, X.coords), shape=X.shape)  # checks them
+    if X.format != "csr":
+        X = sparse.csr_array(X)
+    data = _as_computable(np.asarray(X.data))
+    types = {X.indptr.dtype, X.indices.dtype}
+    index = types.pop() if len(types) == 1 and types < _INDEX_TYPES else np.int64
+    # Set field by field: see row_slice.
+    rows = sparse.csr_array(X.shape, dtype=data.dtype)
+    rows.data = np.require(data, requirements=["C", "A"])
+    rows.indptr = np.require(np.asarray(X.indptr), index, ["C", "A"])
+    rows.indices = np.require(np.asarray(X.indices), index, ["C", "A"])
+    return rows
+
+
+_INDEX_TYPES = {np.dtype(np.int32), np.dtype(np.int64)}
+
+
+def _refuse(got: str, cause: Exception | None = None) -> NoReturn:
+    raise ValueError(
+        f"X must be a matrix of real numbers (m rows, n columns). Got {got} instead."
+    ) from cause
+
+
+def _as_array(X: ArrayLike) -> NDArray[Any]:
+    if np.ma.is_masked(X):  # asarray would read what is under the mask
+        raise ValueError("X must have no masked entries. Fill or drop them first.")
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        _refuse("rows of different lengths", error)
+
+
+def _as_computable(X: NDArray[Any]) -> NDArray[Any]:
+    """X in a dtype that products promote to float64 block by block."""
+    if _computable(X.dtype):
+        return X
+    try:
+        return X.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        _refuse(f"an entry that is no number ({error})", error)
+
+
+def _check_indices(X: Any) -> None:
+    """Raise ValueError where the index arrays of a CSR, CSC or BSR array are broken.
+
+    One pass over them, once for all products.
+    """
+    rows, columns = X.shape if X.format != "csc" else X.shape[::-1]
+    if X.format == "bsr":
+        rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
+    indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
+    got = None
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        got = f"indices of dtype {indptr.dtype} and {indices.dtype}"
+    elif indptr.shape != (rows + 1,):
+        got = f"an indptr of shape {indptr.shape}"
+    elif indices.ndim != 1 or len(indices) != len(X.data):
+        got = f"{indices.size} indices for {len(X.data)} entries"
+    elif (
+        indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1])
+    ):
+        got = f"an indptr that does not rise from 0 to at most {len(indices)}"
+    elif not _all_below(indices := indices[: indptr[-1]], columns):
+        wrong = int(np.argmax((indices < 0) | (indices >= columns)))
+        got = f"index {indices[wrong]} at entry {wrong}"
+    if got is not None:
+        raise ValueError(
+            f"X must be a valid {X.format.upper()} matrix of shape {X.shape}. "
+            f"Got {got} instead."
+        )
+
+
+def _all_below(indices: NDArray[Any], end: int) -> bool:
+    """Whether all indices are in 0 .. end - 1: one pass, without temporary arrays."""
+    if indices.size == 0:
+        return True
+    if indices.dtype in _INDEX_TYPES:  # a negative index is a large unsigned one
+        indices = indices.view(f"u{indices.itemsize}")
+    return bool(indices.max() < end) and bool(indices.min() >= 0)
 
 
 def _computable(dtype: np.dtype[Any]) -> bool:
@@ -53,7 +141,9 @@ def n_bytes(X: Matrix) -> int:
 
 def density(X: Matrix) -> float:
     """Share of the entries of X that are stored."""
-    return 1.0 if isinstance(X, np.ndarray) else float(X.nnz / (X.shape[0] * X.shape[1]))
+    return (
+        1.0 if isinstance(X, np.ndarray) else float(X.nnz / (X.shape[0] * X.shape[1]))
+    )
 
 
 def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
@@ -71,6 +161,10 @@ def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
 def matvec(block: Any, W: Any) -> Vector:
     """Product block W, float64, for W (n,) or (n, j)."""
     if sparse.issparse(block) and W.ndim == 1:
+        if W.shape[0] != block.shape[1]:  # which the C++ core cannot know
+            raise ValueError(
+                f"W must have length {block.shape[1]}. Got shape {W.shape} instead."
+            )
         out = np.empty(block.shape[0])
         _core.csr_matvec(*_csr(block), np.ascontiguousarray(W, dtype=np.float64), out)
         return out
@@ -80,12 +174,12 @@ def matvec(block: Any, W: Any) -> Vector:
 def rmatvec(block: Any, U: Any) -> Vector:
     """Product block' U, float64, for U (k,) or (k, j)."""
     columns = 1 if U.ndim == 1 else U.shape[1]
-    if sparse.issparse(block) and columns <= 3:
+    if sparse.issparse(block) and 1 <= columns <= 3:
         out = np.zeros((block.shape[1], columns))
         U2 = np.ascontiguousarray(U.reshape(-1, columns), dtype=np.float64)
         _core.csr_rmatvec(*_csr(block), U2, out)
         return out[:, 0] if U.ndim == 1 else out
-    if isinstance(block, np.ndarray) and U.ndim == 2 and columns <= 3:
+    if isinstance(block, np.ndarray) and U.ndim == 2 and 1 <= columns <= 3:
         # Twice as fast as one product with so thin a matrix (benchmarks/sweeps.py).
         return np.stack([block.T @ U[:, j] for j in range(columns)], axis=1)
     return np.asarray(block.T @ U)
@@ -96,14 +190,14 @@ def gram(block: Any, d: Vector) -> Vector:
     if sparse.issparse(block):
         k, n = block.shape
         if block.nnz > DENSE_GRAM_DENSITY * k * n:
-            return gram(block.toarray(), d)
+            return gram(_float64(block).toarray(), d)
         out = np.zeros((n, n))
         _core.csr_gram(*_csr(block), np.ascontiguousarray(d, dtype=np.float64), out)
         return out
     if isinstance(block, np.ndarray):
         scaled = block * np.sqrt(d)[:, np.newaxis]
-        return scaled.T @ scaled  # NumPy recognises A'A and calls syrk
-    return block.gram(d)
+        return np.asarray(scaled.T @ scaled)  # NumPy recognises A'A and calls syrk
+    return np.asarray(block.gram(d))
 
 
 def sparse_gram(block: Any, d: Vector) -> sparse.csr_array:
@@ -117,23 +211,34 @@ def gram_diagonal(block: Any, d: Vector) -> Vector:
     """Diagonal of the weighted Gram matrix block' diag(d) block: (n,)."""
     if isinstance(block, SignedBlock):
         return block.gram_diagonal(d)
-    squares = block.multiply(block) if sparse.issparse(block) else np.square(block, dtype=float)
-    return np.asarray(squares.T @ d)
+    if sparse.issparse(block):
+        block = _float64(block)
+        return np.asarray(block.multiply(block).T @ d)
+    return np.asarray(np.square(block, dtype=np.float64).T @ d)
 
 
 def column_sums(block: Any) -> tuple[Vector, Vector]:
-    """Sums and sums of squares of the columns of a dense or CSR block, (n,) each."""
-    if sparse.issparse(block):
-        k, n = block.shape
-        values = block.data.astype(np.float64)
-        weigh = lambda x: np.bincount(block.indices, weights=x, minlength=n)  # noqa: E731
-        return weigh(values), weigh(values * values)
-    ones = np.ones(block.shape[0])
-    return ones @ block, np.einsum("ij,ij->j", block, block, dtype=np.float64)
+    """Sums and sums of squares of the columns, (n,) each; may overflow, silently."""
+    block, ones = formed(block), np.ones(block.shape[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sparse.issparse(block):
+            squares = np.einsum("ij,ij->j", block, block, dtype=np.float64)
+            return rmatvec(block, ones), squares
+        block = _float64(block)
+        if not block.has_canonical_format:  # an entry is the sum of its duplicates
+            block = block.copy()
+            block.sum_duplicates()
+        sums, squares = (
+            np.bincount(block.indices, weights, block.shape[1])
+            for weights in (block.data, block.data * block.data)
+        )
+        return sums.astype(np.float64), squares.astype(np.float64)
 
 
 def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
     """Rows, columns and values of the NaN and infinite entries of a block."""
+    if isinstance(block, SignedBlock):
+        return nonfinite(block._X)  # signs and ones are finite
     if sparse.issparse(block):
         stored = block.tocoo()
         bad = np.flatnonzero(~np.isfinite(stored.data))
@@ -141,6 +246,16 @@ def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[A
         return rows[bad], columns[bad], stored.data[bad]
     rows, columns = np.nonzero(~np.isfinite(block))
     return rows, columns, block[rows, columns]
+
+
+def formed(block: Any) -> Any:
+    """The block as a dense or CSR array, also where it is a view of one."""
+    return block.matrix() if isinstance(block, SignedBlock) else block
+
+
+def _float64(block: Any) -> Any:
+    """A CSR block with float64 entries: what repeats is added up in float64 too."""
+    return block.astype(np.float64, copy=False)
 
 
 def stack(blocks: list[Any]) -> Any:
@@ -152,7 +267,7 @@ def stack(blocks: list[Any]) -> Any:
 
 def dense(X: Any) -> Vector:
     """X as a dense float64 array."""
-    array = X.toarray() if sparse.issparse(X) else X
+    array = _float64(X).toarray() if sparse.issparse(X) else X
     return np.asarray(array, dtype=np.float64)
 
 
@@ -165,6 +280,7 @@ def scale_columns(X: Any, factors: Vector) -> Any:
 
 def shifted(block: Any, center: Vector) -> Any:
     """Block minus 1 center'; a CSR block stays sparse where center is zero."""
+    block = formed(block)
     if not sparse.issparse(block):
         return block - center
     columns = np.flatnonzero(center)
@@ -174,11 +290,13 @@ def shifted(block: Any, center: Vector) -> Any:
     )
     wide = sparse.csr_array(shift)
     wide.indices = columns[wide.indices].astype(wide.indices.dtype)
-    return block - sparse.csr_array((wide.data, wide.indices, wide.indptr), shape=block.shape)
+    return block - sparse.csr_array(
+        (wide.data, wide.indices, wide.indptr), shape=block.shape
+    )
 
 
 class SignedBlock:
-    """The block Y [X 1] (k, n + 1), or Y X, of a block X and its signs y; never formed."""
+    """The block Y [X 1] (k, n + 1), or Y X, of a block X and signs y; never formed."""
 
     def __init__(self, X: Any, y: Vector, intercept: bool) -> None:
         self.shape = (X.shape[0], X.shape[1] + intercept)
@@ -189,10 +307,11 @@ class SignedBlock:
         product = matvec(self._X, V[:n])
         if self._intercept:
             product += V[n]
-        return _rows_times(self._y, product)
+        return np.asarray(_rows_times(self._y, product))
 
     @property
     def T(self) -> "_TransposedSignedBlock":
+        """The transpose, of which there is the product with vectors."""
         return _TransposedSignedBlock(self)
 
     def __getitem__(self, rows: Any) -> "SignedBlock":
@@ -224,7 +343,7 @@ class SignedBlock:
 
     def matrix(self) -> Matrix:
         """The block, formed: dense or CSR."""
-        X = self._X
+        X = formed(self._X)
         if self._intercept:
             ones = np.ones((X.shape[0], 1))
             X = sparse.hstack([X, ones]) if sparse.issparse(X) else np.hstack([X, ones])
@@ -249,9 +368,11 @@ def _rows_times(y: Vector, U: Any) -> Any:
 
 
 def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Arrays of a CSR block as the C++ core takes them."""
-    data = block.data if block.data.dtype.kind == "f" else block.data.astype(np.float64)
-    return block.indptr, block.indices, data
+    """Arrays of a CSR block in the types that the C++ core takes."""
+    data = block.data
+    if data.dtype not in (np.float32, np.float64):
+        data = data.astype(np.float64)
+    return block.indptr.astype(block.indices.dtype, copy=False), block.indices, data
 
 
 def monotone_root(
@@ -259,9 +380,10 @@ def monotone_root(
 ) -> float:
     """Root of an increasing function by Newton's method kept in a bracket.
 
-    f(x) returns the value, a slope >= 0 and the scale of the value: |value| <= tol scale
-    ends the search, as does a bracket that rounding cannot cut. A piecewise linear
-    function takes one step a piece; without a root, the point where no step helps.
+    f(x) returns the value, a slope >= 0 and the scale of the value: |value| <= tol
+    scale ends the search, as does a bracket that rounding cannot cut. A piecewise
+    linear function takes one step a piece; without a root, the point where no step
+    helps.
     """
     low, high = -np.inf, np.inf
     for _ in range(200):

@@ -1,0 +1,180 @@
+"""The lists that the tests are products of."""
+
+import atexit
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import hypothesis
+import numpy as np
+from process_rows import ProcessRows
+from scipy import sparse
+
+from widemargin import as_rows
+from widemargin.data.rows import Rows
+
+# The same examples in every run, on any machine: a failure can be looked at again.
+hypothesis.settings.register_profile(
+    "widemargin", derandomize=True, deadline=None, database=None, print_blob=True
+)
+hypothesis.settings.load_profile("widemargin")
+
+
+class Storage(NamedTuple):
+    """A way to hold data.
+
+    make(X, **options) makes rows from a float64 matrix, with the options of `as_rows`;
+    exact(X) are the numbers that they hold, as float64, which may be rounded.
+    """
+
+    name: str
+    make: Callable[..., Rows]
+    exact: Callable[[np.ndarray], np.ndarray]
+
+
+def _storage(name, convert, dtype=np.float64, rows=as_rows):
+    def stored(X):
+        if np.dtype(dtype).kind in "iu":
+            limits = np.iinfo(dtype)
+            X = np.clip(np.rint(X), limits.min, limits.max)
+        return X.astype(dtype)
+
+    def make(X, **options):
+        return rows(convert(stored(X)), **options)
+
+    return Storage(name, make, lambda X: stored(X).astype(np.float64))
+
+
+def read_only(X):
+    X.flags.writeable = False
+    return X
+
+
+_FILES = Path(tempfile.mkdtemp(prefix="widemargin-tests-"))
+_NUMBERS = itertools.count()
+atexit.register(shutil.rmtree, _FILES, ignore_errors=True)
+
+
+def memory_mapped(X):
+    path = _FILES / f"{next(_NUMBERS)}.npy"
+    np.save(path, X)
+    return np.load(path, mmap_mode="r")
+
+
+def strided(X):
+    """Every second row and every third column of a larger array."""
+    larger = np.full((2 * X.shape[0], 3 * X.shape[1] + 1), 77, dtype=X.dtype)
+    larger[::2, 1::3] = X
+    return larger[::2, 1::3]
+
+
+def reversed_rows(X):
+    return np.ascontiguousarray(X[::-1])[::-1]
+
+
+def csr(rows, **arrays):
+    """CSR rows with these very arrays: the constructor changes the type of indices."""
+    new = sparse.csr_array(rows.shape, dtype=rows.dtype)
+    for name in ("data", "indices", "indptr"):
+        setattr(new, name, arrays.get(name, getattr(rows, name)))
+    return new
+
+
+def long_indices(X):
+    rows = sparse.csr_array(X)
+    long = {"indices": rows.indices, "indptr": rows.indptr}
+    return csr(rows, **{name: array.astype(np.int64) for name, array in long.items()})
+
+
+def mixed_indices(X):
+    rows = sparse.csr_array(X)
+    return csr(rows, indptr=rows.indptr.astype(np.int64))
+
+
+def unsorted(X):
+    """The entries of each row from right to left."""
+    rows = sparse.csr_array(X[:, ::-1])
+    return csr(rows, indices=X.shape[1] - 1 - rows.indices)
+
+
+def duplicated(X):
+    """Each entry in two parts, which add up to it exactly, far from each other."""
+    rows = unsorted(X)
+    first = rows.data // 2 if X.dtype.kind in "iu" else rows.data / 2
+    second = (
+        rows.data - first if X.dtype.kind in "iu" else first
+    )  # inf is not inf - inf
+    row = np.tile(np.repeat(np.arange(X.shape[0]), np.diff(rows.indptr)), 2)
+    order = np.argsort(row, kind="stable")
+    return csr(
+        rows,
+        data=np.concatenate([first, second]).astype(X.dtype)[order],
+        indices=np.tile(rows.indices, 2)[order],
+        indptr=2 * rows.indptr,
+    )
+
+
+def explicit_zeros(X):
+    rows = sparse.csr_array(np.ones(X.shape))
+    return csr(rows, data=X.ravel())
+
+
+def unused_entries(X):
+    """An entry behind the last row, whose index is out of range."""
+    rows = sparse.csr_array(X)
+    beyond = np.array([X.shape[1] + 5], dtype=rows.indices.dtype)
+    one = np.ones(1, dtype=X.dtype)
+    return csr(
+        rows,
+        data=np.concatenate([rows.data, one]),
+        indices=np.concatenate([rows.indices, beyond]),
+    )
+
+
+def memory_mapped_csr(X):
+    rows = sparse.csr_array(X)
+    arrays = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+    if rows.nnz == 0:
+        return rows  # an empty file cannot be mapped
+    return csr(rows, **{name: memory_mapped(array) for name, array in arrays.items()})
+
+
+STORAGES = [
+    _storage("float64", np.ascontiguousarray),
+    _storage("float64-fortran", np.asfortranarray),
+    _storage("float32", np.ascontiguousarray, np.float32),
+    _storage("float32-fortran", np.asfortranarray, np.float32),
+    _storage("read-only", read_only),
+    _storage("memory-mapped", memory_mapped),
+    _storage(
+        "memory-mapped-float32-fortran",
+        lambda X: memory_mapped(np.asfortranarray(X)),
+        np.float32,
+    ),
+    _storage("strided", strided),
+    _storage("strided-float32", strided, np.float32),
+    _storage("reversed", reversed_rows),
+    _storage("int16", np.ascontiguousarray, np.int16),
+    _storage("uint8", np.ascontiguousarray, np.uint8),
+    _storage("csr-matrix", sparse.csr_matrix),
+    _storage("csr-array", sparse.csr_array),
+    _storage("csr-int64-indices", long_indices),
+    _storage("csr-mixed-indices", mixed_indices),
+    _storage("csr-unsorted", unsorted),
+    _storage("csr-duplicates", duplicated),
+    _storage("csr-explicit-zeros", explicit_zeros),
+    _storage("csr-unused-entries", unused_entries),
+    _storage("csr-memory-mapped", memory_mapped_csr),
+    _storage("csr-float32", sparse.csr_array, np.float32),
+    _storage("csr-float32-int64-indices", long_indices, np.float32),
+    _storage("csr-float32-duplicates", duplicated, np.float32),
+    _storage("csr-int16", sparse.csr_array, np.int16),
+    _storage("csr-uint8-duplicates", duplicated, np.uint8),
+    _storage("csc", sparse.csc_array),
+    _storage("coo", sparse.coo_array),
+    _storage("process", np.ascontiguousarray, rows=ProcessRows),
+    _storage("process-csr-float32", sparse.csr_array, np.float32, rows=ProcessRows),
+]
