@@ -1326,7 +1326,8 @@ def clusters(m):
 
 SOLVERS = {
     "all rows": (InteriorPoint(), 100),
-    "corrector": (InteriorPoint(corrector=True), 100),
+    # Correctors are kept or not as the data will have it: one more sweep, 1 kB.
+    "corrector": (InteriorPoint(corrector=True), 2_000),
     # Two thresholds of at most twelve sweeps, 2 kB each, and twenty steps of conjugate
     # gradients, 1 kB each, as the data will have it.
     "some rows": (
