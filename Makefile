@@ -25,7 +25,7 @@ check: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
-	$(BIN)/python tests/check_docstrings.py
+	$(BIN)/numpydoc lint $$(find src -name "*.py")
 
 bench: $(VENV)/installed
 	$(BIN)/pip install -q -c constraints.txt -e ".[bench]"

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import Problem, as_rows, linalg, solve
-from widemargin.data import rows as rows_module
+from widemargin.data import memory
 from widemargin.solvers import InteriorPoint
 
 
@@ -71,13 +71,13 @@ def block_sizes():
         X, y = rng.normal(size=(m, n)), np.sign(rng.normal(size=m))
         line = f"{m:7} x {n:3}"
         for mib in (0.5, 1, 2, 4, 8, 16, 64):
-            rows_module.BLOCK_BYTES = int(mib * 2**20)
+            memory.BLOCK_BYTES = int(mib * 2**20)
             problem = Problem(as_rows(X), y)
             solver = InteriorPoint(reduction=None)
             run = functools.partial(solve, problem, solver, max_iter=5, tol=1e-12)
             line += f"{1e3 * seconds(run, repeat=5) / 5:9.2f}"
         print(line)
-    rows_module.BLOCK_BYTES = 4 << 20
+    memory.BLOCK_BYTES = 4 << 20
 
 
 def densities():

@@ -17,7 +17,9 @@ import weakref
 import numpy as np
 
 from widemargin import linalg
-from widemargin.data.rows import Rows, RowState, as_rows, row_index
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, row_index
 
 
 class Worker:
@@ -195,7 +197,7 @@ def _write(shelf, vector, value):
 
 def _state(shelf, rows, numbers):
     vectors = {name: shelf[number] for name, number in numbers.items()}
-    return RowState(vectors, shelf[rows]._run)
+    return RowState(vectors, shelf[rows]._blocks)
 
 
 def _sweep(shelf, rows, f, numbers, broadcast):

@@ -45,7 +45,9 @@ def test_train_test_inspect_predict(here, capsys):
     command = ["train", "train.svm", "m.wm", "--test", "test.svm", "--report", "r.html"]
     assert main(command) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("train.svm: 400 rows x 30 features, 100 % nonzero, 2 classes\n")
+    assert out.startswith(
+        "train.svm: 400 rows x 30 features, 100 % nonzero, 2 classes\n"
+    )
     assert "Solved to a relative gap of" in out
     assert "on test.svm (169 rows)" in out
     assert "model: m.wm\nreport: r.html\n" in out
@@ -60,7 +62,9 @@ def test_train_test_inspect_predict(here, capsys):
     assert main(["predict", "m.wm", "test.svm"]) == 0
     labels = capsys.readouterr().out.split()
     X, y = load_svmlight("test.svm", n_features=30)
-    np.testing.assert_array_equal(np.array(labels, float), load_model("m.wm").predict(X))
+    np.testing.assert_array_equal(
+        np.array(labels, float), load_model("m.wm").predict(X)
+    )
     assert set(labels) == {"1", "-1"}
     assert np.mean(np.array(labels, float) == y) > 0.95
 
@@ -97,7 +101,10 @@ def test_options_reach_the_estimator(here, capsys):
 
 
 def test_not_solved_is_exit_status_1_with_a_usable_model(here, capsys):
-    assert main(["train", "train.svm", "m.wm", "--max-iter", "4", "--test", "test.svm"]) == 1
+    assert (
+        main(["train", "train.svm", "m.wm", "--max-iter", "4", "--test", "test.svm"])
+        == 1
+    )
     out = capsys.readouterr().out
     assert "Stopped (max_iter) at a relative gap of" in out
     assert "Stopped by max_iter=4" in out
@@ -151,17 +158,29 @@ def test_bad_input_is_one_line(here, capsys):
         (["train", "train.svm", "none/m.wm"], "there is no folder"),
         (["train", "train.svm", "train.svm"], "would overwrite the input"),
         (["train", "train.svm", str(here)], "cannot be written"),
-        (["train", "train.svm", "m.wm", "-C", "big"], "expected a positive number, found 'big'"),
+        (
+            ["train", "train.svm", "m.wm", "-C", "big"],
+            "expected a positive number, found 'big'",
+        ),
         (["train", "train.svm", "m.wm", "-C", "-1"], "expected a positive number"),
-        (["train", "train.svm", "m.wm", "--max-iter", "2.5"], "whole number, found '2.5'"),
-        (["train", "train.svm", "m.wm", "--kernel", "rbf"], "the only kernel in this version"),
+        (
+            ["train", "train.svm", "m.wm", "--max-iter", "2.5"],
+            "whole number, found '2.5'",
+        ),
+        (
+            ["train", "train.svm", "m.wm", "--kernel", "rbf"],
+            "the only kernel in this version",
+        ),
         (["train", "train.svm", "m.wm", "--loss", "huber"], "invalid choice: 'huber'"),
         (["train", "train.svm"], "required: MODEL"),
         (["trane", "train.svm"], "invalid choice: 'trane'"),
         ([], "required: COMMAND"),
         (["predict", "junk.wm", "test.svm"], "junk.wm"),
         (["inspect", "missing.wm"], "no such file: missing.wm"),
-        (["convert", "junk.wm", "out.svm"], "junk.wm, line 1, column 1: expected a number"),
+        (
+            ["convert", "junk.wm", "out.svm"],
+            "junk.wm, line 1, column 1: expected a number",
+        ),
     ]:
         assert words in refused(capsys, *arguments)
 

@@ -262,8 +262,14 @@ def ones(k=3, **replaced):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: _core.advance(*ones(s=np.ones(2)), 0.1, True), "do not fit each other"),
-        (lambda: _core.advance(np.ones(3), [np.ones(3)] * 7, 0.1, True), "do not fit each other"),
+        (
+            lambda: _core.advance(*ones(s=np.ones(2)), 0.1, True),
+            "do not fit each other",
+        ),
+        (
+            lambda: _core.advance(np.ones(3), [np.ones(3)] * 7, 0.1, True),
+            "do not fit each other",
+        ),
         (
             lambda: _core.advance(np.ones(2), ones()[1], 0.1, True),
             "do not fit each other",
@@ -280,7 +286,10 @@ def ones(k=3, **replaced):
             lambda: _core.predict(*ones(), np.ones(3), 0.1, np.ones((2, 3)), True),
             "do not fit each other",
         ),
-        (lambda: _core.correct(*ones(), np.ones(4), 0.1, True), "do not fit each other"),
+        (
+            lambda: _core.correct(*ones(), np.ones(4), 0.1, True),
+            "do not fit each other",
+        ),
         (lambda: _core.advance(*ones(), 0.1, True, 3), "no such instruction set"),
     ],
 )
@@ -403,7 +412,10 @@ def test_rows_outside_of_csr_arrays_are_refused(arrays, index):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: _core.csr_matvec(*csr(), np.ones(2), np.ones(3)), "do not fit each other"),
+        (
+            lambda: _core.csr_matvec(*csr(), np.ones(2), np.ones(3)),
+            "do not fit each other",
+        ),
         (
             lambda: _core.csr_rmatvec(*csr(), np.ones((3, 1)), np.ones((2, 1))),
             "do not fit each other",
@@ -424,7 +436,10 @@ def test_rows_outside_of_csr_arrays_are_refused(arrays, index):
             lambda: _core.csr_gram(*csr(), np.ones(3), np.ones((2, 2))),
             "do not fit each other",
         ),
-        (lambda: _core.csr_gram(*csr(), np.ones(2), np.ones((2, 1))), "do not fit each other"),
+        (
+            lambda: _core.csr_gram(*csr(), np.ones(2), np.ones((2, 1))),
+            "do not fit each other",
+        ),
     ],
 )
 def test_vectors_that_do_not_fit_csr_arrays_are_refused(call, message):

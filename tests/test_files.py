@@ -184,5 +184,7 @@ def test_a_folder_or_pipe_is_not_read(read: Reader, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # opening it would block for ever
     with pytest.raises(ValueError, match="pipe is not a regular file.$"):
         read(tmp_path / "pipe")
-    with pytest.raises(OSError, match=f"^expected a file, found a directory: {tmp_path}$"):
+    with pytest.raises(
+        OSError, match=f"^expected a file, found a directory: {tmp_path}$"
+    ):
         read(tmp_path)

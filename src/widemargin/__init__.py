@@ -1,6 +1,6 @@
 """Support vector machines of any size, each answer with a certified duality gap."""
 
-from widemargin.data.rows import as_rows as as_rows
+from widemargin.data.memory import as_rows as as_rows
 from widemargin.data.svmlight import load_svmlight as load_svmlight
 from widemargin.data.svmlight import save_svmlight as save_svmlight
 from widemargin.estimators import LinearSVC as LinearSVC

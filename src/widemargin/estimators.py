@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from widemargin import multiclass
-from widemargin.data.rows import Rows, as_rows
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 from widemargin.model import Decision, Model
 from widemargin.parameters import Checker, is_integer
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
@@ -28,7 +29,7 @@ try:  # scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for the mixin of scikit-learn 1.9."""
 
     def with_callbacks(method: Any) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin.data.rows import Rows, as_rows
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 
 Vector = NDArray[np.float64]
 

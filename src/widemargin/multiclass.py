@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
-from widemargin.data.rows import Moments, Rows, RowState
+from widemargin.data.rows import Moments, Rows
+from widemargin.data.state import RowState
 
 # Row vectors and n x n sums of the classes that are trained together, in bytes.
 TOGETHER_BYTES = 1 << 30

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
-from widemargin.data.rows import Rows, RowState, as_rows
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 from widemargin.model import Decision
 from widemargin.parameters import Checker
 from widemargin.solution import Certificate

@@ -33,8 +33,8 @@ from process_rows import ProcessRows
 from scipy import sparse
 
 from widemargin import Problem, as_rows, linalg, solve
-from widemargin.data import rows as rows_module
-from widemargin.data.rows import Least, total
+from widemargin.data.blocks import Least, n_threads, total
+from widemargin.data.memory import LARGE_BLOCK_BYTES
 from widemargin.solvers import InteriorPoint
 
 U = 2.0**-53
@@ -247,8 +247,10 @@ def test_results_do_not_depend_on_the_cut_of_blocks(storage, view, case):
     # Rows a block: all, one, and about three of the wider storages.
     for block_rows, block_bytes in [(2048, 4 << 20), (1, 1), (1, 200)]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rows_module, "BLOCK_ROWS", block_rows)
-            patch.setattr(rows_module, "LARGE_BLOCK_BYTES", max(block_bytes, 1))
+            patch.setattr("widemargin.data.memory.BLOCK_ROWS", block_rows)
+            patch.setattr(
+                "widemargin.data.memory.LARGE_BLOCK_BYTES", max(block_bytes, 1)
+            )
             rows, X, rng = build(storage, view, case._replace(memory_limit=None))
         w, d = rng.normal(size=X.shape[1]), rng.exponential(size=X.shape[0])
         blocks = rows.sweep(_n_blocks)
@@ -438,8 +440,8 @@ def reference_threshold(keys, weights, target):
 def thresholds(rows, keys, weights, targets, sorted_keys, bins):
     state = rows.state(key=keys, weight=weights)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "SORTED_KEYS", sorted_keys)
-        patch.setattr(rows_module, "THRESHOLD_BINS", bins)
+        patch.setattr("widemargin.data.state.SORTED_KEYS", sorted_keys)
+        patch.setattr("widemargin.data.state.THRESHOLD_BINS", bins)
         return [state.threshold(_keys, target) for target in targets]
 
 
@@ -701,7 +703,7 @@ def test_wide_rows_are_cut_into_blocks_that_fit():
     # Not the 2048 rows of narrow data: 2 GiB a block in float64.
     X = np.broadcast_to(np.float32(1.0), (3000, 130_000))
     sizes = as_rows(X).sweep(lambda block, part: [block.nbytes])
-    assert max(sizes) <= rows_module.LARGE_BLOCK_BYTES
+    assert max(sizes) <= LARGE_BLOCK_BYTES
 
 
 def test_a_million_columns_need_no_square_of_them():
@@ -1250,7 +1252,7 @@ def test_blas_gets_its_threads_back_when_the_last_sweep_ends():
         assert began.wait(20)
         assert set(blas_threads()) == {1}
         # Rows that are made now may use all threads nevertheless.
-        assert rows_module.n_threads(None) == max(before)
+        assert n_threads(None) == max(before)
         later = pool.submit(sweep, began_later, end_later)
         assert began_later.wait(20)
         end.set()
@@ -1263,9 +1265,9 @@ def test_blas_gets_its_threads_back_when_the_last_sweep_ends():
 
 def test_as_many_threads_as_blas_may_use():
     with threadpoolctl.threadpool_limits(1, user_api="blas"):
-        assert rows_module.n_threads(None) == 1
-        assert rows_module.n_threads(-1) == 1
-        assert rows_module.n_threads(3) == 3
+        assert n_threads(None) == 1
+        assert n_threads(-1) == 1
+        assert n_threads(3) == 3
 
 
 def test_numpy_errors_are_handled_as_where_the_sweep_began():
@@ -1341,8 +1343,8 @@ SOLVERS = {
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_an_iteration_ships_nothing_of_length_m(monkeypatch, loss, holes, solver):
-    monkeypatch.setattr(rows_module, "SORTED_KEYS", 16)
-    monkeypatch.setattr(rows_module, "THRESHOLD_BINS", 64)
+    monkeypatch.setattr("widemargin.data.state.SORTED_KEYS", 16)
+    monkeypatch.setattr("widemargin.data.state.THRESHOLD_BINS", 64)
     solver, slack = SOLVERS[solver]
     shipped = []
     for m in (2000, 16000):

@@ -7,7 +7,7 @@ from reference import objective, reference_objective
 from scipy import sparse
 
 from widemargin import Problem, as_rows, solve
-from widemargin.data import rows as rows_module
+from widemargin.data import memory
 from widemargin.solvers import InteriorPoint
 
 TOL = 1e-8
@@ -129,9 +129,9 @@ def test_three_sweeps_an_iteration():
 def test_blocks_give_the_iterates_of_one_block(monkeypatch):
     X, y = PROBLEMS["ndc"]()
     whole = solve(Problem(X, y), tol=TOL)
-    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 64)
-    monkeypatch.setattr(rows_module, "BLOCK_BYTES", 1 << 12)
-    monkeypatch.setattr(rows_module, "LARGE_BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(memory, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(memory, "LARGE_BLOCK_BYTES", 1 << 12)
     cut = solve(Problem(as_rows(X), y), tol=TOL)
     assert len(cut.trace) == len(whole.trace)
     np.testing.assert_allclose(

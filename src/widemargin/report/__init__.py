@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin.data.rows import Rows, as_rows
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 from widemargin.files import replacing
 from widemargin.report import html
 from widemargin.solution import Solution, Status

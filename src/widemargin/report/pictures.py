@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from numpy.typing import NDArray
 
-from widemargin.data.rows import Rows, as_rows
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 from widemargin.model import Model
 from widemargin.report.html import percent, seconds, short
 from widemargin.solution import Solution, Status

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.rows import RowState
+from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
@@ -25,7 +25,8 @@ Callback = Callable[[Step], Any]
 
 # ALMOST_SOLVED is a gap within this many times tol.
 ALMOST = 100.0
-# An iteration that cuts the best gap by less than this has not improved it.
+# Progress is a cut of the best gap, or of the least gap of one step, by this factor:
+# far from the end zero may be the best point while the steps come nearer.
 PROGRESS = 0.9
 
 
@@ -78,14 +79,21 @@ class _Best:
         self._slot = 0
         self.v: Vector = np.zeros(problem.A.shape[1])
         self.primal, self.dual = problem.zero_objective, 0.0
+        self._least_gap = np.inf
 
     @property
     def relative_gap(self) -> float:
         return (self.primal - self.dual) / abs(self.primal)
 
+    @property
+    def merit(self) -> float:
+        """What falls with every progress, of the best point or of the steps."""
+        return self.relative_gap * self._least_gap
+
     def offer(self, step: Step) -> None:
         """Keep what is better in a step."""
         v, state = step.point()
+        self._least_gap = min(self._least_gap, step.gap)
         if step.primal < self.primal:
             self.v, self.primal = v.copy(), step.primal
         if step.dual > self.dual:
@@ -160,7 +168,10 @@ class _Driver:
         self.trace = Trace()
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
-        self._progress = (np.inf, 0)  # gap and iteration of the last clear improvement
+        self._progress = (
+            np.inf,
+            0,
+        )  # merit and iteration of the last clear improvement
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
@@ -206,8 +217,8 @@ class _Driver:
             return Status.MAX_ITER
         if self.clock.seconds() >= (self.limits.time_limit or np.inf):
             return Status.TIME_LIMIT
-        if self.best.relative_gap < PROGRESS * self._progress[0]:
-            self._progress = (self.best.relative_gap, step.iteration)
+        if self.best.merit < PROGRESS * self._progress[0]:
+            self._progress = (self.best.merit, step.iteration)
         if step.iteration - self._progress[1] >= self.solver.patience:
             return Status.STALLED
         return None

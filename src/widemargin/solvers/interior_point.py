@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
-from widemargin.data.rows import Least, RowState
+from widemargin.data.blocks import Least
+from widemargin.data.state import RowState
 from widemargin.linalg import monotone_root
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
@@ -53,7 +54,7 @@ VECTORS = ("alpha", "u", "s", "xi", "d", "dalpha", "ds", "dxi")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InteriorPoint(Solver):
+class InteriorPoint(Solver):  # numpydoc ignore=PR02
     """Mehrotra's predictor-corrector with adaptive constraint reduction.
 
     Solves both losses with all three intercepts. Each iteration factors
@@ -146,7 +147,8 @@ class InteriorPoint(Solver):
         check.count("pcg_steps", self.pcg_steps, least=0)
         check.count("random_state", self.random_state, least=0, optional=True)
 
-    def supports(self, problem: Problem) -> str | None:  # noqa: D102
+    def supports(self, problem: Problem) -> str | None:
+        """All problems, but a dual normal matrix needs many columns."""
         m, n = problem.rows.shape
         if self.normal_matrix == "dual" and n < min(m, DUAL_COLUMNS):
             return (
@@ -155,9 +157,10 @@ class InteriorPoint(Solver):
             )
         return None
 
-    def iterate(  # noqa: D102
+    def iterate(
         self, problem: Problem, start: Start | None
     ) -> Generator[Step, None, None]:
+        """Steps of Algorithm 1: see `Solver.iterate`."""
         A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"
         pairs = (2.0 if hinge else 1.0) * problem.zero_objective
         state, v = self._start(problem, start)

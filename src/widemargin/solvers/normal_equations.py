@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import linalg
-from widemargin.data.rows import RowState
+from widemargin.data.state import RowState
 from widemargin.problem import Problem
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.rows import Least, RowState
+from widemargin.data.blocks import Least
+from widemargin.data.state import RowState
 from widemargin.solvers.normal_equations import NormalEquations
 
 Vector = NDArray[np.float64]

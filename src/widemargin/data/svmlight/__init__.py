@@ -20,7 +20,7 @@ from widemargin.files import replacing
 
 
 @overload
-def load_svmlight(
+def load_svmlight(  # numpydoc ignore=GL08
     path: str | os.PathLike[str],
     *,
     n_features: int | None = ...,
@@ -32,7 +32,7 @@ def load_svmlight(
 
 
 @overload
-def load_svmlight(
+def load_svmlight(  # numpydoc ignore=GL08
     path: str | os.PathLike[str],
     *,
     n_features: int | None = ...,

@@ -92,7 +92,7 @@ def _read_into(block: bytearray, filled: int, file: IO[bytes]) -> tuple[int, str
     """How far the block is filled, and the damage that ended that, if any."""
     try:
         while filled < len(block):
-            data = file.read1(len(block) - filled)
+            data = file.read1(len(block) - filled)  # type: ignore[attr-defined]
             if not data:
                 break
             block[filled : filled + len(data)] = data

@@ -1,0 +1,162 @@
+"""One task on every block of rows: a fixed cut, a fixed order of sums, any threads."""
+
+import contextvars
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+
+@dataclass(frozen=True)
+class Least:
+    """A key with what belongs to it; adding two keeps the one with the smaller key."""
+
+    key: float
+    value: Any = None
+
+    def __add__(self, other: "Least") -> "Least":
+        return other if other.key < self.key else self
+
+
+class Blocks:
+    """The cut of m rows into blocks, and the threads that run a task on each."""
+
+    def __init__(self, m: int, block_rows: int, lanes: int, n_jobs: int | None) -> None:
+        blocks = [slice(a, min(a + block_rows, m)) for a in range(0, m, block_rows)]
+        size = -(-len(blocks) // lanes)
+        self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
+        self._threads = min(n_threads(n_jobs), len(self._lanes))
+        self._pools: dict[int, ThreadPoolExecutor] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pools": {}}
+
+    @property
+    def _pool(self) -> ThreadPoolExecutor:
+        """The threads of this process: a forked one has none of its parent's."""
+        if os.getpid() not in self._pools:
+            pool = ThreadPoolExecutor(self._threads, thread_name_prefix="widemargin")
+            self._pools.setdefault(os.getpid(), pool)
+        return self._pools[os.getpid()]
+
+    def __call__(self, task: Callable[[slice], Any]) -> Any:
+        """Values of the task on the rows of each block, added up in order."""
+        cancelled = threading.Event()
+
+        def lane(blocks: list[slice]) -> Any:
+            try:
+                return total(task(rows) for rows in blocks if not cancelled.is_set())
+            except BaseException:
+                cancelled.set()
+                raise
+
+        with _ONE_BLAS_THREAD:
+            if self._threads == 1:
+                return total(map(lane, self._lanes))
+            work: list[Future[Any]] = []
+            try:
+                # Each lane in a copy of this context: numpy.errstate holds there too.
+                for blocks in self._lanes:
+                    run = contextvars.copy_context().run
+                    work.append(self._pool.submit(run, lane, blocks))
+                return total(future.result() for future in work)
+            except BaseException:
+                cancelled.set()  # Ctrl-C or an error: the others stop after a block
+                wait(work)
+                raise
+
+
+def total(values: Iterable[Any]) -> Any:
+    """Sum of arrays, numbers, `Least`, or tuples of them, in the order given."""
+    result, owned = None, False
+    for value in values:
+        if result is None:
+            result = value
+        elif value is not None:
+            result, owned = _add(result, value, owned), True
+    return result
+
+
+def _add(a: Any, b: Any, owned: bool) -> Any:
+    """A + b, into a where its arrays are ours; None counts as nothing."""
+    if b is None:
+        return a
+    if isinstance(b, tuple):
+        a = (None,) * len(b) if a is None else a
+        return tuple(_add(x, y, owned) for x, y in zip(a, b, strict=True))
+    if a is None:
+        return b.copy() if isinstance(b, np.ndarray) else b
+    alike = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.ndim > 0
+    if owned and alike and a.shape == b.shape and a.dtype == b.dtype:
+        a += b
+        return a
+    return a + b
+
+
+@functools.cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    """The BLAS libraries of NumPy and SciPy, found once: it takes milliseconds."""
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+class _OneBlasThread:
+    """Keeps BLAS to one thread while any sweep runs: the threads are ours.
+
+    The number is global to the process: the first sweep in sets it, the last one out
+    restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limit: Any = None
+        self._threads = 1
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._threads = _blas_threads()
+                _release_blas()
+                self._limit = _blas().limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                _release_blas()
+                self._limit.restore_original_limits()
+                _release_blas()
+
+    def threads(self) -> int:
+        """Threads that BLAS may use outside of sweeps."""
+        with self._lock:
+            return self._threads if self._inside else _blas_threads()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def _release_blas() -> None:
+    """Let this thread set the number of BLAS threads.
+
+    Since threadpoolctl 3.8 only the first thread that has ever set it may do so again,
+    and is ignored silently elsewhere: the last sweep out may run in another thread.
+    """
+    for library in _blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+def _blas_threads() -> int:
+    return max([1, *(int(library.num_threads) for library in _blas().lib_controllers)])
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads a sweep may use: ``n_jobs``, or what BLAS may use (joblib limits it)."""
+    return _ONE_BLAS_THREAD.threads() if n_jobs is None or n_jobs < 0 else n_jobs

@@ -1,0 +1,130 @@
+"""Rows in memory, or in a memory-mapped array."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from widemargin import linalg
+from widemargin.data.blocks import Blocks
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, row_index, row_vector
+from widemargin.parameters import Checker, is_integer
+
+# A block and its state should stay in cache while a sweep works on it, and hold enough
+# rows to pay for the interpreter (benchmarks/sweeps.py).
+BLOCK_BYTES = 4 << 20
+BLOCK_ROWS = 2048
+# A weighted Gram matrix adds n^2 numbers a block: blocks grow with n^2 up to this.
+LARGE_BLOCK_BYTES = 64 << 20
+# Blocks are added up in this many groups (fewer when n^2 is large), whatever the number
+# of threads: sums do not depend on it.
+LANES = 8
+LANE_BYTES = 512 << 20
+
+
+class MemoryRows(Rows):
+    """Rows of a dense array (also memory-mapped) or CSR array, by reference."""
+
+    def __init__(
+        self,
+        X: linalg.Matrix,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        self.dtype = X.dtype
+        self.density = linalg.density(X)
+        self._X = X
+        self._blocks = _cut(X, n_jobs, memory_limit)
+
+    def sweep(
+        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
+    ) -> Any:
+        """Read the data once: see `Rows.sweep`."""
+
+        def task(rows: slice) -> Any:
+            block = linalg.row_slice(self._X, rows.start, rows.stop)
+            return f(block, None if state is None else state.part(rows), *broadcast)
+
+        self.sweeps += 1
+        return self._blocks(task)
+
+    def take(self, index: ArrayLike) -> linalg.Matrix:
+        """Rows ``index``: see `Rows.take`."""
+        rows: linalg.Matrix = self._X[row_index(index, self.shape[0])]
+        return rows
+
+    def state(self, **vectors: Any) -> RowState:
+        """Vectors beside the rows: see `Rows.state`."""
+        m = self.shape[0]
+        return RowState(
+            {k: row_vector(k, v, m) for k, v in vectors.items()}, self._blocks
+        )
+
+
+def _cut(X: linalg.Matrix, n_jobs: int | None, memory_limit: int | None) -> Blocks:
+    """The blocks of X: a few MiB each, more when n x n sums have to pay off."""
+    m, n = X.shape
+    size = min(max(BLOCK_BYTES, 16 * n * n), LARGE_BLOCK_BYTES)
+    stored = max(1, linalg.n_bytes(X))
+    least = max(1, min(BLOCK_ROWS, LARGE_BLOCK_BYTES * m // stored))
+    if memory_limit is not None:
+        size, least = min(size, memory_limit // 8), 1
+    block_rows = max(least, size * m // stored)
+    n_blocks = -(-m // block_rows)
+    if n_blocks > LANES:
+        n_blocks = -(-n_blocks // LANES) * LANES  # equal lanes
+    lanes = min(LANES, max(1, LANE_BYTES // (8 * n * n)))
+    return Blocks(m, -(-m // n_blocks), lanes, n_jobs)
+
+
+def as_rows(
+    X: ArrayLike, *, n_jobs: int | None = None, memory_limit: int | None = None
+) -> Rows:
+    """Rows over data in memory or in a memory-mapped file, without copying them.
+
+    Parameters
+    ----------
+    X : array (m, n), dense in any order, or sparse matrix or array
+        float32, float64 and integers are used as they are, read-only and memory-mapped
+        arrays too; CSR with int32 or int64 indices, unsorted or duplicate entries and
+        explicit zeros likewise. Other sparse formats and other dtypes are converted.
+        `Rows` are returned as they are.
+    n_jobs : int or None, default=None
+        Threads of a sweep. None: as many as BLAS may use at the moment, which is all
+        cores, or fewer inside joblib and threadpoolctl.
+    memory_limit : int or None, default=None
+        Bytes that the temporary arrays of a sweep may use; None: a few MiB a thread.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    ValueError if X is not a real matrix with at least one row and one column, or a
+    sparse matrix with indices outside of it, or a parameter is out of range.
+
+    Notes
+    -----
+    Numbers are not read, but checked when they are first used. The indices of a sparse
+    matrix are read once, here: nobody looks at them later, so leave them as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import as_rows
+    >>> rows = as_rows(np.arange(6.0).reshape(3, 2))
+    >>> rows.rmatvec([1.0, 1.0, 1.0])
+    array([6., 9.])
+    >>> rows.sweeps
+    1
+    """
+    check = Checker("as_rows")
+    check.count("memory_limit", memory_limit, optional=True)
+    if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
+        check.refuse("n_jobs", "a nonzero int or None", n_jobs)
+    if isinstance(X, Rows):
+        return X
+    return MemoryRows(linalg.as_matrix(X), n_jobs, memory_limit)

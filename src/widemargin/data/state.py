@@ -1,0 +1,248 @@
+"""Vectors of length m that stay beside their rows, and what they are checked for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.blocks import Blocks, Least
+
+Vector = NDArray[np.float64]
+
+# `RowState.threshold` counts keys in so many bins a sweep (a power of two), and sorts
+# them where no more than so many are left.
+THRESHOLD_BINS = 4096
+SORTED_KEYS = 4096
+
+
+class RowState:
+    """Named vectors of length m that live beside the rows.
+
+    Made by `Rows.state`; a sweep hands each block its own slices, which it may update
+    in place. ``state.alpha`` reads a whole vector: the vector itself where it lies in
+    memory as it is, else a copy, which cannot be written to. Assigning to
+    ``state.alpha`` writes into the vector. A storage with vectors elsewhere overrides
+    reading, assigning, `join`, `prefixed` and `sweep`.
+    """
+
+    __slots__ = ("_vectors", "_blocks")  # in the order of __init__
+    _vectors: dict[str, NDArray[Any]]
+    _blocks: Blocks
+
+    def __init__(self, vectors: dict[str, NDArray[Any]], blocks: Blocks) -> None:
+        object.__setattr__(self, "_vectors", vectors)
+        object.__setattr__(self, "_blocks", blocks)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        vectors = self._vectors if name not in self.__slots__ else {}
+        try:
+            return vectors[name]
+        except KeyError:
+            raise AttributeError(f"no row vector named {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        vector = getattr(self, name)
+        if value is not vector:  # state.alpha += step has written already
+            vector[...] = value
+
+    def __reduce__(self) -> Any:  # copy and pickle would assign to the slots
+        return type(self), tuple(getattr(self, name) for name in self.__slots__)
+
+    def join(self, other: "RowState") -> "RowState":
+        """The vectors of both, by reference; those of ``other`` where names meet."""
+        return RowState({**self._vectors, **other._vectors}, self._blocks)
+
+    def prefixed(self, prefix: str) -> "RowState":
+        """The same vectors, by reference, with ``prefix`` before their names."""
+        vectors = {prefix + name: vector for name, vector in self._vectors.items()}
+        return RowState(vectors, self._blocks)
+
+    def part(self, index: slice | NDArray[np.intp]) -> "RowState":
+        """The rows ``index`` of every vector: views for a slice, else copies."""
+        parts = {name: vector[index] for name, vector in self._vectors.items()}
+        return RowState(parts, self._blocks)
+
+    def store(self, index: NDArray[np.intp], part: "RowState") -> None:
+        """Write the vectors of ``part`` back to the rows ``index``."""
+        for name, vector in part._vectors.items():
+            self._vectors[name][index] = vector
+
+    def sweep(self, f: Callable[..., Any], *broadcast: Any) -> Any:
+        """Run f(slices, *broadcast) on every block and add the values up.
+
+        Like `Rows.sweep` without the data: nothing of X is read.
+        """
+        return self._blocks(lambda rows: f(self.part(rows), *broadcast))
+
+    def threshold(self, f: Callable[..., Any], target: float, *broadcast: Any) -> float:
+        """Smallest key t such that the rows with key <= t weigh at least ``target``.
+
+        Parameters
+        ----------
+        f : callable
+            f(slices, *broadcast) returns the keys (k,) of its rows, floats in any order
+            of magnitude and infinities too, and their weights >= 0, (k,) or a number.
+        target : float
+        *broadcast
+            What f needs.
+
+        Returns
+        -------
+        float, one of the keys: the smallest where ``target`` <= 0, the largest where
+        all rows together weigh less.
+
+        Raises
+        ------
+        FloatingPointError if a key or a weight is NaN.
+
+        Notes
+        -----
+        Exact, but for the rounding of sums of weights. Keys are cut by their bits, in
+        which all floats are as dense: at most six sweeps of the state narrow any keys
+        down to few, which are sorted.
+        """
+        low, high, count, weight = self.sweep(_key_range, f, *broadcast)
+        low, high = low.key, -high.key
+        if high > _order(np.inf) or low < _order(-np.inf) or np.isnan(weight):
+            raise FloatingPointError("a key or a weight is NaN")
+        if weight < target:
+            return _key_at(high)
+        while low < high and count > SORTED_KEYS:
+            bins = THRESHOLD_BINS
+            shift = max(0, (high - low).bit_length() - bins.bit_length() + 1)
+            counts, weights = self.sweep(_histogram, low, shift, bins, f, *broadcast)
+            bin, target = _reach(weights, target)
+            low, count = low + (bin << shift), counts[bin]
+            high = min(high, low + (1 << shift) - 1)
+        if low < high:
+            found = self.sweep(_keys_between, low, high, f, *broadcast)
+            orders, weights = (
+                np.concatenate(parts) for parts in zip(*found, strict=True)
+            )
+            sort = np.argsort(orders, kind="stable")
+            low = orders[sort][_reach(weights[sort], target)[0]]
+        return _key_at(low)
+
+
+def _order(keys: Any) -> Any:
+    """Integers in the order of float64 keys, and as dense; NaN is at the ends."""
+    bits = (np.asarray(keys, dtype=np.float64) + 0.0).view(np.int64)  # -0.0 + 0.0 = 0.0
+    return bits ^ ((bits >> 63) & np.int64(np.iinfo(np.int64).max))
+
+
+def _key_at(order: int) -> float:
+    """The key with this order."""
+    bits = np.int64(order)
+    return float(
+        (bits ^ ((bits >> 63) & np.int64(np.iinfo(np.int64).max))).view(np.float64)
+    )
+
+
+def _orders(f: Callable[..., Any], part: RowState, *broadcast: Any) -> tuple[Any, Any]:
+    """Orders of the keys, and weights, (k,) each."""
+    keys, weights = f(part, *broadcast)
+    orders = _order(keys)
+    return orders, np.broadcast_to(np.asarray(weights, dtype=np.float64), orders.shape)
+
+
+def _key_range(part: RowState, f: Callable[..., Any], *broadcast: Any) -> Any:
+    orders, weights = _orders(f, part, *broadcast)
+    ends = Least(int(orders.min())), Least(-int(orders.max()))
+    return *ends, len(orders), float(weights.sum())
+
+
+def _histogram(
+    part: RowState,
+    low: int,
+    shift: int,
+    n_bins: int,
+    f: Callable[..., Any],
+    *broadcast: Any,
+) -> Any:
+    """Count and weight of the orders in each low + [j, j + 1) 2^shift."""
+    orders, weights = _orders(f, part, *broadcast)
+    # Modulo 2^64: orders below ``low`` become large.
+    bins = (orders - np.int64(low)).view(np.uint64) >> np.uint64(shift)
+    inside = bins < n_bins
+    bins = bins[inside].astype(np.intp)
+    counts = np.bincount(bins, minlength=n_bins)
+    return counts, np.bincount(bins, weights[inside], n_bins)
+
+
+def _keys_between(
+    part: RowState, low: int, high: int, f: Callable[..., Any], *broadcast: Any
+) -> list[Any]:
+    orders, weights = _orders(f, part, *broadcast)
+    inside = (orders >= low) & (orders <= high)
+    return [(orders[inside], weights[inside])]
+
+
+def _reach(weights: Vector, target: float) -> tuple[int, float]:
+    """Where the sum of weights reaches the target, and what is missing before there."""
+    sums = np.cumsum(weights)
+    # What was enough when all weights were summed up may miss by rounding.
+    first = int(np.argmax(sums >= min(target, sums[-1])))
+    return first, target - (sums[first - 1] if first else 0.0)
+
+
+def reals(name: str, value: ArrayLike, length: int, most_ndim: int = 1) -> Vector:
+    """An argument as float64 vectors of this length, copied only when it must be."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} must hold real numbers. Got dtype {array.dtype} instead."
+        )
+    check_length(name, array, length, most_ndim)
+    return array.astype(np.float64, copy=False)
+
+
+def bools(name: str, value: ArrayLike, length: int) -> NDArray[np.bool_]:
+    """An argument as bool vector of this length."""
+    array = np.asarray(value)
+    if array.dtype != np.bool_:
+        raise ValueError(f"{name} must hold bools. Got dtype {array.dtype} instead.")
+    check_length(name, array, length, 1)
+    return array
+
+
+def check_length(
+    name: str, array: NDArray[Any], length: int, most_ndim: int | None = None
+) -> None:
+    """Raise ValueError unless the array has this length, and no more dimensions."""
+    if array.ndim == 0 or array.shape[0] != length or array.ndim > (most_ndim or 32):
+        raise ValueError(
+            f"{name} must have length {length}. Got shape {array.shape} instead."
+        )
+
+
+def row_index(index: ArrayLike, m: int) -> NDArray[np.intp]:
+    """The argument of `Rows.take`: integers in [0, m), (k,)."""
+    array = np.asarray(index)
+    array = array.astype(np.intp) if array.size == 0 else array
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(
+            "index must be a vector of integers. "
+            f"Got dtype {array.dtype} in {array.ndim} dimension(s) instead."
+        )
+    outside = array[(array < 0) | (array >= m)]
+    if outside.size:
+        raise ValueError(
+            f"index must be in the range [0, {m}). Got {outside[0]} instead."
+        )
+    return array.astype(np.intp, copy=False)
+
+
+def row_vector(name: str, value: Any, m: int) -> NDArray[Any]:
+    """A copy of an array, or a vector of a number."""
+    if name.startswith("_") or hasattr(RowState, name):
+        raise ValueError(f"A row vector must have another name than {name!r}.")
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} must hold real numbers. Got dtype {array.dtype} instead."
+        )
+    if array.ndim == 0:
+        return np.full(m, float(array))
+    check_length(name, array, m)
+    return array.copy()
