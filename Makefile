@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Folders of src: a new or moved module must be made known to the editable install.
-SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml constraints.txt \
+SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
 
 .PHONY: demo test check bench docs format clean
@@ -28,11 +28,11 @@ check: $(VENV)/installed
 	$(BIN)/numpydoc lint $$(find src -name "*.py")
 
 bench: $(VENV)/installed
-	$(BIN)/pip install -q -c constraints.txt -e ".[bench]"
+	$(BIN)/pip install -q -e ".[bench]"
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/installed
-	$(BIN)/pip install -q -c constraints.txt -e ".[docs]"
+	$(BIN)/pip install -q -e ".[docs]"
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
 format: $(VENV)/installed
@@ -43,7 +43,7 @@ format: $(VENV)/installed
 # Python sources are used in place; only the C++ core is built, when it changed.
 $(VENV)/installed: $(SOURCES)
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[test]"
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
 	touch $@
 
 clean:
