@@ -104,16 +104,13 @@ def test_a_callback_that_raises_is_not_swallowed(problem):
         solve(problem, callback=callback)
 
 
-def test_ctrl_c_returns_the_best_answer_within_a_second(problem):
-    pressed = []
-
+def test_ctrl_c_returns_the_best_answer_at_once(problem):
     def press(step):
         if step.iteration == 8:
-            pressed.append(time.perf_counter())
             _thread.interrupt_main()
 
     solution = solve(problem, tol=1e-10, callback=press)
-    assert time.perf_counter() - pressed[0] < 1.0
+    assert solution.trace[-1].iteration == 8
     assert solution.status == "interrupted"
     assert "Stopped by Ctrl-C" in solution.message
     assert solution.certificate.relative_gap < 1.0
@@ -128,8 +125,8 @@ def test_ctrl_c_in_the_middle_of_an_iteration(problem):
     outcomes = set()
     for share in np.linspace(0.05, 0.95, 12):
         timer = threading.Timer(share * duration, _thread.interrupt_main)
-        timer.start()
         try:
+            timer.start()
             solution = solve(problem, tol=1e-10)
             timer.cancel()
             timer.join()
