@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import hypothesis
 import numpy as np
+from problems import PROBLEMS as PROBLEMS
 from process_rows import ProcessRows
 from scipy import sparse
 
 from widemargin import as_rows
 from widemargin.data.rows import Rows
+from widemargin.solvers.auto import SOLVERS as _SOLVERS
 
 # The same examples in every run, on any machine: a failure can be looked at again.
 hypothesis.settings.register_profile(
@@ -178,3 +180,10 @@ STORAGES = [
     _storage("process", np.ascontiguousarray, rows=ProcessRows),
     _storage("process-csr-float32", sparse.csr_array, np.float32, rows=ProcessRows),
 ]
+
+SOLVERS = list(_SOLVERS)
+
+# Loss and intercept.
+SETTINGS = list(
+    itertools.product(["hinge", "squared_hinge"], ["free", "penalized", "none"])
+)

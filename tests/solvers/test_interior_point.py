@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from problems import PROBLEMS
-from reference import objective, reference_objective
+from reference import reference_objective
 from scipy import sparse
 
 from widemargin import Problem, as_rows, solve
@@ -11,51 +11,6 @@ from widemargin.data import memory
 from widemargin.solvers import InteriorPoint
 
 TOL = 1e-8
-SETTINGS = [("hinge", "free"), ("squared_hinge", "free"), ("hinge", "penalized"),
-            ("squared_hinge", "penalized"), ("hinge", "none"), ("squared_hinge", "none")]  # fmt: skip
-
-# A mean of 1e6 beside a deviation of 1 cannot be centred away where b is not free: 12 of
-# 16 digits are lost. The answer must be usable and say what helps (test_shift below).
-ILL_POSED = {("shifted", "hinge", "penalized"), ("shifted", "hinge", "none")}
-# All rows are on the margin, where rounding of 1e-16 in y f costs C * 1e-16 each: the
-# objective itself has no more than eight digits.
-ROUNDING = {("wide", "hinge", "none", 1e6)}
-
-
-@pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3, 1e6])
-@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_agrees_with_the_conic_solver(name, loss, intercept, C):
-    if (name, loss, intercept) in ILL_POSED and C >= 1.0:
-        return
-    X, y = PROBLEMS[name]()
-    solution = solve(Problem(X, y, C, loss, intercept), tol=TOL)
-    certificate = solution.certificate
-    if (name, loss, intercept, C) in ROUNDING:
-        assert certificate.relative_gap <= 1e-7
-    else:
-        assert solution.status == "solved", solution
-    ours = objective(X, y, C, loss, intercept, solution.w, solution.b)
-    assert certificate.primal == pytest.approx(ours, rel=1e-9)
-    reference = reference_objective(X, y, C, loss, intercept)
-    # The reference is an upper bound of the optimum: P at a feasible point.
-    rounding = 1e-9 if name == "shifted" else 1e-11
-    assert certificate.dual <= reference * (1.0 + rounding)
-    assert certificate.primal <= reference * (1.0 + 1e-7)
-    assert certificate.relative_gap >= -rounding
-
-
-@pytest.mark.parametrize("intercept", ["penalized", "none"])
-@pytest.mark.parametrize("C", [1.0, 1e6])
-def test_shift_is_answered_with_advice_where_it_cannot_be_removed(intercept, C):
-    X, y = PROBLEMS["shifted"]()
-    solution = solve(Problem(X, y, C, "hinge", intercept), tol=TOL)
-    if solution.status != "solved":
-        assert "centring" in solution.message
-    reference = reference_objective(X, y, C, "hinge", intercept)
-    assert solution.certificate.primal <= reference * (1.0 + 1e-5)
-    assert np.all(np.isfinite(solution.w))
-
 
 VARIANTS = {
     "unreduced": InteriorPoint(reduction=None),
@@ -63,9 +18,9 @@ VARIANTS = {
     "rule 2 unbalanced": InteriorPoint(reduction="omega", balanced=False),
     "rule 1": InteriorPoint(reduction="one_sided"),
     "rule 1 unbalanced": InteriorPoint(reduction="one_sided", balanced=False),
-    "tenth": InteriorPoint(reduction="omega", max_active=0.1),
+    "tenth": InteriorPoint(reduction="omega", max_active=0.1, random_state=0),
     "nonadaptive quarter": InteriorPoint(
-        reduction="omega", adaptive=False, max_active=0.25
+        reduction="omega", adaptive=False, max_active=0.25, random_state=0
     ),
     "corrector": InteriorPoint(corrector=True),
     "sparse": InteriorPoint(normal_matrix="sparse"),
@@ -109,7 +64,7 @@ def test_the_active_set_ends_near_the_support_vectors_on_the_margin():
 
 def test_the_published_method_fails_with_few_rows_and_conjugate_gradients_mend_it():
     X, y = PROBLEMS["ndc"]()
-    options = {"reduction": "omega", "max_active": 0.1}
+    options = {"reduction": "omega", "max_active": 0.1, "random_state": 0}
     published = solve(Problem(X, y), InteriorPoint(**options, pcg_steps=0), tol=TOL)
     mended = solve(Problem(X, y), InteriorPoint(**options), tol=TOL)
     assert mended.status == "solved"

@@ -189,7 +189,8 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
             ahead, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
             sigma = (ahead.products(min(1.0, ahead.step), products) / products) ** 3
-            if products < RESTORE * (primal - dual) and residual > expected:
+            behind = residual > expected
+            if behind and products < RESTORE * (primal - dual):
                 sigma = 1.0
             target = sigma * mu
             dv = normal.solve(
@@ -200,7 +201,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
                 extra, t = recentre(state, normal, t, target, products, pairs, hinge)
                 dv = dv + extra
             v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
-            active.grow(normal)
+            active.grow(normal, behind)
 
     def _start(self, problem: Problem, start: Start | None) -> tuple[RowState, Vector]:
         """Row vectors on the central path, for v = 0 or a given v (section 13).

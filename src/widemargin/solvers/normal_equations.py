@@ -93,10 +93,14 @@ class ActiveSet:
     def _level(self, count: float, label: int | None) -> float:
         return self._state.threshold(_class_keys, count, self.key, label)
 
-    def grow(self, normal: "NormalEquations") -> None:
-        """Raise the floor of |Q| if conjugate gradients had to work, else lower it."""
+    def grow(self, normal: "NormalEquations", behind: bool) -> None:
+        """Raise the floor of |Q| where Q was too small, else lower it.
+
+        That is where conjugate gradients had to work, or the last direction did not
+        bring R v - A'alpha down as a step of its length should.
+        """
         self.key = self._rule or ""
-        if normal.steps > 5:
+        if normal.steps > 5 or behind:
             self._floor = min(self._m, int(1.5 * normal.n_active))
         else:
             self._floor = max(self._least, int(0.9 * self._floor))
@@ -114,10 +118,10 @@ def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str |
 
 
 def _key(part: RowState, key: str) -> Vector:
-    """What orders the rows, smallest first; logarithms keep the histogram even."""
+    """What orders the rows, smallest first."""
     if key == "random":
         return part.random
-    return np.asarray(-np.log(part.d) if key == "omega" else np.log(part.s))
+    return -part.d if key == "omega" else part.s
 
 
 def _class_keys(part: RowState, key: str, label: int | None) -> tuple[Vector, Vector]:
