@@ -189,8 +189,8 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
             ahead, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
             sigma = (ahead.products(min(1.0, ahead.step), products) / products) ** 3
-            behind = residual > expected
-            if behind and products < RESTORE * (primal - dual):
+            behind = residual > expected and products < RESTORE * (primal - dual)
+            if behind:
                 sigma = 1.0
             target = sigma * mu
             dv = normal.solve(

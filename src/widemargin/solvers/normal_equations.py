@@ -104,6 +104,8 @@ class ActiveSet:
             self._floor = min(self._m, int(1.5 * normal.n_active))
         else:
             self._floor = max(self._least, int(0.9 * self._floor))
+        if behind:
+            self._least = self._floor
 
 
 def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str | None:
