@@ -324,7 +324,10 @@ def test_same_input_same_bytes_whatever_the_settings_of_matplotlib(binary, tmp_p
 
 def test_without_matplotlib(binary, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'^a report needs the extra .plot.: pip install "widemargin\[plot\]"$') as caught:
+    with pytest.raises(
+        ImportError,
+        match=r'^a report needs the extra .plot.: pip install "widemargin\[plot\]"$',
+    ) as caught:
         write_report(tmp_path / "report.html", *binary)
     assert caught.value.__suppress_context__
     assert list(tmp_path.iterdir()) == []

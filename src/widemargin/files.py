@@ -61,7 +61,8 @@ def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
     for path in outputs:
         target, _ = _target(path)
         with _beside(path, target) as temporary:
-            open(temporary, "xb").close()
+            with open(temporary, "xb"):
+                pass
             os.unlink(temporary)
 
 
@@ -86,7 +87,7 @@ def _target(path: Path) -> tuple[str, int | None]:
 
 @contextmanager
 def _beside(path: Path, target: str) -> Iterator[str]:
-    """A new name in the folder of ``target``; an error removes it and names ``path``."""
+    """A new name beside ``target``; an error removes its file and names ``path``."""
     name = f".{secrets.token_hex(8)}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
     try:
