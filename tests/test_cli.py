@@ -2,13 +2,10 @@
 
 import _thread
 import errno
-import io
 import json
 import os
 import re
-import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +15,6 @@ from problems import PROBLEMS
 from widemargin import LinearSVC, load_model, load_svmlight, save_model, save_svmlight
 from widemargin.cli import main
 from widemargin.cli.options import _parser
-from widemargin.cli.output import doing
 from widemargin.cli.reading import as_in_file
 from widemargin.data.svmlight.read import Contents
 from widemargin.model import Decision, Model
@@ -204,11 +200,6 @@ def test_help_has_examples(capsys):
             main([command, "--help"])
         assert stop.value.code == 0
         assert "examples:" in capsys.readouterr().out
-
-
-def test_as_a_module():
-    command = [sys.executable, "-m", "widemargin", "--version"]
-    assert subprocess.run(command, capture_output=True, text=True).stdout == "0.1.0\n"
 
 
 # -- columns ---------------------------------------------------------------------------
@@ -497,20 +488,3 @@ def test_choices_are_those_of_the_library(here, capsys):
         assert f"{{{','.join(choices)}}}" in arguments
     message = refused(capsys, "train", "train.svm", "m.wm", "--solver", "magic")
     assert f"expected auto, {', '.join(SOLVERS)}, found 'magic'" in message
-
-
-def test_a_terminal_says_what_takes_long(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr("widemargin.cli.output._DELAY", 0.0)
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with doing("reading a\nb"):
-        while not terminal.getvalue():
-            time.sleep(0.001)
-    assert terminal.getvalue() == f"reading a\\nb ...\r{' ' * 16}\r"
-    monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
-    with doing("reading"):
-        pass
-    assert pipe.getvalue() == ""

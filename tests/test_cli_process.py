@@ -1,14 +1,17 @@
 """The command line as a process: closed pipes, full disks, Ctrl-C, time to start."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
 from widemargin import load_model, save_model, save_svmlight
+from widemargin.cli.output import doing
 from widemargin.model import Decision, Model
 
 COMMAND = [sys.executable, "-m", "widemargin"]
@@ -168,3 +171,23 @@ def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
     status = train_and_press("train._facts = press")
     assert status == (130, "widemargin: interrupted; the model was written to new.wm\n")
     assert load_model("new.wm").meta["status"] == "solved"
+
+
+# -- a terminal ------------------------------------------------------------------------
+
+
+def test_a_terminal_says_what_takes_long(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("widemargin.cli.output._DELAY", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with doing("reading a\nb"):
+        while not terminal.getvalue():
+            time.sleep(0.001)
+    assert terminal.getvalue() == f"reading a\\nb ...\r{' ' * 16}\r"
+    monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
+    with doing("reading"):
+        pass
+    assert pipe.getvalue() == ""
