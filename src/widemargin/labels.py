@@ -61,16 +61,20 @@ def _of_one_kind(check: Checker, y: Labels) -> Labels:
     if set(kinds.values()) != {"strings"}:
         missing = np.fromiter(map(_is_missing, y), dtype=bool, count=len(y))
         _refuse_missing(check, y, missing)
+    if None in kinds.values() or len(set(kinds.values())) > 1:
+        _refuse_mixture(check, y, kinds)
+    return y if kinds[type(y[0])] == "strings" else _of_numbers(check, y)
+
+
+def _refuse_mixture(check: Checker, y: Labels, kinds: dict[type, str | None]) -> None:
+    """Name the first label of no kind, or of another kind than the first one."""
     first = kinds[type(y[0])]
-    for row, label in enumerate(y) if len(set(kinds.values())) > 1 or not first else ():
-        kind = kinds[type(label)]
-        if kind is None:
-            found = f"{label!r} at row {row}"
-            check.refuse_part("y", "hold numbers, booleans or strings", found)
-        if kind != first:
-            found = f"{label!r} at row {row}, after {first},"
-            check.refuse_part("y", "hold labels of one kind", found)
-    return y if first == "strings" else _of_numbers(check, y)
+    row = next(i for i, v in enumerate(y) if kinds[type(v)] not in {first} - {None})
+    if kinds[type(y[row])] is None:
+        found = f"{y[row]!r} at row {row}"
+        check.refuse_part("y", "hold numbers, booleans or strings", found)
+    found = f"{y[row]!r} at row {row}, after {first},"
+    check.refuse_part("y", "hold labels of one kind", found)
 
 
 def _of_numbers(check: Checker, y: Labels) -> Labels:
@@ -150,7 +154,7 @@ def read_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
 def _reals(check: Checker, name: str, given: NDArray[Any]) -> Vector:
     """Numbers as float64; what only looks like numbers is refused."""
     if given.dtype.kind not in "biuf":
-        for row, value in enumerate(np.ravel(given)):
+        for row, value in enumerate(np.ravel(given).tolist()):
             if not isinstance(value, Real):
                 found = f"{value!r} at row {row}"
                 check.refuse_part(name, "hold real numbers", found)

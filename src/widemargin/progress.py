@@ -11,6 +11,7 @@ from tqdm import tqdm
 from widemargin.solution import Step
 
 _BAR = 20  # characters, where the terminal has room for them
+_TEXT = 66  # characters beside the bar, mostly: its width is not to change with them
 _NO_WIDTH = 80  # columns of a terminal that does not say how many it has
 _NO_GAP = 1e12  # stands for infinity
 _START = 1.0  # the relative gap of the answer zero: an empty bar
@@ -101,9 +102,8 @@ class Printer:
         gap = f"gap {max(self._gap.values()):.1e} -> {self._tol:.0e}"
         head = f"{sum(self._iterations.values())} iterations"
         tail = f"{gap}  {self._time()}"
-        room = columns - len(head) - len(tail) - len("  []  ")
-        if room >= _BAR // 4:
-            return f"{head}  [{{bar:{min(_BAR, room)}}}]  {tail}"
+        if columns >= _TEXT + _BAR // 4:
+            return f"{head}  [{{bar:{min(_BAR, columns - _TEXT)}}}]  {tail}"
         room = columns - len(gap) - len("[]  ")
         return f"[{{bar:{min(_BAR, max(room, 1))}}}]  {gap}"
 
