@@ -56,7 +56,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovr"}, default="ovr"
         How more than two classes are told apart: one against the rest.
-    tol : float > 0, default=1e-4
+    tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: how far above its minimum P may be.
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's default.
@@ -235,7 +235,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         """Raise for a parameter out of range, in the words of scikit-learn."""
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
-        check.positive("tol", self.tol)
+        check.positive("tol", self.tol, most=1.0)
         check.positive("time_limit", self.time_limit, optional=True)
         check.count("max_iter", self.max_iter, optional=True)
         check.count("memory_limit", self.memory_limit, optional=True)

@@ -139,6 +139,13 @@ def n_bytes(X: Matrix) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
+def row_lengths(block: Any) -> NDArray[Any]:
+    """How many entries of each row are stored, (k,)."""
+    if sparse.issparse(block):
+        return np.diff(block.indptr)
+    return np.full(block.shape[0], block.shape[1])
+
+
 def density(X: Matrix) -> float:
     """Share of the entries of X that are stored."""
     return (

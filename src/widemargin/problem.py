@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.data.state import RowState
+from widemargin.data.state import RowState, finite
 from widemargin.model import Decision
 from widemargin.parameters import Checker
 from widemargin.solution import Certificate
@@ -129,15 +129,10 @@ class Problem:
 
     def dual_state(self, alpha: ArrayLike) -> RowState:
         """Row state with ``alpha``, from a vector over all rows (m,) or a number."""
-        alpha = np.asarray(alpha, dtype=np.float64)
-        if alpha.ndim and alpha.shape != (self.shape[0],):
-            raise ValueError(
-                f"alpha must have length {self.shape[0]}. "
-                f"Got shape {alpha.shape} instead."
-            )
-        if alpha.ndim and self.kept is not None:
-            alpha = alpha[self.kept]
-        return self.state(alpha=alpha)
+        if np.ndim(alpha) == 0:
+            return self.state(alpha=alpha)
+        alpha = finite("alpha", alpha, self.shape[0])
+        return self.state(alpha=alpha if self.kept is None else alpha[self.kept])
 
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,)."""
@@ -155,12 +150,10 @@ class Problem:
 
     def stack(self, w: ArrayLike, b: float = 0.0) -> Vector:
         """The vector v of (w, b)."""
-        w = np.asarray(w, dtype=np.float64).ravel()
-        if w.shape[0] != self.rows.shape[1]:
-            raise ValueError(
-                f"w must have length {self.rows.shape[1]}. Got shape {w.shape} instead."
-            )
-        return w.copy() if self.intercept == "none" else np.append(w, b)
+        w = finite("w", np.ravel(w), self.rows.shape[1])
+        if self.intercept == "none":
+            return w.copy()
+        return np.append(w, finite("b", np.ravel(b), 1))
 
     # -- objectives and certificate ----------------------------------------------------
 
@@ -208,9 +201,7 @@ class Problem:
         primal, dual = self._ridge(v) + losses, self._dual_value(*sums)
         return Certificate(primal, dual, self._floor)
 
-    def finish(
-        self, state: RowState, v: Vector, tol: float
-    ) -> tuple[Vector, Certificate]:
+    def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
 
         Also tried are the dual variables that the margins suggest, with those at a
@@ -231,8 +222,8 @@ class Problem:
             other = self._with_best_intercept(state, np.where(self.penalty > 0, g, v))
             losses = state.sweep(_scored_losses, self.split(other)[1], self.loss)
             if self._ridge(other) + losses < primal:
-                primal, v = self._ridge(other) + losses, other
-        return v, Certificate(primal, dual, self._floor)
+                v = other
+        return v
 
     @property
     def _floor(self) -> float:
@@ -482,14 +473,13 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
     wrong = ~np.isin(y, (-1, 1))
     if wrong.any():
         raise ValueError(f"y must hold +1 and -1 only. Got {y[wrong][0]} instead.")
-    try:
-        C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
-    except ValueError:
-        raise ValueError(
-            f"C must be a number or have length {m}. Got shape {np.shape(C)} instead."
-        ) from None
-    if not np.all(np.isfinite(C)) or np.any(C < 0):
-        raise ValueError("C must be finite and nonnegative in every row.")
+    C = finite("C", np.broadcast_to(C, m) if np.ndim(C) == 0 else C, m)
+    with np.errstate(over="ignore"):
+        if np.any(C < 0) or not np.isfinite(C.sum()):
+            raise ValueError(
+                "C must be nonnegative in every row, and its sum finite. "
+                f"Got {C.min()} to {C.max()} instead."
+            )
     y = y.astype(np.float64)
     for sign in (1, -1):
         if not np.any(C[y == sign] > 0):

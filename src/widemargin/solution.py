@@ -127,8 +127,9 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Duality gap (P - D) / max(|P|, scale)."""
-        return self.gap / max(abs(self.primal), self.scale)
+        """Duality gap |P - D| / max(|P|, scale), at least the rounding of P."""
+        rounding = float(np.finfo(np.float64).eps) * abs(self.primal)
+        return max(abs(self.gap), rounding) / max(abs(self.primal), self.scale)
 
 
 class Trace(list[Step]):

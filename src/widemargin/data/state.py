@@ -197,6 +197,18 @@ def reals(name: str, value: ArrayLike, length: int, most_ndim: int = 1) -> Vecto
     return array.astype(np.float64, copy=False)
 
 
+def finite(name: str, value: ArrayLike, length: int) -> Vector:
+    """An argument as a float64 vector of this length, without NaN and infinities."""
+    vector = reals(name, value, length)
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise ValueError(
+            f"{name} must hold finite numbers only (no NaN, no inf). "
+            f"Got {vector[bad[0]]} at position {bad[0]} instead."
+        )
+    return vector
+
+
 def bools(name: str, value: ArrayLike, length: int) -> NDArray[np.bool_]:
     """An argument as bool vector of this length."""
     array = np.asarray(value)

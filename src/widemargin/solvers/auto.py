@@ -84,14 +84,15 @@ def solve(
     solver : str or Solver, default="auto"
         "auto", a name ("interior_point"), or an object with options, such as
         ``InteriorPoint(reduction="omega")``.
-    tol : float > 0, default=1e-4
+    tol : float in (0, 1], default=1e-4
         Relative duality gap: the objective is at most this share above the optimum.
     max_iter : int >= 1 or None, default=None
         Iterations; None: what the solver finds reasonable (interior point: 200).
     time_limit : float > 0 in seconds, or None, default=None
         Checked after each iteration. Time in the callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
-        Where to start: the answer for another C, for instance.
+        Where to start: the answer for another C, for instance. The answer is never
+        worse. The interior point method starts at the central path beside (w, b).
     callback : callable or None, default=None
         Called with each `Step`; returning True stops the solve.
 
@@ -105,6 +106,8 @@ def solve(
     ------
     ValueError
         A parameter out of range, or a problem that the solver cannot solve.
+    TypeError
+        ``problem`` is no `Problem`, or a parameter of a wrong type.
 
     Examples
     --------
@@ -115,6 +118,8 @@ def solve(
     >>> solution.status, solution.certificate.relative_gap < 1e-6
     (<Status.SOLVED: 'solved'>, True)
     """
+    if not isinstance(problem, Problem):
+        Checker("solve").refuse("problem", "a Problem", problem)
     limits = Limits(tol, max_iter, time_limit, callback)
     chosen, reason = choose(problem, solver)
     return run(problem, chosen, limits, start=start, reason=reason)

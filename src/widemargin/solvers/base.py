@@ -91,15 +91,14 @@ class _Best:
         """What falls with every progress, of the best point or of the steps."""
         return self.relative_gap * self._least_gap
 
-    def offer(self, step: Step) -> None:
-        """Keep what is better in a step."""
-        v, state = step.point()
-        self._least_gap = min(self._least_gap, step.gap)
-        if step.primal < self.primal:
-            self.v, self.primal = v.copy(), step.primal
-        if step.dual > self.dual:
+    def offer(self, v: Vector, state: RowState, primal: float, dual: float) -> None:
+        """Keep what is better in a point."""
+        self._least_gap = min(self._least_gap, primal - dual)
+        if primal < self.primal:
+            self.v, self.primal = v.copy(), primal
+        if dual > self.dual:
             self._slots.join(state).sweep(_copy, "alpha", f"best{1 - self._slot}")
-            self._slot, self.dual = 1 - self._slot, step.dual
+            self._slot, self.dual = 1 - self._slot, dual
 
     def correct(self, certificate: Certificate) -> None:
         """Put recomputed values in the place of estimates."""
@@ -119,7 +118,8 @@ def _copy(part: RowState, source: str, target: str) -> None:
 @dataclass(frozen=True)
 class _Answer:
     alpha: Vector
-    v: Vector
+    w: Vector
+    b: float
     certificate: Certificate
 
 
@@ -171,9 +171,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         check = Checker("solve")
-        check.positive("tol", self.tol)
+        check.positive("tol", self.tol, most=1.0)
         check.count("max_iter", self.max_iter, optional=True)
         check.positive("time_limit", self.time_limit, optional=True)
+        if self.callback is not None and not callable(self.callback):
+            check.refuse("callback", "callable or None", self.callback)
 
 
 class _Driver:
@@ -193,6 +195,7 @@ class _Driver:
         self._started = False
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
+        self._broken = False
         self._progress = (
             np.inf,
             0,
@@ -200,15 +203,16 @@ class _Driver:
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
-        if self._late():
+        if start is None and self._late():
             self._record_zero()
             return Status.TIME_LIMIT
         self._started = True
-        steps = self.solver.iterate(self.core, start)
         first_sweep = self.core.rows.sweeps
+        steps = self.solver.iterate(self.core, start)
         try:
-            for step in steps:
-                self._observe(step, first_sweep)
+            if start is not None:
+                self._offer(start)
+            while step := self._next(steps, first_sweep):
                 stop = self._call_back(step)
                 if self._certified():
                     return Status.SOLVED
@@ -216,13 +220,33 @@ class _Driver:
                     return Status.STOPPED_BY_CALLBACK
                 if ended := self._limit_reached(step):
                     return ended
-            return Status.STALLED
+            return Status.NUMERICAL_ERROR if self._broken else Status.STALLED
         except KeyboardInterrupt:
             return Status.INTERRUPTED
-        except (ArithmeticError, np.linalg.LinAlgError):
-            return Status.NUMERICAL_ERROR
         finally:
             steps.close()
+
+    def _offer(self, start: Start) -> None:
+        """Let the start be the best point: no answer is worse."""
+        state = self.core.dual_state(start.alpha)
+        self.core.repair(state)
+        bounds = self.core.bounds(state, start.v)
+        self.best.offer(start.v, state, bounds.primal, bounds.dual)
+
+    def _next(self, steps: Generator[Step, None, None], first: int) -> Step | None:
+        """The next step, observed; None where the solver has ended or broken down.
+
+        Only here numerical trouble is the solver's: a callback's is its user's.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                step = next(steps, None)
+                if step is not None:
+                    self._observe(step, first)
+                return step
+        except (ArithmeticError, np.linalg.LinAlgError):
+            self._broken = True
+            return None
 
     def _call_back(self, step: Step) -> bool:
         """Whether the user's callback asks to stop; off the clock."""
@@ -253,7 +277,7 @@ class _Driver:
         return None
 
     def _late(self) -> bool:
-        """Whether the time is over: at the start, where others used up their share."""
+        """Whether the time is over; at the start too, if other solves used it up."""
         limit = self.limits.time_limit
         return limit is not None and self.clock.seconds() >= limit
 
@@ -272,19 +296,20 @@ class _Driver:
         step.seconds = self.seconds()
         step.sweeps = self.core.rows.sweeps - first_sweep
         self.trace.append(step)
-        self.best.offer(step)
-        v, _ = step.point()
+        v, state = step.point()
+        self.best.offer(v, state, step.primal, step.dual)
         step._point = lambda: self.problem.split(self.lift.up(v))
 
     def _answer(self) -> _Answer:
         """The best point, feasible, on the original problem, with its certificate."""
-        state = self.problem.dual_state(self.best.alpha())
-        v = self.lift.up(self.best.v)
-        if not self._started:  # no time: zero as it is, for one read of the data
-            certificate = self.problem.bounds(state, v)
-        else:
-            v, certificate = self.problem.finish(state, v, self.limits.tol)
-        return _Answer(self.problem.gather(state), v, certificate)
+        problem = self.problem
+        with np.errstate(all="ignore"):
+            state = problem.dual_state(self.best.alpha())
+            v = self.lift.up(self.best.v)
+            if self._started:  # else there is no time, and zero stays as it is
+                v = problem.finish(state, v, self.limits.tol)
+            alpha, (w, b) = problem.gather(state), problem.split(v)
+            return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 
     def solution(self, status: Status, reason: str) -> Solution:
         """The answer with its status, which only the certificate can call solved."""
@@ -297,11 +322,10 @@ class _Driver:
             status = Status.SOLVED
         elif gap <= ALMOST * tol and status in _OWN_ENDS:
             status = Status.ALMOST_SOLVED
-        w, b = self.problem.split(answer.v)
         return Solution(
             alpha=answer.alpha,
-            w=w,
-            b=b,
+            w=answer.w,
+            b=answer.b,
             status=status,
             certificate=answer.certificate,
             trace=self.trace,
@@ -338,22 +362,22 @@ def run(
     """
     if complaint := solver.supports(problem):
         raise ValueError(complaint)
-    with np.errstate(all="ignore"):
-        driver = _Driver(problem, solver, limits)
-        driver.names = names
-        status = driver.run(_start(driver, start))
-        return driver.solution(status, reason)
+    driver = _Driver(problem, solver, limits)
+    driver.names = names
+    status = driver.run(None if start is None else _start(driver, start))
+    return driver.solution(status, reason)
 
 
-def _start(driver: _Driver, start: Any) -> Start | None:
+def _start(driver: _Driver, start: Any) -> Start:
     """A start in the coordinates of the conditioned problem."""
-    if start is None:
-        return None
-    alpha, w, b = (
-        (start.alpha, start.w, start.b) if isinstance(start, Solution) else start
-    )
+    if isinstance(start, Solution):
+        start = start.alpha, start.w, start.b
+    if not (isinstance(start, tuple) and len(start) == 3):
+        Checker("solve").refuse("start", "a Solution or a tuple (alpha, w, b)", start)
+    alpha, w, b = start
     v = driver.lift.down(driver.problem.stack(w, b))
-    return Start(v, driver.problem.gather(driver.problem.dual_state(alpha)))
+    state = driver.problem.dual_state(alpha)
+    return Start(v, driver.problem.gather(state))
 
 
 def _message(driver: _Driver, status: Status, gap: float) -> str:

@@ -69,8 +69,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
     ----------
     reduction : {"auto", "omega", "one_sided"} or None, default="auto"
         Rule of the active set: rows with the smallest 1 / d_i (Rule 2), the smallest
-        s_i (Rule 1), or all rows (None). "auto" is "omega" where the Gram matrix
-        dominates (dense data with many columns), None elsewhere.
+        s_i (Rule 1), or all rows (None; with the dual matrix as many as it may have).
+        "auto" is "omega" where the Gram matrix dominates (dense data with many columns,
+        the dual matrix) or ``max_active`` < 1, None elsewhere.
     balanced : bool, default=True
         Choose as many rows of both classes, (3.21)-(3.22).
     adaptive : bool, default=True
@@ -88,13 +89,14 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         One extra centrality corrector (Gondzio): up to a quarter fewer iterations for
         two sweeps each; it never saved time (n = 22 to 300).
     normal_matrix : {"auto", "dense", "sparse", "dual"}, default="auto"
-        How M_Q is solved with: dense Cholesky; sparse factorisation with
-        Sherman-Morrison for the intercept; or through the q x q matrix of a small Q
-        (Woodbury) with the diagonal of the other rows, as preconditioner of conjugate
-        gradients, for 500 columns or more columns than rows. "auto" is "dense" up to
-        2000 columns, then "sparse" where X'X is very sparse, else "dual".
+        How M_Q is solved with: dense Cholesky; sparse LU factors with
+        Sherman-Morrison for the intercept; or through the q x q matrix of Q (Woodbury)
+        with the diagonal of the other rows, as preconditioner of conjugate gradients,
+        for 500 columns or more columns than rows. "auto" is "sparse" for 1000 columns
+        or more where X'X has at most 4 entries a column, "dense" for up to 4000
+        columns and as many rows, else "dual", with all rows up to 4000, else 1200.
     random_state : int or None, default=None
-        Seed of the first active set, which is random when ``max_active`` < 1.
+        Seed of the order of rows that matter equally, as all do at the start; None: 0.
 
     Raises
     ------
@@ -141,6 +143,8 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         for name in ("balanced", "adaptive", "corrector"):
             check.choice(name, getattr(self, name), (True, False))
         check.positive("max_active", self.max_active, most=1.0)
+        if self.reduction is None and self.max_active < 1.0:
+            check.refuse("max_active", "1.0 where reduction is None", self.max_active)
         check.positive("beta", self.beta)
         check.positive("theta", self.theta)
         check.positive("pcg_tol", self.pcg_tol, most=1.0)
@@ -169,7 +173,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         t, expected = 0.0, np.inf
         for iteration in itertools.count():
             products, losses, linear = state.sweep(_advance, t, hinge)
-            mu = products / pairs
+            mu, pcg_steps = products / pairs, normal.steps
+            if not np.isfinite(mu):
+                raise FloatingPointError("the iterate is not finite")
             active.choose(mu)
             g, h = normal.assemble(active, hinge)  # A'alpha, A'(d r_Omega)
             residual = float(np.abs(R * v - g).max())
@@ -177,9 +183,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
             # y'alpha = 0 from the start, up to rounding that a repair has to pay for.
             dual -= float((1.0 - R) @ (np.abs(g) * (1.0 + np.abs(v))))
-            if not np.isfinite(primal - dual + mu):
+            if not np.isfinite(primal - dual):
                 raise FloatingPointError("the iterate is not finite")
-            details = {"mu": mu, "step": t, "pcg_steps": normal.steps}
+            details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
             point = functools.partial(_pair, v, state)
             yield Step(
                 iteration, primal, dual, residual, normal.n_active, details, point
@@ -189,8 +195,8 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
             ahead, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
             sigma = (ahead.products(min(1.0, ahead.step), products) / products) ** 3
-            behind = residual > expected
-            if behind and products < RESTORE * (primal - dual):
+            behind = residual > expected and products < RESTORE * (primal - dual)
+            if behind:
                 sigma = 1.0
             target = sigma * mu
             dv = normal.solve(
@@ -209,11 +215,6 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         All products equal mu C and r_s = r_u = 0; a free b is moved until y'alpha = 0.
         """
         state = problem.state(**dict.fromkeys(VECTORS, 0.0))
-        if self.max_active < 1.0:
-            rng = np.random.default_rng(self.random_state)
-            state = state.join(
-                problem.A.state(random=rng.random(problem.rows.shape[0]))
-            )
         v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
         mu = COLD_MU if start is None else WARM_MU
         problem.A.sweep(_violations, state, v)

@@ -28,11 +28,13 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
 REDUCED_COLUMNS = 500
-# Columns up to which M_Q is a dense matrix.
-DENSE_COLUMNS = 2000
-# Entries of X'X a column up to which M_Q is factored as a sparse matrix.
-SPARSE_ENTRIES = 20.0
-# Rows of the q x q matrix of the dual form, and how many times more steps it may take.
+# Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
+DENSE_ORDER = 4000
+# Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
+# factors of rows without structure fill up (benchmarks/interior_point.py).
+SPARSE_ENTRIES = 4.0
+SPARSE_COLUMNS = 1000
+# Rows of the q x q matrix as preconditioner, and how many times more steps it may take.
 DUAL_ROWS = 1200
 DUAL_STEPS = 20
 # Columns from which the dual form is offered: with q > n it cancels.
@@ -47,51 +49,53 @@ class ActiveSet:
 
     Attributes
     ----------
-    key : str, what orders the rows: "omega", "one_sided" or "random"
     levels : ndarray (2,) for the classes -1 and +1, or None for all rows
+    state : RowState, with what breaks ties of the rule
     """
 
     def __init__(
         self, options: "InteriorPoint", problem: Problem, state: RowState, form: str
     ) -> None:
-        self._options, self._state = options, state
+        self._options, self.state = options, state
         self._m, n = problem.rows.shape
-        self._rule = _choose_rule(options, problem, form)
+        self.rule = _choose_rule(options, problem, form)
+        if self.rule is not None:
+            rng = np.random.default_rng(options.random_state or 0)
+            tie = 1.0 + 1e-6 * rng.random(self._m)
+            self.state = state.join(problem.A.state(tie=tie))
         self._scale = problem.zero_objective / self._m  # mean C
         self._most = max(1, round(options.max_active * self._m))
         self._least = min(self._m, 2 * n) if options.pcg_steps else 1
         self._cap = self._m
-        if form == "dual":  # always as many rows as the q x q matrix may have
-            self._cap = self._most = self._least = min(self._m, n, DUAL_ROWS)
+        if form == "dual" and self._m > min(n, DENSE_ORDER):
+            self._cap = self._most = self._least = min(self._most, n, DUAL_ROWS)
         self._floor = self._least
-        self.key = self._rule or ""
-        if self._rule and options.max_active < 1.0:
-            self.key = "random"
         self.levels: Vector | None = None
 
     def choose(self, mu: float) -> None:
-        """Q for this mu, (3.18)-(3.22); the first Q is random when q_U < m."""
-        if self._rule is None:
+        """Q for this mu, (3.18)-(3.22)."""
+        if self.rule is None:
             return
         options, q, needed = self._options, self._most, np.zeros(2)
         threshold = options.theta * np.sqrt(mu)
-        sizes, must = self._state.sweep(
-            _class_counts, self._rule, self._scale * threshold, np.sqrt(mu)
+        sizes, must = self.state.sweep(
+            _class_counts, self.rule, self._scale * threshold, np.sqrt(mu)
         )
-        if options.adaptive and self.key != "random":
+        if options.adaptive:
             q, needed = min(q, int(np.ceil(mu ** (1 / options.beta) * self._m))), must
         q = min(max(q, self._floor, int(needed.sum())), self._cap)
         if q > 0.8 * self._m:
             self.levels = None  # a gather would cost more than it saves
         elif options.balanced:
             wanted = np.minimum(np.maximum(needed, np.ceil(q / 2)), sizes)
+            wanted *= min(1.0, self._cap / wanted.sum())
             wanted = np.minimum(wanted + max(0.0, q - wanted.sum()), sizes)
             self.levels = np.array([self._level(wanted[k], k) for k in (0, 1)])
         else:
             self.levels = np.full(2, self._level(q, None))
 
     def _level(self, count: float, label: int | None) -> float:
-        return self._state.threshold(_class_keys, count, self.key, label)
+        return self.state.threshold(_class_keys, count, self.rule, label)
 
     def grow(self, normal: "NormalEquations", behind: bool) -> None:
         """Raise the floor of |Q| where Q was too small, else lower it.
@@ -99,36 +103,36 @@ class ActiveSet:
         That is where conjugate gradients had to work, or the last direction did not
         bring R v - A'alpha down as a step of its length should.
         """
-        self.key = self._rule or ""
         if normal.steps > 5 or behind:
             self._floor = min(self._m, int(1.5 * normal.n_active))
         else:
             self._floor = max(self._least, int(0.9 * self._floor))
+        if behind:
+            self._least = self._floor
 
 
 def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str | None:
     """The rule of the active set, or None where reduction does not pay."""
-    if form == "sparse":
-        return None
-    if options.reduction in ("omega", "one_sided"):
-        return options.reduction
-    dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
-    wide = options.reduction == "auto" and problem.rows.shape[1] >= REDUCED_COLUMNS
-    return "omega" if form == "dual" or (dense and wide) else None
+    if options.reduction == "auto":
+        dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
+        wide = form == "dense" and problem.rows.shape[1] >= REDUCED_COLUMNS
+        pays = form == "dual" or (dense and wide) or options.max_active < 1.0
+        return "omega" if pays else None
+    return (
+        "omega" if form == "dual" and options.reduction is None else options.reduction
+    )
 
 
-def _key(part: RowState, key: str) -> Vector:
-    """What orders the rows, smallest first."""
-    if key == "random":
-        return part.random
-    return -part.d if key == "omega" else part.s
+def _key(part: RowState, rule: str | None) -> Vector:
+    """What orders the rows, smallest first, (3.17); ``tie`` is random, 1 to 1 + 1e-6."""
+    return np.asarray((-part.d if rule == "omega" else part.s) * part.tie)
 
 
-def _class_keys(part: RowState, key: str, label: int | None) -> tuple[Vector, Vector]:
+def _class_keys(part: RowState, rule: str, label: int | None) -> tuple[Vector, Vector]:
     """Keys, and weight 1 for the rows of one class (0: -1, 1: +1) or of both."""
     if label is None:
-        return _key(part, key), np.ones(part.s.shape)
-    return _key(part, key), ((part.labels > 0) == bool(label)).astype(np.float64)
+        return _key(part, rule), np.ones(part.s.shape)
+    return _key(part, rule), ((part.labels > 0) == bool(label)).astype(np.float64)
 
 
 def _class_counts(
@@ -148,12 +152,12 @@ def _count(label: NDArray[np.intp]) -> Vector:
 
 
 def _in_active_set(
-    part: RowState, key: str, levels: Vector | None
+    part: RowState, rule: str | None, levels: Vector | None
 ) -> NDArray[np.intp] | None:
     """Indices of the rows in Q; None for all."""
     if levels is None:
         return None
-    return np.flatnonzero(_key(part, key) <= levels[(part.labels > 0).astype(np.intp)])
+    return np.flatnonzero(_key(part, rule) <= levels[(part.labels > 0).astype(np.intp)])
 
 
 # -- the normal equations --------------------------------------------------------------
@@ -184,7 +188,7 @@ class NormalEquations:
     def assemble(self, active: ActiveSet, hinge: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
         self._sums, self.n_active, self._matrix = self.A.sweep(
-            _assemble, self._state, active.key, active.levels, hinge, self.form
+            _assemble, active.state, active.rule, active.levels, hinge, self.form
         )
         self.steps = 0
         return self._sums[:, 0], self._sums[:, 1]
@@ -234,20 +238,30 @@ def _choose_form(options: "InteriorPoint", problem: Problem) -> str:
     if options.normal_matrix != "auto":
         return options.normal_matrix
     m, n = problem.rows.shape
-    if m < n and m <= DUAL_ROWS:
-        return "dual"  # exact, and smaller
-    if n <= DENSE_COLUMNS:
-        return "dense"
-    # At most nnz^2 / m entries of X'X for rows of equal length: count only then.
-    if m * (problem.rows.density * n) ** 2 <= SPARSE_ENTRIES * n:
+    if n >= SPARSE_COLUMNS and _gram_is_sparse(problem):
         return "sparse"
+    if n <= DENSE_ORDER and n <= m:
+        return "dense"
     return "dual"
+
+
+def _gram_is_sparse(problem: Problem) -> bool:
+    m, n = problem.rows.shape
+    # Rows of equal length have nnz^2 / m entries of X'X, others more: count only then.
+    if m * (problem.rows.density * n) ** 2 > SPARSE_ENTRIES * n:
+        return False
+    return bool(problem.rows.sweep(_gram_entries) <= SPARSE_ENTRIES * n)
+
+
+def _gram_entries(block: Any, part: None) -> float:
+    """Bound of the entries of X'X: the sum of the squared row lengths."""
+    return float(np.square(linalg.row_lengths(block), dtype=np.float64).sum())
 
 
 def _assemble(
     block: Any,
     part: RowState,
-    key: str,
+    rule: str | None,
     levels: Vector | None,
     hinge: bool,
     form: str,
@@ -256,7 +270,7 @@ def _assemble(
     slack = part.s - part.xi if hinge else part.s  # r_Omega of the predictor
     columns = (part.alpha, part.d * slack, part.d * part.labels)
     sums = np.asarray(block.T @ np.column_stack(columns))
-    index = _in_active_set(part, key, levels)
+    index = _in_active_set(part, rule, levels)
     rows, d = (block, part.d) if index is None else (block[index], part.d[index])
     if form == "dense":
         return sums, rows.shape[0], linalg.gram(rows, d)
@@ -280,15 +294,24 @@ def _dense_factor(G: Vector, n: int, p: float) -> Factor:
     M = G[:n, :n] + np.eye(n)
     if G.shape[0] > n:
         M -= np.outer(G[:n, n], G[:n, n] / (G[n, n] + p))
-    diagonal, jitter = M.diagonal().copy(), 0.0
-    while True:
+    diagonal = M.diagonal().copy()
+
+    def factor(jitter: float) -> Callable[[Vector], Vector]:
+        M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
+        return _cholesky(M)
+
+    solve, jitter = _with_jitter(factor)
+    return solve, jitter == 0.0
+
+
+def _with_jitter(factor: Callable[[float], Any]) -> tuple[Any, float]:
+    """Factors of a matrix with the smallest share added to its diagonal that lets it."""
+    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
         try:
-            return _cholesky(M), jitter == 0.0
+            return factor(jitter), jitter
         except np.linalg.LinAlgError:
-            jitter = max(1e-14, 100.0 * jitter)
-            if jitter > 1e-6 or not np.all(np.isfinite(diagonal)):
-                raise
-            M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
+            pass
+    return factor(1e-6), 1e-6
 
 
 def _cholesky(M: Vector) -> Callable[[Vector], Vector]:
@@ -303,11 +326,10 @@ def _sparse_factor(G: Any, n: int, p: float) -> Factor:
     dw = a + b (c'a) / (s - c'b), a = M_S^-1 r, b = M_S^-1 c. The denominator cancels
     where columns add up to a constant (one-hot groups): never exact (section 10).
     """
-    factor = scipy.sparse.linalg.splu(
-        sparse.csc_array(G[:n, :n] + sparse.eye_array(n)),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
+    M = sparse.csc_array(G[:n, :n] + sparse.eye_array(n))
+    diagonal = M.diagonal()
+    factor, _ = _with_jitter(
+        lambda jitter: _sparse_lu(M + sparse.diags_array(jitter * diagonal))
     )
     if G.shape[0] == n:
         return factor.solve, False
@@ -323,6 +345,19 @@ def _sparse_factor(G: Any, n: int, p: float) -> Factor:
     return solve, False
 
 
+def _sparse_lu(M: Any) -> Any:
+    """Sparse factors of a symmetric positive definite matrix (SuperLU, no pivots)."""
+    try:
+        return scipy.sparse.linalg.splu(
+            sparse.csc_array(M),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:  # a pivot is zero
+        raise np.linalg.LinAlgError(str(error)) from error
+
+
 def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
     """M_Q = L + X_Q'(D - d d'/(s + p))X_Q by a q x q matrix; L: the others' diagonal.
 
@@ -336,8 +371,13 @@ def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
     X = A[:, :n]
     scaled = linalg.scale_columns(X, 1.0 / L)
     S = linalg.dense(scaled @ X.T)
-    S[np.diag_indices(S.shape[0])] += 1.0 / d
-    solve_S = _cholesky(S)
+    diagonal = S.diagonal() + 1.0 / d
+
+    def factor(jitter: float) -> Callable[[Vector], Vector]:
+        S[np.diag_indices_from(S)] = diagonal * (1.0 + jitter)
+        return _cholesky(S)
+
+    solve_S, _ = _with_jitter(factor)
     if A.shape[1] == n:
         return lambda r: np.asarray((r - X.T @ solve_S(scaled @ r)) / L), False
     a = linalg.dense(A[:, [n]])[:, 0]
