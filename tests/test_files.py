@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from widemargin import load_model, save_model
+from widemargin.files import check_outputs
 from widemargin.io.liblinear import read_liblinear, write_liblinear
 from widemargin.io.onnx import write_onnx
 from widemargin.model import Decision, Model
@@ -152,8 +153,9 @@ def test_a_missing_folder(write: Writer, tmp_path: Path) -> None:
 
 def test_a_folder_or_device_is_not_replaced(write: Writer, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(ValueError, match=f"^{path} is not a regular file.$"):
+    for path, found in ((tmp_path, "directory"), (tmp_path / "pipe", "pipe or device")):
+        message = f"^expected a file, found a {found}: {path}$"
+        with pytest.raises((ValueError, OSError), match=message):
             write(MODEL, path)
     assert os.listdir(tmp_path) == ["pipe"]
 
@@ -182,9 +184,50 @@ def test_a_missing_file(
 
 def test_a_folder_or_pipe_is_not_read(read: Reader, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # opening it would block for ever
-    with pytest.raises(ValueError, match="pipe is not a regular file.$"):
+    with pytest.raises(ValueError, match="^expected a file, found a pipe or device: "):
         read(tmp_path / "pipe")
     with pytest.raises(
         OSError, match=f"^expected a file, found a directory: {tmp_path}$"
     ):
         read(tmp_path)
+
+
+# -- checking before the work ----------------------------------------------------------
+
+
+def test_outputs_that_can_be_written_leave_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(OLD)
+    check_outputs([tmp_path / "old", tmp_path / "new"], [tmp_path / "input"])
+    assert os.listdir(tmp_path) == ["old"]
+    assert (tmp_path / "old").read_bytes() == OLD
+
+
+@pytest.mark.parametrize("same", ["./a", "folder/../a", "link", "hard"])
+def test_an_output_that_is_an_input_is_refused(
+    same: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("folder")
+    for exists in (False, True):
+        if exists:
+            Path("a").write_bytes(OLD)
+            os.link("a", "hard")
+        elif same == "hard":
+            continue
+        else:
+            os.symlink("a", "link")
+        with pytest.raises(ValueError, match=f"^{same}: would overwrite the input a$"):
+            check_outputs([same], ["b", "a"])
+        with pytest.raises(ValueError, match=f"^{same}: would overwrite the output a$"):
+            check_outputs(["a", same], ["b"])
+
+
+def test_a_folder_without_permission_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)  # root may write everywhere
+    with pytest.raises(PermissionError, match=f"^no permission to write {tmp_path}/a$"):
+        check_outputs([tmp_path / "a"], [])

@@ -1,13 +1,17 @@
 """Support vector machines of any size, each answer with a certified duality gap."""
 
-from widemargin.data.memory import as_rows as as_rows
-from widemargin.data.svmlight import load_svmlight as load_svmlight
-from widemargin.data.svmlight import save_svmlight as save_svmlight
-from widemargin.estimators import LinearSVC as LinearSVC
-from widemargin.io.model_file import load_model as load_model
-from widemargin.io.model_file import save_model as save_model
-from widemargin.problem import Problem as Problem
-from widemargin.solvers.auto import solve as solve
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from widemargin.data.memory import as_rows as as_rows
+    from widemargin.data.svmlight import load_svmlight as load_svmlight
+    from widemargin.data.svmlight import save_svmlight as save_svmlight
+    from widemargin.estimators import LinearSVC as LinearSVC
+    from widemargin.io.model_file import load_model as load_model
+    from widemargin.io.model_file import save_model as save_model
+    from widemargin.problem import Problem as Problem
+    from widemargin.solvers.auto import solve as solve
 
 __version__ = "0.1.0"
 __all__ = [
@@ -20,3 +24,30 @@ __all__ = [
     "save_svmlight",
     "solve",
 ]
+
+# Imported when first asked for: scikit-learn alone takes half a second, which
+# `widemargin --help` and `widemargin inspect` need not wait for.
+_MODULES = {
+    "LinearSVC": "estimators",
+    "Problem": "problem",
+    "as_rows": "data.memory",
+    "load_model": "io.model_file",
+    "load_svmlight": "data.svmlight",
+    "save_model": "io.model_file",
+    "save_svmlight": "data.svmlight",
+    "solve": "solvers.auto",
+}
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+
+    def __getattr__(name: str) -> Any:
+        """A public name, or a module such as ``widemargin.solvers``."""
+        if name in _MODULES:
+            module = importlib.import_module(f"widemargin.{_MODULES[name]}")
+            return globals().setdefault(name, getattr(module, name))
+        if name in ("data", "io", "solvers"):
+            return importlib.import_module(f"widemargin.{name}")
+        raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,10 +1,10 @@
-"""Opening and replacing files, with the sentences for what goes wrong."""
+"""Opening, checking and replacing files, with the sentences for what goes wrong."""
 
 import difflib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
@@ -16,8 +16,7 @@ Opener = Callable[[Any, Any], Any]
 def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:
     """A file, open for reading; each failure in one sentence."""
     try:
-        if stat.S_ISDIR(os.stat(path).st_mode):
-            raise IsADirectoryError(f"expected a file, found a directory: {path}")
+        _refuse_directory(path, os.stat(path).st_mode)
         file: IO[bytes] = opener(path, "rb")
         return file
     except FileNotFoundError:
@@ -28,7 +27,7 @@ def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:
 
 def open_regular(path: Path) -> IO[bytes]:
     """A regular file, open for reading; a pipe or a device would block or never end."""
-    if os.path.exists(path) and not os.path.isdir(path):
+    if os.path.exists(path):
         _check_regular(path, os.stat(path).st_mode)
     return open_bytes(path)
 
@@ -39,6 +38,43 @@ def replacing(path: Path, opener: Opener = open) -> Iterator[IO[bytes]]:
 
     At every moment ``path`` is the complete old file or the complete new one.
     """
+    target, mode = _target(path)
+    with _beside(path, target) as temporary:
+        with opener(temporary, "xb") as file:
+            yield file
+        _flush(temporary)
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, target)
+
+
+def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """Raise now what `replacing` the outputs would raise when the work is done.
+
+    Also raises where an output is an input, or the same file as another output.
+    """
+    for number, path in enumerate(outputs):
+        for kind, others in (("input", inputs), ("output", outputs[:number])):
+            for other in others:
+                if _is_same(path, other):
+                    raise ValueError(f"{path}: would overwrite the {kind} {other}")
+    for path in outputs:
+        target, _ = _target(path)
+        with _beside(path, target) as temporary:
+            with open(temporary, "xb"):
+                pass
+            os.unlink(temporary)
+
+
+def missing_extra(what: str, extra: str) -> ImportError:
+    """The error where an optional package is not installed."""
+    return ImportError(
+        f"{what} needs the extra '{extra}': pip install \"widemargin[{extra}]\""
+    )
+
+
+def _target(path: Path) -> tuple[str, int | None]:
+    """The file that ``path`` stands for, and its mode if it exists."""
     target = os.path.realpath(path)  # a symbolic link stays, what it names is replaced
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
@@ -46,14 +82,16 @@ def replacing(path: Path, opener: Opener = open) -> Iterator[IO[bytes]]:
     mode = os.stat(target).st_mode if os.path.exists(target) else None
     if mode is not None:
         _check_regular(path, mode)
-    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+    return target, mode
+
+
+@contextmanager
+def _beside(path: Path, target: str) -> Iterator[str]:
+    """A new name beside ``target``; an error removes its file and names ``path``."""
+    name = f".{secrets.token_hex(8)}.tmp"
+    temporary = os.path.join(os.path.dirname(target), name)
     try:
-        with opener(temporary, "xb") as file:
-            yield file
-        _flush(temporary)
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
+        yield temporary
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
@@ -64,6 +102,13 @@ def replacing(path: Path, opener: Opener = open) -> Iterator[IO[bytes]]:
         raise
 
 
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names stand for one file, which need not exist yet."""
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
 def _flush(path: str) -> None:
     """Wait until a file is on the disk, whatever wrote it."""
     with open(path, "rb") as file:
@@ -72,8 +117,14 @@ def _flush(path: str) -> None:
 
 def _check_regular(path: Path, mode: int) -> None:
     """Raise for a folder, pipe or device."""
+    _refuse_directory(path, mode)
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path} is not a regular file.")
+        raise ValueError(f"expected a file, found a pipe or device: {path}")
+
+
+def _refuse_directory(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"expected a file, found a directory: {path}")
 
 
 def _suggestion(path: Path) -> str:

@@ -89,7 +89,8 @@ def test_any_model_comes_back_to_the_bit(data: st.DataObject, scratch: Path) -> 
 @pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
 def test_the_loss_comes_back(loss: str, classes: list[int], tmp_path: Path) -> None:
     write_liblinear(make(classes, {"loss": loss}), tmp_path / "m")
-    assert read_liblinear(tmp_path / "m").meta == {"loss": loss}
+    meta = read_liblinear(tmp_path / "m").meta
+    assert meta == {"loss": loss, "index_base": 1}
 
 
 def test_two_columns_for_two_classes(tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_we_predict_the_labels_of_liblinear(
     assert len(set(theirs)) == len(labels)
     assert ours.predict(X).tolist() == theirs.tolist()
     assert ours.classes.tolist() == sorted(labels)
-    assert ours.meta == {"loss": loss}
+    assert ours.meta == {"loss": loss, "index_base": 1}
     write_liblinear(ours, tmp_path / "again")
     assert predict(liblinear, tmp_path / "again", X)[0].tolist() == theirs.tolist()
 

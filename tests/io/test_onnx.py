@@ -167,7 +167,7 @@ def test_onnx_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ImportError) as caught:
         write_onnx(make([0, 1]), tmp_path / "m.onnx")
     assert str(caught.value) == (
-        "write_onnx needs the package onnx: pip install 'widemargin[onnx]'."
+        "an ONNX model needs the extra 'onnx': pip install \"widemargin[onnx]\""
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -23,8 +23,7 @@ def problem():
 def certificate_holds(problem, solution):
     """The reported certificate is that of the reported answer."""
     again = problem.certify(solution.alpha, solution.w, solution.b)
-    assert again.primal == pytest.approx(solution.certificate.primal, rel=1e-12)
-    assert again.dual == pytest.approx(solution.certificate.dual, rel=1e-12)
+    assert again == solution.certificate
     return True
 
 
@@ -96,11 +95,16 @@ def test_callback_stops(problem):
     assert certificate_holds(problem, solution)
 
 
-def test_a_callback_that_raises_is_not_swallowed(problem):
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError, ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError],
+)
+def test_a_callback_that_raises_is_not_swallowed(problem, error):
     def callback(step):
-        raise RuntimeError("from the callback")
+        assert np.geterr()["divide"] == "warn"
+        raise error("from the callback")
 
-    with pytest.raises(RuntimeError, match="from the callback"):
+    with pytest.raises(error, match="from the callback"):
         solve(problem, callback=callback)
 
 
@@ -144,6 +148,38 @@ def test_start_is_checked(problem):
         solve(problem, start=(np.zeros(3), np.zeros(16), 0.0))
     with pytest.raises(ValueError, match="w must have length 16"):
         solve(problem, start=(np.zeros(3000), np.zeros(3), 0.0))
+    alpha, w = np.zeros(3000), np.zeros(16)
+    for start, error, message in [
+        (3, ValueError, r"'start' .* must be a Solution or a tuple \(alpha, w, b\)"),
+        ((alpha, w), TypeError, "'start' parameter of solve must be a Solution"),
+        ((alpha, w, None), ValueError, "b must hold real numbers"),
+        ((alpha, w, [1.0, 2.0]), ValueError, "b must have length 1"),
+        ((alpha, w + np.nan, 0.0), ValueError, "w must hold finite numbers"),
+        ((alpha + np.inf, w, 0.0), ValueError, "alpha must hold finite numbers"),
+        ((alpha, w + 1j, 0.0), ValueError, "w must hold real numbers"),
+    ]:
+        with pytest.raises(error, match=message):
+            solve(problem, start=start)
+
+
+def test_the_answer_is_never_worse_than_the_start(problem):
+    good = solve(problem, tol=1e-10)
+    again = solve(problem, start=good, tol=1e-15, max_iter=1)
+    assert again.certificate.primal <= good.certificate.primal * (1 + 1e-15)
+    assert again.certificate.dual >= good.certificate.dual * (1 - 1e-15)
+
+
+def test_a_gap_below_rounding_is_no_proof(problem):
+    solution = solve(problem, tol=1e-30)
+    assert solution.status != "solved"
+    assert solution.certificate.relative_gap >= np.finfo(float).eps
+
+
+@pytest.mark.parametrize("what", ["problem", "callback"])
+def test_what_is_no_problem_or_callback(problem, what):
+    arguments = {"problem": problem, "callback": print, what: [3]}
+    with pytest.raises(TypeError, match=f"'{what}' parameter of solve"):
+        solve(**arguments)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from problems import PROBLEMS
+from conftest import PROBLEMS, SETTINGS
 from reference import reference_objective
 from scipy import sparse
 
 from widemargin import Problem, as_rows, solve
 from widemargin.data import memory
-from widemargin.solvers import InteriorPoint
+from widemargin.solvers import InteriorPoint, normal_equations
 
 TOL = 1e-8
 
@@ -27,9 +27,20 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", ["ellipse", "breast_cancer", "ndc", "imbalanced"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ellipse",
+        "breast_cancer",
+        "breast_cancer_raw",
+        "digits",
+        "ndc",
+        "imbalanced",
+        "separable",
+    ],
+)
 def test_every_variant_reaches_the_same_answer(name, variant, C):
     X, y = PROBLEMS[name]()
     X = sparse.csr_array(X) if variant == "sparse" else X
@@ -50,15 +61,19 @@ def test_variants_solve_every_loss_and_intercept(variant, loss, intercept):
     assert solution.status == "solved", solution
 
 
-def test_the_active_set_ends_near_the_support_vectors_on_the_margin():
-    X, y = PROBLEMS["ndc"]()
-    published = InteriorPoint(reduction="omega", pcg_steps=0)
-    solution = solve(Problem(X, y), published, tol=TOL)
+@pytest.mark.parametrize("pcg_steps", [0, 10])
+@pytest.mark.parametrize("name", ["ellipse", "ndc", "digits", "breast_cancer"])
+def test_the_active_set_ends_near_the_support_vectors_on_the_margin(name, pcg_steps):
+    X, y = PROBLEMS[name]()
+    solver = InteriorPoint(reduction="omega", pcg_steps=pcg_steps)
+    solution = solve(Problem(X, y), solver, tol=TOL)
     assert solution.status == "solved"
     on_margin = np.count_nonzero((solution.alpha > 1e-6) & (solution.alpha < 1 - 1e-6))
     active = solution.trace.column("active")
     assert active[0] == len(y)
-    assert on_margin / 2 <= active[-1] <= 2 * on_margin
+    # With conjugate gradients never fewer than 2 n rows: they are cheap.
+    least = 2 * X.shape[1] if pcg_steps else 0
+    assert on_margin / 2 <= active[-1] <= max(2 * on_margin, least)
     assert np.median(np.diff(active)) < 0
 
 
@@ -69,6 +84,8 @@ def test_the_published_method_fails_with_few_rows_and_conjugate_gradients_mend_i
     mended = solve(Problem(X, y), InteriorPoint(**options), tol=TOL)
     assert mended.status == "solved"
     assert mended.trace[-1].iteration < 40
+    assert mended.trace.column("pcg_steps").sum() > 0
+    assert published.trace.column("pcg_steps").sum() == 0
     assert (
         published.status != "solved"
         or published.trace[-1].iteration > 1.5 * mended.trace[-1].iteration
@@ -81,13 +98,16 @@ def test_three_sweeps_an_iteration():
     assert set(np.diff(solution.trace.column("sweeps"))) == {3}
 
 
-def test_blocks_give_the_iterates_of_one_block(monkeypatch):
+@pytest.mark.parametrize(
+    "solver", [InteriorPoint(), InteriorPoint(reduction="omega", pcg_steps=0)]
+)
+def test_blocks_give_the_iterates_of_one_block(monkeypatch, solver):
     X, y = PROBLEMS["ndc"]()
-    whole = solve(Problem(X, y), tol=TOL)
+    whole = solve(Problem(X, y), solver, tol=TOL)
     monkeypatch.setattr(memory, "BLOCK_ROWS", 64)
     monkeypatch.setattr(memory, "BLOCK_BYTES", 1 << 12)
     monkeypatch.setattr(memory, "LARGE_BLOCK_BYTES", 1 << 12)
-    cut = solve(Problem(as_rows(X), y), tol=TOL)
+    cut = solve(Problem(as_rows(X), y), solver, tol=TOL)
     assert len(cut.trace) == len(whole.trace)
     np.testing.assert_allclose(
         cut.trace.column("primal"), whole.trace.column("primal"), rtol=1e-9
@@ -120,11 +140,13 @@ def test_weights_give_the_iterates_of_repeated_rows(loss):
     np.testing.assert_allclose(weighted.b, repeated.b, rtol=1e-9)
 
 
-def test_uneven_weights_agree_with_the_conic_solver():
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("decades", [1, 3])
+def test_uneven_weights_agree_with_the_conic_solver(loss, decades):
     X, y = PROBLEMS["breast_cancer"]()
-    C = 10.0 ** np.random.default_rng(0).uniform(-3, 3, len(y))
-    solution = solve(Problem(X, y, C), tol=TOL)
-    reference = reference_objective(X, y, C)
+    C = 10.0 ** np.random.default_rng(0).uniform(-decades, decades, len(y))
+    solution = solve(Problem(X, y, C, loss, "free"), tol=TOL)
+    reference = reference_objective(X, y, C, loss)
     assert solution.status == "solved"
     assert solution.certificate.primal == pytest.approx(reference, rel=1e-7)
 
@@ -178,6 +200,61 @@ def test_wide_sparse_data(m, n, per_row, C, intercept):
     assert solution.status == "solved", solution
 
 
+@pytest.mark.parametrize("form", ["dual", "sparse"])
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+def test_forms_for_wide_data_agree_with_the_conic_solver(
+    monkeypatch, form, capped, loss, intercept
+):
+    if capped:  # as with more rows and columns than a dense matrix may have
+        monkeypatch.setattr(normal_equations, "DENSE_ORDER", 100)
+        monkeypatch.setattr(normal_equations, "DUAL_ROWS", 100)
+    X, y = wide_sparse(300, 600, 10)
+    C = 10.0 ** np.random.default_rng(1).uniform(-1, 1, len(y))
+    solver = InteriorPoint(normal_matrix=form)
+    # Conjugate gradients for more support vectors than Q may hold: no more than this.
+    tol = 1e-5 if capped and form == "dual" else TOL
+    solution = solve(Problem(X, y, C, loss, intercept), solver, tol=tol)
+    assert solution.status == "solved", solution
+    reference = reference_objective(X.toarray(), y, C, loss, intercept)
+    assert solution.certificate.primal == pytest.approx(reference, rel=10 * tol)
+    if form == "dual" and capped:
+        assert solution.trace.column("active").max() <= 102
+
+
+def test_rows_that_are_alike_do_not_raise_the_cap(monkeypatch):
+    monkeypatch.setattr(normal_equations, "DENSE_ORDER", 100)
+    monkeypatch.setattr(normal_equations, "DUAL_ROWS", 100)
+    X, y = wide_sparse(200, 600, 10)
+    X, y = sparse.csr_array(sparse.vstack([X] * 5)), np.tile(y, 5)
+    solution = solve(Problem(X, y), InteriorPoint(normal_matrix="dual"), tol=1e-4)
+    assert solution.status == "solved"
+    assert solution.trace.column("active").max() <= 102
+
+
+def test_one_full_row_is_no_sparse_gram_matrix():
+    X, y = wide_sparse(1500, 1500, 1)
+    full = sparse.csr_array(np.ones((1, 1500)))
+    X = sparse.csr_array(sparse.vstack([X[1:], full]))
+    assert not normal_equations._gram_is_sparse(Problem(X, np.where(y < 0, -1, 1)))
+    thin = Problem(X[:-1], np.where(y < 0, -1, 1)[:-1])
+    assert normal_equations._gram_is_sparse(thin)
+
+
+def test_a_singular_sparse_matrix_is_factored_with_jitter():
+    X, y = wide_sparse(2500, 3000, 2)
+    forced = InteriorPoint(normal_matrix="sparse")
+    solution = solve(Problem(X * 1e6, np.where(y < 0, -1, 1), 1e6), forced, tol=1e-6)
+    assert solution.status == "solved"
+
+
+def test_hopeless_numbers_end_with_a_status_not_a_traceback():
+    X, y = PROBLEMS["wide"]()
+    solution = solve(Problem(X, y, 1e150))
+    assert solution.status in ("numerical_error", "stalled")
+    assert np.all(np.isfinite(solution.w))
+
+
 def test_the_dual_form_is_for_wide_data():
     with pytest.raises(ValueError, match="needs at least 500 columns, .* Got 16"):
         solve(Problem(*PROBLEMS["ndc"]()), InteriorPoint(normal_matrix="dual"))
@@ -203,6 +280,7 @@ def test_one_hot_groups_in_the_sparse_factorisation():
         ({"reduction": "rule 2"}, "'reduction' parameter of InteriorPoint must be one"),
         ({"max_active": 0.0}, r"'max_active' .* range \(0, 1\]"),
         ({"max_active": 1.5}, r"'max_active' .* range \(0, 1\]"),
+        ({"max_active": 0.5, "reduction": None}, "1.0 where reduction is None"),
         ({"pcg_steps": -1}, r"'pcg_steps' .* range \[0, inf\)"),
         ({"beta": -4}, "'beta' .* Got -4 instead"),
         ({"normal_matrix": "full"}, "'normal_matrix' .* 'full'"),

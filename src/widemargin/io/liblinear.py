@@ -105,7 +105,8 @@ def read_liblinear(path: Path) -> Model:
     Returns
     -------
     Model
-        ``meta["loss"]`` is "hinge", "squared_hinge" or "logistic".
+        ``meta["loss"]`` is "hinge", "squared_hinge" or "logistic";
+        ``meta["index_base"]`` is 1.
 
     Raises
     ------
@@ -264,7 +265,7 @@ def _read_model(lines: _Lines) -> Model:
         Decision(np.ascontiguousarray(w), float(c)) for w, c in zip(W, b, strict=True)
     )
     scheme = "ovr" if width > 1 else "binary"
-    meta = {"loss": _LOSS_OF_SOLVER[solver]}
+    meta = {"loss": _LOSS_OF_SOLVER[solver], "index_base": 1}  # it has no other
     return Model(np.array(labels)[order], scheme, tuple(decisions), meta)
 
 

@@ -63,7 +63,7 @@ def save_model(model: Any, path: Path) -> None:
     ------
     ValueError
         A label, coefficient or value of ``model.meta`` that the file cannot hold, or
-        ``path`` is a folder or device.
+        ``path`` is a pipe or device.
     TypeError
         ``model`` is no model.
     OSError

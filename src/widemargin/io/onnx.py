@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.files import Path, replacing
+from widemargin.files import Path, missing_extra, replacing
 from widemargin.io.model_file import as_linear
 
 # Operator set 13 is the oldest with these operators in their present form, and IR 7
@@ -75,9 +75,7 @@ def write_onnx(model: Any, path: Path) -> None:
     try:
         from onnx import numpy_helper, parser
     except ImportError:
-        raise ImportError(
-            "write_onnx needs the package onnx: pip install 'widemargin[onnx]'."
-        ) from None
+        raise missing_extra("an ONNX model", "onnx") from None
     model, W, b = as_linear(model, "write_onnx")
     dtype, label = _label_type(model.classes)
     text = _MODEL.format(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.files import replacing
+from widemargin.files import missing_extra, replacing
 from widemargin.report import html
 from widemargin.solution import Solution, Status
 
@@ -78,7 +78,7 @@ def write_report(
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], ["a", "a", "b", "b"]
     >>> write_report("report.html", LinearSVC().fit(X, y), X, y)  # doctest: +SKIP
     """
-    _check_matplotlib()
+    check_matplotlib()
     run = _run(estimator, X, y, test)
     tables = [
         html.section("Certificate", _certificate(run)),
@@ -100,14 +100,12 @@ def write_report(
         file.write(page.encode())
 
 
-def _check_matplotlib() -> None:
+def check_matplotlib() -> None:
+    """Raise ImportError if the pictures cannot be drawn."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError(
-            "write_report needs matplotlib, which is not installed: "
-            "pip install widemargin[plot]"
-        ) from None
+        raise missing_extra("a report", "plot") from None
 
 
 # -- what the page is about ------------------------------------------------------------
@@ -430,7 +428,9 @@ def _settings(estimator: Any) -> str:
     """Which solver was chosen and why, and the parameters."""
     reasons = sorted({f"{s.solver}, {s.reason}" for s in estimator.solutions_})
     facts = [("solver chosen", html.plain(reason)) for reason in reasons]
-    for name, value in estimator.get_params(deep=False).items():
+    parameters = estimator.get_params(deep=False)
+    parameters.pop("callback", None)  # who watched says nothing on the model
+    for name, value in parameters.items():
         # The address of a function or an object differs from run to run.
         facts.append((name, html.plain(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)))))
     return html.facts("Settings", facts)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin.data.svmlight.read import INT64_MAX, Task, load
+from widemargin.data.svmlight.read import INT64_MAX, Contents, Task, load
 from widemargin.data.svmlight.text import opener
 from widemargin.data.svmlight.write import (
     check_matrix,
@@ -130,8 +130,24 @@ def load_svmlight(
         bool(return_qid),
         _check_n_jobs(n_jobs),
     )
-    X, y, qid = load(task)
+    X, y, qid, _ = load(task)
     return (X, y) if qid is None else (X, y, qid)
+
+
+def read_svmlight(
+    path: str | os.PathLike[str],
+    *,
+    zero_based: bool | Literal["auto"] = "auto",
+    return_qid: bool | Literal["auto"] = False,
+    n_jobs: int | None = None,
+) -> Contents:
+    """Read a file as `load_svmlight` does, and say how its columns are counted.
+
+    With ``return_qid="auto"`` there are query ids where all rows have one; some rows
+    with and some without are refused.
+    """
+    float64, jobs = np.dtype(np.float64), _check_n_jobs(n_jobs)
+    return load(Task(os.fsdecode(path), None, zero_based, float64, return_qid, jobs))
 
 
 def save_svmlight(

@@ -16,6 +16,7 @@ from widemargin.data.svmlight.text import Slice, in_order
 INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _FOUND_BYTES = 24
+_NO_QID = -(2**63)
 
 
 class _Cursor(NamedTuple):
@@ -46,7 +47,7 @@ class Task:
     n_features: int | None
     zero_based: bool | Literal["auto"]
     dtype: np.dtype[Any]
-    return_qid: bool
+    return_qid: bool | Literal["auto"]  # "auto": where all rows have one
     n_jobs: int
 
     @property
@@ -54,7 +55,7 @@ class Task:
         """base, first, last and need_qid of `Rules` in cpp/svmlight.hpp."""
         base = 0 if self.zero_based is True else 1  # "auto": 1-based until a 0 is met
         first = 1 if self.zero_based is False else 0
-        return base, first, self.limit - 1 + base, self.return_qid
+        return base, first, self.limit - 1 + base, self.return_qid is True
 
     @property
     def limit(self) -> int:
@@ -94,10 +95,17 @@ class _Read(NamedTuple):
     cursor: _Cursor
 
 
-def load(
-    task: Task,
-) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64] | None]:
-    """X, y and qid (None unless asked for) of the file."""
+class Contents(NamedTuple):
+    """What is in a file; `zero_based` says how its columns are counted."""
+
+    X: csr_array
+    y: NDArray[np.float64]
+    qid: NDArray[np.int64] | None
+    zero_based: bool
+
+
+def load(task: Task) -> Contents:
+    """The contents of the file; qid is None unless asked for."""
     with files.open_bytes(task.path, svmlight_text.opener(task.path)) as file:
         mapped = svmlight_text.can_map(task.path, file)
         rows, lowest, highest = (_load_mapped if mapped else _load_stream)(file, task)
@@ -112,7 +120,12 @@ def load(
         shape=(rows.targets.size, task.n_features or n_columns),
     )
     X.has_canonical_format = True
-    return X, rows.targets, rows.qid
+    qid = rows.qid
+    if qid is not None and task.return_qid == "auto" and np.any(qid == _NO_QID):
+        if np.any(qid != _NO_QID):  # only a read that needs all can name the line
+            return load(replace(task, return_qid=True))
+        qid = None
+    return Contents(X, rows.targets, qid, bool(zero_based))
 
 
 def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
@@ -181,6 +194,8 @@ def _allocate(
         empty(counts.rows, np.int64) if task.return_qid else None,
     )
     rows.indptr[0] = 0
+    if rows.qid is not None and task.return_qid == "auto":
+        rows.qid[:] = _NO_QID  # what rows without one keep
     return rows
 
 

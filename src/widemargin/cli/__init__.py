@@ -1,0 +1,41 @@
+"""Command line: train, predict, inspect and convert.
+
+Results go to standard output, progress and errors to standard error. Exit status: 0 for
+a solved problem, 1 for an answer that is usable but not as good as asked, 2 for bad
+usage or bad input, which one line explains, 130 after Ctrl-C before there was a model,
+141 when standard output was closed before all was said.
+"""
+
+import importlib
+from collections.abc import Sequence
+
+from widemargin.cli.options import parse
+from widemargin.cli.output import BAD_INPUT, CLOSED, note
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        return CLOSED
+    except (ValueError, TypeError, ImportError) as error:
+        note(str(error))
+    except OSError as error:
+        note(_describe(error))
+    return BAD_INPUT
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Import the module of a command, no other, and run it."""
+    options = parse(arguments)
+    module = importlib.import_module(f"widemargin.cli.{options.command}")
+    status: int = module.run(options)
+    return status
+
+
+def _describe(error: OSError) -> str:
+    """One sentence for an operating system error."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror.lower()}"

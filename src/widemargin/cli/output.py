@@ -1,0 +1,90 @@
+"""What a command tells: results, notes on standard error, and its exit status."""
+
+import errno
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+SOLVED, NOT_TO_TOL, BAD_INPUT = 0, 1, 2
+INTERRUPTED, CLOSED = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells say it
+
+# Characters of a write. With PYTHONUNBUFFERED, what a closed pipe or full disk leaves
+# of a write is lost without an error, and only the next one fails.
+_PIECE = 4096
+_DELAY = 1.0  # seconds before a note on the work: as the progress bar's
+
+
+def say(text: str) -> None:
+    """Write to standard output at once; an error names it.
+
+    Raises
+    ------
+    BrokenPipeError where nobody reads it, OSError where it cannot be written.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        for start in range(0, len(text), _PIECE):
+            sys.stdout.write(text[start : start + _PIECE])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _give_up_output()
+        raise
+    except OSError as error:
+        _give_up_output()
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def _give_up_output() -> None:
+    """Send what is left to nowhere, else Python tries again as it ends."""
+    with suppress(OSError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def note(sentence: str, program: str = "widemargin") -> None:
+    """Write one line to standard error, whatever is in the sentence."""
+    _write_error(f"{program}: {escaped(sentence)}\n")
+
+
+def escaped(text: str) -> str:
+    r"""The text with \x1b, \n and the like for what would not print as itself."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Say on a terminal what is being done, while it takes more than a second."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    line = f"{escaped(what)} ..."
+    shown = threading.Event()
+
+    def show() -> None:
+        """Write the line."""
+        shown.set()
+        _write_error(line)
+
+    timer = threading.Timer(_DELAY, show)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if shown.is_set():
+            _write_error(f"\r{' ' * len(line)}\r")
+
+
+def _write_error(text: str) -> None:
+    """Write to standard error; there is nobody to tell if that fails."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()

@@ -1,0 +1,110 @@
+"""Reading data files for a command, and sentences that name their lines."""
+
+import itertools
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from widemargin.cli.output import doing, note
+from widemargin.data.svmlight import read_svmlight
+from widemargin.data.svmlight.read import Contents
+from widemargin.data.svmlight.text import opener
+from widemargin.files import open_bytes
+
+# Parameters of the reader in the words of the command line.
+_WORDS = {
+    "zero_based is False": "indices start at 1 (see --index-base)",
+    "return_qid is True": "other rows have one",
+}
+_BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
+
+
+def read(
+    path: str, index_base: int | None, jobs: int | None, *, keep_qid: bool = False
+) -> Contents:
+    """What is in a data file; index_base None: 0 if the file has an index 0, else 1."""
+    zero_based: Any = "auto" if index_base is None else index_base == 0
+    qid: Any = "auto" if keep_qid else False
+    try:
+        with doing(f"reading {path}"):
+            return read_svmlight(
+                path, zero_based=zero_based, return_qid=qid, n_jobs=jobs
+            )
+    except ValueError as error:
+        sentence = str(error)
+        for words, plain in _WORDS.items():
+            sentence = sentence.replace(f" because {words}", f" because {plain}")
+        raise ValueError(sentence) from None
+
+
+def known_base(meta: Mapping[str, Any]) -> int | None:
+    """Index of the first column in the data that a model was trained on, if known."""
+    base = meta.get("index_base")
+    return base if type(base) is int and base in (0, 1) else None
+
+
+def fit_columns(path: str, data: Contents, n_features: int) -> csr_array:
+    """The rows with the columns of a model; says which others there were."""
+    X = data.X
+    unknown = np.unique(X.indices[X.indices >= n_features])
+    if unknown.size:
+        first, last = (int(j) + (not data.zero_based) for j in unknown[[0, -1]])
+        which = f"index {first}" if first == last else f"indices {first} to {last}"
+        note(
+            f"{path}: ignored {unknown.size:,} column(s) that the model has never "
+            f"seen ({which})"
+        )
+        return X[:, :n_features]
+    wider = csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    wider.has_canonical_format = True  # as the reader leaves it
+    return wider
+
+
+def check_training(path: str, data: Contents) -> None:
+    """Refuse data that nothing can be learned from."""
+    check_labels(path, data)
+    if data.X.shape[1] == 0:
+        raise ValueError(f'{path}: expected an "index:value" in some row, found none')
+    if np.all(data.y == data.y[0]):
+        raise ValueError(
+            f"{path}: expected at least two classes, found one ({int(data.y[0])})"
+        )
+
+
+def check_labels(path: str, data: Contents) -> None:
+    """Refuse labels that name no class."""
+    fractional = data.y != np.floor(data.y)
+    if fractional.any():
+        row = int(np.argmax(fractional))
+        raise ValueError(
+            f"{path}, {_place(path, row)}: expected a whole number as the label, "
+            f"found {data.y[row]}"
+        )
+
+
+def as_in_file(sentence: str, data: Contents) -> str:
+    """A sentence of the library with columns counted as the file counts them."""
+
+    def shift(match: re.Match[str]) -> str:
+        """The match with all its numbers counted from the file's base."""
+        base = 0 if data.zero_based else 1
+        return re.sub(r"\d+", lambda j: str(int(j.group()) + base), match.group())
+
+    return re.sub(r"(?i)\b(columns?|feature\(s\)) \d+(, \d+)*", shift, sentence)
+
+
+def _place(path: str, row: int) -> str:
+    """The line of a row: blank lines and comments are lines, but no rows."""
+    if not os.path.isfile(path):
+        return f"row {row + 1}"  # a pipe cannot be read again
+    with open_bytes(path, opener(path)) as file:
+        numbers = (
+            number
+            for number, line in enumerate(file, start=1)
+            if line.split(b"#")[0].strip(_BLANK)
+        )
+        return f"line {next(itertools.islice(numbers, row, None), row + 1)}"

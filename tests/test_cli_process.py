@@ -1,0 +1,193 @@
+"""The command line as a process: closed pipes, full disks, Ctrl-C, time to start."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from widemargin import load_model, save_model, save_svmlight
+from widemargin.cli.output import doing
+from widemargin.model import Decision, Model
+
+COMMAND = [sys.executable, "-m", "widemargin"]
+LINES = 200_000  # of predictions: far more than a pipe holds
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty current folder with data and a model in it."""
+    monkeypatch.chdir(tmp_path)
+    X, y = np.ones((LINES, 1)), np.ones(LINES)
+    save_svmlight(X, y, "big.svm")
+    save_svmlight([[1, 2], [3, 5], [0, 1]], [1, -1, 1], "small.svm")
+    decision = Decision(np.ones(1), 0.0)
+    save_model(Model(np.array([-1, 1]), "binary", (decision,)), "m.wm")
+    return tmp_path
+
+
+def start(*arguments, code=None, **options):
+    """A process in which Ctrl-C works, also where the tests run in the background."""
+    return subprocess.Popen(
+        [*(COMMAND if code is None else [sys.executable, "-c", code]), *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
+    )
+
+
+def end(process):
+    """Exit status and what was said on standard error."""
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["inspect", "m.wm"], ["predict", "m.wm", "big.svm"], ["--help"]]
+)
+def test_a_closed_pipe_ends_a_command_without_a_word(here, arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert end(start(*arguments, stdout=writer)) == (141, "")
+    finally:
+        os.close(writer)
+
+
+def test_a_pipe_that_closes_in_the_middle(here):
+    process = start("predict", "m.wm", "big.svm", stdout=subprocess.PIPE)
+    assert process.stdout.readline() == "1\n"
+    process.stdout.close()
+    status = process.wait(timeout=60)
+    assert (status, process.stderr.read()) == (141, "")
+    process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["train", "small.svm", "new.wm", "--json"], ["inspect", "m.wm"], ["--version"]],
+)
+def test_a_full_standard_output_is_named(here, arguments):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    with open("/dev/full", "w") as full:
+        message = "widemargin: standard output: no space left on device\n"
+        assert end(start(*arguments, stdout=full)) == (2, message)
+
+
+def test_closed_standard_streams(here):
+    code = "import sys; {}; from widemargin.__main__ import run; sys.exit(run())"
+    process = start("inspect", "m.wm", code=code.format("sys.stdout = None"))
+    assert end(process) == (2, "widemargin: standard output: bad file descriptor\n")
+    process = start("inspect", "none.wm", code=code.format("sys.stderr = None"))
+    assert end(process) == (2, "")
+
+
+def test_help_and_version_import_nothing_slow(here):
+    code = (
+        "import sys; from widemargin.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "sys.exit('numpy' in sys.modules or 'sklearn' in sys.modules)"
+    )
+    for arguments in (["--version"], ["--help"], ["train", "--help"]):
+        with start(*arguments, code=code, stdout=subprocess.DEVNULL) as process:
+            assert end(process) == (0, "")
+
+
+def test_public_names_are_imported_when_asked_for(here):
+    code = (
+        "import sys, widemargin\n"
+        "assert 'numpy' not in sys.modules\n"
+        "assert set(widemargin.__all__) <= set(dir(widemargin))\n"
+        "assert widemargin.solvers.InteriorPoint and not hasattr(widemargin, 'no')\n"
+        "from widemargin import *\n"
+        "assert LinearSVC is widemargin.LinearSVC and solve and load_model"
+    )
+    with start(code=code) as process:
+        assert end(process) == (0, "")
+
+
+def test_ctrl_c_while_importing(here):
+    (here / "fake").mkdir()
+    (here / "fake" / "numpy.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(here / "fake")}
+    process = start("train", "small.svm", "new.wm", env=environment)
+    assert end(process) == (130, "widemargin: interrupted; no model was written\n")
+    process = start("inspect", "m.wm", env=environment)
+    assert end(process) == (130, "widemargin: interrupted\n")
+
+
+def test_ctrl_c_while_reading(here):
+    os.mkfifo("pipe.svm")
+    process = start("train", "pipe.svm", "new.wm")
+    with open("pipe.svm", "w") as pipe:  # waits until the command has opened it
+        pipe.write("1 1:1\n")
+        pipe.flush()
+        process.send_signal(signal.SIGINT)
+        outcome = end(process)
+    assert outcome == (130, "widemargin: interrupted; no model was written\n")
+    assert not os.path.exists("new.wm")
+
+
+# -- Ctrl-C in a training --------------------------------------------------------------
+
+
+def train_and_press(patch):
+    """Status and words of a training in which ``patch`` has Ctrl-C pressed."""
+    code = (
+        "import os, signal, sys\n"
+        "from widemargin.__main__ import run\n"
+        "from widemargin.cli import train\n"
+        "from widemargin.progress import Printer\n"
+        "from widemargin.solvers import base\n"
+        "def press(*arguments): os.kill(os.getpid(), signal.SIGINT)\n"
+        f"{patch}\n"
+        "sys.exit(run())"
+    )
+    arguments = ["train", "small.svm", "new.wm", "--tol", "1e-12"]
+    return end(start(*arguments, code=code, stdout=subprocess.DEVNULL))
+
+
+def test_a_first_ctrl_c_in_the_fit_leaves_a_model(here):
+    assert train_and_press("Printer.__call__ = press") == (1, "")
+    assert load_model("new.wm").meta["status"] == "interrupted"
+
+
+def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
+    status = train_and_press("Printer.__call__ = base._message = press")
+    assert status == (130, "widemargin: interrupted; no model was written\n")
+    assert not os.path.exists("new.wm")
+
+
+def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
+    status = train_and_press("train._facts = press")
+    assert status == (130, "widemargin: interrupted; the model was written to new.wm\n")
+    assert load_model("new.wm").meta["status"] == "solved"
+
+
+# -- a terminal ------------------------------------------------------------------------
+
+
+def test_a_terminal_says_what_takes_long(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("widemargin.cli.output._DELAY", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with doing("reading a\nb"):
+        while not terminal.getvalue():
+            time.sleep(0.001)
+    assert terminal.getvalue() == f"reading a\\nb ...\r{' ' * 16}\r"
+    monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
+    with doing("reading"):
+        pass
+    assert pipe.getvalue() == ""
