@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import hypothesis
 import numpy as np
+import pytest
 from problems import PROBLEMS as PROBLEMS
 from process_rows import ProcessRows
 from scipy import sparse
+from sklearn.datasets import load_iris
 
 from widemargin import as_rows
 from widemargin.data.rows import Rows
@@ -187,3 +189,14 @@ SOLVERS = list(_SOLVERS)
 SETTINGS = list(
     itertools.product(["hinge", "squared_hinge"], ["free", "penalized", "none"])
 )
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return PROBLEMS["breast_cancer"]()
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]

@@ -1,16 +1,11 @@
 """LinearSVC: scikit-learn's checks, weights, classes, callbacks, bad input."""
 
-import _thread
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from problems import PROBLEMS
@@ -18,19 +13,15 @@ from reference import objective
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import LinearSVC, as_rows
+from widemargin import LinearSVC, as_rows, load_model, save_model
 from widemargin.solvers import InteriorPoint
-
-SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 
 
 @parametrize_with_checks(
@@ -48,17 +39,6 @@ def test_scikit_learn_checks(estimator, check):
 # -- attributes ------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def binary():
-    return PROBLEMS["breast_cancer"]()
-
-
-@pytest.fixture(scope="module")
-def iris():
-    X, y = load_iris(return_X_y=True)
-    return X, np.array(["setosa", "versicolor", "virginica"])[y]
-
-
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_binary_attributes(binary, loss):
     X, y = binary
@@ -72,7 +52,8 @@ def test_binary_attributes(binary, loss):
     assert clf.solution_.certificate.primal == pytest.approx(value)
     assert clf.n_support_.sum() == len(clf.support_)
     assert clf.dual_coef_.shape == (1, len(clf.support_))
-    w = clf.dual_coef_[0] @ X[clf.support_]
+    np.testing.assert_array_equal(clf.support_vectors_, X[clf.support_])
+    w = clf.dual_coef_[0] @ clf.support_vectors_
     np.testing.assert_allclose(w, clf.coef_[0], atol=1e-2 * np.abs(w).max())
     np.testing.assert_array_equal(
         clf.decision_function(X), (X @ clf.coef_.T + clf.intercept_)[:, 0]
@@ -89,90 +70,6 @@ def test_agrees_with_libsvm_on_the_same_problem(binary):
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
     # LIBSVM's support vectors are ours.
     assert abs(len(ours.support_) - len(theirs.support_)) <= 2
-
-
-def test_multiclass_is_one_against_the_rest(iris):
-    X, y = iris
-    ours = LinearSVC(tol=1e-8).fit(X, y)
-    theirs = OneVsRestClassifier(LinearSVC(tol=1e-8)).fit(X, y)
-    assert ours.coef_.shape == (3, 4)
-    assert len(ours.solutions_) == 3
-    for k, single in enumerate(theirs.estimators_):
-        np.testing.assert_allclose(ours.coef_[k], single.coef_[0], rtol=1e-6, atol=1e-9)
-    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    assert ours.dual_gap_ == max(s.certificate.relative_gap for s in ours.solutions_)
-
-
-def test_classes_share_the_reads_of_the_data(iris):
-    X, y = iris
-    together = as_rows(X)
-    clf = LinearSVC().fit(together, y)
-    alone = []
-    for label in clf.classes_:
-        rows = as_rows(X)
-        LinearSVC().fit(rows, y == label)
-        alone.append(rows.sweeps)
-    assert together.sweeps <= max(alone) + 2
-    assert together.sweeps < 0.5 * sum(alone)
-
-
-def test_classes_in_groups_when_memory_is_short(iris):
-    X, y = iris
-    whole = LinearSVC(tol=1e-6).fit(X, y)
-    split = LinearSVC(tol=1e-6, memory_limit=1 << 16).fit(X, y)
-    np.testing.assert_allclose(whole.coef_, split.coef_, rtol=1e-4, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array([False, True]),
-        np.array([-1.0, 2.0]),
-        np.array([0, 255], dtype=np.uint8),
-        np.array(["no", "yes"]),
-        np.array(["no", "yes"], dtype=object),
-    ],
-)
-def test_labels_of_any_type_come_back(binary, labels):
-    X, y = binary
-    named = labels[(y > 0).astype(int)]
-    clf = LinearSVC().fit(X, named)
-    np.testing.assert_array_equal(clf.classes_, labels)
-    assert clf.predict(X).dtype == labels.dtype
-    assert clf.score(X, named) > 0.97
-
-
-# -- weights ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_weight_is_a_number_of_rows_exactly(iris, loss):
-    X, y = iris
-    weight = np.random.default_rng(0).integers(0, 4, len(y))
-    weighted = LinearSVC(loss=loss).fit(X, y, sample_weight=weight)
-    repeated = LinearSVC(loss=loss).fit(
-        np.repeat(X, weight, axis=0), np.repeat(y, weight)
-    )
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-7)
-
-
-def test_a_class_without_weight_is_removed(iris):
-    X, y = iris
-    clf = LinearSVC().fit(X, y, sample_weight=(y != "setosa").astype(float))
-    assert list(clf.classes_) == ["versicolor", "virginica"]
-    assert set(clf.predict(X)) <= {"versicolor", "virginica"}
-
-
-def test_class_weight_is_a_factor_of_C(binary):
-    X, y = binary
-    factor = LinearSVC(class_weight={1.0: 5.0}, tol=1e-8).fit(X, y)
-    weights = LinearSVC(tol=1e-8).fit(X, y, sample_weight=np.where(y > 0, 5.0, 1.0))
-    np.testing.assert_allclose(factor.coef_, weights.coef_, rtol=1e-6)
-    balanced = LinearSVC(class_weight="balanced", tol=1e-8).fit(X, y)
-    share = {k: len(y) / (2 * np.sum(y == k)) for k in (-1.0, 1.0)}
-    explicit = LinearSVC(class_weight=share, tol=1e-8).fit(X, y)
-    np.testing.assert_allclose(balanced.coef_, explicit.coef_, rtol=1e-6)
 
 
 # -- storage ---------------------------------------------------------------------------
@@ -229,6 +126,39 @@ def test_feature_names(binary):
         clf.predict(frame.rename(columns={"f3": "g"}))
 
 
+def test_support_vectors_are_kept_as_stored(binary):
+    X, y = binary
+    X = X.astype(np.float32)
+    for data in (sparse.csr_array(X), as_rows(X)):
+        clf = LinearSVC().fit(data, y)
+        kept = clf.support_vectors_
+        assert kept.dtype == np.float32
+        assert sparse.issparse(kept) == sparse.issparse(data)
+        dense = kept.toarray() if sparse.issparse(kept) else kept
+        np.testing.assert_array_equal(dense, X[clf.support_])
+
+
+def test_polars_frame(binary):
+    X, y = binary
+    frame = pl.DataFrame(X, schema=[f"f{j}" for j in range(30)])
+    clf = LinearSVC().fit(frame, pl.Series(np.where(y > 0, "yes", "no")))
+    assert clf.feature_names_in_[3] == "f3"
+    assert list(clf.classes_) == ["no", "yes"]
+    np.testing.assert_allclose(clf.coef_, LinearSVC().fit(X, y).coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_answer_does_not_depend_on_the_number_of_threads(kind, classes):
+    rng = np.random.default_rng(0)
+    X = kind(rng.normal(size=(20_000, 10)))
+    y = rng.integers(0, classes, 20_000)
+    one, four = (LinearSVC(n_jobs=k, tol=1e-3).fit(X, y) for k in (1, 4))
+    np.testing.assert_array_equal(one.coef_, four.coef_)
+    np.testing.assert_array_equal(one.intercept_, four.intercept_)
+    np.testing.assert_array_equal(one.dual_coef_, four.dual_coef_)
+
+
 # -- scikit-learn's tools --------------------------------------------------------------
 
 
@@ -269,54 +199,6 @@ def test_probabilities_by_calibration(binary):
     assert np.mean(proba.argmax(axis=1) == (y > 0)) > 0.95
 
 
-@pytest.mark.skipif(
-    SKLEARN < (1, 9), reason="sklearn.callback came with scikit-learn 1.9"
-)
-def test_scikit_learn_callbacks(binary, iris):
-    class Recorder:
-        def __init__(self, stop_at=None):
-            self.events, self.scores, self.stop_at = [], [], stop_at
-
-        def setup(self, estimator, context):
-            self.events.append("setup")
-
-        def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
-            self.events.append(f"begin {context.task_name}")
-
-        def on_fit_task_end(
-            self, estimator, context, *, X=None, y=None, fitted_estimator=None
-        ):
-            self.events.append(f"end {context.task_name}")
-            if fitted_estimator is not None:
-                self.scores.append(fitted_estimator.score(X, y))
-            return self.stop_at is not None and len(self.scores) >= self.stop_at
-
-        def teardown(self, estimator, context):
-            self.events.append("teardown")
-
-    X, y = binary
-    recorder = Recorder()
-    clf = LinearSVC().set_callbacks(recorder).fit(X, y)
-    steps = len(clf.solution_.trace)
-    assert recorder.events[:2] == ["setup", "begin fit"]
-    assert recorder.events[-2:] == ["end fit", "teardown"]
-    assert recorder.events.count("begin iteration") == steps
-    assert recorder.events.count("end iteration") == steps
-    assert len(recorder.scores) == steps
-    assert recorder.scores[-1] == clf.score(X, y)
-    stopper = Recorder(stop_at=3)
-    with pytest.warns(ConvergenceWarning, match="Stopped by the callback"):
-        clf = LinearSVC().set_callbacks(stopper).fit(X, y)
-    assert len(clf.solution_.trace) == 3
-    classes = Recorder()
-    LinearSVC().set_callbacks(classes).fit(*iris)
-    assert (
-        classes.events.count("begin iteration")
-        == classes.events.count("end iteration")
-        > 3
-    )
-
-
 # -- how a fit ends --------------------------------------------------------------------
 
 
@@ -331,86 +213,33 @@ def test_not_solved_is_a_warning_with_a_number_and_advice(binary):
     assert clf.predict(X).shape == y.shape
 
 
+def test_the_warning_points_at_the_line_of_the_user(binary):
+    for fit in (LinearSVC(max_iter=2).fit, make_pipeline(LinearSVC(max_iter=2)).fit):
+        with pytest.warns(ConvergenceWarning) as caught:
+            fit(*binary)
+        assert [w.filename for w in caught] == [__file__]
+
+
+def test_a_solution_says_how_many_are_at_the_bound(binary):
+    X, y = binary
+    solution = LinearSVC(C=0.5).fit(X, y).solution_
+    n_bound = np.count_nonzero(solution.alpha == 0.5)
+    assert 0 < solution.at_bound == n_bound < np.count_nonzero(solution.alpha)
+    assert f" ({n_bound:,} at the bound)  iter" in str(solution)
+    assert "bound" not in str(LinearSVC(loss="squared_hinge").fit(X, y).solution_)
+
+
+def test_advice_calls_features_by_their_names():
+    X, y = PROBLEMS["badly_scaled"]()
+    names = [f"column {j}" for j in range(X.shape[1])]
+    with pytest.warns(ConvergenceWarning, match=r"Feature\(s\) column \d+.* larger"):
+        LinearSVC(max_iter=2).fit(pd.DataFrame(X, columns=names), y)
+
+
 def test_advice_names_features_of_another_size():
     X, y = PROBLEMS["badly_scaled"]()
     with pytest.warns(ConvergenceWarning, match=r"Feature\(s\) .* times larger"):
         LinearSVC(max_iter=2).fit(X, y)
-
-
-def test_ctrl_c_keeps_the_model_and_raises(binary):
-    X, y = binary
-
-    def press(step):
-        if step.iteration == 5:
-            _thread.interrupt_main()
-
-    clf = LinearSVC(callback=press, tol=1e-10)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, y)
-    assert clf.status_ == "interrupted"
-    assert clf.score(X, y) > 0.9
-
-
-def test_ctrl_c_reaches_all_classes(iris):
-    X, y = iris
-
-    def press(step):
-        if step.iteration == 5 and not pressed:
-            pressed.append(step)
-            _thread.interrupt_main()
-
-    pressed = []
-    clf = LinearSVC(callback=press, tol=1e-12)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, y)
-    assert [s.status.value for s in clf.solutions_] == ["interrupted"] * 3
-    assert all(s.trace[-1].iteration <= 6 for s in clf.solutions_)
-    assert clf.score(X, y) > 0.8
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a process")
-@pytest.mark.parametrize("classes", [2, 4])
-def test_ctrl_c_from_a_terminal_ends_a_long_fit(classes):
-    script = textwrap.dedent(f"""
-        import time, numpy as np
-        from widemargin import LinearSVC
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(100_000, 40)).astype(np.float32)
-        y = rng.integers(0, {classes}, len(X))
-        clf = LinearSVC(tol=1e-12)
-        print("fitting", flush=True)
-        try:
-            clf.fit(X, y)
-        except KeyboardInterrupt:
-            print("raised", clf.status_, clf.predict(X[:5]).size, flush=True)
-    """)
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "fitting\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "raised interrupted 5\n"
-
-
-def test_callback_and_verbose(binary, capfd):
-    X, y = binary
-    steps = []
-    LinearSVC(callback=steps.append, verbose=1).fit(X, y)
-    assert [s.iteration for s in steps] == list(range(len(steps)))
-    err = capfd.readouterr().err
-    assert "gap" in err
-    assert "1e-04" in err
-    LinearSVC().fit(X, y)
-    out, err = capfd.readouterr()
-    assert out == err == ""
-
-
-def test_time_limit_is_that_of_the_whole_fit(iris):
-    X, y = iris
-    with pytest.warns(ConvergenceWarning, match="time_limit"):
-        clf = LinearSVC(time_limit=1e-9, memory_limit=1 << 16).fit(X, y)
-    assert all(len(s.trace) == 1 for s in clf.solutions_)
 
 
 # -- bad input -------------------------------------------------------------------------
@@ -435,6 +264,13 @@ def test_time_limit_is_that_of_the_whole_fit(iris):
         ({"multi_class": "ovo"}, ValueError, "'multi_class' .* one of 'ovr'"),
         ({"class_weight": "even"}, ValueError, "'class_weight' .* a dict, 'balanced' or None"),
         ({"class_weight": {1.0: -2}}, ValueError, "'class_weight' .* positive"),
+        ({"class_weight": {1.0: "a"}}, ValueError, "'class_weight' .* positive numbers. Got 'a' for class 1.0"),
+        ({"class_weight": {1.0: 2.0, 7: 1.0}}, ValueError, "'class_weight' .* name classes of y. Got 7 instead"),
+        ({"verbose": None}, TypeError, r"'verbose' .* an int in the range \[0, inf\). Got None"),
+        ({"verbose": "a"}, ValueError, "'verbose' .* Got 'a'"),
+        ({"verbose": 0.5}, ValueError, "'verbose' .* Got 0.5"),
+        ({"random_state": -1}, ValueError, "'random_state' parameter of LinearSVC .* Got -1"),
+        ({"random_state": "a"}, ValueError, "'random_state' .* an int in .*, a RandomState or None. Got 'a'"),
         ({"callback": 3}, ValueError, "'callback' .* callable or None"),
     ],
 )  # fmt: skip
@@ -443,20 +279,6 @@ def test_parameters_out_of_range(binary, parameters, error, message):
     with pytest.raises(error, match=message):
         clf.fit(*binary)
     assert not hasattr(clf, "coef_")
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (-1.0, "sample_weight must be finite and nonnegative. Got -1.0 at row 0"),
-        ([1.0, 2.0], "sample_weight must have length 569"),
-        (np.nan, "sample_weight must be finite"),
-        (0.0, "sample_weight must be positive somewhere. Got zeros only"),
-    ],
-)
-def test_bad_weights(binary, weights, message):
-    with pytest.raises(ValueError, match=message):
-        LinearSVC().fit(*binary, sample_weight=weights)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +291,7 @@ def test_bad_weights(binary, weights, message):
         ([], [], "Expected 2D array"),
         (np.empty((0, 3)), [], "0 sample"),
         ([[1.0], [2.0]], [0.5, 1.5], "Unknown label type"),
-        ([[1.0], [2.0]], [0, 1, 2], "inconsistent numbers of samples"),
+        ([[1.0], [2.0]], [0, 1, 2], "'y' .* must have length 2. Got length 3"),
         ([1.0, 2.0], [0, 1], "Expected 2D array"),
         ([["a"], ["b"]], [0, 1], "not compatible with arrays of bytes/strings"),
     ],
@@ -494,11 +316,76 @@ def test_bad_data_to_predict(binary):
         clf.predict(as_rows(X[:, :4]))
 
 
-def test_a_failed_fit_changes_nothing(binary):
+# -- a fit that fails ------------------------------------------------------------------
+
+
+def boom(step):
+    raise RuntimeError("boom")
+
+
+class Refusing(InteriorPoint):
+    def supports(self, problem):
+        return "This solver solves nothing."
+
+
+def spoiled(X):
+    X = X[:, :7].copy()
+    X[3, 2] = np.nan
+    return X
+
+
+FAILURES = {
+    "NaN in data of another width": lambda clf, X, y: clf.fit(spoiled(X), y),
+    "NaN in rows": lambda clf, X, y: clf.fit(as_rows(spoiled(X)), y),
+    "a callback": lambda clf, X, y: clf.set_params(callback=boom).fit(X, y > 0),
+    "a callback, more classes": lambda clf, X, y: clf.set_params(callback=boom).fit(
+        X, np.arange(len(y)) % 3
+    ),
+    "a solver": lambda clf, X, y: clf.set_params(solver=Refusing()).fit(X[:, :4], y),
+    "one class": lambda clf, X, y: clf.fit(X[:, :4], np.ones(len(y))),
+    "weights": lambda clf, X, y: clf.fit(X[:, :4], y > 0, sample_weight=[1.0]),
+    "labels": lambda clf, X, y: clf.fit(X[:, :4], [None] * len(y)),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failed_fit_changes_nothing(binary, failure):
     X, y = binary
-    clf = LinearSVC().fit(X, y)
-    before = {name: getattr(clf, name) for name in vars(clf)}
-    with pytest.raises(ValueError, match="one class"):
-        clf.fit(X, np.ones(len(y)))
-    assert clf.coef_ is before["coef_"]
-    np.testing.assert_array_equal(clf.classes_, before["classes_"])
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
+    clf = LinearSVC().fit(frame, np.where(y > 0, "yes", "no"))
+    before, labels = dict(vars(clf)), clf.predict(frame)
+    with pytest.raises((ValueError, RuntimeError)):
+        FAILURES[failure](clf, X, y)
+    clf.set_params(callback=None, solver="auto")
+    after = vars(clf)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+    np.testing.assert_array_equal(clf.predict(frame), labels)
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_first_fit_that_fails_leaves_nothing(binary, failure):
+    clf = LinearSVC()
+    with pytest.raises((ValueError, RuntimeError)):
+        FAILURES[failure](clf, *binary)
+    assert vars(clf).keys() == LinearSVC().__dict__.keys()
+
+
+def test_a_refit_leaves_nothing_of_the_fit_before(binary, iris):
+    X, y = binary
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
+    for data, labels in ((as_rows(X), y), (X, y), (as_rows(iris[0]), iris[1])):
+        clf = LinearSVC().fit(frame, y)
+        clf.fit(data, labels)
+        assert not hasattr(clf, "feature_names_in_")
+        assert "feature_names" not in clf.model_.meta
+        assert clf.n_features_in_ == data.shape[1]
+
+
+def test_facts_of_a_model_are_those_of_its_training(binary, tmp_path):
+    clf = LinearSVC(C=1.0).fit(*binary)
+    clf.set_params(C=1000.0, loss="squared_hinge")
+    save_model(clf, tmp_path / "model")
+    meta = load_model(tmp_path / "model").meta
+    assert meta == clf.model_.meta
+    assert (meta["C"], meta["loss"], meta["status"]) == (1.0, "hinge", "solved")

@@ -20,9 +20,16 @@ class Checker:
     def refuse(self, name: str, expected: str, value: Any) -> NoReturn:
         """Raise ValueError, or TypeError for a value that is no number or string."""
         kind = ValueError if isinstance(value, str | Real) else TypeError
-        raise kind(
-            f"The {name!r} parameter of {self._owner} must be {expected}. "
-            f"Got {value!r} instead."
+        raise kind(self._message(name, f"be {expected}", repr(value)))
+
+    def refuse_part(self, name: str, expected: str, found: str) -> NoReturn:
+        """Raise ValueError for something in a parameter: it must ``expected``."""
+        raise ValueError(self._message(name, expected, found))
+
+    def _message(self, name: str, expected: str, found: str) -> str:
+        return (
+            f"The {name!r} parameter of {self._owner} must {expected}. "
+            f"Got {found} instead."
         )
 
     def positive(

@@ -1,16 +1,20 @@
 """Progress on standard error, as a callback of a solve."""
 
 import math
+import os
 import sys
-import threading
+import time
 from typing import Any
 
 from tqdm import tqdm
 
 from widemargin.solution import Step
 
-_FORMAT = "{desc}  [{bar:20}]  {postfix}  {elapsed}, about {remaining} left"
-_PARTS = 1000
+_BAR = 20  # characters, where the terminal has room for them
+_TEXT = 66  # characters beside the bar, mostly: its width is not to change with them
+_NO_WIDTH = 80  # columns of a terminal that does not say how many it has
+_NO_GAP = 1e12  # stands for infinity
+_START = 1.0  # the relative gap of the answer zero: an empty bar
 
 
 class Printer:
@@ -20,7 +24,7 @@ class Printer:
     ----------
     tol : float, the relative gap that fills the bar
     solves : int, default=1
-        Solves that report to this printer, each from a thread of its own.
+        Solves that report to this printer, told apart by ``step.problem``.
     delay : float, default=0
         Seconds before anything is shown.
     terminal_only : bool, default=False
@@ -35,13 +39,19 @@ class Printer:
         terminal_only: bool = False,
     ) -> None:
         self._tol, self._solves = tol, solves
-        self._first: dict[int, float] = {}
-        self._latest: dict[int, Step] = {}
+        self._first: dict[int, float] = {}  # by solve, as are the next three
+        self._gap: dict[int, float] = {}
+        self._share: dict[int, float] = {}
+        self._iterations: dict[int, int] = {}
+        self._begin = time.perf_counter()
         self._bar: Any = tqdm(
-            total=_PARTS,
-            bar_format=_FORMAT,
+            total=1.0,
+            bar_format=self._line(_columns()),
             ascii="-=",
+            ncols=_columns(),
+            nrows=20,  # given, or tqdm asks and shows nothing where there is no answer
             delay=delay,
+            miniters=0,  # a slow iteration or a small step is news too
             file=sys.stderr,
             leave=not terminal_only,
             disable=None if terminal_only else False,
@@ -49,19 +59,78 @@ class Printer:
 
     def __call__(self, step: Step) -> None:
         """Show a step."""
-        solve = threading.get_ident()
-        gap = min(max(step.relative_gap, self._tol), 1e12)
-        first = self._first.setdefault(solve, max(gap, 10.0 * self._tol))
-        self._latest[solve] = step
-        done = math.log(max(first / gap, 1.0)) / math.log(first / self._tol)
-        self._bar.set_description_str(f"{step.iteration} iterations", refresh=False)
-        worst = max(s.relative_gap for s in self._latest.values())
-        self._bar.set_postfix_str(f"gap {worst:.1e} -> {self._tol:.0e}", refresh=False)
-        share = done / self._solves + (len(self._latest) - 1) / self._solves
-        self._bar.n = max(self._bar.n, min(_PARTS, round(_PARTS * share)))
-        self._bar.update(0)
+        self._iterations[step.problem] = step.iteration
+        self._note(step.problem, step.relative_gap)
+        self._show()
+
+    def finish(self, problem: int, gap: float) -> None:
+        """Show the certified gap with which a solve ended."""
+        self._note(problem, gap)
+        self._show()
 
     def close(self) -> None:
-        """Finish the line."""
-        self._bar.refresh() if not self._bar.disable else None
+        """Finish the line, or take it away where it was for a terminal only."""
         self._bar.close()
+
+    def _note(self, problem: int, gap: float) -> None:
+        """Keep the best of each solve: the driver keeps the best point too."""
+        least = 10.0 * self._tol
+        gap = _NO_GAP if math.isnan(gap) else min(max(gap, 0.0), _NO_GAP)
+        gap = min(gap, self._gap.get(problem, gap))
+        first = min(max(gap, least), max(_START, least))
+        first = self._first.setdefault(problem, first)
+        fall = math.log(first / max(gap, self._tol)) / math.log(first / self._tol)
+        self._gap[problem], self._share[problem] = gap, max(fall, 0.0)
+
+    @property
+    def _done(self) -> float:
+        """Share of the work that is done: an unheard solve has done none."""
+        return min(sum(self._share.values()) / self._solves, 1.0)
+
+    def _show(self) -> None:
+        if self._bar.disable:
+            return
+        columns = _columns()
+        self._bar.n = self._done
+        self._bar.bar_format, self._bar.ncols = self._line(columns), columns
+        self._bar.update(0)
+
+    def _line(self, columns: int) -> str:
+        """The line, as wide as there are columns; only the bar is left to fill in."""
+        if not self._gap:
+            return f"[{{bar:{min(_BAR, columns - 2)}}}]"
+        gap = f"gap {max(self._gap.values()):.1e} -> {self._tol:.0e}"
+        head = f"{sum(self._iterations.values())} iterations"
+        tail = f"{gap}  {self._time()}"
+        if columns >= _TEXT + _BAR // 4:
+            return f"{head}  [{{bar:{min(_BAR, columns - _TEXT)}}}]  {tail}"
+        room = columns - len(gap) - len("[]  ")
+        return f"[{{bar:{min(_BAR, max(room, 1))}}}]  {gap}"
+
+    def _time(self) -> str:
+        """Time since the start, and a guess at the time left."""
+        passed = time.perf_counter() - self._begin
+        text = _seconds(passed)
+        if 0 < self._done < 1:
+            left = passed * (1 - self._done) / self._done
+            text += f", about {_seconds(left)} left"
+        return text
+
+
+def _seconds(seconds: float) -> str:
+    """A time for people: 4.2 s, 35 s, 2:05 min, 3:00 h."""
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes}:{rest:02} min"
+    return f"{minutes // 60}:{minutes % 60:02} h"
+
+
+def _columns() -> int:
+    """Columns that a line may use: all but the last, after which terminals break."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (AttributeError, OSError, ValueError):  # a pipe, a notebook, no file
+        columns = 0
+    return max((columns or _NO_WIDTH) - 1, 10)

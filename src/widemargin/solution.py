@@ -65,6 +65,7 @@ class Step:
     seconds : float, since the solve began, without callbacks
     sweeps : int, reads of the data since the solve began
     details : dict of the solver's own numbers (mu, sigma, step length, ...)
+    problem : int, which binary problem of a fit this is, in the order of ``solutions_``
     """
 
     iteration: int
@@ -76,6 +77,7 @@ class Step:
     _point: Callable[[], tuple[Vector, Any]] | None = field(default=None, repr=False)
     seconds: float = 0.0
     sweeps: int = 0
+    problem: int = 0
 
     @property
     def gap(self) -> float:
@@ -156,6 +158,8 @@ class Solution:
     tol : float, the relative gap asked for
     message : str, how the solve ended and what to do about it
     extras : dict of what the solver adds
+    at_bound : int or None
+        How many dual variables are at their bound C; None where there is none.
     """
 
     alpha: Vector
@@ -170,16 +174,19 @@ class Solution:
     tol: float
     message: str
     extras: dict[str, Any] = field(default_factory=dict)
+    at_bound: int | None = None
 
     def __str__(self) -> str:
         gap = self.certificate.relative_gap
         solved = self.status is Status.SOLVED
         head = "Solved to" if solved else f"Stopped ({self.status}) at"
-        vectors = int(np.count_nonzero(self.alpha))
+        vectors = f"{np.count_nonzero(self.alpha):,}"
+        if self.at_bound is not None:
+            vectors += f" ({self.at_bound:,} at the bound)"
         return (
             f"{head} a relative gap of {gap:.1e} (asked: {self.tol:.0e}) in "
             f"{self.seconds:.2g} s by {self.solver}, {self.reason}.\n"
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
-            f"support vectors {vectors:,}  iterations {len(self.trace)}"
+            f"support vectors {vectors}  iterations {len(self.trace)}"
         )

@@ -6,10 +6,11 @@ limits, keeps the best point, records the trace, calls the user back, reacts to 
 and decides the status. No solver prints, times itself or certifies itself.
 """
 
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -122,14 +123,51 @@ class _Answer:
     certificate: Certificate
 
 
+class Clock:
+    """Seconds since it was made, without the pauses.
+
+    Several solves may share one, each in a thread of its own: time in which any of them
+    pauses counts for none, once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begin = time.perf_counter()
+        self._pausing, self._stopped = 0, 0.0
+
+    def seconds(self) -> float:
+        """Time that counts, so far."""
+        with self._lock:
+            end = self._stopped if self._pausing else time.perf_counter()
+            return end - self._begin
+
+    def pause(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Call f(*args) off the clock."""
+        with self._lock:
+            if not self._pausing:
+                self._stopped = time.perf_counter()
+            self._pausing += 1
+        try:
+            return f(*args)
+        finally:
+            with self._lock:
+                self._pausing -= 1
+                if not self._pausing:
+                    self._begin += time.perf_counter() - self._stopped
+
+
 @dataclass
 class Limits:
-    """What ends a run: see `widemargin.solve`. Checks its values when made."""
+    """What ends a run: see `widemargin.solve`. Checks its values when made.
+
+    ``clock`` is what ``time_limit`` is measured by: that of a run itself where None.
+    """
 
     tol: float = 1e-4
     max_iter: int | None = None
     time_limit: float | None = None
     callback: Callback | None = None
+    clock: Clock | None = None
 
     def __post_init__(self) -> None:
         check = Checker("solve")
@@ -140,34 +178,21 @@ class Limits:
             check.refuse("callback", "callable or None", self.callback)
 
 
-@dataclass
-class _Clock:
-    """Seconds since it was made, without the pauses."""
-
-    begin: float = field(default_factory=time.perf_counter)
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.begin
-
-    def pause(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Call f(*args) off the clock."""
-        stopped = time.perf_counter()
-        try:
-            return f(*args)
-        finally:
-            self.begin += time.perf_counter() - stopped
-
-
 class _Driver:
     """One run of a solver on a problem."""
 
+    # What the columns are called: their numbers, unless the caller knows better.
+    names: Sequence[str] | None = None
+
     def __init__(self, problem: Problem, solver: Solver, limits: Limits) -> None:
-        self.clock = _Clock()
+        self.clock = limits.clock or Clock()
+        self.begin = self.clock.seconds()
         self.problem, self.solver, self.limits = problem, solver, limits
         self.max_iter = limits.max_iter or solver.default_max_iter
         self.core, self.lift = problem.conditioned()
         self.best = _Best(self.core)
         self.trace = Trace()
+        self._started = False
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
         self._broken = False
@@ -178,6 +203,10 @@ class _Driver:
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
+        if start is None and self._late():
+            self._record_zero()
+            return Status.TIME_LIMIT
+        self._started = True
         first_sweep = self.core.rows.sweeps
         steps = self.solver.iterate(self.core, start)
         try:
@@ -239,7 +268,7 @@ class _Driver:
         """What ends the run after this step, if anything."""
         if step.iteration >= self.max_iter:
             return Status.MAX_ITER
-        if self.clock.seconds() >= (self.limits.time_limit or np.inf):
+        if self._late():
             return Status.TIME_LIMIT
         if self.best.merit < PROGRESS * self._progress[0]:
             self._progress = (self.best.merit, step.iteration)
@@ -247,9 +276,24 @@ class _Driver:
             return Status.STALLED
         return None
 
+    def _late(self) -> bool:
+        """Whether the time is over; at the start too, if other solves used it up."""
+        limit = self.limits.time_limit
+        return limit is not None and self.clock.seconds() >= limit
+
+    def _record_zero(self) -> None:
+        """A trace for the answer zero, which needs no iteration."""
+        zero = Step(0, self.best.primal, self.best.dual, 0.0, active=0)
+        zero.seconds = self.seconds()
+        self.trace.append(zero)
+
+    def seconds(self) -> float:
+        """Time of this run, without pauses."""
+        return self.clock.seconds() - self.begin
+
     def _observe(self, step: Step, first_sweep: int) -> None:
         """Stamp and record a step, and keep what is best in its point."""
-        step.seconds = self.clock.seconds()
+        step.seconds = self.seconds()
         step.sweeps = self.core.rows.sweeps - first_sweep
         self.trace.append(step)
         v, state = step.point()
@@ -261,7 +305,9 @@ class _Driver:
         problem = self.problem
         with np.errstate(all="ignore"):
             state = problem.dual_state(self.best.alpha())
-            v = problem.finish(state, self.lift.up(self.best.v), self.limits.tol)
+            v = self.lift.up(self.best.v)
+            if self._started:  # else there is no time, and zero stays as it is
+                v = problem.finish(state, v, self.limits.tol)
             alpha, (w, b) = problem.gather(state), problem.split(v)
             return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 
@@ -285,10 +331,17 @@ class _Driver:
             trace=self.trace,
             solver=self.solver.name,
             reason=reason,
-            seconds=self.clock.seconds(),
+            seconds=self.seconds(),
             tol=tol,
             message=_message(self, status, gap),
+            at_bound=self._at_bound(answer.alpha),
         )
+
+    def _at_bound(self, alpha: Vector) -> int | None:
+        """How many dual variables are at C; the squared hinge has no such bound."""
+        if self.problem.loss != "hinge":
+            return None
+        return int(np.count_nonzero((alpha > 0) & (alpha >= self.problem.C)))
 
 
 _OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ERROR)
@@ -301,11 +354,16 @@ def run(
     *,
     start: "Solution | tuple[Any, Any, float] | None" = None,
     reason: str = "",
+    names: Sequence[str] | None = None,
 ) -> Solution:
-    """Run one solver: see `widemargin.solve`, which chooses it first."""
+    """Run one solver: see `widemargin.solve`, which chooses it first.
+
+    The message of the solution calls the columns by ``names``, else by their numbers.
+    """
     if complaint := solver.supports(problem):
         raise ValueError(complaint)
     driver = _Driver(problem, solver, limits)
+    driver.names = names
     status = driver.run(None if start is None else _start(driver, start))
     return driver.solution(status, reason)
 
@@ -342,31 +400,32 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
     )
     return (
         f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
-        f"{usable} {_scaling_advice(driver.problem)}{status.advice}"
+        f"{usable} {_scaling_advice(driver.problem, driver.names)}{status.advice}"
     )
 
 
-def _scaling_advice(problem: Problem) -> str:
+def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
     """Name the features that are too large, or too far from zero, if there are any."""
     mean, std = problem.rows.moments
     size = np.hypot(mean, std)
     typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
     if np.any(size > 1000.0 * typical):
         return (
-            f"Feature(s) {_first(size > 1000.0 * typical)} are up to "
+            f"Feature(s) {_first(size > 1000.0 * typical, names)} are up to "
             f"{size.max() / typical:,.0f} times larger than the typical one: scaling "
             "them (StandardScaler) usually helps most. "
         )
     far = (np.abs(mean) > 1000.0 * std) & (std > 0)
     if np.any(far) and problem.intercept != "free":
         return (
-            f"Feature(s) {_first(far)} lie far from zero beside their spread: centring "
-            "them (StandardScaler) or intercept='free' usually helps most. "
+            f"Feature(s) {_first(far, names)} lie far from zero beside their spread: "
+            "centring them (StandardScaler) or intercept='free' usually helps most. "
         )
     return ""
 
 
-def _first(chosen: NDArray[np.bool_]) -> str:
+def _first(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
     """The first three of the chosen features."""
-    named = np.flatnonzero(chosen)
-    return ", ".join(map(str, named[:3])) + (", ..." if named.size > 3 else "")
+    found = np.flatnonzero(chosen)
+    called = [str(j) if names is None else names[j] for j in found[:3]]
+    return ", ".join(called) + (", ..." if found.size > 3 else "")

@@ -1,0 +1,191 @@
+"""What a user's labels and weights mean: classes, and a factor of C for each row."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from widemargin.parameters import Checker
+
+Vector = NDArray[np.float64]
+Labels = NDArray[Any]
+
+# Labels of one kind can be sorted, and two that look the same are the same.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "booleans": (bool, np.bool_),
+    "numbers": (int, float, np.integer, np.floating),
+    "strings": (str,),
+}
+
+
+# -- labels ----------------------------------------------------------------------------
+
+
+def read_labels(check: Checker, y: Any, m: int) -> Labels:
+    """Labels that can be sorted: (m,), booleans, numbers, dates or strings.
+
+    Objects become booleans or numbers if all are; an array of objects that are strings
+    stays as it is, and a list of them or an array of StringDType becomes plain strings.
+
+    Raises
+    ------
+    ValueError for None, NaN and the like, named by row; labels of several kinds; real
+    numbers, as of a regression; another length or shape.
+    """
+    # Lists and StringDType as objects first: there None and NaN are not yet strings.
+    listed = not hasattr(y, "dtype")
+    y = np.asarray(y, dtype=object if listed else None)
+    plain = listed or y.dtype.kind == "T"  # what strings become
+    y = y.astype(object) if plain else y
+    if y.dtype.kind not in "biufUMmO":
+        found = f"an array of dtype {y.dtype}"
+        check.refuse_part("y", "hold numbers, booleans or strings", found)
+    y = np.asarray(column_or_1d(y, warn=True))
+    if len(y) != m:
+        check.refuse_part("y", f"have length {m}", f"length {len(y)}")
+    if y.dtype.kind == "O":
+        y = _of_one_kind(check, y)
+    elif y.dtype.kind in "fMm":
+        _refuse_missing(check, y, ~np.isfinite(y))
+    check_classification_targets(y)
+    return np.asarray(y, dtype=str) if plain and y.dtype.kind == "O" else y
+
+
+def _of_one_kind(check: Checker, y: Labels) -> Labels:
+    """An array of objects as one of booleans or numbers, or with strings only."""
+    kinds = {t: _kind(t) for t in set(map(type, y))}
+    if set(kinds.values()) != {"strings"}:
+        missing = np.fromiter(map(_is_missing, y), dtype=bool, count=len(y))
+        _refuse_missing(check, y, missing)
+    if None in kinds.values() or len(set(kinds.values())) > 1:
+        _refuse_mixture(check, y, kinds)
+    return y if kinds[type(y[0])] == "strings" else _of_numbers(check, y)
+
+
+def _refuse_mixture(check: Checker, y: Labels, kinds: dict[type, str | None]) -> None:
+    """Name the first label of no kind, or of another kind than the first one."""
+    first = kinds[type(y[0])]
+    row = next(i for i, v in enumerate(y) if kinds[type(v)] not in {first} - {None})
+    if kinds[type(y[row])] is None:
+        found = f"{y[row]!r} at row {row}"
+        check.refuse_part("y", "hold numbers, booleans or strings", found)
+    found = f"{y[row]!r} at row {row}, after {first},"
+    check.refuse_part("y", "hold labels of one kind", found)
+
+
+def _of_numbers(check: Checker, y: Labels) -> Labels:
+    """An array of objects, all booleans or all numbers, as an array of these."""
+    numbers = np.array(y.tolist())
+    if numbers.dtype.kind == "O":
+        check.refuse_part("y", "hold numbers of at most 64 bits", "larger ones")
+    if numbers.dtype.kind == "f":
+        _refuse_missing(check, y, ~np.isfinite(numbers))
+    return numbers
+
+
+def _kind(label_type: type) -> str | None:
+    return next(
+        (k for k, types in _KINDS.items() if issubclass(label_type, types)), None
+    )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, NaT or pandas.NA."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA does not say whether it differs from itself
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def _refuse_missing(check: Checker, y: Labels, missing: NDArray[np.bool_]) -> None:
+    if missing.any():
+        row = int(np.argmax(missing))
+        expected = "hold a label in each row (no None, NaN or infinity)"
+        check.refuse_part("y", expected, f"{y[row]} at row {row}")
+
+
+def find_classes(
+    check: Checker, y: Labels, weights: Vector
+) -> tuple[Labels, NDArray[np.intp]]:
+    """Classes with a positive weight, and the index of each row's class (else 0)."""
+    classes = np.unique(y[weights > 0])
+    if len(classes) < 2:
+        check.refuse_part("y", "hold at least two classes", f"one class ({classes[0]})")
+    place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return classes, place
+
+
+# -- weights ---------------------------------------------------------------------------
+
+
+def read_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
+    """Weights of the rows: float64 (m,), nonnegative and finite, not all zero.
+
+    None is a weight of 1, a number the weight of every row.
+    """
+    name = "sample_weight"
+    if sample_weight is None:
+        return np.ones(m)
+    try:
+        given = np.asarray(sample_weight)
+    except ValueError:  # lists of several lengths
+        check.refuse_part(name, "be one-dimensional", "lists of several lengths")
+    if given.ndim > 1:
+        check.refuse_part(name, "be one-dimensional", f"shape {given.shape}")
+    if given.ndim == 1 and len(given) != m:
+        check.refuse_part(name, f"have length {m}", f"length {len(given)}")
+    weights = np.array(np.broadcast_to(_reals(check, name, given), (m,)))
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        found = f"{weights[row]} at row {row}"
+        check.refuse_part(name, "be finite and nonnegative", found)
+    if not weights.any():
+        check.refuse_part(name, "be positive somewhere", "zeros only")
+    return weights
+
+
+def _reals(check: Checker, name: str, given: NDArray[Any]) -> Vector:
+    """Numbers as float64; what only looks like numbers is refused."""
+    if given.dtype.kind not in "biuf":
+        for row, value in enumerate(np.ravel(given).tolist()):
+            if not isinstance(value, Real):
+                found = f"{value!r} at row {row}"
+                check.refuse_part(name, "hold real numbers", found)
+    return given.astype(np.float64)
+
+
+def class_factors(
+    check: Checker,
+    class_weight: Any,
+    classes: Labels,
+    labels: NDArray[np.intp],
+    weights: Vector,
+) -> Vector:
+    """Factor of C for each row, by its class: (m,)."""
+    name = "class_weight"
+    if class_weight is None:
+        return np.ones(labels.shape)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        mass = np.bincount(labels, weights=weights, minlength=len(classes))
+        factors = mass.sum() / (len(classes) * mass)
+        return np.asarray(factors[labels])
+    if not isinstance(class_weight, Mapping):
+        check.refuse(name, "a dict, 'balanced' or None", class_weight)
+    for key, factor in class_weight.items():
+        if not (isinstance(factor, Real) and 0 < float(factor) < np.inf):
+            found = f"{factor!r} for class {key!r}"
+            check.refuse_part(name, "hold positive numbers", found)
+    named = [label for label in classes if label in class_weight]
+    # In a fold of the data classes may be missing, but then all others are named.
+    if len(named) < min(len(classes), len(class_weight)):
+        others = [key for key in class_weight if key not in classes]
+        check.refuse_part(name, "name classes of y", ", ".join(map(repr, others)))
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+    return np.asarray(factors[labels])

@@ -1,0 +1,172 @@
+"""Labels and weights of a fit: what they mean, and what is refused."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from widemargin import LinearSVC
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([False, True]),
+        np.array([-1.0, 2.0]),
+        np.array([0, 255], dtype=np.uint8),
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+    ],
+)
+def test_labels_of_any_type_come_back(binary, labels):
+    X, y = binary
+    named = labels[(y > 0).astype(int)]
+    clf = LinearSVC().fit(X, named)
+    np.testing.assert_array_equal(clf.classes_, labels)
+    assert clf.predict(X).dtype == labels.dtype
+    assert clf.score(X, named) > 0.97
+
+
+NUMPY_STRINGS = np.dtypes.StringDType()
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [
+        (np.array(["no", "yes"], dtype=NUMPY_STRINGS), "<U3"),
+        (np.array(["no", "yes"], dtype=np.dtypes.StringDType(na_object=None)), "<U3"),
+        (np.array([3, 4], dtype=object), "int64"),
+        (np.array([3, np.int8(4)], dtype=object), "int64"),
+        (np.array([3.0, 4], dtype=object), "float64"),
+        (np.array([False, True], dtype=object), "bool"),
+        (np.array(["2020-01-01", "2020-01-02"], dtype="M8[D]"), "M8[D]"),
+        (np.array([1, 2], dtype="m8[s]"), "m8[s]"),
+        (pd.Series([3, 4], dtype="Int64"), "int64"),
+        (pd.Series([False, True], dtype="boolean"), "bool"),
+        (pd.Series(["no", "yes"]), object),
+        (pd.Series(["no", "yes"], dtype="string"), object),
+        (pd.Series(["no", "yes"], dtype="category"), object),
+        (pl.Series(["no", "yes"]), "<U3"),
+        (pl.Series(["no", "yes"], dtype=pl.Categorical), object),
+        (pl.Series([3, 4]), "int64"),
+        (["no", "yes"], "<U3"),
+        ([3, 4], "int64"),
+    ],
+)
+def test_labels_of_any_container_work(labels, dtype):
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    if isinstance(labels, list):
+        y = [labels[0]] * 2 + [labels[1]] * 2
+    else:
+        y = labels[np.array([0, 0, 1, 1])]
+    clf = LinearSVC().fit(X, y)
+    assert clf.classes_.dtype == dtype
+    assert list(clf.classes_) == list(np.asarray(labels))
+    assert list(clf.predict(X)) == list(np.asarray(y))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array(["a", None, "b"], dtype=object), "Got None at row 1 instead"),
+        (["a", "b", NAN], "Got nan at row 2"),
+        ([1, None, 2], "Got None at row 1"),
+        ([1.0, 2.0, NAN], "Got nan at row 2"),
+        ([1.0, np.inf, 2.0], "Got inf at row 1"),
+        (np.array([1.0, 2.0, NAN]), "a label in each row .* Got nan at row 2"),
+        (np.array([1, "NaT", 2], dtype="M8[D]"), "Got NaT at row 1"),
+        (pd.Series(["a", None, "b"]), "Got nan at row 1"),
+        (pd.Series(["a", None, "b"], dtype="string"), "Got <NA> at row 1"),
+        (pd.Series([1, None, 2], dtype="Int64"), "Got (nan|<NA>) at row 1"),
+        (pd.Series([True, None, False], dtype="boolean"), "Got <NA> at row 1"),
+        (pd.Series(["a", None, "b"], dtype="category"), "Got nan at row 1"),
+        (pl.Series(["a", None, "b"]), "Got None at row 1"),
+        (
+            np.array(["a", None, "b"], dtype=np.dtypes.StringDType(na_object=None)),
+            "Got None at row 1",
+        ),
+        (["a", 2, "b"], "labels of one kind. Got 2 at row 1, after strings, instead"),
+        ([1, 2, "b"], "labels of one kind. Got 'b' at row 2, after numbers"),
+        ([True, 2, False], "labels of one kind. Got 2 at row 1, after booleans"),
+        ([1, (2, 3), 4], r"numbers, booleans or strings. Got \(2, 3\) at row 1"),
+        ([[1], [2, 3], [4]], r"numbers, booleans or strings. Got \[1\] at row 0"),
+        (
+            [datetime.date(2020, 1, k) for k in (1, 2, 3)],
+            r"numbers, booleans or strings. Got datetime.date\(2020, 1, 1\) at row 0",
+        ),
+        ([2**70, 1, 2], "numbers of at most 64 bits"),
+        (np.array([b"a", b"b", b"c"]), "strings. Got an array of dtype .S1"),
+        (np.array([1j, 2.0, 3.0]), "Got an array of dtype complex128"),
+        (np.zeros(3, dtype="i4,f4"), "Got an array of dtype"),
+        ([0.5, 1.5, 2.5], "Unknown label type: continuous"),
+        ([0, 1], "'y' parameter of LinearSVC.fit must have length 3. Got length 2"),
+        ([[0, 1], [1, 0], [1, 1]], "y should be a 1d array"),
+        (None, "requires y to be passed, but the target y is None"),
+    ],
+)
+def test_bad_labels(y, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVC().fit([[0.0], [1.0], [2.0]], y)
+
+
+# -- weights ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_weight_is_a_number_of_rows_exactly(iris, loss):
+    X, y = iris
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = LinearSVC(loss=loss).fit(X, y, sample_weight=weight)
+    repeated = LinearSVC(loss=loss).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-7)
+
+
+def test_a_class_without_weight_is_removed(iris):
+    X, y = iris
+    clf = LinearSVC().fit(X, y, sample_weight=(y != "setosa").astype(float))
+    assert list(clf.classes_) == ["versicolor", "virginica"]
+    assert set(clf.predict(X)) <= {"versicolor", "virginica"}
+
+
+def test_class_weight_is_a_factor_of_C(binary):
+    X, y = binary
+    factor = LinearSVC(class_weight={1.0: 5.0}, tol=1e-8).fit(X, y)
+    weights = LinearSVC(tol=1e-8).fit(X, y, sample_weight=np.where(y > 0, 5.0, 1.0))
+    np.testing.assert_allclose(factor.coef_, weights.coef_, rtol=1e-6)
+    balanced = LinearSVC(class_weight="balanced", tol=1e-8).fit(X, y)
+    share = {k: len(y) / (2 * np.sum(y == k)) for k in (-1.0, 1.0)}
+    explicit = LinearSVC(class_weight=share, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(balanced.coef_, explicit.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (
+            -1.0,
+            "'sample_weight' parameter of LinearSVC.fit must be finite and nonnegative. Got -1.0 at row 0",
+        ),
+        ([1.0, 2.0], "'sample_weight' .* must have length 569. Got length 2"),
+        (np.nan, "'sample_weight' .* must be finite"),
+        (0.0, "'sample_weight' .* must be positive somewhere. Got zeros only"),
+        (
+            ["a"] * 569,
+            "'sample_weight' .* must hold real numbers. Got 'a' at row 0",
+        ),
+        ([1.0] * 568 + [None], "must hold real numbers. Got None at row 568"),
+        (np.full(569, 1j), "must hold real numbers. Got 1j at row 0"),
+        (np.ones((569, 1)), r"must be one-dimensional. Got shape \(569, 1\)"),
+        ([[1.0], [2.0, 3.0]], "must be one-dimensional. Got lists of several lengths"),
+    ],
+)
+def test_bad_weights(binary, weights, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVC().fit(*binary, sample_weight=weights)
