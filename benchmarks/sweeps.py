@@ -1,6 +1,6 @@
 """One sweep of every kind, dense and sparse, beside the limit of the machine.
 
-Justifies the constants of `widemargin.data.rows` (block sizes), the threshold of
+Justifies the constants of `widemargin.data.memory` (block sizes), the threshold of
 `widemargin.linalg` (from which density a Gram matrix of dense blocks wins), the sparse
 products in C++ and the fused row steps.
 """
@@ -10,9 +10,10 @@ import statistics
 import time
 
 import numpy as np
+from datasets import DATASETS
 from scipy import sparse
 
-from widemargin import Problem, as_rows, linalg, solve
+from widemargin import Problem, _core, as_rows, linalg, solve
 from widemargin.data import memory
 from widemargin.solvers import InteriorPoint
 
@@ -99,17 +100,42 @@ def densities():
 def against_scipy():
     """Sparse products in C++ against scipy's, float32 and float64."""
     rng = np.random.default_rng(0)
-    print("\nCSR products of 50,000 x 123 at 11 %: seconds of scipy over ours")
+    print("\nCSR products of Adult a9a: seconds of scipy over ours")
+    data, _ = DATASETS["a9a"](None)
     for dtype in ("f8", "f4"):
-        X = sparse.random_array((50_000, 123), density=0.11, format="csr", rng=rng)
-        X = X.astype(dtype)
-        w, U = rng.normal(size=123), rng.normal(size=(50_000, 2))
+        X = data.astype(dtype)
+        w, U = rng.normal(size=X.shape[1]), rng.normal(size=(X.shape[0], 2))
         products = [("X w", X, w, linalg.matvec), ("X'u", X.T, U[:, 0], linalg.rmatvec)]
         line = f"  {dtype}:"
         for name, matrix, vector, ours in [*products, ("X'U", X.T, U, linalg.rmatvec)]:
             ratio = seconds(matrix.__matmul__, vector) / seconds(ours, X, vector)
             line += f"   {name} {ratio:.1f}"
         print(line)
+
+
+def row_steps(k=8192):
+    """The corrector of interior point on one block: NumPy's seconds over ours."""
+    rng = np.random.default_rng(0)
+    C, z = np.ones(k), rng.normal(size=k)
+    vectors = list(rng.uniform(0.2, 0.8, (8, k)))
+    alpha, u, s, xi, d, dalpha, ds, dxi = vectors
+
+    def numpy_correct(t):
+        rs, rx = s * alpha - t * C + ds, xi * u - t * C + dxi
+        dalpha[:] = -d * (rs / alpha - rx / u + z)
+        ds[:] = -(rs + s * dalpha) / alpha
+        dxi[:] = (xi * dalpha - rx) / u
+        ratios = (-dalpha / alpha, -ds / s, dalpha / u, -dxi / xi)
+        worst = np.maximum.reduce(ratios).argmax()
+        first = s @ dalpha + alpha @ ds + u @ dxi - xi @ dalpha
+        return worst, first, dalpha @ ds - dxi @ dalpha
+
+    slow = seconds(numpy_correct, 0.1, repeat=50)
+    print(f"\nrow steps of {k} rows: seconds of NumPy over ours")
+    for simd in _core.simd_levels():
+        ours = functools.partial(_core.correct, C, vectors, z, 0.1, True, simd)
+        ratio = slow / seconds(ours, repeat=50)
+        print(f"  {('baseline', 'AVX2', 'AVX-512')[simd]:9} {ratio:.1f}")
 
 
 if __name__ == "__main__":
@@ -119,3 +145,4 @@ if __name__ == "__main__":
     block_sizes()
     densities()
     against_scipy()
+    row_steps()

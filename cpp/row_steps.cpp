@@ -44,8 +44,10 @@ inline double clipped(double x, double limit) {
 template <typename Body>
 inline void for_each_row(std::size_t k, Body body) {
   std::size_t i = 0;
-  for (; i + kLanes <= k; i += kLanes)
+  for (; i + kLanes <= k; i += kLanes) {
+#pragma omp simd  // or the short loop is unrolled before it can be vectorized
     for (std::size_t lane = 0; lane < kLanes; ++lane) body(i + lane, lane);
+  }
   for (std::size_t lane = 0; i < k; ++i, ++lane) body(i, lane);
 }
 

@@ -27,7 +27,7 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
-REDUCED_COLUMNS = 500
+REDUCED_COLUMNS = 200
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
