@@ -63,7 +63,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit, without the time of callbacks. Checked after each iteration
         and before each class, which is left at zero when there is no time for it.
-    memory_limit : int > 0 in bytes, or None, default=None
+    memory_limit : int >= 16384 in bytes, or None, default=None
         For temporary arrays of a sweep and for classes trained at the same time. The
         data and about 100 bytes a row come on top.
     n_jobs : int or None, default=None
@@ -238,7 +238,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         check.positive("tol", self.tol, most=1.0)
         check.positive("time_limit", self.time_limit, optional=True)
         check.count("max_iter", self.max_iter, optional=True)
-        check.count("memory_limit", self.memory_limit, optional=True)
+        check.count("memory_limit", self.memory_limit, least=1 << 14, optional=True)
         if not isinstance(self.verbose, bool):
             check.count("verbose", self.verbose, least=0)
         check.choice("loss", self.loss, LOSSES)

@@ -1,0 +1,45 @@
+"""What the README and the documentation show is what happens."""
+
+import doctest
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with the data of the examples, as if in the repository."""
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_examples(here, page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, _ = doctest.testfile(str(ROOT / page), False, optionflags=flags)
+    assert failed == 0
+
+
+def test_commands_of_the_readme(here):
+    """The indented commands, in their order, on Adult."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^    widemargin (.*)$", text, re.MULTILINE)
+    assert len(commands) >= 4
+    data = here / "examples" / "data"
+    for name, given in [("a9a", "adult"), ("a9a.test", "adult.test"), ("a9a", "new")]:
+        command = ["convert", str(data / f"{name}.svm.bz2"), f"{given}.svm"]
+        subprocess.run([sys.executable, "-m", "widemargin", *command], check=True)
+    for command in commands:
+        command, *_ = command.split(" > ")
+        run = [sys.executable, "-m", "widemargin", *command.split()]
+        subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+    for made in ("adult.wm", "adult.html", "adult.onnx"):
+        assert (here / made).stat().st_size > 100
