@@ -73,9 +73,9 @@ def _compare(options, name, X, y, C, intercept):
         if intercept not in importlib.import_module(f"peers.{peer}").INTERCEPTS:
             continue
         start = f"{name:14}{C:8g}  {intercept:10}  {peer:12}"
-        runs = [
-            _run_apart(options, peer, name, C, intercept) for _ in range(options.repeat)
-        ]
+        runs = []
+        while len(runs) < options.repeat and None not in runs:
+            runs.append(_run_apart(options, peer, name, C, intercept))
         if None in runs:
             print(f"{start}{'> ' + format(options.timeout, '.0f'):>9}", flush=True)
             continue

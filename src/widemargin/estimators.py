@@ -83,9 +83,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     coef_ : ndarray (1, n) for two classes, else (c, n)
     intercept_ : ndarray (1,) or (c,)
     support_ : ndarray of the rows with a positive dual variable in any problem
-    support_vectors_ : ndarray or CSR array (len(support_), n), these rows as stored
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored
     n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray (1 or c, len(support_)), y_i alpha_i
+    dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
     n_iter_ : int, iterations of the longest binary problem
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, the worst status of the binary problems

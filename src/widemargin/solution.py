@@ -86,7 +86,7 @@ class Step:
 
     @property
     def relative_gap(self) -> float:
-        """Duality gap over |P| (infinite where P is 0 or not finite)."""
+        """Duality gap over ``|P|`` (infinite where P is 0 or not finite)."""
         if not np.isfinite(self.primal) or self.primal == 0.0:
             return float("inf")
         return self.gap / abs(self.primal)
@@ -113,7 +113,7 @@ class Certificate:
     ----------
     primal : float, objective P of (w, b): an upper bound of the optimum
     dual : float, objective D of alpha made feasible: a lower bound
-    scale : float, floor of |P| in the relative gap
+    scale : float, floor of ``|P|`` in the relative gap
     """
 
     primal: float
@@ -127,7 +127,7 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Duality gap |P - D| / max(|P|, scale), at least the rounding of P."""
+        """Duality gap ``|P - D| / max(|P|, scale)``, at least the rounding of P."""
         rounding = float(np.finfo(np.float64).eps) * abs(self.primal)
         return max(abs(self.gap), rounding) / max(abs(self.primal), self.scale)
 

@@ -60,7 +60,7 @@ class Rows(ABC):
     def sweep(
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
     ) -> Any:
-        """Read the data once: run f(block, slices, *broadcast) on every block.
+        """Read the data once: run f(block, slices, ...) on every block.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ class RowState:
             self._vectors[name][index] = vector
 
     def sweep(self, f: Callable[..., Any], *broadcast: Any) -> Any:
-        """Run f(slices, *broadcast) on every block and add the values up.
+        """Run f(slices, ...) on every block and add the values up.
 
         Like `Rows.sweep` without the data: nothing of X is read.
         """
@@ -81,7 +81,7 @@ class RowState:
         Parameters
         ----------
         f : callable
-            f(slices, *broadcast) returns the keys (k,) of its rows, floats in any order
+            f(slices, ...) returns the keys (k,) of its rows, floats in any order
             of magnitude and infinities too, and their weights >= 0, (k,) or a number.
         target : float
         *broadcast

@@ -76,7 +76,7 @@ def solve(
 ) -> Solution:
     """Solve a problem to a certified relative duality gap.
 
-    Stops when (P - D) / |P| <= ``tol``, with P and D recomputed from the answer.
+    Stops when (P - D) / abs(P) <= ``tol``, with P and D recomputed from the answer.
 
     Parameters
     ----------

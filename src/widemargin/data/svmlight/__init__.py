@@ -175,7 +175,7 @@ def save_svmlight(
     qid : array-like (n_samples,) or None, default None
         Query ids, integers.
     comment : str or None, default None
-        Lines for the top of the file, each put after ``# ``.
+        Lines for the top of the file, each put after a # and a space.
 
     Raises
     ------
