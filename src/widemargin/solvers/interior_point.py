@@ -106,8 +106,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    ``|Q|`` n^2 + n^3 / 3 flops and three sweeps an iteration; ten vectors of length m and a
-    few n x n matrices of memory. 10 to 40 iterations, few more for a smaller ``tol``.
+    q n^2 + n^3 / 3 flops, q rows in Q, and three sweeps an iteration; ten vectors of
+    length m and a few n x n matrices of memory. 10 to 40 iterations, few more for a
+    smaller ``tol``.
 
     References
     ----------
