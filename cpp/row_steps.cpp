@@ -19,26 +19,35 @@ struct Lanes {
   }
 };
 
-// Largest ratio and the row that has it, by lanes.
-struct Largest {
-  double ratio[kLanes] = {};
-  std::size_t row[kLanes] = {};
-  void store(StepSums& sums) const {
-    sums.ratio = 0.0;
-    sums.row = 0;
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      if (ratio[j] > sums.ratio || (ratio[j] == sums.ratio && row[j] < sums.row)) {
-        sums.ratio = ratio[j];
-        sums.row = row[j];
-      }
-    }
-  }
-};
-
 inline double larger(double a, double b) { return a > b ? a : b; }
 inline double clipped(double x, double limit) {
   return x > limit ? limit : (x < -limit ? -limit : x);
 }
+
+// What lies ahead of all rows: sums, and the largest ratio with the row that has it, by lanes.
+struct Ahead {
+  Lanes first, second, ratio;
+  std::size_t row[kLanes] = {};
+
+  void add(std::size_t lane, std::size_t i, double x, double one, double two) {
+    first.value[lane] += one;
+    second.value[lane] += two;
+    row[lane] = x > ratio.value[lane] ? i : row[lane];
+    ratio.value[lane] = larger(x, ratio.value[lane]);
+  }
+
+  StepSums sums() const {
+    StepSums sums{0.0, 0, first.sum(), second.sum()};
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      const double x = ratio.value[j];
+      if (x > sums.ratio || (x == sums.ratio && row[j] < sums.row)) {
+        sums.ratio = x;
+        sums.row = row[j];
+      }
+    }
+    return sums;
+  }
+};
 
 // Runs body(i, lane) over all rows, eight at a time.
 template <typename Body>
@@ -54,108 +63,90 @@ inline void for_each_row(std::size_t k, Body body) {
 template <bool Hinge>
 PointSums advance(const RowVectors& r, double t) {
   Lanes products, losses, linear;
-  const double* __restrict C = r.C, * __restrict dalpha = r.dalpha, * __restrict ds = r.ds, * __restrict dxi = r.dxi;
-  double* __restrict alpha = r.alpha, * __restrict u = r.u, * __restrict s = r.s, * __restrict xi = r.xi, * __restrict d = r.d;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
-    const double a = alpha[i] + t * dalpha[i], si = s[i] + t * ds[i], x = xi[i] + t * dxi[i];
-    alpha[i] = a;
-    s[i] = si;
-    xi[i] = x;
+    const double a = r.alpha[i] + t * r.dalpha[i], si = r.s[i] + t * r.ds[i],
+                 x = r.xi[i] + t * r.dxi[i];
+    r.alpha[i] = a;
+    r.s[i] = si;
+    r.xi[i] = x;
     const double violation = larger(x - si, 0.0);
     products.value[lane] += si * a;
     if constexpr (Hinge) {
-      const double ui = u[i] - t * dalpha[i];
-      u[i] = ui;
-      d[i] = 1.0 / (si / a + x / ui);
+      const double ui = r.u[i] - t * r.dalpha[i];
+      r.u[i] = ui;
+      r.d[i] = 1.0 / (si / a + x / ui);
       products.value[lane] += x * ui;
-      losses.value[lane] += C[i] * violation;
+      losses.value[lane] += r.C[i] * violation;
       linear.value[lane] += a;
     } else {
-      d[i] = 1.0 / (si / a + 0.5 / C[i]);
-      losses.value[lane] += C[i] * violation * violation;
-      linear.value[lane] += a - 0.25 * a * a / C[i];
+      r.d[i] = 1.0 / (si / a + 0.5 / r.C[i]);
+      losses.value[lane] += r.C[i] * violation * violation;
+      linear.value[lane] += a - 0.25 * a * a / r.C[i];
     }
   });
   return {products.sum(), losses.sum(), linear.sum()};
 }
 
 template <bool Hinge>
-StepSums predict(const RowVectors& r, const double* __restrict z, double clip,
-                 double* __restrict E) {
-  Lanes first, second;
-  Largest largest;
-  const double* __restrict C = r.C, * __restrict alpha = r.alpha, * __restrict u = r.u, * __restrict s = r.s, * __restrict xi = r.xi, * __restrict d = r.d;
-  double* __restrict p = r.ds, * __restrict q = r.dxi;
+StepSums predict(const RowVectors& r, const double* z, double clip, double* E) {
+  Ahead ahead;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
-    const double a = alpha[i], si = s[i], limit = clip * C[i], inverse = 1.0 / a;
+    const double a = r.alpha[i], si = r.s[i], limit = clip * r.C[i], inverse = 1.0 / a;
     double slack = si;
-    if constexpr (Hinge) slack -= xi[i];
-    const double da = -d[i] * (slack + z[i]);
+    if constexpr (Hinge) slack -= r.xi[i];
+    const double da = -r.d[i] * (slack + z[i]);
     const double dsi = -si - si * inverse * da;
     double ratio = larger(-da * inverse, 1.0 + da * inverse);  // -dalpha/alpha, -ds/s
-    p[i] = clipped(dsi * da, limit);
-    double column1 = p[i] * inverse, column2 = inverse;
+    r.ds[i] = clipped(dsi * da, limit);
+    double column1 = r.ds[i] * inverse, column2 = inverse;
     double one = si * da + a * dsi, two = dsi * da;
     if constexpr (Hinge) {
-      const double inverse_u = 1.0 / u[i];
-      const double dx = -xi[i] + xi[i] * inverse_u * da;
+      const double inverse_u = 1.0 / r.u[i];
+      const double dx = -r.xi[i] + r.xi[i] * inverse_u * da;
       ratio = larger(ratio, larger(da * inverse_u, 1.0 - da * inverse_u));  // -du/u, -dxi/xi
-      q[i] = clipped(-dx * da, limit);
-      column1 -= q[i] * inverse_u;
+      r.dxi[i] = clipped(-dx * da, limit);
+      column1 -= r.dxi[i] * inverse_u;
       column2 -= inverse_u;
-      one += u[i] * dx - xi[i] * da;
+      one += r.u[i] * dx - r.xi[i] * da;
       two -= dx * da;
     }
-    E[2 * i] = d[i] * column1;
-    E[2 * i + 1] = d[i] * C[i] * column2;
-    first.value[lane] += one;
-    second.value[lane] += two;
-    largest.row[lane] = ratio > largest.ratio[lane] ? i : largest.row[lane];
-    largest.ratio[lane] = larger(ratio, largest.ratio[lane]);
+    E[2 * i] = r.d[i] * column1;
+    E[2 * i + 1] = r.d[i] * r.C[i] * column2;
+    ahead.add(lane, i, ratio, one, two);
   });
-  StepSums sums{0.0, 0, first.sum(), second.sum()};
-  largest.store(sums);
-  return sums;
+  return ahead.sums();
 }
 
 template <bool Hinge>
-StepSums correct(const RowVectors& r, const double* __restrict z, double target) {
-  Lanes first, second;
-  Largest largest;
-  const double* __restrict C = r.C, * __restrict alpha = r.alpha, * __restrict u = r.u, * __restrict s = r.s, * __restrict xi = r.xi, * __restrict d = r.d;
-  double* __restrict dalpha = r.dalpha, * __restrict ds = r.ds, * __restrict dxi = r.dxi;
+StepSums correct(const RowVectors& r, const double* z, double target) {
+  Ahead ahead;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
-    const double a = alpha[i], si = s[i], inverse = 1.0 / a;
-    const double rs = si * a - target * C[i] + ds[i];
+    const double a = r.alpha[i], si = r.s[i], inverse = 1.0 / a;
+    const double rs = si * a - target * r.C[i] + r.ds[i];
     double rhs = rs * inverse, rx = 0.0, inverse_u = 0.0;
     if constexpr (Hinge) {
-      inverse_u = 1.0 / u[i];
-      rx = xi[i] * u[i] - target * C[i] + dxi[i];
+      inverse_u = 1.0 / r.u[i];
+      rx = r.xi[i] * r.u[i] - target * r.C[i] + r.dxi[i];
       rhs -= rx * inverse_u;
     }
-    const double da = -d[i] * (rhs + z[i]);
+    const double da = -r.d[i] * (rhs + z[i]);
     const double dsi = -(rs + si * da) * inverse;
     double ratio = larger(-da * inverse, -dsi / si);
     double one = si * da + a * dsi, two = dsi * da;
     if constexpr (Hinge) {
-      const double dx = (xi[i] * da - rx) * inverse_u;
-      ratio = larger(ratio, larger(da * inverse_u, -dx / xi[i]));
-      one += u[i] * dx - xi[i] * da;
+      const double dx = (r.xi[i] * da - rx) * inverse_u;
+      ratio = larger(ratio, larger(da * inverse_u, -dx / r.xi[i]));
+      one += r.u[i] * dx - r.xi[i] * da;
       two -= dx * da;
-      dxi[i] = dx;
+      r.dxi[i] = dx;
     } else {
-      dxi[i] = 0.5 * da / C[i];
+      r.dxi[i] = 0.5 * da / r.C[i];
     }
-    dalpha[i] = da;
-    ds[i] = dsi;
-    first.value[lane] += one;
-    second.value[lane] += two;
-    largest.row[lane] = ratio > largest.ratio[lane] ? i : largest.row[lane];
-    largest.ratio[lane] = larger(ratio, largest.ratio[lane]);
+    r.dalpha[i] = da;
+    r.ds[i] = dsi;
+    ahead.add(lane, i, ratio, one, two);
   });
-  StepSums sums{0.0, 0, first.sum(), second.sum()};
-  largest.store(sums);
-  return sums;
+  return ahead.sums();
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ from problems import PROBLEMS as PROBLEMS
 from process_rows import ProcessRows
 from scipy import sparse
 from sklearn.datasets import load_iris
+from svmlight_files import SLICES
 
 from widemargin import as_rows
 from widemargin.data.rows import Rows
@@ -200,3 +201,16 @@ def binary():
 def iris():
     X, y = load_iris(return_X_y=True)
     return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(params=[1, 2], ids=["1job", "2jobs"])
+def n_jobs(request):
+    """Threads."""
+    return request.param
+
+
+@pytest.fixture(params=SLICES)
+def slice_bytes(request, monkeypatch):
+    """Bytes of a slice of svmlight text."""
+    monkeypatch.setattr("widemargin.data.svmlight.text.SLICE_BYTES", request.param)
+    return request.param

@@ -1,10 +1,7 @@
 """svmlight text: what is read, how fast and in how much memory."""
 
-import bz2
-import gzip
 import io
 import itertools
-import lzma
 import os
 import signal
 import subprocess
@@ -14,50 +11,16 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
+from svmlight_files import STORAGES, assert_same_bits, in_one_folder, put
 
 from widemargin import _core
 from widemargin.data.svmlight import load_svmlight
 from widemargin.data.svmlight import read as svmlight_read
 from widemargin.data.svmlight import text as svmlight_text
-
-pytestmark = pytest.mark.filterwarnings("error")
-
-STORAGES = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
-in_one_folder = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-# Small slices put a cut at every line end, one size or another.
-SIZES = [1, 7, 16, 4 << 20]
-
-
-@pytest.fixture(params=[1, 2], ids=["1job", "2jobs"])
-def n_jobs(request):
-    return request.param
-
-
-@pytest.fixture(params=SIZES)
-def slice_bytes(request, monkeypatch):
-    monkeypatch.setattr(svmlight_text, "SLICE_BYTES", request.param)
-    return request.param
-
-
-def put(folder, text, name="a.svm"):
-    """A file that holds `text`, compressed as its name says."""
-    path = folder / name
-    text = text.encode() if isinstance(text, str) else text
-    path.write_bytes(STORAGES.get(path.suffix, bytes)(text))
-    return path
 
 
 def entries(X):
@@ -66,15 +29,6 @@ def entries(X):
         dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
         for row in (X[[i]] for i in range(X.shape[0]))
     ]
-
-
-def assert_same_bits(found, expected):
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    np.testing.assert_array_equal(
-        np.ascontiguousarray(found).view(np.uint8),
-        np.ascontiguousarray(expected).view(np.uint8),
-    )
 
 
 # text: its rows (column: value) and targets

@@ -1,54 +1,16 @@
 """svmlight text: what is refused, and in which words."""
 
-import bz2
-import gzip
 import itertools
-import lzma
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from svmlight_files import SLICES, in_one_folder, put
 
 from widemargin.data.svmlight import load_svmlight
 from widemargin.data.svmlight import read as svmlight_read
 from widemargin.data.svmlight import text as svmlight_text
-
-pytestmark = pytest.mark.filterwarnings("error")
-
-STORAGES = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
-in_one_folder = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-# Small slices put a cut at every line end, one size or another.
-SIZES = [1, 7, 16, 4 << 20]
-
-
-@pytest.fixture(params=[1, 2], ids=["1job", "2jobs"])
-def n_jobs(request):
-    return request.param
-
-
-@pytest.fixture(params=SIZES)
-def slice_bytes(request, monkeypatch):
-    monkeypatch.setattr(svmlight_text, "SLICE_BYTES", request.param)
-    return request.param
-
-
-def put(folder, text, name="a.svm"):
-    """A file that holds `text`, compressed as its name says."""
-    path = folder / name
-    text = text.encode() if isinstance(text, str) else text
-    path.write_bytes(STORAGES.get(path.suffix, bytes)(text))
-    return path
-
 
 # text, options: line, column, what was expected and found
 NUMBER = "a number as the target"
@@ -184,7 +146,7 @@ def test_refuses_with_line_and_column(tmp_path, monkeypatch, fault, storage):
     text, options, line, column, expected, found = fault
     path = put(tmp_path, text, "a.svm" + storage)
     where = f"{path}, line {line}, column {column}"
-    for size, n_jobs in itertools.product(SIZES, [1, 2]):
+    for size, n_jobs in itertools.product(SLICES, [1, 2]):
         monkeypatch.setattr(svmlight_text, "SLICE_BYTES", size)
         with pytest.raises(ValueError, match="line") as error:
             load_svmlight(path, n_jobs=n_jobs, **options)

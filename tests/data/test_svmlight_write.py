@@ -9,28 +9,14 @@ import stat
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy.sparse import coo_array, csc_array, csr_array
+from svmlight_files import assert_same_bits, in_one_folder
 
 from widemargin.data.svmlight import load_svmlight, save_svmlight
 from widemargin.data.svmlight import write as svmlight_write
-
-pytestmark = pytest.mark.filterwarnings("error")
-
-in_one_folder = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-def assert_same_bits(found, expected):
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    np.testing.assert_array_equal(
-        np.ascontiguousarray(found).view(np.uint8),
-        np.ascontiguousarray(expected).view(np.uint8),
-    )
 
 
 @st.composite
