@@ -121,6 +121,20 @@ def test_ctrl_c_returns_the_best_answer_at_once(problem):
     assert certificate_holds(problem, solution)
 
 
+def test_ctrl_c_in_the_last_certificate_is_not_lost(problem, monkeypatch):
+    certify = Problem.certify
+
+    def press(*arguments):
+        monkeypatch.undo()
+        _thread.interrupt_main()
+        return certify(*arguments)
+
+    monkeypatch.setattr(Problem, "certify", press)
+    solution = solve(problem)
+    assert solution.certificate.relative_gap <= 1e-4
+    assert solution.status == "interrupted"
+
+
 def test_ctrl_c_in_the_middle_of_an_iteration(problem):
     """At random moments, none of which may lose the answer."""
     start = time.perf_counter()

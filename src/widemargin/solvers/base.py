@@ -312,13 +312,16 @@ class _Driver:
             return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 
     def solution(self, status: Status, reason: str) -> Solution:
-        """The answer with its status, which only the certificate can call solved."""
+        """The answer with its status, which only the certificate can call solved.
+
+        Ctrl-C stays Ctrl-C, also where the answer is good enough: no press is lost.
+        """
         tol = self.limits.tol
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
             answer = self._answer()
         gap = answer.certificate.relative_gap
-        if gap <= tol:
+        if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
         elif gap <= ALMOST * tol and status in _OWN_ENDS:
             status = Status.ALMOST_SOLVED
