@@ -478,7 +478,7 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
         if np.any(C < 0) or not np.isfinite(C.sum()):
             raise ValueError(
                 "C must be nonnegative in every row, and its sum finite. "
-                f"Got {C.min()} to {C.max()} instead."
+                f"Got {np.min(C)} to {np.max(C)} instead."
             )
     y = y.astype(np.float64)
     for sign in (1, -1):

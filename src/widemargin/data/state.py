@@ -127,16 +127,18 @@ class RowState:
 
 def _order(keys: Any) -> Any:
     """Integers in the order of float64 keys, and as dense; NaN is at the ends."""
-    bits = (np.asarray(keys, dtype=np.float64) + 0.0).view(np.int64)  # -0.0 + 0.0 = 0.0
-    return bits ^ ((bits >> 63) & np.int64(np.iinfo(np.int64).max))
+    keys = np.asarray(keys, dtype=np.float64) + 0.0  # -0.0 + 0.0 = 0.0
+    return _mirror(keys.view(np.int64))
 
 
 def _key_at(order: int) -> float:
     """The key with this order."""
-    bits = np.int64(order)
-    return float(
-        (bits ^ ((bits >> 63) & np.int64(np.iinfo(np.int64).max))).view(np.float64)
-    )
+    return float(_mirror(np.array(order, dtype=np.int64)).view(np.float64))
+
+
+def _mirror(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bits of floats to integers in their order, or back: negatives run backwards."""
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
 def _orders(f: Callable[..., Any], part: RowState, *broadcast: Any) -> tuple[Any, Any]:

@@ -368,7 +368,7 @@ def _shade(axes: Axes, plane: Plane, points: Vector) -> None:
         if won.any():
             tint = [0.98 - 0.2 * k / (len(plane.names) - 1)] * 3
             grid = lead.reshape(x.shape)
-            axes.contourf(x, y, grid, [0, lead.max()], colors=[tint])
+            axes.contourf(x, y, grid, [0, np.max(lead)], colors=[tint])
             axes.contour(x, y, grid, [0], **line)
             middle = x.ravel()[won].mean(), y.ravel()[won].mean()
             axes.text(*middle, short(name), bbox=_PAPER, **_NAME)
