@@ -188,3 +188,13 @@ def test_rows_are_used_as_they_are():
     rows = as_rows(X)
     assert Problem(rows, y).rows is rows
     assert rows.sweeps == 1  # the check of the numbers
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["digits", "ndc", "breast_cancer"])
+def test_rows_that_do_not_matter_are_no_support_vectors(name, loss):
+    X, y = PROBLEMS[name]()
+    exact, usual = (solve(Problem(X, y, 1.0, loss), tol=tol) for tol in (1e-10, 1e-4))
+    matter = np.count_nonzero(exact.alpha > 1e-6 * exact.alpha.max())
+    assert np.count_nonzero(usual.alpha) == pytest.approx(matter, rel=0.1)
+    assert usual.certificate.relative_gap <= 1e-4

@@ -204,20 +204,27 @@ class Problem:
     def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
 
-        Also tried are the dual variables that the margins suggest, with those at a
-        bound that belong there (rows that do not matter are then no support vectors),
-        and, where ``tol`` is missed, w = X'Y alpha. Two sweeps, or three.
+        Rows that do not matter are no support vectors: preferred are the dual variables
+        ``rounded`` to the bounds that the margins suggest, then those ``cleared`` of
+        what is tiny, where their gap is within ``tol``, or no larger than that of
+        ``alpha``. Where ``tol`` is missed, w = X'Y alpha is tried too. Two sweeps, or
+        three.
         """
-        state = state.join(self.A.state(score=0.0, rounded=0.0))
+        state = state.join(self.A.state(score=0.0, **dict.fromkeys(_SPARSER, 0.0)))
         self.repair(state)
         v = self._with_best_intercept(state, v)
         state.sweep(_round_to_margins, self.split(v)[1], self.loss == "hinge")
-        self.repair(state, "rounded")
-        losses, given, rounded = self.A.sweep(_candidate_sums, state, v, self.loss)
-        primal, dual, g = self._ridge(v) + losses, self._dual_value(*given), given[0]
-        if self._dual_value(*rounded) >= dual:
-            state.sweep(_copy, "rounded", "alpha")
-            dual, g = self._dual_value(*rounded), rounded[0]
+        for name in _SPARSER:
+            self.repair(state, name)
+        losses, sums = self.A.sweep(_candidate_sums, state, v, self.loss)
+        primal, (g, *_) = self._ridge(v) + losses, sums[-1]
+        *sparser, dual = (self._dual_value(*candidate) for candidate in sums)
+        enough = min(dual, primal - tol * abs(primal))
+        for name, value, candidate in zip(_SPARSER, sparser, sums, strict=False):
+            if value >= enough:
+                state.sweep(_copy, name, "alpha")
+                dual, g = value, candidate[0]
+                break
         if not primal - dual <= tol * abs(primal):
             other = self._with_best_intercept(state, np.where(self.penalty > 0, g, v))
             losses = state.sweep(_scored_losses, self.split(other)[1], self.loss)
@@ -371,13 +378,18 @@ def _both_sums(
     return _losses(block, part, v, loss), _dual_sums(block, part)
 
 
+# Row vectors of sparser dual variables than ``alpha``, the sparsest first.
+_SPARSER = ("rounded", "cleared")
+
+
 def _candidate_sums(
     block: Any, part: RowState, v: Vector, loss: str
-) -> tuple[float, DualSums, DualSums]:
-    """Losses, and the dual sums of ``alpha`` and ``rounded``."""
-    g = block.T @ np.column_stack([part.alpha, part.rounded])
-    given, rounded = (_row_sums(part, a) for a in (part.alpha, part.rounded))
-    return _losses(block, part, v, loss), (g[:, 0], *given), (g[:, 1], *rounded)
+) -> tuple[float, tuple[DualSums, ...]]:
+    """Losses, and the dual sums of ``rounded``, ``cleared`` and ``alpha``."""
+    candidates = [getattr(part, name) for name in (*_SPARSER, "alpha")]
+    g = block.T @ np.column_stack(candidates)
+    sums = ((g[:, j], *_row_sums(part, a)) for j, a in enumerate(candidates))
+    return _losses(block, part, v, loss), tuple(sums)
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:
@@ -407,11 +419,17 @@ def _scale_class(
 
 
 def _round_to_margins(part: RowState, b: float, hinge: bool) -> None:
-    """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i."""
-    rounded = part.alpha.copy()
+    """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i.
+
+    ``cleared``: zero only where s_i > 100 alpha_i / C_i (hinge). In between it is open
+    on which side the row ends, and rounding many such rows can cost the gap.
+    """
+    rounded, cleared = part.alpha.copy(), part.alpha.copy()
     slack = part.labels * (part.score + b) - 1.0
-    share = rounded / part.C
-    rounded[slack > (share if hinge else 0.5 * share)] = 0.0
+    share = part.alpha / part.C if hinge else 0.5 * part.alpha / part.C
+    rounded[slack > share] = 0.0
+    cleared[slack > 100.0 * share] = 0.0
+    part.cleared = cleared
     if hinge:
         full = -slack > 1.0 - share
         rounded[full] = part.C[full]
