@@ -184,6 +184,7 @@ class NormalEquations:
         self._tol = options.pcg_tol
         self._most = options.pcg_steps * (DUAL_STEPS if self.form == "dual" else 1)
         self.n_active, self.steps = self._m, 0
+        self._whole: tuple[Any, Vector] | None = None
 
     def assemble(self, active: ActiveSet, hinge: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
@@ -198,8 +199,26 @@ class NormalEquations:
         n, border = self._n, self._sums[:, 2]
         self._border = border[:n] if border.size > n else None
         self._pivot = float(border[-1] + self._R[-1])
-        self._solve_w, exact = _FACTORS[self.form](self._matrix, n, self._R[-1])
+        matrix = self._products() if self.form == "dual" else self._matrix
+        self._solve_w, exact = _FACTORS[self.form](matrix, n, self._R[-1])
         self._exact = exact and self.n_active == self._m
+
+    def _products(self) -> tuple[Any, Vector, Vector, Vector]:
+        """A_Q, d_Q, L and X_Q L^-1 X_Q', with L from the diagonal of the other rows.
+
+        With all rows in Q only d changes from one iteration to the next.
+        """
+        blocks, others = self._matrix
+        L = 1.0 + others[: self._n]
+        whole = self.n_active == self._m
+        if not whole or self._whole is None:
+            A = linalg.stack([rows for rows, _ in blocks])
+            X = A[:, : self._n]
+            S = linalg.dense(linalg.scale_columns(X, 1.0 / L) @ X.T)
+            self._whole = (A, S) if whole else None
+        else:
+            A, S = self._whole
+        return A, np.concatenate([d for _, d in blocks]), L, S
 
     def _precondition(self, r: Vector) -> Vector:
         """Solve with M_Q and the border of all rows: with K where Q is all rows."""
@@ -358,19 +377,15 @@ def _sparse_lu(M: Any) -> Any:
         raise np.linalg.LinAlgError(str(error)) from error
 
 
-def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
+def _dual_factor(parts: tuple[Any, Vector, Vector, Vector], n: int, p: float) -> Factor:
     """M_Q = L + X_Q'(D - d d'/(s + p))X_Q by a q x q matrix; L: the others' diagonal.
 
     M_Q^-1 r = L^-1 (r - X'z), where S z + a t = X L^-1 r and a'z = p t, with
     S = D^-1 + X L^-1 X' and a the column of the intercept: Woodbury's formula, without
     a small denominator.
     """
-    A = linalg.stack([rows for rows, _ in parts[0]])
-    d = np.concatenate([d for _, d in parts[0]])
-    L = 1.0 + parts[1][:n]
-    X = A[:, :n]
-    scaled = linalg.scale_columns(X, 1.0 / L)
-    S = linalg.dense(scaled @ X.T)
+    A, d, L, products = parts
+    X, S = A[:, :n], products.copy()
     diagonal = S.diagonal() + 1.0 / d
 
     def factor(jitter: float) -> Callable[[Vector], Vector]:
@@ -379,12 +394,12 @@ def _dual_factor(parts: tuple[list[Any], Vector], n: int, p: float) -> Factor:
 
     solve_S, _ = _with_jitter(factor)
     if A.shape[1] == n:
-        return lambda r: np.asarray((r - X.T @ solve_S(scaled @ r)) / L), False
+        return lambda r: np.asarray((r - X.T @ solve_S(X @ (r / L))) / L), False
     a = linalg.dense(A[:, [n]])[:, 0]
     b = solve_S(a)
 
     def solve(r: Vector) -> Vector:
-        z = solve_S(scaled @ r)
+        z = solve_S(X @ (r / L))
         z -= b * ((a @ z) / (p + a @ b))
         return np.asarray((r - X.T @ z) / L)
 
