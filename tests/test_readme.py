@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from problems import PROBLEMS
+
+from widemargin import Problem, solve
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
@@ -43,3 +46,15 @@ def test_commands_of_the_readme(here):
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
     for made in ("adult.wm", "adult.html", "adult.onnx"):
         assert (here / made).stat().st_size > 100
+
+
+def test_the_solver_of_the_contributing_notes():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {"__name__": "contributing"}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    X, y = PROBLEMS["breast_cancer"]()
+    solver = names["GradientAscent"](step=10.0)
+    found = solve(Problem(X, y, 0.01, intercept="penalized"), solver, tol=0.01)
+    assert found.status == "solved"
+    with pytest.raises(ValueError, match="without a free intercept only"):
+        solve(Problem(X, y), solver)

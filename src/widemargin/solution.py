@@ -37,7 +37,7 @@ _ADVICE = {
     ),
     Status.MAX_ITER: "Raise max_iter, scale the features (StandardScaler) or lower C.",
     Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
-    Status.INTERRUPTED: "The best answer so far was kept; fit again to go on.",
+    Status.INTERRUPTED: "The best answer so far was kept.",
     Status.STOPPED_BY_CALLBACK: "The callback returned True; the best answer was kept.",
     Status.STALLED: (
         "The last iterations did not improve the answer. Scaling the features "
@@ -188,5 +188,5 @@ class Solution:
             f"{self.seconds:.2g} s by {self.solver}, {self.reason}.\n"
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
-            f"support vectors {vectors}  iterations {len(self.trace)}"
+            f"support vectors {vectors}  iterations {self.trace[-1].iteration}"
         )

@@ -206,7 +206,7 @@ def test_what_is_no_problem_or_callback(problem, what):
         ({"time_limit": -3.0}, "'time_limit' .* Got -3.0 instead"),
         (
             {"solver": "interior"},
-            "'solver' .* 'auto', 'interior_point'. Got 'interior'",
+            "'solver' .* one of 'auto', .* Got 'interior'",
         ),
     ],
 )
