@@ -37,7 +37,7 @@ def main() -> None:
     penalized = _ours(X, y, test, "penalized")
     notes = []
     if peers:
-        print("the same problems elsewhere (LIBSVM takes about half a minute):")
+        print("the same problems elsewhere (LIBSVM takes half a minute or more):")
         notes = [
             _peer(
                 "LIBLINEAR",
