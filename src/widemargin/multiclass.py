@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
+from widemargin.data.blocks import given_up
 from widemargin.data.rows import Moments, Rows
 from widemargin.data.state import RowState
 
@@ -210,6 +211,6 @@ def _together(
 ) -> tuple[Any, ...]:
     """All functions on one block, while it is in cache."""
     return tuple(
-        f(block, part, *broadcast)
+        None if given_up() else f(block, part, *broadcast)
         for part, (f, broadcast) in zip(parts, calls, strict=True)
     )

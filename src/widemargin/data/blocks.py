@@ -50,6 +50,7 @@ class Blocks:
         cancelled = threading.Event()
 
         def lane(blocks: list[slice]) -> Any:
+            _GIVEN_UP.set(cancelled)
             try:
                 return total(task(rows) for rows in blocks if not cancelled.is_set())
             except BaseException:
@@ -70,6 +71,18 @@ class Blocks:
                 cancelled.set()  # Ctrl-C or an error: the others stop after a block
                 wait(work)
                 raise
+
+
+_GIVEN_UP: contextvars.ContextVar[threading.Event] = contextvars.ContextVar("given_up")
+
+
+def given_up() -> bool:
+    """Whether Ctrl-C or an error has ended the sweep that this thread works for.
+
+    For tasks that take long on one block; what they return then does not matter.
+    """
+    event = _GIVEN_UP.get(None)
+    return event is not None and event.is_set()
 
 
 def total(values: Iterable[Any]) -> Any:
