@@ -57,7 +57,7 @@ class Blocks:
                 cancelled.set()
                 raise
 
-        with _ONE_BLAS_THREAD:
+        with ONE_BLAS_THREAD:
             if self._threads == 1:
                 return total(map(lane, self._lanes))
             work: list[Future[Any]] = []
@@ -152,7 +152,7 @@ class _OneBlasThread:
             return self._threads if self._inside else _blas_threads()
 
 
-_ONE_BLAS_THREAD = _OneBlasThread()
+ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def _release_blas() -> None:
@@ -172,4 +172,4 @@ def _blas_threads() -> int:
 
 def n_threads(n_jobs: int | None) -> int:
     """Threads a sweep may use: ``n_jobs``, or what BLAS may use (joblib limits it)."""
-    return _ONE_BLAS_THREAD.threads() if n_jobs is None or n_jobs < 0 else n_jobs
+    return ONE_BLAS_THREAD.threads() if n_jobs is None or n_jobs < 0 else n_jobs

@@ -5,6 +5,7 @@ active set Q and, where that is inexact, conjugate gradients with K itself. Equa
 numbers are those of [jung2008]_.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import linalg
+from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.data.state import RowState
 from widemargin.problem import Problem
 
@@ -28,6 +30,10 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
 REDUCED_COLUMNS = 200
+# Order up to which one thread factors: more gain little, and lose several times as much
+# one; beside another process 6 s and 1 s).
+# one; beside another process 6 s and 1 s).
+SERIAL_ORDER = 1000
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
@@ -185,6 +191,8 @@ class NormalEquations:
         self._most = options.pcg_steps * (DUAL_STEPS if self.form == "dual" else 1)
         self.n_active, self.steps = self._m, 0
         self._whole: tuple[Any, Vector] | None = None
+        small = min(self._m, self._n) <= SERIAL_ORDER
+        self._blas = ONE_BLAS_THREAD if small else contextlib.nullcontext()
 
     def assemble(self, active: ActiveSet, hinge: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
@@ -199,8 +207,9 @@ class NormalEquations:
         n, border = self._n, self._sums[:, 2]
         self._border = border[:n] if border.size > n else None
         self._pivot = float(border[-1] + self._R[-1])
-        matrix = self._products() if self.form == "dual" else self._matrix
-        self._solve_w, exact = _FACTORS[self.form](matrix, n, self._R[-1])
+        with self._blas:
+            matrix = self._products() if self.form == "dual" else self._matrix
+            self._solve_w, exact = _FACTORS[self.form](matrix, n, self._R[-1])
         self._exact = exact and self.n_active == self._m
 
     def _products(self) -> tuple[Any, Vector, Vector, Vector]:
@@ -229,6 +238,10 @@ class NormalEquations:
 
     def solve(self, r: Vector) -> Vector:
         """Dv for the right side r, by conjugate gradients where M_Q is inexact."""
+        with self._blas:
+            return self._solve(r)
+
+    def _solve(self, r: Vector) -> Vector:
         dv = self._precondition(r)
         if self._exact or not self._most:
             return dv
