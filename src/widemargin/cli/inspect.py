@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.output import SOLVED, escaped, say
-from widemargin.cli.reading import known_base
-from widemargin.io.model_file import load_model
+from widemargin.cli.reading import known_base, read_model
 from widemargin.model import Model
 
 _LARGEST = 10  # weights that are shown
@@ -16,7 +15,7 @@ _LARGEST = 10  # weights that are shown
 
 def run(options: argparse.Namespace) -> int:
     """Describe a model."""
-    model = load_model(options.model)
+    model = read_model(options.model)
     W = np.stack([decision.w for decision in model.decisions])
     facts = {
         "classes": model.classes.tolist(),

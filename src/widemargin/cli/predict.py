@@ -4,9 +4,8 @@ import argparse
 from typing import Any
 
 from widemargin.cli.output import SOLVED, doing, escaped, say
-from widemargin.cli.reading import fit_columns, known_base, read
+from widemargin.cli.reading import fit_columns, known_base, read, read_model
 from widemargin.files import check_outputs, replacing
-from widemargin.io.model_file import load_model
 from widemargin.model import Model
 
 
@@ -14,7 +13,7 @@ def run(options: argparse.Namespace) -> int:
     """Apply a model."""
     outputs = [options.output] if options.output else []
     check_outputs(outputs, [options.model, options.data])
-    model = load_model(options.model)
+    model = read_model(options.model)
     base = known_base(model.meta) if options.index_base is None else options.index_base
     data = read(options.data, base, options.jobs)
     X = fit_columns(options.data, data, model.n_features)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli import reading
+from widemargin.cli import names, reading
 from widemargin.cli.output import INTERRUPTED, NOT_TO_TOL, SOLVED, doing, note, say
 from widemargin.data.svmlight.read import Contents
 from widemargin.estimators import LinearSVC
@@ -25,7 +25,9 @@ def run(options: argparse.Namespace) -> int:
     inputs = [path for path in (options.data, options.test) if path]
     outputs = [path for path in (options.model, options.report) if path]
     check_outputs(outputs, inputs)
+    names.check_trained(options.model)
     if options.report:
+        names.check_report(options.report)
         check_matplotlib()
     data = reading.read(options.data, options.index_base, options.jobs)
     reading.check_training(options.data, data)
