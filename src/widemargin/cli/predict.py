@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from widemargin.cli.output import SOLVED, doing, escaped, say
+from widemargin.cli.output import SOLVED, as_text, doing, say
 from widemargin.cli.reading import fit_columns, known_base, read, read_model
 from widemargin.files import check_outputs, replacing
 from widemargin.model import Model
@@ -34,11 +34,5 @@ def _text(model: Model, X: Any, with_scores: bool) -> str:
         rows = scores.reshape(len(scores), -1)
         lines = [" ".join(map(repr, row)) for row in rows.tolist()]
     else:
-        lines = [_label(label) for label in model.decide(scores).tolist()]
+        lines = [as_text(label) for label in model.decide(scores).tolist()]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _label(label: Any) -> str:
-    """A label as text: whole numbers without a point, as svmlight files have them."""
-    whole = isinstance(label, float) and label.is_integer()
-    return str(int(label)) if whole else escaped(str(label))
