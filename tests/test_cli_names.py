@@ -1,5 +1,7 @@
 """The command line: which names and values it takes, and what it says of others."""
 
+import re
+
 import pytest
 
 from widemargin import load_model, save_svmlight
@@ -149,3 +151,14 @@ def test_only_near_misses_are_suggested(here, capsys, option, meant):
     message = refused(capsys, *TRAIN, option)
     assert (f"(did you mean {meant}?)" in message) == (meant is not None)
     assert ("did you mean" in message) == (meant is not None)
+
+
+# -- columns ---------------------------------------------------------------------------
+
+
+def test_the_report_counts_columns_as_the_file_does(here):
+    save_svmlight([[0, 2], [3, 5], [0, 1]], [1, -1, 1], "zero.svm", zero_based=True)
+    for data, numbers in (("train.svm", "12"), ("zero.svm", "01")):
+        assert main(["train", data, "new.wm", "--report", "r.html"]) == 0
+        page = (here / "r.html").read_text()
+        assert set(re.findall(r">column (\d)<", page)) == set(numbers)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.output import SOLVED, as_text, escaped, say
-from widemargin.cli.reading import known_base, read_model
+from widemargin.cli.reading import read_model
 from widemargin.model import Model
-from widemargin.report.weights import largest_weights
+from widemargin.report.weights import columns, largest_weights
 
 _LARGEST = 10  # weights of a class that are shown
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _largest_weights(model: Model) -> list[dict[str, Any]]:
     """Class, feature (its name, or its number in the data) and weight."""
-    names, _ = _names(model)
+    names = columns(model)
     return [
         {"class": model.classes[[k]].tolist()[0], "feature": names[j], "weight": weight}
         for k, weights in largest_weights(model, _LARGEST).items()
@@ -59,16 +59,7 @@ def _in_words(model: Model, weights: list[dict[str, Any]]) -> list[str]:
     for entry in weights:
         words = f"{entry['feature']} ({entry['weight']:+.3g})"
         lines.setdefault(entry["class"], []).append(words)
-    _, counted = _names(model)
+    names = columns(model)
+    counted = f"; columns counted from {names[0]}" if isinstance(names, range) else ""
     said = [f"for {as_text(k)}: {escaped(', '.join(v))}" for k, v in lines.items()]
     return [*said[:-1], said[-1] + counted] if said else ["none"]
-
-
-def _names(model: Model) -> tuple[list[Any], str]:
-    """Names of the columns, or their numbers and how these are counted."""
-    names: Any = model.meta.get("feature_names")
-    if isinstance(names, list) and len(names) == model.n_features:
-        return [str(name) for name in names], ""
-    base = known_base(model.meta) or 0
-    numbers = range(base, base + model.n_features)
-    return list(numbers), f"; columns counted from {base}"

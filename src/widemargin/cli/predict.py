@@ -4,9 +4,10 @@ import argparse
 from typing import Any
 
 from widemargin.cli.output import SOLVED, as_text, doing, say
-from widemargin.cli.reading import fit_columns, known_base, read, read_model
+from widemargin.cli.reading import fit_columns, read, read_model
 from widemargin.files import check_outputs, replacing
 from widemargin.model import Model
+from widemargin.report.weights import known_base
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 import itertools
 import os
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -70,12 +69,6 @@ def read(
         for words, plain in _WORDS.items():
             sentence = sentence.replace(f" because {words}", f" because {plain}")
         raise ValueError(sentence) from None
-
-
-def known_base(meta: Mapping[str, Any]) -> int | None:
-    """Index of the first column in the data that a model was trained on, if known."""
-    base = meta.get("index_base")
-    return base if type(base) is int and base in (0, 1) else None
 
 
 def fit_columns(path: str, data: Contents, n_features: int) -> csr_array:
