@@ -404,38 +404,6 @@ def test_options_of_data_are_refused_for_a_model(here, capsys):
 # -- words -----------------------------------------------------------------------------
 
 
-def test_a_model_file_cannot_forge_what_inspect_computes(here, capsys):
-    meta = {
-        "classes": "forged",
-        "nonzero weights": "forged",
-        "largest_weights": "forged",
-        "feature_names": ["\x1b[31mred", "x\ny"],
-        "a\nb": "\x1b[2J\u202e",
-    }
-    decision = Decision(np.array([1.0, 2.0]), 0.5)
-    save_model(Model(np.array(["no", "y\n"]), "binary", (decision,), meta), "m.wm")
-    assert main(["inspect", "m.wm"]) == 0
-    out = capsys.readouterr().out
-    assert "forged" not in out
-    assert out.replace("\n", "").isprintable()
-    assert "largest weights  x\\ny (2), \\x1b[31mred (1)\n" in out
-    assert "a\\nb             \\x1b[2J\\u202e\n" in out
-    assert len(out.splitlines()) == 7
-    assert main(["inspect", "m.wm", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["classes"] == ["no", "y\n"]
-    (here / "two.svm").write_text("1 1:1\n")
-    assert main(["predict", "m.wm", "two.svm"]) == 0
-    assert capsys.readouterr().out == "y\\n\n"
-
-
-def test_names_of_features_that_do_not_fit_are_left_out(here, capsys):
-    model = Model(np.array([0, 1]), "binary", (Decision(np.array([1.0, 2.0]), 0.5),))
-    for names in (["one"], "ab", 7, None):
-        save_model(replace(model, meta={"feature_names": names}), "m.wm")
-        assert main(["inspect", "m.wm"]) == 0
-        assert "1 (2), 0 (1); columns counted from 0\n" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -82,7 +82,7 @@ def test_bar_fills_from_empty_to_full(terminal, classes, memory_limit):
     if memory_limit:  # one class after another: the first is a quarter of the work
         assert 0.0 < screen.shares[len(screen.shares) // 8] <= 0.25
     assert max(map(len, screen.lines)) < 80
-    form = r"\d+ iterations  \[=+\]  gap \d\.\de-\d\d -> 1e-04  \d+\.\d s *"
+    form = r"\d+ iterations  \[=+\]  gap \d\.\de-\d\d \(goal 1e-04\)  \d+\.\d s *"
     assert re.fullmatch(form, screen.lines[-1])
     assert screen.text.endswith("\n")
 
@@ -98,10 +98,22 @@ def test_line_of_an_unfinished_fit_says_how_long(terminal):
         printer(step(1e-2, 3))
         printer.close()
     form = (
-        r"3 iterations  \[=+-+\]  gap 1.0e-02 -> 1e-04  \d.\d s, about \d.\d s left *"
+        r"3 iterations  \[=+-+\]  gap 1.0e-02 \(goal 1e-04\)  "
+        r"\d.\d s, about \d.\d s left *"
     )
     assert re.fullmatch(form, screen.lines[-1])
     assert screen.shares[-1] == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_time_left_is_guessed_from_a_tenth_of_the_way_on(terminal):
+    with terminal(80) as screen:
+        printer = Printer(1e-4)
+        for number, gap in enumerate((1.0, 0.9, 0.5, 0.35)):
+            printer(step(gap, number))
+        printer.close()
+    guesses = ["left" in line for line in screen.lines]
+    assert not any(guesses[:-2])
+    assert guesses[-1]
 
 
 @pytest.mark.parametrize("columns", [0, 20, 40, 60, 200])
@@ -113,7 +125,7 @@ def test_gap_and_bar_are_seen_at_any_width(terminal, columns):
         printer.close()
     assert max(len(line.rstrip()) for line in screen.lines) < (columns or 80)
     if columns >= 40:
-        assert "gap 1.0e-02 -> 1e-04" in screen.lines[-1]
+        assert "gap 1.0e-02 (goal 1e-04)" in screen.lines[-1]
         assert 0.3 < screen.shares[-1] < 0.7
 
 

@@ -10,8 +10,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, confusion_matrix
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from widemargin import LinearSVC, as_rows
 from widemargin.report import html, write_report
@@ -156,9 +158,10 @@ def test_page_can_be_read_by_all(page):
     headings = [tag for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert headings == ["h1"] + ["h2"] * (len(headings) - 1)
     pictures = page.named("svg")
-    assert len(pictures) == (4 if " × 2 features" in page.text else 3)
+    drawn = [" × 2 features" in page.text, "Work per iteration" in page.text]
+    assert len(pictures) == 2 + sum(drawn)
     assert all(p["role"] == "img" and len(p["aria-label"]) > 20 for p in pictures)
-    assert len(page.named("figcaption")) == len(page.named("figure")) > 3
+    assert len(page.named("figcaption")) == len(page.named("figure")) > 2
     boxes = [attrs for attrs in page.named("div") if attrs["class"] == "box"]
     assert all(b["aria-label"] and b["tabindex"] == "0" for b in boxes)
     assert all("scope" in attrs for attrs in page.named("th"))
@@ -211,6 +214,67 @@ def test_certificate_and_settings(binary, tmp_path):
     assert estimator.solution_.reason in page.text
 
 
+def test_time_is_that_of_the_terminal(binary, tmp_path):
+    estimator, X, y = fitted(*binary[1:])
+    estimator.solutions_ = [replace(s, seconds=7.5) for s in estimator.solutions_]
+    times = re.findall(r"[\d.]+ s\b", report(tmp_path, estimator, X, y).text)
+    assert set(times) == {"7.5 s"}
+
+
+def test_certificates_are_in_the_order_of_the_classes(tmp_path):
+    estimator, X, y = fitted(*clouds(5, 4, spread=2.0))
+    gaps = [s.certificate.relative_gap for s in estimator.solutions_]
+    assert np.any(np.diff(gaps) > 0)
+    words = report(tmp_path, estimator, X, y).text
+    words = words[words.index("Certificate ") :]
+    assert re.findall(r"(\d) solved", words) == list("01234")
+
+
+def test_work_is_drawn_where_it_changes(tmp_path):
+    for name, changes in (("long", True), ("long classes", True), ("sparse", False)):
+        estimator, X, y = CASES[name]()
+        page = report(tmp_path, estimator, X, y)
+        assert ("Work per iteration" in page.text) == changes
+        assert ("Every iteration used all 60 rows." in page.text) != changes
+
+
+def test_the_planes_of_the_margins_are_explained(binary, tmp_path):
+    estimator, X, y = binary
+    words = report(tmp_path, estimator, X, y).text
+    far = np.mean(np.where(y == 1, 1, -1) * estimator.decision_function(X) < -1)
+    assert "between it and the plane +1 (dashed, right)" in words
+    assert f"{100 * far:.2f} % are even left of -1 (dashed, left)" in words
+
+
+def test_largest_weights_of_two_classes(binary, tmp_path):
+    estimator, X, y = binary
+    page = report(tmp_path, estimator, X, y)
+    order = np.argsort(-np.abs(estimator.coef_[0]))
+    shown = " ".join(f"column {j} {estimator.coef_[0, j]:+.3g}" for j in order)
+    assert f"feature weight for class 1 {shown}" in page.text
+    assert len(page.named("section")) == 6
+
+
+def test_largest_weights_of_many_classes_and_columns(tmp_path):
+    X, y = clouds(3, 25)
+    estimator = LinearSVC().fit(X, y)
+    estimator._meta["feature_names"] = [f"f{j}" for j in range(25)]
+    words = report(tmp_path, estimator, X, y).text
+    first = np.argmax(np.abs(estimator.coef_).max(axis=0))
+    line = " ".join(f"{w:+.3g}" for w in estimator.coef_[:, first])
+    assert f"The largest of 25 features. feature 0 1 2 f{first} {line}" in words
+    assert len(re.findall(r" f\d+ ", words)) == 20
+    estimator._meta = {"index_base": 1}
+    assert f"feature 0 1 2 column {first + 1} {line}" in (
+        report(tmp_path, estimator, X, y).text
+    )
+    estimator, X, y = CASES["many classes"]()
+    words = report(tmp_path, estimator, X, y).text
+    assert "Shown are 30 of 35 classes." in words
+    estimator.coef_ *= 0
+    assert "All weights are zero." in report(tmp_path, estimator, X, y).text
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_unsolved_says_how_far_and_what_helps(n_classes, tmp_path):
     estimator, X, y = unsolved(n_classes)
@@ -225,7 +289,7 @@ def test_unsolved_says_how_far_and_what_helps(n_classes, tmp_path):
 def test_what_comes_from_data_is_escaped(tmp_path):
     estimator, X, y = odd_names()
     estimator.set_params(class_weight={"</td>": 1.0})
-    estimator.feature_names_in_ = np.array(["<i>", "</title>"], dtype=object)
+    estimator._meta["feature_names"] = ["<i>", "</title>"]
     notes = [("<b>peer</b>", "</table>5 s\0")]
     page = report(tmp_path, estimator, X, y, title="<h1>&amp;", notes=notes)
     for words in (*ODD[:2], "größe 猫\\x1b\\n", "<i>", "</title>", "<b>peer</b>"):
@@ -363,6 +427,16 @@ def test_file_is_replaced_when_complete_or_not_at_all(binary, tmp_path, monkeypa
 def test_refuses_what_does_not_fit(binary, tmp_path):
     estimator, X, y = binary
     path = tmp_path / "report.html"
+    with pytest.raises(
+        TypeError,
+        match="'estimator' parameter of write_report must be a fitted LinearSVC. "
+        r"Got Pipeline instead. Give its last step, pipeline\[-1\]",
+    ):
+        write_report(path, make_pipeline(StandardScaler(), estimator), X, y)
+    with pytest.raises(TypeError, match="must be a fitted LinearSVC. Got Model inst"):
+        write_report(path, estimator.model_, X, y)
+    with pytest.raises(NotFittedError):
+        write_report(path, LinearSVC(), X, y)
     with pytest.raises(ValueError, match="y must have length 300. Got length 299"):
         write_report(path, estimator, X, y[1:])
     with pytest.raises(

@@ -26,6 +26,16 @@ class Checker:
         """Raise ValueError for something in a parameter: it must ``expected``."""
         raise ValueError(self._message(name, expected, found))
 
+    def refuse_model(self, name: str, expected: str, value: Any) -> NoReturn:
+        """Raise TypeError for what is no model; says where a pipeline has it."""
+        message = self._message(name, f"be {expected}", f"{type(value).__name__}")
+        if hasattr(value, "named_steps"):  # scikit-learn's, which need not be imported
+            message += (
+                " Give its last step, pipeline[-1], whose X is "
+                "pipeline[:-1].transform(X)."
+            )
+        raise TypeError(message)
+
     def _message(self, name: str, expected: str, found: str) -> str:
         return (
             f"The {name!r} parameter of {self._owner} must {expected}. "

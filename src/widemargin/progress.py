@@ -11,9 +11,10 @@ from tqdm import tqdm
 from widemargin.solution import Step
 
 _BAR = 20  # characters, where the terminal has room for them
-_TEXT = 66  # characters beside the bar, mostly: its width is not to change with them
+_TEXT = 70  # characters beside the bar, mostly: its width is not to change with them
 _NO_WIDTH = 80  # columns of a terminal that does not say how many it has
 _NO_GAP = 1e12  # stands for infinity
+_KNOWN = 0.1  # share of the work from which the rest can be guessed
 _START = 1.0  # the relative gap of the answer zero: an empty bar
 
 
@@ -99,7 +100,7 @@ class Printer:
         """The line, as wide as there are columns; only the bar is left to fill in."""
         if not self._gap:
             return f"[{{bar:{min(_BAR, columns - 2)}}}]"
-        gap = f"gap {max(self._gap.values()):.1e} -> {self._tol:.0e}"
+        gap = f"gap {max(self._gap.values()):.1e} (goal {self._tol:.0e})"
         head = f"{sum(self._iterations.values())} iterations"
         tail = f"{gap}  {self._time()}"
         if columns >= _TEXT + _BAR // 4:
@@ -108,10 +109,10 @@ class Printer:
         return f"[{{bar:{min(_BAR, max(room, 1))}}}]  {gap}"
 
     def _time(self) -> str:
-        """Time since the start, and a guess at the time left."""
+        """Time since the start, and later a guess at the time left."""
         passed = time.perf_counter() - self._begin
         text = _seconds(passed)
-        if 0 < self._done < 1:
+        if _KNOWN <= self._done < 1:
             left = passed * (1 - self._done) / self._done
             text += f", about {_seconds(left)} left"
         return text

@@ -302,8 +302,11 @@ def test_labels_too_long_to_load_are_not_saved(
 def test_what_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         save_model(LinearSVC(), tmp_path / "m.wm")
+    with pytest.raises(TypeError, match=r"Give its last step, pipeline\[-1\]"):
+        save_model(make_pipeline(LinearSVC()), tmp_path / "m.wm")
     for thing, name in ((make_pipeline(LinearSVC()), "Pipeline"), (None, "NoneType")):
         with pytest.raises(
-            TypeError, match=f"of save_model must be a Model .* Got {name} "
+            TypeError,
+            match=f"of save_model must be a fitted LinearSVC or a Model. Got {name} ",
         ):
             save_model(thing, tmp_path / "m.wm")

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli.output import SOLVED, escaped, say
-from widemargin.cli.reading import known_base
-from widemargin.io.model_file import load_model
+from widemargin.cli.output import SOLVED, as_text, escaped, say
+from widemargin.cli.reading import read_model
 from widemargin.model import Model
+from widemargin.report.weights import columns, largest_weights
 
-_LARGEST = 10  # weights that are shown
+_LARGEST = 10  # weights of a class that are shown
 
 
 def run(options: argparse.Namespace) -> int:
     """Describe a model."""
-    model = load_model(options.model)
+    model = read_model(options.model)
     W = np.stack([decision.w for decision in model.decisions])
     facts = {
         "classes": model.classes.tolist(),
@@ -24,36 +24,42 @@ def run(options: argparse.Namespace) -> int:
         "features": model.n_features,
         "nonzero_weights": int(np.count_nonzero(W.any(axis=0))),
         "intercepts": [decision.b for decision in model.decisions],
+        "largest_weights": _largest_weights(model),
     }
+    # What the file says comes second: it must not replace what was computed.
     if options.json:
-        # What the file says comes second: it must not replace what was computed.
         say(f"{json.dumps(facts | model.meta | facts)}\n")
         return SOLVED
-    facts["largest_weights"] = _largest_weights(model, W)
     shown = {
-        escaped(name.replace("_", " ")): escaped(str(value))
+        escaped(name.replace("_", " ")): [escaped(str(value))]
         for part in (facts, model.meta, facts)
         for name, value in part.items()
         if name != "feature_names"
     }
+    shown["largest weights"] = _in_words(model, facts["largest_weights"])
     width = max(map(len, shown))
-    say("".join(f"{name:{width}}  {value}\n" for name, value in shown.items()))
+    gap = f"\n{' ' * width}  "
+    say("".join(f"{name:{width}}  {gap.join(v)}\n" for name, v in shown.items()))
     return SOLVED
 
 
-def _largest_weights(model: Model, W: Any) -> str:
-    """Columns with the largest weight for any class, and these weights."""
-    names, counted = _names(model)
-    size = np.abs(W).max(axis=0)
-    largest = np.argsort(-size, kind="stable")[:_LARGEST]
-    return ", ".join(f"{names[j]} ({size[j]:.3g})" for j in largest) + counted
+def _largest_weights(model: Model) -> list[dict[str, Any]]:
+    """Class, feature (its name, or its number in the data) and weight."""
+    names = columns(model)
+    return [
+        {"class": model.classes[[k]].tolist()[0], "feature": names[j], "weight": weight}
+        for k, weights in largest_weights(model, _LARGEST).items()
+        for j, weight in weights
+    ]
 
 
-def _names(model: Model) -> tuple[list[str], str]:
-    """Names of the columns, and how they are counted if they have none."""
-    names: Any = model.meta.get("feature_names")
-    if isinstance(names, list) and len(names) == model.n_features:
-        return [str(name) for name in names], ""
-    base = known_base(model.meta) or 0
-    numbers = range(base, base + model.n_features)
-    return [str(j) for j in numbers], f"; columns counted from {base}"
+def _in_words(model: Model, weights: list[dict[str, Any]]) -> list[str]:
+    """A line a class: with these signs, the weights speak for the class."""
+    lines: dict[Any, list[str]] = {}
+    for entry in weights:
+        words = f"{entry['feature']} ({entry['weight']:+.3g})"
+        lines.setdefault(entry["class"], []).append(words)
+    names = columns(model)
+    counted = f"; columns counted from {names[0]}" if isinstance(names, range) else ""
+    said = [f"for {as_text(k)}: {escaped(', '.join(v))}" for k, v in lines.items()]
+    return [*said[:-1], said[-1] + counted] if said else ["none"]

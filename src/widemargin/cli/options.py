@@ -24,7 +24,7 @@ _TRAIN_EXAMPLES = """\
 examples:
   widemargin train adult.svm adult.wm --test adult.test.svm
   widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
-  widemargin train big.svm big.wm --loss squared_hinge --time-limit 600 --json
+  widemargin train big.svm big.wm --time-limit 600 --memory-limit 4G --json
 
 The data are svmlight/LIBSVM text ("label index:value ..."), plain or compressed with
 gzip, bzip2 or xz. Ctrl-C stops, and saves the best model so far with its gap; before
@@ -52,6 +52,8 @@ examples:
 Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or
 followed by .gz, .bz2 or .xz; query ids (qid) are kept.
 """
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_LEAST_BYTES = 1 << 14
 _GUESS = "0 if an index is 0, else 1"
 
 
@@ -68,8 +70,11 @@ def _unknown(word: str, usage: str) -> str:
     if not word.startswith("-"):
         return f"unexpected argument {word!r}"
     known = re.findall(r"--?[A-Za-z][\w-]*", usage)
-    near = difflib.get_close_matches(word.split("=")[0], known, n=1)
-    return f"unknown option {word}" + (f" (did you mean {near[0]}?)" if near else "")
+    names = {option.lstrip("-"): option for option in known}  # dashes are alike in all
+    given = word.split("=")[0].lstrip("-")
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.7)
+    meant = f" (did you mean {names[near[0]]}?)" if near else ""
+    return f"unknown option {word}{meant}"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -156,13 +161,18 @@ def _add_solving(train: Any) -> None:
     )
     add(
         "--tol",
-        type=_positive,
+        type=_share,
         default=1e-4,
-        help="relative duality gap to reach (1e-4)",
+        help="relative duality gap to reach, at most 1 (1e-4)",
     )
     add("--max-iter", type=_count, metavar="N", help="iterations at most")
     add("--time-limit", type=_positive, metavar="S", help="seconds of training at most")
-    add("--memory-limit", type=_count, metavar="BYTES", help="for temporary arrays")
+    add(
+        "--memory-limit",
+        type=_bytes,
+        metavar="SIZE",
+        help="for temporary arrays: bytes, or with K, M or G, such as 500M",
+    )
 
 
 def _add_predict(predict: Any) -> None:
@@ -212,6 +222,27 @@ def _positive(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a positive number, found {text!r}")
     return value
+
+
+def _share(text: str) -> float:
+    """A positive number up to 1, as the estimators take it."""
+    value = _positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"expected at most 1, found {text!r}")
+    return value
+
+
+def _bytes(text: str) -> int:
+    """A size in bytes, KiB, MiB or GiB, as large as the estimators need it."""
+    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:iB)?)?", text, re.ASCII | re.I)
+    value = 0.0
+    if form:
+        value = float(form[1]) * _UNITS[(form[2] or "").upper()]
+    if not _LEAST_BYTES <= value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"expected bytes, at least 16K, such as 500M or 2G, found {text!r}"
+        )
+    return int(value)
 
 
 def _count(text: str) -> int:

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 SOLVED, NOT_TO_TOL, BAD_INPUT = 0, 1, 2
 INTERRUPTED, CLOSED = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells say it
@@ -55,6 +56,12 @@ def escaped(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def as_text(label: Any) -> str:
+    """A label as text: whole numbers without a point, as svmlight files have them."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if whole else escaped(str(label))
 
 
 @contextmanager

@@ -3,18 +3,18 @@
 import argparse
 from typing import Any
 
-from widemargin.cli.output import SOLVED, doing, escaped, say
-from widemargin.cli.reading import fit_columns, known_base, read
+from widemargin.cli.output import SOLVED, as_text, doing, say
+from widemargin.cli.reading import fit_columns, read, read_model
 from widemargin.files import check_outputs, replacing
-from widemargin.io.model_file import load_model
 from widemargin.model import Model
+from widemargin.report.weights import known_base
 
 
 def run(options: argparse.Namespace) -> int:
     """Apply a model."""
     outputs = [options.output] if options.output else []
     check_outputs(outputs, [options.model, options.data])
-    model = load_model(options.model)
+    model = read_model(options.model)
     base = known_base(model.meta) if options.index_base is None else options.index_base
     data = read(options.data, base, options.jobs)
     X = fit_columns(options.data, data, model.n_features)
@@ -35,11 +35,5 @@ def _text(model: Model, X: Any, with_scores: bool) -> str:
         rows = scores.reshape(len(scores), -1)
         lines = [" ".join(map(repr, row)) for row in rows.tolist()]
     else:
-        lines = [_label(label) for label in model.decide(scores).tolist()]
+        lines = [as_text(label) for label in model.decide(scores).tolist()]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _label(label: Any) -> str:
-    """A label as text: whole numbers without a point, as svmlight files have them."""
-    whole = isinstance(label, float) and label.is_integer()
-    return str(int(label)) if whole else escaped(str(label))

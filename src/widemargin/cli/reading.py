@@ -3,7 +3,6 @@
 import itertools
 import os
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from widemargin.data.svmlight import read_svmlight
 from widemargin.data.svmlight.read import Contents
 from widemargin.data.svmlight.text import opener
 from widemargin.files import open_bytes
+from widemargin.io.model_file import MAGIC, load_model
+from widemargin.model import Model
 
 # Parameters of the reader in the words of the command line.
 _WORDS = {
@@ -21,6 +22,35 @@ _WORDS = {
     "return_qid is True": "other rows have one",
 }
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
+OURS, LIBLINEAR = "widemargin", "LIBLINEAR"
+_HEADS = {OURS: MAGIC, LIBLINEAR: b"solver_type"}  # how the models begin
+_ONNX = b"\x08"  # the version of its format follows
+
+
+def kind_of_model(path: str) -> str | None:
+    """The format of the model in a file, or None if the file holds none."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return None  # a pipe is data; reading a folder says why not
+    with open_bytes(path) as file:
+        head = file.read(64)
+    if head.startswith(_ONNX):
+        raise ValueError(
+            f"{path}: ONNX models can be written, but not read; "
+            "give the .wm model that it was made from"
+        )
+    kinds = (kind for kind, start in _HEADS.items() if head.startswith(start))
+    return next(kinds, None)
+
+
+def read_model(path: str) -> Model:
+    """A model of ours; of another kind, how to get one from it."""
+    if kind_of_model(path) == LIBLINEAR:
+        new = f"{os.path.splitext(path)[0]}.wm"
+        raise ValueError(
+            f"{path}: expected a model of widemargin, found one of LIBLINEAR; "
+            f"convert it first: widemargin convert {path} {new}"
+        )
+    return load_model(path)
 
 
 def read(
@@ -39,12 +69,6 @@ def read(
         for words, plain in _WORDS.items():
             sentence = sentence.replace(f" because {words}", f" because {plain}")
         raise ValueError(sentence) from None
-
-
-def known_base(meta: Mapping[str, Any]) -> int | None:
-    """Index of the first column in the data that a model was trained on, if known."""
-    base = meta.get("index_base")
-    return base if type(base) is int and base in (0, 1) else None
 
 
 def fit_columns(path: str, data: Contents, n_features: int) -> csr_array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli import reading
+from widemargin.cli import names, reading
 from widemargin.cli.output import INTERRUPTED, NOT_TO_TOL, SOLVED, doing, note, say
 from widemargin.data.svmlight.read import Contents
 from widemargin.estimators import LinearSVC
@@ -16,6 +16,7 @@ from widemargin.files import check_outputs
 from widemargin.io.model_file import save_model
 from widemargin.progress import Printer
 from widemargin.report import check_matplotlib, write_report
+from widemargin.report.html import seconds
 
 Test = tuple[Any, Any] | None
 
@@ -25,15 +26,16 @@ def run(options: argparse.Namespace) -> int:
     inputs = [path for path in (options.data, options.test) if path]
     outputs = [path for path in (options.model, options.report) if path]
     check_outputs(outputs, inputs)
+    names.check_trained(options.model)
     if options.report:
+        names.check_report(options.report)
         check_matplotlib()
     data = reading.read(options.data, options.index_base, options.jobs)
     reading.check_training(options.data, data)
     test = _read_test(options, data)
     classifier = _fit(options, data)
-    base = {"index_base": 0 if data.zero_based else 1}
-    model = classifier.model_
-    save_model(dataclasses.replace(model, meta=model.meta | base), options.model)
+    _count_as_in_file(classifier, data)
+    save_model(classifier, options.model)
     try:
         _tell(options, classifier, data, test)
     except KeyboardInterrupt:
@@ -84,6 +86,16 @@ def _fit(options: argparse.Namespace, data: Contents) -> LinearSVC:
     return classifier
 
 
+def _count_as_in_file(classifier: LinearSVC, data: Contents) -> None:
+    """Let the model, the messages and the report count columns as the file does."""
+    classifier._meta["index_base"] = 0 if data.zero_based else 1
+    classifier.solutions_ = [
+        dataclasses.replace(s, message=reading.as_in_file(s.message, data))
+        for s in classifier.solutions_
+    ]
+    classifier.solution_ = classifier.solutions_[0]
+
+
 # -- what there is to say --------------------------------------------------------------
 
 
@@ -127,7 +139,7 @@ def _facts(classifier: LinearSVC, data: Contents) -> dict[str, Any]:
         "seconds": max(s.seconds for s in solutions),
         "solver": solution.solver,
         "reason": solution.reason,
-        "message": reading.as_in_file(worst.message, data),
+        "message": worst.message,
     }
 
 
@@ -145,7 +157,7 @@ def _lines(
         lines += [
             f"{len(classifier.solutions_)} problems, one class against the rest: "
             f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
-            f"(asked: {facts['tol']:.0e}) in {facts['seconds']:.2g} s by "
+            f"(asked: {facts['tol']:.0e}) in {seconds(facts['seconds'])} by "
             f"{facts['solver']}.",
             f"support vectors {facts['support_vectors']:,}",
         ]

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from widemargin.files import Path, open_regular, replacing
 from widemargin.model import Decision, Model
+from widemargin.parameters import Checker
 
 Array = NDArray[np.float64]
 
@@ -142,10 +143,8 @@ def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
     if hasattr(type(model), "model_"):
         model = model.model_
     if not isinstance(model, Model):
-        raise TypeError(
-            f"The 'model' parameter of {caller} must be a Model or a fitted estimator. "
-            f"Got {type(model).__name__} instead."
-        )
+        expected = "a fitted LinearSVC or a Model"
+        Checker(caller).refuse_model("model", expected, model)
     try:
         n = model.n_features
         if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:

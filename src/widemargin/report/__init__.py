@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.files import missing_extra, replacing
-from widemargin.report import html
+from widemargin.model import Model
+from widemargin.parameters import Checker
+from widemargin.report import html, weights
 from widemargin.solution import Solution, Status
 
 Vector = NDArray[np.float64]
@@ -22,6 +24,8 @@ Labels = NDArray[np.intp]
 
 # Rows of a table, and classes of a confusion matrix; of more, the worst are shown.
 MOST = 30
+# Classes of a confusion matrix that is no wider than a picture.
+WIDE = 10
 
 
 def write_report(
@@ -61,6 +65,8 @@ def write_report(
     ------
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If ``estimator`` is no such estimator, but a pipeline, say.
     ValueError
         If X and y are not of the same length, or are not what was trained on.
     OSError
@@ -82,12 +88,15 @@ def write_report(
     run = _run(estimator, X, y, test)
     tables = [
         html.section("Certificate", _certificate(run)),
+        html.section(
+            "Largest weights", weights.table(run.model, run.names, run.columns)
+        ),
         html.section("Data", _data(run)),
         html.section("Settings", _settings(estimator)),
         html.section("Notes", _notes(notes)) if notes else "",
         html.section("Versions", html.facts("Versions", _versions())),
     ]
-    wide = len(run.solutions) > 1  # the first table
+    wide = 2 * (len(run.solutions) > 1)  # so many tables have a column a class
     content = [
         _summary(run),
         html.section("How the training went", _figures(run)),
@@ -119,6 +128,7 @@ class _Run:
     """
 
     estimator: Any
+    model: Model
     solutions: list[Solution]
     names: list[str]
     rows: Rows
@@ -139,9 +149,9 @@ class _Run:
     @property
     def columns(self) -> list[str]:
         """Names of the columns, or their numbers where the data had no names."""
-        names = getattr(self.estimator, "feature_names_in_", None)
-        if names is None:
-            return [f"column {j}" for j in range(self.rows.shape[1])]
+        names = weights.columns(self.model)
+        if isinstance(names, range):
+            return [f"column {j}" for j in names]
         return [html.plain(name) for name in names]
 
 
@@ -149,6 +159,9 @@ def _run(
     estimator: Any, X: Any, y: ArrayLike, test: tuple[Any, ArrayLike] | None
 ) -> _Run:
     """Score the data; ValueError where it does not fit together."""
+    if not hasattr(type(estimator), "model_"):
+        check = Checker("write_report")
+        check.refuse_model("estimator", "a fitted LinearSVC", estimator)
     model, rows = estimator.model_, as_rows(X)
     labels = _indices("y", model.classes, y, rows)
     if not np.any(labels >= 0):
@@ -165,7 +178,8 @@ def _run(
     guesses = _indices("", model.classes, model.decide(scores), rows)
     names = [html.plain(c) for c in model.classes]
     solutions = list(estimator.solutions_)
-    return _Run(estimator, solutions, names, rows, scores, (labels, guesses), tested)
+    training = labels, guesses
+    return _Run(estimator, model, solutions, names, rows, scores, training, tested)
 
 
 def _indices(name: str, classes: NDArray[Any], y: ArrayLike, rows: Rows) -> Labels:
@@ -246,19 +260,27 @@ def _figures(run: _Run) -> str:
     margin = _margins(run.scores[known], labels[known])
     solutions, names = run.solutions, run.names
     with pictures.style():
-        drawn = [pictures.activity(solutions, names)]
         if len(names) == 2:
-            drawn.insert(0, pictures.convergence(solutions[0]))
-            drawn.append(pictures.margins(margin, labels[known], names))
+            drawn = [
+                pictures.convergence(solutions[0]),
+                pictures.margins(margin, labels[known], names),
+            ]
         else:
-            drawn.insert(0, pictures.convergence_of_many(solutions, names))
-            drawn.append(pictures.margins_of_many(margin))
+            drawn = [
+                pictures.convergence_of_many(solutions, names),
+                pictures.margins_of_many(margin),
+            ]
+        if not pictures.rows_in_all_iterations(solutions):
+            drawn.append(pictures.activity(solutions, names))
+        figures = [*(html.figure(*picture) for picture in drawn), _confusions(run)]
         if run.rows.shape[1] == 2:
-            model, support = run.estimator.model_, run.estimator.support_
-            plane = pictures.Plane(model, run.rows, labels, support, names, run.columns)
-            drawn.append(pictures.regions(plane))
-    figures = [html.figure(*picture) for picture in drawn]
-    figures.insert(3, _confusions(run))
+            support = run.estimator.support_
+            plane = pictures.Plane(
+                run.model, run.rows, labels, support, names, run.columns
+            )
+            figures.append(html.figure(*pictures.regions(plane)))
+    if len(figures) == 3 and len(names) <= WIDE:
+        figures[1:] = figures[:0:-1]  # the small matrix fills the column of the first
     return f'<div class="grid">{"".join(figures)}</div>'
 
 
@@ -289,7 +311,7 @@ def _confusions(run: _Run) -> str:
         "class; a dark cell off the diagonal is a frequent error."
     )
     table = html.matrix(counts, names, run.names)
-    return html.figure("Confusion matrix", table, caption, wide=c > 10)
+    return html.figure("Confusion matrix", table, caption, wide=c > WIDE)
 
 
 def _worst_pairs(counts: Labels, names: list[str], guesses: list[str]) -> str:
@@ -323,11 +345,11 @@ def _certificate(run: _Run) -> str:
     if len(proofs) == 1:
         return f"<p>{words}</p>{html.facts('Certificate', proofs[0].items())}"
     gaps = np.array([s.certificate.relative_gap for s in run.solutions])
-    order = np.argsort(-gaps, kind="stable")[:MOST]
+    shown = np.sort(np.argsort(-gaps, kind="stable")[:MOST])
     if len(proofs) > MOST:
         words += f" These are the {MOST} largest relative gaps of {len(proofs)}."
     header = ["class against the rest", *proofs[0]]
-    rows = [[run.names[k], *proofs[k].values()] for k in order]
+    rows = [[run.names[k], *proofs[k].values()] for k in shown]
     return f"<p>{words}</p>{html.table('Certificates', header, rows, words=['status'])}"
 
 

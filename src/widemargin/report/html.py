@@ -127,12 +127,10 @@ p{max-width:48rem}
 p span,figcaption span{white-space:nowrap}
 .lead{font-size:1.2rem}
 .note{border-left:.3rem solid #a8431a;background:#f8e9e0;padding:.5rem .8rem}
-.grid{display:grid;gap:1.5rem 2.5rem;
-grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr))}
-.columns{columns:26rem 2;column-gap:2.5rem}
+.grid,.columns{columns:26rem 2;column-gap:2.5rem}
 .columns section{break-inside:avoid;overflow:hidden}
-.wide{grid-column:1/-1}
-figure{margin:0;min-width:0;break-inside:avoid}
+.wide{column-span:all}
+figure{margin:0 0 1.5rem;break-inside:avoid}
 figcaption{max-width:36rem;font-size:.95rem}
 svg{width:100%;max-width:36rem;height:auto;display:block}
 svg *{stroke-linejoin:round;stroke-linecap:butt}

@@ -107,7 +107,7 @@ def convergence(solution: Solution) -> Picture:
         f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
         "objective is above the best lower bound (circles), and how far the dual is "
         "below the best upper bound (squares). The diamond is the certificate, "
-        "recomputed from the answer.",
+        f"recomputed from the answer. {rows_in_all_iterations([solution])}",
     )
 
 
@@ -117,11 +117,13 @@ def convergence_of_many(solutions: Sequence[Solution], names: Sequence[str]) -> 
     _lines(axes, solutions, names, "seconds", "relative_gap")
     goal = _goal(axes, solutions[0].tol, max(map(_reached, solutions)))
     _legend(figure, 3)
+    time = seconds(max(s.seconds for s in solutions))
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
         f"The relative gaps of {len(solutions)} binary problems, each a class against "
-        f"the rest: the slowest {goal}. {_KEY}",
+        f"the rest, in {time}: the slowest {goal}. {_KEY} "
+        f"{rows_in_all_iterations(solutions)}",
     )
 
 
@@ -151,11 +153,24 @@ def activity(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
 _KEY = "Broad: the median problem; with squares: the slowest; thin: the others."
 
 
+def rows_in_all_iterations(solutions: Sequence[Solution]) -> str:
+    """A sentence where all iterations used the same number of rows, else nothing."""
+    low, high = _least_and_most(solutions)
+    m = len(solutions[0].alpha)
+    which = f"all {m:,}" if low == m else f"{low:,} of the {m:,}"
+    return f"Every iteration used {which} rows." if low == high else ""
+
+
+def _least_and_most(solutions: Sequence[Solution]) -> tuple[int, int]:
+    """Rows that an iteration used."""
+    used = np.concatenate([s.trace.column("active") for s in solutions])
+    return int(used.min()), int(used.max())
+
+
 def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
     """Scale the number of active rows, and say what it was."""
     m = len(solutions[0].alpha)
-    used = np.concatenate([s.trace.column("active") for s in solutions])
-    low, high = int(used.min()), int(used.max())
+    low, high = _least_and_most(solutions)
     axes.set_ylabel("active rows")
     axes.axhline(m, color=DARK, lw=0.8)
     _label(axes, f"all {m:,} rows", (1, m), ("axes fraction", "data"), (0, 6), "right")
@@ -165,8 +180,6 @@ def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
         axes.set_ylim(0, 1.25 * m)
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
-    if low == m:
-        return f"Every iteration used all {m:,} rows."
     return (
         f"An iteration used between {low:,} and {high:,} of the {m:,} rows, its active "
         "set |Q|: fewer rows make a cheaper iteration."
@@ -196,9 +209,8 @@ def _goal(axes: Axes, tol: float, reached: float) -> str:
         return f"does not reach the {tol:.0e} asked for"
     axes.axvline(reached, color=DARK, lw=0.8)
     place = "right" if reached > 0.5 * axes.get_xlim()[1] else "left"
-    words = f"tol reached: {seconds(reached)}"
-    _label(axes, words, (reached, 1), ("data", "axes fraction"), (0, 3), place)
-    return f"reaches the {tol:.0e} asked for after {seconds(reached)}"
+    _label(axes, "tol reached", (reached, 1), ("data", "axes fraction"), (0, 3), place)
+    return f"reaches the {tol:.0e} asked for"
 
 
 def _lines(
@@ -256,13 +268,16 @@ def margins(margin: Vector, labels: Labels, names: Sequence[str]) -> Picture:
         axes.axvline(dashed, color=DARK, lw=1.2, ls="--")
     axes.set(xlabel="margin y f(x)", ylabel="share of the class (%)")
     axes.margins(y=0.2)  # room for the labels
+    far = np.mean(margin < -1 - ON_PLANE)
     wrong, close = np.mean(margin < 0), np.mean((margin >= 0) & (margin < 1 - ON_PLANE))
     return Picture(
         "Margins",
         _svg(figure, "margins", "Histogram: margins of the training rows by class"),
         f"The training rows by y f(x): {percent(wrong)} are left of the plane 0 "
-        f"(solid), on the wrong side, and {percent(close)} between it and the plane 1 "
-        "(dashed), on the right side but too close. Bars up: class "
+        f"(solid), on the wrong side, and {percent(close)} between it and the plane +1 "
+        "(dashed, right), on the right side but too close; right of +1 a row costs "
+        f"nothing. {percent(far)} are even left of -1 (dashed, left), as far on the "
+        "wrong side as rows should be on the right one. Bars up: class "
         f"{names[1]}; bars down: class {names[0]}. {_ENDS}",
     )
 

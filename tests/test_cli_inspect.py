@@ -1,0 +1,102 @@
+"""``widemargin inspect``: what a model is, and what a file cannot make it say."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from widemargin import save_model
+from widemargin.cli import main
+from widemargin.model import Decision, Model
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def inspected(capsys, model, *options):
+    """What is printed of a model."""
+    save_model(model, "m.wm")
+    assert main(["inspect", "m.wm", *options]) == 0
+    return capsys.readouterr().out
+
+
+def binary(*weights, **meta):
+    decision = Decision(np.array(weights, float), 0.5)
+    return Model(np.array([-1.0, 1.0]), "binary", (decision,), meta)
+
+
+def multiclass(**meta):
+    rows = [[0, 0, -3], [1, -2, 0], [0, 0, 0.5]]
+    decisions = tuple(Decision(np.array(w, float), 0.0) for w in rows)
+    return Model(np.array(["a", "b", "c"]), "ovr", decisions, meta)
+
+
+def test_weights_keep_their_signs(here, capsys):
+    out = inspected(capsys, binary(0.5, -1.056, 0.0, index_base=1))
+    line = "largest weights  for 1: 2 (-1.06), 1 (+0.5); columns counted from 1\n"
+    assert line in out
+
+
+def test_weights_of_more_classes_name_their_class(here, capsys):
+    assert (
+        "largest weights  for a: z (-3)\n"
+        "                 for b: y (-2), x (+1)\n"
+        "                 for c: z (+0.5)\n"
+    ) in inspected(capsys, multiclass(feature_names=["x", "y", "z"]))
+
+
+def test_no_weights(here, capsys):
+    assert "largest weights  none\n" in inspected(capsys, binary(0.0, 0.0))
+
+
+def test_json_holds_the_weights(here, capsys):
+    facts = json.loads(inspected(capsys, multiclass(index_base=1), "--json"))
+    assert facts["largest_weights"] == [
+        {"class": "a", "feature": 3, "weight": -3.0},
+        {"class": "b", "feature": 2, "weight": -2.0},
+        {"class": "b", "feature": 1, "weight": 1.0},
+        {"class": "c", "feature": 3, "weight": 0.5},
+    ]
+    named = binary(*range(30), feature_names=[f"n{j}" for j in range(30)])
+    weights = json.loads(inspected(capsys, named, "--json"))["largest_weights"]
+    assert [entry["feature"] for entry in weights] == [f"n{29 - j}" for j in range(10)]
+    assert weights[0] == {"class": 1.0, "feature": "n29", "weight": 29.0}
+
+
+def test_a_model_file_cannot_forge_what_inspect_computes(here, capsys):
+    meta = {
+        "classes": "forged",
+        "nonzero weights": "forged",
+        "largest_weights": "forged",
+        "feature_names": ["\x1b[31mred", "x\ny"],
+        "a\nb": "\x1b[2J\u202e",
+    }
+    decision = Decision(np.array([1.0, 2.0]), 0.5)
+    save_model(Model(np.array(["no", "y\n"]), "binary", (decision,), meta), "m.wm")
+    assert main(["inspect", "m.wm"]) == 0
+    out = capsys.readouterr().out
+    assert "forged" not in out
+    assert out.replace("\n", "").isprintable()
+    assert "largest weights  for y\\n: x\\ny (+2), \\x1b[31mred (+1)\n" in out
+    assert "a\\nb             \\x1b[2J\\u202e\n" in out
+    assert len(out.splitlines()) == 7
+    assert main(["inspect", "m.wm", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == ["no", "y\n"]
+    (here / "two.svm").write_text("1 1:1\n")
+    assert main(["predict", "m.wm", "two.svm"]) == 0
+    assert capsys.readouterr().out == "y\\n\n"
+
+
+def test_names_of_features_that_do_not_fit_are_left_out(here, capsys):
+    model = Model(np.array([0, 1]), "binary", (Decision(np.array([1.0, 2.0]), 0.5),))
+    for names in (["one"], "ab", 7, None):
+        save_model(replace(model, meta={"feature_names": names}), "m.wm")
+        assert main(["inspect", "m.wm"]) == 0
+        assert (
+            "for 1: 1 (+2), 0 (+1); columns counted from 0\n" in capsys.readouterr().out
+        )
