@@ -185,7 +185,7 @@ class Solution:
             vectors += f" ({self.at_bound:,} at the bound)"
         return (
             f"{head} a relative gap of {gap:.1e} (asked: {self.tol:.0e}) in "
-            f"{self.seconds:.2g} s by {self.solver}, {self.reason}.\n"
+            f"{self.seconds:,.{0 if self.seconds >= 100 else 2}f} s by {self.solver}, {self.reason}.\n"
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
             f"support vectors {vectors}  iterations {self.trace[-1].iteration}"

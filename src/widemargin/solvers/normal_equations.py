@@ -30,9 +30,8 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
 REDUCED_COLUMNS = 200
-# Order up to which one thread factors: more gain little, and lose several times as much
-# one; beside another process 6 s and 1 s).
-# one; beside another process 6 s and 1 s).
+# Order up to which one thread factors: two gain little, and lose much where other work
+# has the cores (w8a, n = 300: 0.9 s with two, 0.5 to 0.8 s with one; then 6 s and 1 s).
 SERIAL_ORDER = 1000
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
 DENSE_ORDER = 4000
