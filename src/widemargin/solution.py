@@ -183,9 +183,10 @@ class Solution:
         vectors = f"{np.count_nonzero(self.alpha):,}"
         if self.at_bound is not None:
             vectors += f" ({self.at_bound:,} at the bound)"
+        seconds = f"{self.seconds:,.{0 if self.seconds >= 100 else 2}f}"
         return (
             f"{head} a relative gap of {gap:.1e} (asked: {self.tol:.0e}) in "
-            f"{self.seconds:,.{0 if self.seconds >= 100 else 2}f} s by {self.solver}, {self.reason}.\n"
+            f"{seconds} s by {self.solver}, {self.reason}.\n"
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
             f"support vectors {vectors}  iterations {self.trace[-1].iteration}"
