@@ -230,12 +230,12 @@ def test_certificates_are_in_the_order_of_the_classes(tmp_path):
     assert re.findall(r"(\d) solved", words) == list("01234")
 
 
-def test_work_is_drawn_where_it_changes(tmp_path):
+def test_work_is_drawn_and_said(tmp_path):
     for name, changes in (("long", True), ("long classes", True), ("sparse", False)):
         estimator, X, y = CASES[name]()
         page = report(tmp_path, estimator, X, y)
-        assert ("Work per iteration" in page.text) == changes
-        assert ("Every iteration used all 60 rows." in page.text) != changes
+        assert "Work per iteration" in page.text
+        assert ("Every iteration used all 60 rows" in page.text) != changes
 
 
 def test_the_planes_of_the_margins_are_explained(binary, tmp_path):

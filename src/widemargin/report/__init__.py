@@ -270,8 +270,7 @@ def _figures(run: _Run) -> str:
                 pictures.convergence_of_many(solutions, names),
                 pictures.margins_of_many(margin),
             ]
-        if not pictures.rows_in_all_iterations(solutions):
-            drawn.append(pictures.activity(solutions, names))
+        drawn.append(pictures.activity(solutions, names))
         figures = [*(html.figure(*picture) for picture in drawn), _confusions(run)]
         if run.rows.shape[1] == 2:
             support = run.estimator.support_

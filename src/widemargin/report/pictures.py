@@ -107,7 +107,7 @@ def convergence(solution: Solution) -> Picture:
         f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
         "objective is above the best lower bound (circles), and how far the dual is "
         "below the best upper bound (squares). The diamond is the certificate, "
-        f"recomputed from the answer. {rows_in_all_iterations([solution])}",
+        "recomputed from the answer.",
     )
 
 
@@ -122,8 +122,7 @@ def convergence_of_many(solutions: Sequence[Solution], names: Sequence[str]) -> 
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
         f"The relative gaps of {len(solutions)} binary problems, each a class against "
-        f"the rest, in {time}: the slowest {goal}. {_KEY} "
-        f"{rows_in_all_iterations(solutions)}",
+        f"the rest, in {time}: the slowest {goal}. {_KEY}",
     )
 
 
@@ -153,24 +152,11 @@ def activity(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
 _KEY = "Broad: the median problem; with squares: the slowest; thin: the others."
 
 
-def rows_in_all_iterations(solutions: Sequence[Solution]) -> str:
-    """A sentence where all iterations used the same number of rows, else nothing."""
-    low, high = _least_and_most(solutions)
-    m = len(solutions[0].alpha)
-    which = f"all {m:,}" if low == m else f"{low:,} of the {m:,}"
-    return f"Every iteration used {which} rows." if low == high else ""
-
-
-def _least_and_most(solutions: Sequence[Solution]) -> tuple[int, int]:
-    """Rows that an iteration used."""
-    used = np.concatenate([s.trace.column("active") for s in solutions])
-    return int(used.min()), int(used.max())
-
-
 def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
     """Scale the number of active rows, and say what it was."""
     m = len(solutions[0].alpha)
-    low, high = _least_and_most(solutions)
+    used = np.concatenate([s.trace.column("active") for s in solutions])
+    low, high = int(used.min()), int(used.max())
     axes.set_ylabel("active rows")
     axes.axhline(m, color=DARK, lw=0.8)
     _label(axes, f"all {m:,} rows", (1, m), ("axes fraction", "data"), (0, 6), "right")
@@ -180,6 +166,9 @@ def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
         axes.set_ylim(0, 1.25 * m)
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+    if low == high:
+        which = f"all {m:,}" if low == m else f"{low:,} of the {m:,}"
+        return f"Every iteration used {which} rows as its active set Q."
     return (
         f"An iteration used between {low:,} and {high:,} of the {m:,} rows, its active "
         "set |Q|: fewer rows make a cheaper iteration."
