@@ -24,6 +24,7 @@ from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
+from widemargin.intercept import best_intercept
 from widemargin.model import Decision
 from widemargin.parameters import Checker
 from widemargin.solution import Certificate
@@ -285,8 +286,7 @@ class Problem:
         self.A.sweep(_scores, state, w)
         if self.intercept != "free":
             return v
-        find = _hinge_intercept if self.loss == "hinge" else _squared_hinge_intercept
-        return np.append(v[:-1], find(state, float(v[-1])))
+        return np.append(v[:-1], best_intercept(state, float(v[-1]), self.loss))
 
     # -- better conditioned equivalents, and recovery ----------------------------------
 
@@ -438,46 +438,6 @@ def _round_to_margins(part: RowState, b: float, hinge: bool) -> None:
 
 def _copy(part: RowState, source: str, target: str) -> None:
     setattr(part, target, getattr(part, source))
-
-
-def _hinge_intercept(state: RowState, near: float) -> float:
-    """Nearest point of the interval of minimisers in b."""
-    positive, negative = state.sweep(_class_weights)
-    # The slope is zero up to rounding between these two breakpoints: mostly one.
-    slack = 1e-12 * (positive + negative)
-    low = high = state.threshold(_breakpoints, positive - slack)
-    if state.sweep(_weight_up_to, low) < positive + slack:
-        high = state.threshold(_breakpoints, positive + slack)
-    return float(np.clip(near, low, high))
-
-
-def _weight_up_to(part: RowState, b: float) -> float:
-    keys, weights = _breakpoints(part)
-    return float(weights[keys <= b].sum())
-
-
-def _class_weights(part: RowState) -> tuple[float, float]:
-    positive = part.labels > 0
-    return float(part.C[positive].sum()), float(part.C[~positive].sum())
-
-
-def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
-    return part.labels - part.score, part.C
-
-
-def _squared_hinge_intercept(state: RowState, b: float) -> float:
-    return linalg.monotone_root(lambda b: state.sweep(_slope, b), b)
-
-
-def _slope(part: RowState, b: float) -> tuple[float, float, float]:
-    """First and second derivative of sum C L in b, and the scale of the first."""
-    t = np.maximum(1.0 - part.labels * (part.score + b), 0.0)
-    weighted = part.C * t
-    return (
-        -2.0 * float(part.labels @ weighted),
-        2.0 * float(part.C @ (t > 0)),
-        float(weighted.sum()),
-    )
 
 
 # -- checks ----------------------------------------------------------------------------
