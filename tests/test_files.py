@@ -231,3 +231,10 @@ def test_a_folder_without_permission_is_refused_before_the_work(
     monkeypatch.setattr("builtins.open", refuse)  # root may write everywhere
     with pytest.raises(PermissionError, match=f"^no permission to write {tmp_path}/a$"):
         check_outputs([tmp_path / "a"], [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_open_files_are_not_replaced(name):
+    with pytest.raises(ValueError, match=f"expected a file, .* device: {name}"):
+        check_outputs([Path(name)], [])

@@ -1,6 +1,7 @@
 """Several classes: one against the rest, sharing reads, clock and limits."""
 
 import re
+import threading
 import types
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from widemargin import LinearSVC, as_rows
 from widemargin.data.memory import MemoryRows
+from widemargin.multiclass import solve_together
 from widemargin.solvers.base import Clock
 
 
@@ -113,3 +115,24 @@ def test_a_class_without_time_is_zero_and_certified(iris, now, monkeypatch):
         assert [step.iteration for step in solution.trace] == [0]
         assert solution.seconds <= 2.0
     assert clf.predict(X).shape == y.shape
+
+
+def test_no_solve_outlives_a_second_ctrl_c():
+    def work(rows):
+        try:
+            while True:
+                rows.sweep(press)
+        except KeyboardInterrupt:
+            return rows.sweep(press)  # for its last answer
+
+    def press(block, part):
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    rows = as_rows(np.ones((40, 1)), n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        solve_together(rows, [work] * 4)
+    for thread in threading.enumerate():
+        if "work" in thread.name:
+            thread.join(60)
+    assert threading.active_count() == before

@@ -73,8 +73,14 @@ def missing_extra(what: str, extra: str) -> ImportError:
     )
 
 
+# Names of open files: replacing one would take it away from who has it open.
+_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+
+
 def _target(path: Path) -> tuple[str, int | None]:
     """The file that ``path`` stands for, and its mode if it exists."""
+    if os.path.abspath(path).startswith(_STREAMS):
+        raise ValueError(f"expected a file, found a pipe or device: {path}")
     target = os.path.realpath(path)  # a symbolic link stays, what it names is replaced
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):

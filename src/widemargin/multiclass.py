@@ -84,7 +84,7 @@ class _Meeting:
         self._waiting: dict[int, _Request] = {}
         self._size = self._running = size
         self._untold: set[int] = set()  # solves that Ctrl-C has not reached yet
-        self._interrupted = False
+        self._interrupted = self._closed = False
 
     def run(self, solves: Sequence[Callable[[Rows], Any]]) -> list[Any]:
         """Results of the solves; raises the first error of one."""
@@ -104,15 +104,27 @@ class _Meeting:
         self._rows.moments  # noqa: B018  (read once, before there are threads)
         for k in range(len(solves)):
             threading.Thread(target=work, args=(k,), daemon=True).start()
-        while self._serve():
-            pass
+        try:
+            while self._serve():
+                pass
+        except BaseException:
+            self._close()
+            raise
         if errors:
             raise errors[0]
         return outcomes
 
+    def _close(self) -> None:
+        """End every solve that waits for a sweep, or asks for one later."""
+        with self._changed:
+            self._closed = True
+            self._finish(self._waiting, error=KeyboardInterrupt())
+
     def ask(self, k: int, request: _Request) -> Any:
         """Wait until the sweep of solve k has been run, and return its value."""
         with self._changed:
+            if self._closed:
+                raise KeyboardInterrupt
             self._waiting[k] = request
             self._changed.notify()
         request.done.wait()

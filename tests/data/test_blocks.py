@@ -4,6 +4,7 @@ import concurrent.futures
 import copy
 import math
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
@@ -17,7 +18,7 @@ import threadpoolctl
 from process_rows import ProcessRows
 
 from widemargin import as_rows
-from widemargin.data.blocks import n_threads
+from widemargin.data.blocks import ONE_BLAS_THREAD, n_threads
 
 
 def usable(rows):
@@ -193,3 +194,39 @@ def test_rows_and_states_can_be_copied_and_pickled():
 
 def _sum_alpha(part):
     return float(part.alpha.sum())
+
+
+def test_a_limit_that_ctrl_c_left_behind_goes_with_the_next_sweep(monkeypatch):
+    before, rows = blas_threads(), as_rows(np.ones((40, 1)))
+
+    def interrupted():
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), ONE_BLAS_THREAD:
+        monkeypatch.setattr("widemargin.data.blocks._release_blas", interrupted)
+    assert n_threads(None) == max(before)
+    rows.matvec([1.0])
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_during_a_sweep_of_another_thread():
+    began, end = threading.Event(), threading.Event()
+
+    def sweep():
+        with ONE_BLAS_THREAD:
+            began.set()
+            end.wait(60)
+
+    other = threading.Thread(target=sweep)
+    other.start()
+    began.wait(60)
+    child = os.fork()
+    if child == 0:  # the other thread, and its sweep, are not here
+        as_rows(np.ones((40, 1))).matvec([1.0])
+        os._exit(0 if max(blas_threads()) == n_threads(None) else 1)
+    end.set()
+    other.join()
+    assert os.waitpid(child, 0)[1] == 0

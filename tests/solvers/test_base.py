@@ -183,6 +183,21 @@ def test_the_answer_is_never_worse_than_the_start(problem):
     assert again.certificate.dual >= good.certificate.dual * (1 - 1e-15)
 
 
+def test_an_answer_without_a_step_has_a_trace_and_words():
+    X, y = PROBLEMS["breast_cancer"]()
+    hopeless = solve(Problem(X * 1e150, y, 1e10))
+    late = solve(Problem(X, y), time_limit=1e-12)
+    for solution in (hopeless, late):
+        assert solution.trace[-1].active == len(y)
+        assert "iterations 0" in str(solution)
+
+
+def test_a_start_far_away_gives_no_warning(problem):
+    start = (np.ones(3000), np.full(16, 1e200), 0.0)
+    with np.errstate(all="raise"):
+        assert solve(problem, start=start).status == "numerical_error"
+
+
 def test_a_gap_below_rounding_is_no_proof(problem):
     solution = solve(problem, tol=1e-30)
     assert solution.status != "solved"

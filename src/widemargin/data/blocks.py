@@ -122,17 +122,23 @@ class _OneBlasThread:
     """Keeps BLAS to one thread while any sweep runs: the threads are ours.
 
     The number is global to the process: the first sweep in sets it, the last one out
-    restores it.
+    restores it. Where Ctrl-C or a fork came between, the next sweep out does.
     """
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
-        self._limit: Any = None
+        self._limit: Any = None  # until it has been restored
         self._threads = 1
+        if hasattr(os, "register_at_fork"):  # no other thread may hold the lock then
+            os.register_at_fork(
+                before=self._lock.acquire,
+                after_in_parent=self._lock.release,
+                after_in_child=self._after_fork,
+            )
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._inside == 0:
+            if self._limit is None:
                 self._threads = _blas_threads()
                 _release_blas()
                 self._limit = _blas().limit(limits=1)
@@ -144,12 +150,18 @@ class _OneBlasThread:
             if self._inside == 0:
                 _release_blas()
                 self._limit.restore_original_limits()
+                self._limit = None
                 _release_blas()
+
+    def _after_fork(self) -> None:
+        """Forget the sweeps of threads that the child does not have."""
+        self._inside = 0
+        self._lock.release()
 
     def threads(self) -> int:
         """Threads that BLAS may use outside of sweeps."""
         with self._lock:
-            return self._threads if self._inside else _blas_threads()
+            return _blas_threads() if self._limit is None else self._threads
 
 
 ONE_BLAS_THREAD = _OneBlasThread()

@@ -183,7 +183,8 @@ class Rows(ABC):
                 f"Column {column} is too large."
             )
         mean = sums / self.shape[0]
-        variance = squares / self.shape[0] - mean * mean
+        with np.errstate(under="ignore"):
+            variance = squares / self.shape[0] - mean * mean
         return Moments(mean, np.sqrt(np.maximum(variance, 0.0)))
 
     def refuse_nonfinite(self) -> None:

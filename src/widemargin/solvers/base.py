@@ -204,7 +204,6 @@ class _Driver:
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
         if start is None and self._late():
-            self._record_zero()
             return Status.TIME_LIMIT
         self._started = True
         first_sweep = self.core.rows.sweeps
@@ -228,10 +227,11 @@ class _Driver:
 
     def _offer(self, start: Start) -> None:
         """Let the start be the best point: no answer is worse."""
-        state = self.core.dual_state(start.alpha)
-        self.core.repair(state)
-        bounds = self.core.bounds(state, start.v)
-        self.best.offer(start.v, state, bounds.primal, bounds.dual)
+        with np.errstate(all="ignore"):
+            state = self.core.dual_state(start.alpha)
+            self.core.repair(state)
+            bounds = self.core.bounds(state, start.v)
+            self.best.offer(start.v, state, bounds.primal, bounds.dual)
 
     def _next(self, steps: Generator[Step, None, None], first: int) -> Step | None:
         """The next step, observed; None where the solver has ended or broken down.
@@ -283,7 +283,8 @@ class _Driver:
 
     def _record_zero(self) -> None:
         """A trace for the answer zero, which needs no iteration."""
-        zero = Step(0, self.best.primal, self.best.dual, 0.0, active=0)
+        m = self.core.rows.shape[0]
+        zero = Step(0, self.best.primal, self.best.dual, 0.0, active=m)
         zero.seconds = self.seconds()
         self.trace.append(zero)
 
@@ -316,6 +317,8 @@ class _Driver:
 
         Ctrl-C stays Ctrl-C, also where the answer is good enough: no press is lost.
         """
+        if not self.trace:
+            self._record_zero()
         tol = self.limits.tol
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
