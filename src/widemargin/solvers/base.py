@@ -89,7 +89,7 @@ class _Best:
     @property
     def merit(self) -> float:
         """What falls with every progress, of the best point or of the steps."""
-        return self.relative_gap * self._least_gap
+        return max(0.0, self.relative_gap) * max(0.0, self._least_gap)
 
     def offer(self, v: Vector, state: RowState, primal: float, dual: float) -> None:
         """Keep what is better in a point."""
@@ -181,10 +181,14 @@ class Limits:
 class _Driver:
     """One run of a solver on a problem."""
 
-    # What the columns are called: their numbers, unless the caller knows better.
-    names: Sequence[str] | None = None
-
-    def __init__(self, problem: Problem, solver: Solver, limits: Limits) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        limits: Limits,
+        names: Sequence[str] | None,
+    ) -> None:
+        self.names = names
         self.clock = limits.clock or Clock()
         self.begin = self.clock.seconds()
         self.problem, self.solver, self.limits = problem, solver, limits
@@ -196,10 +200,8 @@ class _Driver:
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
         self._broken = False
-        self._progress = (
-            np.inf,
-            0,
-        )  # merit and iteration of the last clear improvement
+        # Merit and iteration of the last clear improvement.
+        self._progress = (np.inf, 0)
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
@@ -368,8 +370,7 @@ def run(
     """
     if complaint := solver.supports(problem):
         raise ValueError(complaint)
-    driver = _Driver(problem, solver, limits)
-    driver.names = names
+    driver = _Driver(problem, solver, limits, names)
     status = driver.run(None if start is None else _start(driver, start))
     return driver.solution(status, reason)
 

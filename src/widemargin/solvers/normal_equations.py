@@ -123,9 +123,7 @@ def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str |
         wide = form == "dense" and problem.rows.shape[1] >= REDUCED_COLUMNS
         pays = form == "dual" or (dense and wide) or options.max_active < 1.0
         return "omega" if pays else None
-    return (
-        "omega" if form == "dual" and options.reduction is None else options.reduction
-    )
+    return options.reduction or ("omega" if form == "dual" else None)
 
 
 def _key(part: RowState, rule: str | None) -> Vector:
