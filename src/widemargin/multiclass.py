@@ -15,6 +15,8 @@ from widemargin.data.state import RowState
 
 # Row vectors and n x n sums of the classes that are trained together, in bytes.
 TOGETHER_BYTES = 1 << 30
+# No solver factors larger dense matrices (solvers/normal_equations.py, DENSE_ORDER).
+LARGEST_MATRIX = 4000
 
 
 def signs(labels: NDArray[np.intp], n_classes: int) -> list[NDArray[np.float64]]:
@@ -50,7 +52,8 @@ def solve_together(
     second one raises KeyboardInterrupt.
     """
     m, n = rows.shape
-    each = 8 * (16 * m + 10 * min(n, 2000) ** 2)
+    # Sixteen row vectors, and ten matrices of the order of the normal equations.
+    each = 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
     size = max(1, (memory_limit or TOGETHER_BYTES) // each)
     results: list[Any] = []
     for first in range(0, len(solves), size):
