@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "csr.hpp"
+#include "fused.hpp"
 #include "row_steps.hpp"
 #include "simd.hpp"
 #include "svmlight.hpp"
@@ -70,7 +71,7 @@ void csr_matvec(const Array<const Index>& indptr, const Array<const Index>& indi
   const auto X = csr_view(indptr, indices, data);
   require(out.size() == X.rows());
   const nb::gil_scoped_release release;
-  widemargin::csr_matvec(X, span(w), span(out));
+  X.matvec(0, X.rows(), w.data(), out.data());
 }
 
 template <class Real, class Index>
@@ -82,7 +83,7 @@ void csr_rmatvec(const Array<const Index>& indptr, const Array<const Index>& ind
   const nb::gil_scoped_release release;
   switch (U.shape(1)) {
     case 1:
-      return widemargin::csr_rmatvec<1>(X, span(U), span(out));
+      return X.rmatvec(0, X.rows(), U.data(), out.data());
     case 2:
       return widemargin::csr_rmatvec<2>(X, span(U), span(out));
     case 3:
@@ -128,12 +129,18 @@ widemargin::RowVectors row_vectors(const Array<const double>& C, const Vectors& 
 }
 
 // The functions of an instruction set; -1: the best of this processor.
-widemargin::RowSteps row_steps(int simd) {
-  const auto levels = widemargin::simd_levels();
-  const auto level = simd < 0 ? levels.back() : static_cast<widemargin::Simd>(simd);
-  if (std::ranges::find(levels, level) == levels.end())
+const widemargin::Compiled& compiled(int simd = -1) {
+  static const auto levels = widemargin::simd_levels();
+  static const auto tables = [] {
+    std::vector<widemargin::Compiled> tables;
+    for (auto level : levels) tables.push_back(widemargin::compiled(level));
+    return tables;
+  }();
+  if (simd < 0) return tables.back();
+  const auto found = std::ranges::find(levels, static_cast<widemargin::Simd>(simd));
+  if (found == levels.end())
     throw std::invalid_argument("this processor or build has no such instruction set");
-  return widemargin::row_steps(level);
+  return tables[found - levels.begin()];
 }
 
 std::vector<int> simd_levels() {
@@ -146,7 +153,7 @@ std::tuple<double, double, double> advance(const Array<const double>& C, const V
                                            double t, bool hinge, int simd) {
   const auto rows = row_vectors(C, vectors);
   const nb::gil_scoped_release release;
-  const auto sums = row_steps(simd).advance(rows, t, hinge);
+  const auto sums = compiled(simd).steps.advance(rows, t, hinge);
   return {sums.products, sums.losses, sums.linear};
 }
 
@@ -157,7 +164,7 @@ Ahead predict(const Array<const double>& C, const Vectors& vectors, const Array<
   const auto rows = row_vectors(C, vectors);
   require(z.size() == rows.k && E.shape(0) == rows.k && E.shape(1) == 2);
   const nb::gil_scoped_release release;
-  const auto sums = row_steps(simd).predict(rows, z.data(), clip, E.data(), hinge);
+  const auto sums = compiled(simd).steps.predict(rows, z.data(), clip, E.data(), hinge);
   return {sums.ratio, sums.row, sums.first, sums.second};
 }
 
@@ -166,7 +173,7 @@ Ahead correct(const Array<const double>& C, const Vectors& vectors, const Array<
   const auto rows = row_vectors(C, vectors);
   require(z.size() == rows.k);
   const nb::gil_scoped_release release;
-  const auto sums = row_steps(simd).correct(rows, z.data(), target, hinge);
+  const auto sums = compiled(simd).steps.correct(rows, z.data(), target, hinge);
   return {sums.ratio, sums.row, sums.first, sums.second};
 }
 
@@ -177,6 +184,91 @@ void bind_row_steps(nb::module_& m) {
         "hinge"_a, "simd"_a = -1);
   m.def("correct", &correct, "C"_a, "vectors"_a.noconvert(), "z"_a, "target"_a, "hinge"_a,
         "simd"_a = -1);
+}
+
+// ------------------------------------------------------------------- sweeps that read rows once
+
+template <class Real>
+using DenseBlock = nb::ndarray<const Real, nb::ndim<2>, nb::device::cpu>;
+
+template <class Real>
+widemargin::DenseRows<Real> dense_rows(const DenseBlock<Real>& X, int simd) {
+  require(X.shape(1) <= 1 || X.stride(1) == 1);
+  return {{X.data(), X.shape(0), X.shape(1), static_cast<std::size_t>(X.stride(0))},
+          compiled(simd).dense.template of<Real>()};
+}
+
+using PenaltySums = std::tuple<double, double, double>;
+
+// Scores f of the rows (or as they are, without v), alpha, and g += A'alpha.
+template <class Rows>
+PenaltySums penalty_sweep(const Rows& X, const Array<const double>& y,
+                          const std::optional<Array<const double>>& v, const Array<const double>& C,
+                          const Array<const double>& multiplier, double s, const Array<double>& f,
+                          const Array<double>& alpha, const Array<double>& g, int simd) {
+  const std::size_t k = X.rows();
+  require(y.size() == k && C.size() == k && multiplier.size() == k && f.size() == k &&
+          alpha.size() == k && (g.size() == X.columns() || g.size() == X.columns() + 1) &&
+          (!v || v->size() == g.size()));
+  const nb::gil_scoped_release release;
+  const auto penalty = compiled(simd).steps.penalty;
+  widemargin::PenaltySums total{};
+  widemargin::fused_sweep(
+      X, y.data(), span(v), v.has_value(), span(g),
+      [&](std::size_t begin, std::size_t end, const double* z, double* u) {
+        if (v) std::copy_n(z, end - begin, f.data() + begin);
+        const widemargin::PenaltyRows rows{C.data() + begin, multiplier.data() + begin,
+                                           f.data() + begin, s, end - begin};
+        const auto sums = penalty(rows, u);
+        std::copy_n(u, end - begin, alpha.data() + begin);
+        total.losses += sums.losses;
+        total.linear += sums.linear;
+        total.value += sums.value;
+      });
+  return {total.losses, total.linear, total.value};
+}
+
+std::tuple<double, double> penalty_slope(const Array<const double>& C,
+                                         const Array<const double>& multiplier, double s,
+                                         const Array<const double>& f,
+                                         const Array<const double>& f_new, double t, int simd) {
+  const std::size_t k = C.size();
+  require(multiplier.size() == k && f.size() == k && f_new.size() == k);
+  const nb::gil_scoped_release release;
+  const auto sums =
+      compiled(simd).steps.slope({C.data(), multiplier.data(), f.data(), s, k}, f_new.data(), t);
+  return {sums.first, sums.second};
+}
+
+template <class Real>
+void bind_dense(nb::module_& m) {
+  m.def(
+      "penalty_sweep",
+      [](const DenseBlock<Real>& X, const Array<const double>& y,
+         const std::optional<Array<const double>>& v, const Array<const double>& C,
+         const Array<const double>& multiplier, double s, const Array<double>& f,
+         const Array<double>& alpha, const Array<double>& g, int simd) {
+        return penalty_sweep(dense_rows(X, simd), y, v, C, multiplier, s, f, alpha, g, simd);
+      },
+      "X"_a.noconvert(), "y"_a, "v"_a.none(), "C"_a, "multiplier"_a, "s"_a, "f"_a.noconvert(),
+      "alpha"_a.noconvert(), "g"_a.noconvert(), "simd"_a = -1);
+}
+
+template <class Real, class Index>
+void bind_sparse_sweeps(nb::module_& m) {
+  m.def(
+      "penalty_sweep",
+      [](const Array<const Index>& indptr, const Array<const Index>& indices,
+         const Array<const Real>& data, std::size_t n, const Array<const double>& y,
+         const std::optional<Array<const double>>& v, const Array<const double>& C,
+         const Array<const double>& multiplier, double s, const Array<double>& f,
+         const Array<double>& alpha, const Array<double>& g, int simd) {
+        const widemargin::CsrRows<Real, Index> X{csr_view(indptr, indices, data), n};
+        return penalty_sweep(X, y, v, C, multiplier, s, f, alpha, g, simd);
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n"_a, "y"_a,
+      "v"_a.none(), "C"_a, "multiplier"_a, "s"_a, "f"_a.noconvert(), "alpha"_a.noconvert(),
+      "g"_a.noconvert(), "simd"_a = -1);
 }
 
 // ----------------------------------------------------------------------------- svmlight text
@@ -259,10 +351,17 @@ void bind_svmlight(nb::module_& m) {
 NB_MODULE(_core, m) {
   m.doc() = "C++ core of widemargin: free functions on arrays that Python owns.";
   bind_row_steps(m);
+  m.def("penalty_slope", &penalty_slope, "C"_a, "multiplier"_a, "s"_a, "f"_a, "f_new"_a, "t"_a,
+        "simd"_a = -1);
+  bind_dense<double>(m);
+  bind_dense<float>(m);
+  bind_dense<std::int16_t>(m);
+  bind_dense<std::uint8_t>(m);
   m.def("count_svmlight", &count_svmlight, "lines"_a.noconvert());
   m.def("svmlight_line_start", &svmlight_line_start, "text"_a.noconvert(), "position"_a);
   const auto bind_types = [&]<class Real, class Index>(Real, Index) {
     bind_csr<Real, Index>(m);
+    bind_sparse_sweeps<Real, Index>(m);
     bind_svmlight<Real, Index>(m);
   };
   bind_types(double{}, std::int32_t{});

@@ -15,18 +15,27 @@ struct CsrView {
   std::span<const Real> data;
 
   std::size_t rows() const { return indptr.size() - 1; }
-};
 
-// out = X w
-template <typename Real, typename Index>
-void csr_matvec(const CsrView<Real, Index>& X, std::span<const double> w, std::span<double> out) {
-  for (std::size_t i = 0; i < X.rows(); ++i) {
-    double sum = 0.0;
-    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p)
-      sum += static_cast<double>(X.data[p]) * w[X.indices[p]];
-    out[i] = sum;
+  // out = X_i w for the rows i in begin .. end - 1
+  void matvec(std::size_t begin, std::size_t end, const double* w, double* out) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      double sum = 0.0;
+      for (auto p = indptr[i]; p < indptr[i + 1]; ++p)
+        sum += static_cast<double>(data[p]) * w[indices[p]];
+      out[i - begin] = sum;
+    }
   }
-}
+
+  // out += sum of u_i X_i over the rows i in begin .. end - 1
+  void rmatvec(std::size_t begin, std::size_t end, const double* u, double* out) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double ui = u[i - begin];
+      if (ui == 0.0) continue;
+      for (auto p = indptr[i]; p < indptr[i + 1]; ++p)
+        out[indices[p]] += static_cast<double>(data[p]) * ui;
+    }
+  }
+};
 
 // out += X' U for U (k, columns) and out (n, columns), row-major.
 template <std::size_t columns, typename Real, typename Index>

@@ -20,6 +20,7 @@ struct Lanes {
 };
 
 inline double larger(double a, double b) { return a > b ? a : b; }
+inline double smaller(double a, double b) { return a < b ? a : b; }
 inline double clipped(double x, double limit) {
   return x > limit ? limit : (x < -limit ? -limit : x);
 }
@@ -149,6 +150,31 @@ StepSums correct(const RowVectors& r, const double* z, double target) {
   return ahead.sums();
 }
 
+PenaltySums penalty(const PenaltyRows& r, double* alpha) {
+  Lanes losses, linear, value;
+  for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
+    const double t = 1.0 - r.f[i], C = r.C[i], scaled = r.s * C;
+    const double a = larger(0.0, smaller(C, r.multiplier[i] + scaled * t));
+    const double change = a - r.multiplier[i];
+    alpha[i] = a;
+    losses.value[lane] += C * larger(t, 0.0);
+    linear.value[lane] += a;
+    value.value[lane] += a * t - 0.5 * change * change / scaled;
+  });
+  return {losses.sum(), linear.sum(), value.sum()};
+}
+
+SlopeSums slope(const PenaltyRows& r, const double* f_new, double t) {
+  Lanes first, second;
+  for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
+    const double change = f_new[i] - r.f[i], C = r.C[i], scaled = r.s * C;
+    const double u = r.multiplier[i] + scaled * (1.0 - r.f[i] - t * change);
+    first.value[lane] -= larger(0.0, smaller(C, u)) * change;
+    second.value[lane] += (u > 0.0) & (u < C) ? scaled * change * change : 0.0;
+  });
+  return {first.sum(), second.sum()};
+}
+
 }  // namespace
 
 RowSteps row_steps() {
@@ -160,7 +186,8 @@ RowSteps row_steps() {
           },
           [](const RowVectors& rows, const double* z, double target, bool hinge) {
             return hinge ? correct<true>(rows, z, target) : correct<false>(rows, z, target);
-          }};
+          },
+          &penalty, &slope};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

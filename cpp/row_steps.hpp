@@ -1,6 +1,6 @@
-// Per-row steps of the interior point method: what an iteration does to vectors of length m
-// between products with the data. One fused loop each, where NumPy would make twenty passes.
-// Formulas and their numbers: src/widemargin/solvers/interior_point.py.
+// Per-row steps of the solvers: what an iteration does to vectors of length m between products
+// with the data. One fused loop each, where NumPy would make up to twenty passes. Formulas and
+// their numbers: src/widemargin/solvers/interior_point.py and augmented_lagrangian.py.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,26 @@ struct PointSums {
   double linear;    // sum alpha, less sum alpha^2 / (4 C) for the squared hinge
 };
 
+// Rows of the augmented Lagrangian: bounds C, multipliers, penalty s C, scores f.
+struct PenaltyRows {
+  const double* C;
+  const double* multiplier;
+  const double* f;
+  double s;
+  std::size_t k;
+};
+
+struct PenaltySums {
+  double losses;  // sum C max(0, 1 - f)
+  double linear;  // sum alpha
+  double value;   // sum alpha (1 - f) - (alpha - multiplier)^2 / (2 s C)
+};
+
+struct SlopeSums {
+  double first;   // derivative of `value` along f + t change
+  double second;  // minus its derivative
+};
+
 // The functions of one instruction set.
 struct RowSteps {
   // Apply the last step and recompute d.
@@ -43,6 +63,10 @@ struct RowSteps {
   StepSums (*predict)(const RowVectors& rows, const double* z, double clip, double* E, bool hinge);
   // Corrector from z = A dv: leaves the direction in dalpha, ds, dxi.
   StepSums (*correct)(const RowVectors& rows, const double* z, double target, bool hinge);
+  // alpha = multiplier + s C (1 - f), clipped to [0, C].
+  PenaltySums (*penalty)(const PenaltyRows& rows, double* alpha);
+  // What the value does at f + t (f_new - f).
+  SlopeSums (*slope)(const PenaltyRows& rows, const double* f_new, double t);
 };
 
 namespace baseline {

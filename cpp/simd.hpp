@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "dense.hpp"
 #include "row_steps.hpp"
 
 namespace widemargin {
@@ -22,15 +23,21 @@ inline std::vector<Simd> simd_levels() {
   return levels;
 }
 
-inline RowSteps row_steps(Simd level) {
+// What is compiled for an instruction set.
+struct Compiled {
+  RowSteps steps;
+  DenseTable dense;
+};
+
+inline Compiled compiled(Simd level) {
   switch (level) {
     case Simd::baseline:
-      return baseline::row_steps();
+      return {baseline::row_steps(), baseline::dense_table()};
 #ifdef WIDEMARGIN_X86_SIMD
     case Simd::avx2:
-      return avx2::row_steps();
+      return {avx2::row_steps(), avx2::dense_table()};
     case Simd::avx512:
-      return avx512::row_steps();
+      return {avx512::row_steps(), avx512::dense_table()};
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

@@ -49,6 +49,16 @@ def correct(
     hinge: bool,
     simd: int = -1,
 ) -> tuple[float, int, float, float]: ...
+def penalty_sweep(*arrays: Any, simd: int = -1) -> tuple[float, float, float]: ...
+def penalty_slope(
+    C: Vector,
+    multiplier: Vector,
+    s: float,
+    f: Vector,
+    f_new: Vector,
+    t: float,
+    simd: int = -1,
+) -> tuple[float, float]: ...
 def count_svmlight(lines: NDArray[np.uint8]) -> tuple[int, int, int]: ...
 def svmlight_line_start(text: NDArray[np.uint8], position: int) -> int: ...
 def read_svmlight(

@@ -60,6 +60,8 @@ def _as_csr(X: Any) -> sparse.csr_array:
     return rows
 
 
+# Dense entries that the C++ core reads as they are.
+_CORE_TYPES = {np.dtype(t) for t in (np.float64, np.float32, np.int16, np.uint8)}
 _INDEX_TYPES = {np.dtype(np.int32), np.dtype(np.int64)}
 
 
@@ -193,7 +195,10 @@ def rmatvec(block: Any, U: Any) -> Vector:
 
 
 def gram(block: Any, d: Vector) -> Vector:
-    """Weighted Gram matrix block' diag(d) block, (n, n) float64, for d >= 0."""
+    """Weighted Gram matrix block' diag(d) block, (n, n) float64, for d >= 0.
+
+    Costs what the rows with d > 0 cost.
+    """
     if sparse.issparse(block):
         k, n = block.shape
         if block.nnz > DENSE_GRAM_DENSITY * k * n:
@@ -202,9 +207,16 @@ def gram(block: Any, d: Vector) -> Vector:
         _core.csr_gram(*_csr(block), np.ascontiguousarray(d, dtype=np.float64), out)
         return out
     if isinstance(block, np.ndarray):
+        block, d = _weighted_rows(block, d)
         scaled = block * np.sqrt(d)[:, np.newaxis]
         return np.asarray(scaled.T @ scaled)  # NumPy recognises A'A and calls syrk
     return np.asarray(block.gram(d))
+
+
+def _weighted_rows(block: Any, d: Vector) -> tuple[Any, Vector]:
+    """The rows with d > 0, and their d; all where most have it."""
+    rows = np.flatnonzero(d)
+    return (block[rows], d[rows]) if rows.size < 0.8 * d.size else (block, d)
 
 
 def sparse_gram(block: Any, d: Vector) -> sparse.csr_array:
@@ -333,9 +345,15 @@ class SignedBlock:
 
     def gram(self, d: Vector) -> Vector:
         """[X 1]' diag(d) [X 1], since Y^2 = I: (n + 1, n + 1)."""
-        inner = gram(self._X, d)
         if not self._intercept:
-            return inner
+            return gram(self._X, d)
+        if isinstance(self._X, np.ndarray):
+            X, d = _weighted_rows(self._X, d)
+            return SignedBlock(X, np.ones(0), True)._gram(d)
+        return self._gram(d)
+
+    def _gram(self, d: Vector) -> Vector:
+        inner = gram(self._X, d)
         n = self._X.shape[1]
         out = np.empty((n + 1, n + 1))
         out[:n, :n] = inner
@@ -347,6 +365,18 @@ class SignedBlock:
         """Diagonal of `gram`: (n + 1,)."""
         inner = gram_diagonal(self._X, d)
         return np.append(inner, d.sum()) if self._intercept else inner
+
+    def core_arrays(self) -> tuple[Any, ...]:
+        """What the sweeps of the C++ core take: the rows and their signs.
+
+        Rows of other types than these take are converted, a block at a time.
+        """
+        X = formed(self._X)
+        if sparse.issparse(X):
+            return *_csr(X), X.shape[1], self._y
+        if X.dtype not in _CORE_TYPES or X.strides[1] != X.itemsize:
+            X = np.ascontiguousarray(X, dtype=np.float64)
+        return X, self._y
 
     def matrix(self) -> Matrix:
         """The block, formed: dense or CSR."""

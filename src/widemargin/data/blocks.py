@@ -2,6 +2,7 @@
 
 import contextvars
 import functools
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -41,36 +42,37 @@ class Blocks:
     def _pool(self) -> ThreadPoolExecutor:
         """The threads of this process: a forked one has none of its parent's."""
         if os.getpid() not in self._pools:
-            pool = ThreadPoolExecutor(self._threads, thread_name_prefix="widemargin")
+            pool = ThreadPoolExecutor(
+                self._threads - 1, thread_name_prefix="widemargin"
+            )
             self._pools.setdefault(os.getpid(), pool)
         return self._pools[os.getpid()]
 
     def __call__(self, task: Callable[[slice], Any]) -> Any:
         """Values of the task on the rows of each block, added up in order."""
-        cancelled = threading.Event()
+        cancelled, lanes = threading.Event(), self._lanes
+        left, sums = itertools.count(), [None] * len(lanes)
 
-        def lane(blocks: list[slice]) -> Any:
+        def work() -> None:
             _GIVEN_UP.set(cancelled)
-            try:
-                return total(task(rows) for rows in blocks if not cancelled.is_set())
-            except BaseException:
-                cancelled.set()
-                raise
+            while not cancelled.is_set() and (i := next(left)) < len(lanes):
+                sums[i] = total(task(r) for r in lanes[i] if not cancelled.is_set())
 
         with ONE_BLAS_THREAD:
-            if self._threads == 1:
-                return total(map(lane, self._lanes))
-            work: list[Future[Any]] = []
+            helpers: list[Future[Any]] = []
             try:
-                # Each lane in a copy of this context: numpy.errstate holds there too.
-                for blocks in self._lanes:
+                # In copies of this context: numpy.errstate holds there too.
+                for _ in range(self._threads - 1):
                     run = contextvars.copy_context().run
-                    work.append(self._pool.submit(run, lane, blocks))
-                return total(future.result() for future in work)
+                    helpers.append(self._pool.submit(run, work))
+                contextvars.copy_context().run(work)  # this thread is one of them
+                for helper in helpers:
+                    helper.result()
             except BaseException:
                 cancelled.set()  # Ctrl-C or an error: the others stop after a block
-                wait(work)
+                wait(helpers)
                 raise
+        return total(sums)
 
 
 _GIVEN_UP: contextvars.ContextVar[threading.Event] = contextvars.ContextVar("given_up")

@@ -35,8 +35,10 @@ class MemoryRows(Rows):
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
         self.density = linalg.density(X)
+        self.n_jobs = n_jobs
         self._X = X
         self._blocks = _cut(X, n_jobs, memory_limit)
+        self._views: dict[int, linalg.Matrix] = {}
 
     def sweep(
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
@@ -44,7 +46,10 @@ class MemoryRows(Rows):
         """Read the data once: see `Rows.sweep`."""
 
         def task(rows: slice) -> Any:
-            block = linalg.row_slice(self._X, rows.start, rows.stop)
+            block = self._views.get(rows.start)
+            if block is None:
+                block = linalg.row_slice(self._X, rows.start, rows.stop)
+                self._views[rows.start] = block
             return f(block, None if state is None else state.part(rows), *broadcast)
 
         self.sweeps += 1

@@ -48,8 +48,10 @@ class Rows(ABC):
     dtype : numpy dtype of the stored numbers
     density : float, share of the entries that are stored
     sweeps : int, how many times the data was read
+    n_jobs : int or None, threads of a sweep, as in `as_rows`
     """
 
+    n_jobs: int | None = None
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     density: float = 1.0
@@ -253,6 +255,7 @@ class _View(Rows):
         self.shape = base.shape
         self.dtype = base.dtype
         self.density = base.density
+        self.n_jobs = base.n_jobs
         self._name = base._name
 
     @property

@@ -1,5 +1,8 @@
 """The training systems, one file each; `solve` chooses and runs one."""
 
+from widemargin.solvers.augmented_lagrangian import (
+    AugmentedLagrangian as AugmentedLagrangian,
+)
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
 
-__all__ = ["InteriorPoint"]
+__all__ = ["AugmentedLagrangian", "InteriorPoint"]

@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Solution
+from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Callback, Limits, Solver, run
 from widemargin.solvers.interior_point import InteriorPoint
 
 # A new solver is one file and one line here.
-SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in (InteriorPoint,)}
+SOLVERS: dict[str, type[Solver]] = {
+    cls.name: cls for cls in (InteriorPoint, AugmentedLagrangian)
+}
 
 
 class Choice(NamedTuple):

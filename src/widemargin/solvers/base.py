@@ -51,7 +51,7 @@ class Solver(ABC):
 
     @abstractmethod
     def iterate(
-        self, problem: Problem, start: "Start | None"
+        self, problem: Problem, start: "Start | None", tol: float
     ) -> Generator[Step, None, None]:
         """Yield the current step at the head of each iteration, the start included.
 
@@ -209,7 +209,7 @@ class _Driver:
             return Status.TIME_LIMIT
         self._started = True
         first_sweep = self.core.rows.sweeps
-        steps = self.solver.iterate(self.core, start)
+        steps = self.solver.iterate(self.core, start, self.limits.tol)
         try:
             if start is not None:
                 self._offer(start)

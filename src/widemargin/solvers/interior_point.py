@@ -164,7 +164,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         return None
 
     def iterate(
-        self, problem: Problem, start: Start | None
+        self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of Algorithm 1: see `Solver.iterate`."""
         A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"

@@ -5,20 +5,18 @@ active set Q and, where that is inexact, conjugate gradients with K itself. Equa
 numbers are those of [jung2008]_.
 """
 
-import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import linalg
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.data.state import RowState
 from widemargin.problem import Problem
+from widemargin.solvers.cholesky import cholesky, threads_for, with_jitter
 
 if TYPE_CHECKING:
     from widemargin.solvers.interior_point import InteriorPoint
@@ -30,9 +28,6 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
 REDUCED_COLUMNS = 200
-# Order up to which one thread factors: two gain little, and lose much where other work
-# has the cores (w8a, n = 300: 0.9 s with two, 0.5 to 0.8 s with one; then 6 s and 1 s).
-SERIAL_ORDER = 1000
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
@@ -188,8 +183,7 @@ class NormalEquations:
         self._most = options.pcg_steps * (DUAL_STEPS if self.form == "dual" else 1)
         self.n_active, self.steps = self._m, 0
         self._whole: tuple[Any, Vector] | None = None
-        small = min(self._m, self._n) <= SERIAL_ORDER
-        self._blas = ONE_BLAS_THREAD if small else contextlib.nullcontext()
+        self._blas = threads_for(min(self._m, self._n))
 
     def assemble(self, active: ActiveSet, hinge: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
@@ -323,30 +317,8 @@ def _dense_factor(G: Vector, n: int, p: float) -> Factor:
     M = G[:n, :n] + np.eye(n)
     if G.shape[0] > n:
         M -= np.outer(G[:n, n], G[:n, n] / (G[n, n] + p))
-    diagonal = M.diagonal().copy()
-
-    def factor(jitter: float) -> Callable[[Vector], Vector]:
-        M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
-        return _cholesky(M)
-
-    solve, jitter = _with_jitter(factor)
+    solve, jitter = cholesky(M)
     return solve, jitter == 0.0
-
-
-def _with_jitter(factor: Callable[[float], Any]) -> tuple[Any, float]:
-    """Factors of a matrix, with the least share added to its diagonal that lets it."""
-    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        try:
-            return factor(jitter), jitter
-        except np.linalg.LinAlgError:
-            pass
-    return factor(1e-6), 1e-6
-
-
-def _cholesky(M: Vector) -> Callable[[Vector], Vector]:
-    """Solver with a symmetric positive definite matrix."""
-    factor = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
-    return lambda r: np.asarray(scipy.linalg.cho_solve(factor, r, check_finite=False))
 
 
 def _sparse_factor(G: Any, n: int, p: float) -> Factor:
@@ -357,7 +329,7 @@ def _sparse_factor(G: Any, n: int, p: float) -> Factor:
     """
     M = sparse.csc_array(G[:n, :n] + sparse.eye_array(n))
     diagonal = M.diagonal()
-    factor, _ = _with_jitter(
+    factor, _ = with_jitter(
         lambda jitter: _sparse_lu(M + sparse.diags_array(jitter * diagonal))
     )
     if G.shape[0] == n:
@@ -396,13 +368,8 @@ def _dual_factor(parts: tuple[Any, Vector, Vector, Vector], n: int, p: float) ->
     """
     A, d, L, products = parts
     X, S = A[:, :n], products.copy()
-    diagonal = S.diagonal() + 1.0 / d
-
-    def factor(jitter: float) -> Callable[[Vector], Vector]:
-        S[np.diag_indices_from(S)] = diagonal * (1.0 + jitter)
-        return _cholesky(S)
-
-    solve_S, _ = _with_jitter(factor)
+    S[np.diag_indices_from(S)] += 1.0 / d
+    solve_S, _ = cholesky(S)
     if A.shape[1] == n:
         return lambda r: np.asarray((r - X.T @ solve_S(X @ (r / L))) / L), False
     a = linalg.dense(A[:, [n]])[:, 0]

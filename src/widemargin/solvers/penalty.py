@@ -1,0 +1,250 @@
+"""The augmented Lagrangian of a hinge problem, and Newton's method on it.
+
+For multipliers lambda in [0, C] and a penalty s, with f = A v,
+
+    L(v) = 1/2 v'Rv - c'v + sum_i max_{0 <= a <= C_i} a (1 - f_i)
+                                  - (a - lambda_i)^2 / (2 s C_i)
+
+attains its inner maxima at alpha_i = clip(lambda_i + s C_i (1 - f_i), 0, C_i). Its
+gradient is r = Rv - c - A'alpha, its generalised Hessian R + s A'D A with D_i = C_i
+where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed at a
+bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
+row that occurs twice.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core, linalg
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
+from widemargin.solvers.cholesky import cholesky, threads_for
+
+Vector = NDArray[np.float64]
+
+# Order up to which the Hessian is formed and factored; beyond, conjugate gradients.
+DENSE_ORDER = 1500
+# Relative residual of conjugate gradients, and their most steps.
+CG_TOL = 1e-2
+CG_STEPS = 500
+# Share of the curvature of all rows that a free intercept has at least.
+FREE_CURVATURE = 1e-9
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one sweep finds at v.
+
+    Attributes
+    ----------
+    v : ndarray (k,)
+    residual : ndarray (k,), gradient of L: Rv - A'alpha
+    hessian : the matrix A'D A, or the rows and weights that make it, or None
+    primal, dual : float, P(v) and D(alpha), the latter less what y'alpha != 0 costs
+    value : float, L(v)
+    active : int, rows strictly between their bounds
+    imbalance : float, what y'alpha != 0 costs; 0 where b is not free
+    """
+
+    v: Vector
+    residual: Vector
+    hessian: Any
+    primal: float
+    dual: float
+    value: float
+    active: int
+    imbalance: float
+
+    @property
+    def gap(self) -> float:
+        """P - D."""
+        return self.primal - self.dual
+
+
+class Piece:
+    """The rows of A that may move, beside rows fixed at a bound.
+
+    Minimises 1/2 v'Rv + constant - fixed'v + sum C h(1 - A v): rows fixed at alpha = C
+    cost C (1 - f), rows fixed at 0 nothing.
+
+    Parameters
+    ----------
+    A : Rows, Y [X 1] or Y X
+    C : RowState with the vector ``C``
+    R : ndarray (k,), diagonal of the ridge
+    fixed, constant : ndarray (k,) and float, sums of C_i A_i and C_i over the rows
+        that are fixed at C
+
+    Attributes
+    ----------
+    state : RowState with ``f`` and ``alpha`` of the current point, ``multiplier``, and
+        ``new_f`` and ``new_alpha`` of the point that is tried
+    """
+
+    def __init__(
+        self, A: Rows, C: RowState, R: Vector, fixed: Vector, constant: float
+    ) -> None:
+        self.A, self._R, self._fixed, self._constant = A, R, fixed, constant
+        self._free = R[-1] == 0.0
+        self._shared = C.join(A.state(multiplier=0.0))
+        self._here, self._there = (A.state(f=0.0, alpha=0.0) for _ in range(2))
+        self._least = FREE_CURVATURE * C.sweep(_total) if self._free else 0.0
+        self._join()
+
+    def _join(self) -> None:
+        self._try = self._shared.join(self._there)
+        self.state = self._shared.join(self._here).join(self._there.prefixed("new_"))
+
+    def accept(self) -> None:
+        """Make the point that was tried the current one."""
+        self._here, self._there = self._there, self._here
+        self._join()
+
+    def evaluate(
+        self, v: Vector, s: float, *, scores: bool = True, hessian: bool = True
+    ) -> Point:
+        """Try v, with the scores of the point tried before where ``scores`` is false.
+
+        One sweep.
+        """
+        few = v.size <= min(DENSE_ORDER, self.A.shape[0])
+        form = None if not hessian else "gram" if few else "rows"
+        g, matrix, active, losses, linear, value = self.A.sweep(
+            _evaluate, self._try, v if scores else None, s, form
+        )
+        g += self._fixed
+        ridge = 0.5 * float(self._R @ (v * v))
+        rest = ridge - float(self._fixed @ v) + self._constant
+        residual = self._R * v - g
+        imbalance = 0.0
+        if self._free:
+            imbalance = 3.0 * max(1.0, abs(v[-1])) * abs(residual[-1])
+        dual = self._constant + linear - 0.5 * float(self._R @ (g * g)) - imbalance
+        return Point(
+            v, residual, matrix, rest + losses, dual, rest + value, active, imbalance
+        )
+
+    def renew_multipliers(self) -> None:
+        """Alpha as multipliers; the scores are tried again by the next `evaluate`."""
+        self.state.sweep(_renew)
+
+    def half_norm(self, residual: Vector) -> float:
+        """1/2 r'R r: how far L is from its minimum, at most."""
+        return 0.5 * float(self._R @ (residual * residual))
+
+    def newton_step(self, point: Point, s: float) -> Point:
+        """The next point: Newton's direction with an exact line search where needed."""
+        dv = self._direction(point, s)
+        slope = float(point.residual @ dv)
+        new = self.evaluate(point.v + dv, s)
+        # Near the minimum the values agree to all digits, and the slope decides.
+        flat = abs(new.value - point.value) <= 1e-6 * abs(point.value)
+        falls = new.value <= point.value + 1e-4 * slope
+        if not (falls or (flat and new.residual @ dv <= -0.5 * slope)):
+            t = self._search(point, dv, s, -slope)
+            new = self.evaluate(point.v + t * dv, s)
+        self.accept()
+        return new
+
+    def _search(self, point: Point, dv: Vector, s: float, scale: float) -> float:
+        """Step to the minimum of L along dv, to a tenth of the slope. No read of X."""
+        first = float((self._R * point.v - self._fixed) @ dv)
+        second = float(self._R @ (dv * dv))
+
+        def slope(t: float) -> tuple[float, float, float]:
+            rows, curvature = self.state.sweep(_slope, s, t)
+            return rows + first + t * second, curvature + second, scale
+
+        return linalg.monotone_root(slope, 0.5, tol=0.1)
+
+    def _direction(self, point: Point, s: float) -> Vector:
+        """-(R + s A'D A)^-1 r."""
+        diagonal = self._R.copy()
+        if self._free:
+            diagonal[-1] = s * self._least
+        if point.hessian is None:
+            return -point.residual / diagonal
+        if isinstance(point.hessian, list):
+            solve_rows = (
+                _woodbury if point.active <= DENSE_ORDER else _conjugate_gradients
+            )
+            return solve_rows(point.hessian, s, diagonal, -point.residual)
+        H = s * point.hessian
+        H[np.diag_indices_from(H)] += diagonal
+        solve, _ = cholesky(H)
+        return solve(-point.residual)
+
+
+def _woodbury(
+    rows: list[tuple[Any, Vector]], s: float, diagonal: Vector, r: Vector
+) -> Vector:
+    """Solve with the Hessian of these rows and weights, through a matrix of the rows.
+
+    (L + A'DA)^-1 r = L^-1 (r - A'z), where (D^-1 + A L^-1 A') z = A L^-1 r.
+    """
+    A = linalg.stack([block.matrix() for block, _ in rows])
+    d = s * np.concatenate([d for _, d in rows])
+    with threads_for(d.size):
+        S = linalg.dense(linalg.scale_columns(A, 1.0 / diagonal) @ A.T)
+        S[np.diag_indices_from(S)] += 1.0 / d
+        solve, _ = cholesky(S)
+        return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
+
+
+def _conjugate_gradients(
+    rows: list[tuple[Any, Vector]], s: float, diagonal: Vector, r: Vector
+) -> Vector:
+    """Solve with the Hessian of these rows and weights, scaled by its diagonal."""
+    scale = diagonal + s * sum(linalg.gram_diagonal(A, d) for A, d in rows)
+    x, p, last = np.zeros_like(r), np.zeros_like(r), np.inf
+    goal = CG_TOL * float(np.sqrt(r @ (r / scale)))
+    for _ in range(CG_STEPS):
+        z = r / scale
+        rho = float(r @ z)
+        if np.sqrt(rho) <= goal:
+            break
+        p = z + rho / last * p
+        q = diagonal * p + s * sum(A.T @ (d * (A @ p)) for A, d in rows)
+        step = rho / float(p @ q)
+        x, r, last = x + step * p, r - step * q, rho
+    return x
+
+
+# -- functions of one block ------------------------------------------------------------
+
+
+def _evaluate(
+    block: Any, part: RowState, v: Vector | None, s: float, form: str | None
+) -> tuple[Vector, Any, int, float, float, float]:
+    """A'alpha, what makes A'D A, how many rows do, and the sums of P, D and L."""
+    g = np.zeros(block.shape[1])
+    sums = _core.penalty_sweep(
+        *block.core_arrays(), v, part.C, part.multiplier, s, part.f, part.alpha, g
+    )
+    if form is None:
+        return g, None, 0, *sums
+    inside = (part.alpha > 0.0) & (part.alpha < part.C)
+    active = int(np.count_nonzero(inside))
+    matrix: Any = None
+    if active and form == "gram":
+        matrix = block.gram(part.C * inside)
+    elif active:
+        matrix = [(block[inside.nonzero()[0]], part.C[inside])]
+    return g, matrix, active, *sums
+
+
+def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:
+    """Derivatives of L's sum at t along f + t (new_f - f)."""
+    return _core.penalty_slope(part.C, part.multiplier, s, part.f, part.new_f, t)
+
+
+def _renew(part: RowState) -> None:
+    part.multiplier = part.alpha
+    part.new_f = part.f
+
+
+def _total(part: RowState) -> float:
+    return float(part.C.sum())
