@@ -1,132 +1,306 @@
-"""Linear SVMs beside other packages: seconds and certified gap on the same problem."""
+"""Linear SVMs beside other packages: seconds, certified gap and memory on one problem.
+
+Each run is a process of its own. Every answer is scored by `widemargin.Problem` against
+the best dual bound that anyone of ours has proved. Runs are kept in OUTPUT/runs.jsonl;
+the same command goes on where it stopped.
+"""
 
 import argparse
+import contextlib
 import importlib
+import importlib.metadata
+import itertools
 import json
 import os
 import platform
-import resource
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
+from pathlib import Path
 
 import numpy as np
 from datasets import DATASETS
-from scipy import sparse
+from one import save_set
+from ratios import OURS, best, best_dual, fastest, group, points, problem_of, reach
+from tables import write_tables
 
-from widemargin import Problem, solve
-
-PEERS = ("widemargin", "liblinear", "libsvm")
+PEERS = (
+    "widemargin",
+    "sklearn",
+    "liblinear",
+    "libsvm",
+    "sklearnex",
+    "snapml",
+    "rehline",
+)
+SCORING = 10.0  # seconds that a process may take beyond its fit
 
 
 def main():
-    """Run all peers on all sets, or one peer on one set in this process."""
+    """Run what is missing, then write tables and pictures."""
     options = _options()
-    if options.one:
-        return _run_one(options)
-    print(
-        f"{platform.platform()}, {os.cpu_count()} cores, hinge, "
-        "gap to the best dual bound"
-    )
-    print(
-        f"{'set':14}{'C':>8}  {'intercept':10}  {'peer':12}"
-        f"{'seconds':>9}{'spread':>9}{'gap':>10}{'MiB':>7}"
-    )
-    for name in options.sets.split(","):
-        try:
-            X, y = DATASETS[name](options.data)
-        except FileNotFoundError as reason:
-            print(f"{name:14}skipped: {reason}")
-            continue
-        for C in map(float, options.C.split(",")):
-            for intercept in ("free", "penalized"):
-                _compare(options, name, X, y, C, intercept)
+    options.output.mkdir(parents=True, exist_ok=True)
+    log = Log(options.output / "runs.jsonl", options.again)
+    peers = _installed(options.peers)
+    log.note({"machine": _machine(peers)})
+    with tempfile.TemporaryDirectory() as folder:
+        run = Runner(log, Sets(Path(folder), options.data), options)
+        _passes(run, peers, options)
+        if options.load:
+            _loaded(run, peers, options)
+    if run.out_of_time:
+        print("Out of budget: the same command goes on from here.")
+    write_tables(options.output, log.runs, log.machines)
     return 0
 
 
 def _options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", default="a9a,ndc-100k", help="names, with commas")
-    parser.add_argument(
-        "--data", help="folder of further sets: NAME/train.svm[.bz2|.xz]"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--peers", default=",".join(PEERS))
-    parser.add_argument("--C", default="1")
-    parser.add_argument(
-        "--tol", type=float, default=1e-4, help="relative gap asked of us"
+    names = {"type": lambda text: text.split(",")}
+    add = parser.add_argument
+    add("--sets", **names, default="a9a,ndc-100k", help=", ".join(DATASETS))
+    add("--data", help="folder of further sets: NAME/train.svm[.bz2|.xz]")
+    add("--peers", **names, default=",".join(PEERS))
+    add("--C", type=_numbers, default="1", help="numbers, with commas")
+    add("--losses", **names, default="hinge", help="hinge,squared_hinge")
+    add("--intercepts", **names, default="penalized,free", help="and none")
+    add("--repeat", type=int, default=3, help="runs of each setting")
+    add("--timeout", type=float, default=60, help="seconds a fit")
+    add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
+    add(
+        "--load", type=int, default=0, help="then again beside this many busy processes"
     )
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=120, help="seconds a run")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--intercept", help=argparse.SUPPRESS)
+    add("--again", **names, default="", help="peers whose earlier runs are forgotten")
+    add("--output", type=Path, default=Path(__file__).parent / "results")
     return parser.parse_args()
 
 
-def _compare(options, name, X, y, C, intercept):
-    """One line a peer that solves this problem."""
-    problem = Problem(X, y, C, intercept=intercept)
-    best = solve(problem, tol=1e-9, time_limit=options.timeout).certificate.dual
-    for peer in options.peers.split(","):
-        if intercept not in importlib.import_module(f"peers.{peer}").INTERCEPTS:
-            continue
-        start = f"{name:14}{C:8g}  {intercept:10}  {peer:12}"
-        runs = []
-        while len(runs) < options.repeat and None not in runs:
-            runs.append(_run_apart(options, peer, name, C, intercept))
-        if None in runs:
-            print(f"{start}{'> ' + format(options.timeout, '.0f'):>9}", flush=True)
-            continue
-        seconds = [run["seconds"] for run in runs]
-        primal = problem.primal(np.array(runs[0]["w"]), runs[0]["b"])
-        print(
-            f"{start}{statistics.median(seconds):9.3f}"
-            f"{max(seconds) - min(seconds):9.3f}{(primal - best) / primal:10.1e}"
-            f"{runs[0]['mib']:7.0f}",
-            flush=True,
-        )
+def _numbers(text):
+    return [float(part) for part in text.split(",")]
 
 
-def _run_apart(options, peer, name, C, intercept):
-    """One run in a process of its own; None if it takes too long."""
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as result:
-        command = [sys.executable, __file__, "--one", f"{peer}:{result.name}"]
-        command += ["--sets", name, "--C", str(C), "--intercept", intercept]
-        command += ["--tol", str(options.tol)]
-        if options.data:
-            command += ["--data", options.data]
+def _installed(peers):
+    """Name -> module of the peers that can be imported; says which cannot."""
+    modules = {}
+    for name in peers:
         try:
-            subprocess.run(command, check=True, timeout=options.timeout)
-        except subprocess.TimeoutExpired:
-            return None
-        return json.load(result)
+            modules[name] = importlib.import_module(f"peers.{name}")
+        except ImportError as reason:
+            print(f"{name}: skipped, {reason}; pip install -e .[bench]")
+    return modules
 
 
-def _run_one(options):
-    """Fit once and write down time, memory above the data, and the answer."""
-    peer, path = options.one.split(":", 1)
-    fit = importlib.import_module(f"peers.{peer}").fit
-    X, y = DATASETS[options.sets](options.data)
-    if sparse.issparse(X):  # scikit-learn's wrappers take 32-bit indices only
-        X.indices, X.indptr = X.indices.astype("i4"), X.indptr.astype("i4")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the gap says how good the answer is
-        w, b = fit(X, y, float(options.C), options.intercept, options.tol)
-    seconds = time.perf_counter() - begin
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer = {
-        "seconds": seconds,
-        "mib": (after - before) / 1024,
-        "w": list(w),
-        "b": float(b),
+def _machine(peers):
+    """What the times depend on."""
+    packages = {"numpy", "scipy", *(peer.DISTRIBUTION for peer in peers.values())}
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "threads": {k: v for k, v in os.environ.items() if k.endswith("_NUM_THREADS")},
+        "versions": {p: importlib.metadata.version(p) for p in sorted(packages)},
     }
-    with open(path, "w") as file:
-        json.dump(answer, file)
-    return 0
+
+
+def _cpu():
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _passes(run, peers, options):
+    """All settings once, then all again: medians over different moments."""
+    for repeat in range(options.repeat):
+        for problem in _problems(options):
+            for name, peer in peers.items():
+                for ladder in _ladders(peer, problem):
+                    for setting in ladder:
+                        if not run(problem, name, setting, repeat):
+                            break
+
+
+def _problems(options):
+    names = ("set", "C", "loss", "intercept")
+    lists = (options.sets, options.C, options.losses, options.intercepts)
+    return [
+        dict(zip(names, values, strict=True)) for values in itertools.product(*lists)
+    ]
+
+
+def _ladders(peer, problem):
+    """The settings of a peer for a problem, none if it solves another one."""
+    loss, intercept = problem["loss"], problem["intercept"]
+    exact = intercept in peer.INTERCEPTS.get(loss, ())
+    return peer.ladders(loss, intercept) if exact else []
+
+
+def _loaded(run, peers, options):
+    """Ours at 1e-6 and the fastest peer at its best, beside busy processes."""
+    quiet = group([r for r in run.log.runs if not r["load"]], problem_of)
+    with _busy(options.load):
+        for problem in _problems(options):
+            runs = [r for r in quiet.get(problem_of(problem), ()) if r["peer"] in peers]
+            for name, setting in _chosen(runs):
+                for repeat in range(options.repeat):
+                    run(problem, name, setting, repeat, options.load)
+
+
+def _chosen(runs):
+    """Pairs (peer, setting) to compare under load."""
+    dual = best_dual(runs)
+    if dual is None:
+        return
+    curves = points(runs, dual)
+    if mine := reach(curves.get(OURS, []), 1e-6):
+        yield OURS, json.loads(mine.setting)
+    if peer := fastest(curves):
+        yield peer, json.loads(best(curves[peer]).setting)
+
+
+@contextlib.contextmanager
+def _busy(count):
+    command = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+
+
+class Sets:
+    """The data sets as files that load fast, each made when first asked for."""
+
+    def __init__(self, folder, data):
+        self.folder, self.data, self.missing = folder, data, set()
+
+    def __call__(self, name):
+        """Folder of the set, or None if its data are not here (said once)."""
+        folder = self.folder / name
+        if not folder.exists() and name not in self.missing:
+            try:
+                X, y = DATASETS[name](self.data)
+            except FileNotFoundError as reason:
+                print(f"{name}: skipped, {reason}")
+                self.missing.add(name)
+                return None
+            folder.mkdir()
+            save_set(folder, X, y)
+        return None if name in self.missing else folder
+
+
+class Log:
+    """The records on disk, one JSON object a line."""
+
+    def __init__(self, path, forget=()):
+        self.path, self.runs, self.machines, self._found = path, [], [], {}
+        lines = path.read_text().splitlines() if path.exists() else []
+        records = [json.loads(line) for line in lines]
+        kept = [record for record in records if record.get("peer") not in forget]
+        if len(kept) < len(records):
+            path.write_text("".join(json.dumps(record) + "\n" for record in kept))
+        for record in kept:
+            self._add(record)
+
+    def _add(self, record):
+        if "machine" in record:
+            self.machines.append(record["machine"])
+        else:
+            self.runs.append(record)
+            self._found.setdefault(_key(record), []).append(record)
+
+    def note(self, record):
+        """Append a record; the same machine is noted once."""
+        if record.get("machine") in self.machines:
+            return
+        self._add(record)
+        with self.path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def find(self, key):
+        """The records of one setting."""
+        return self._found.get(_key(key), [])
+
+
+def _key(record):
+    names = ("set", "C", "loss", "intercept", "peer", "setting", "load")
+    return json.dumps([record[name] for name in names])
+
+
+class Runner:
+    """Runs one setting of a peer on a problem in a process, unless it is on record."""
+
+    def __init__(self, log, sets, options):
+        self.log, self.sets, self.timeout = log, sets, options.timeout
+        self.end = time.monotonic() + options.budget
+        self.out_of_time = False
+
+    def __call__(self, problem, peer, setting, repeat, load=0):
+        """Whether finer settings of the same ladder are worth a try.
+
+        A setting that has taken the time limit in all its runs is not run again.
+        """
+        key = {**problem, "peer": peer, "setting": setting, "load": load}
+        done = self.log.find(key)
+        if any("failed" in run for run in done):
+            return False
+        spent = sum(run["seconds"] for run in done)
+        if len(done) > repeat or spent > self.timeout:
+            return True
+        self.out_of_time = self.out_of_time or time.monotonic() > self.end
+        if self.out_of_time or (folder := self.sets(problem["set"])) is None:
+            return False
+        result = self._apart({**key, "folder": str(folder)})
+        self.log.note({**key, "beside": round(os.getloadavg()[0], 1), **result})
+        print(_line(key, result), flush=True)
+        return "failed" not in result
+
+    def _apart(self, task):
+        """Measurements of a run in a process of its own, or why it failed."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "result.json")
+            task = json.dumps({**task, "result": str(path)})
+            command = [sys.executable, str(Path(__file__).with_name("one.py")), task]
+            with Path(folder, "errors").open("w+") as errors:
+                pipes = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
+                with subprocess.Popen(
+                    command, start_new_session=True, **pipes
+                ) as process:
+                    in_time = self._wait(process)
+                errors.seek(0)
+                said = errors.read().strip().splitlines()
+            result = json.loads(path.read_text()) if path.exists() else {}
+        if not in_time or result.get("seconds", 0.0) > self.timeout:
+            return {"failed": f"> {self.timeout:g} s"}
+        if process.returncode < 0:
+            name = signal.Signals(-process.returncode).name
+            return {"failed": f"died of {name}"}
+        return result or {"failed": said[-1] if said else "no result"}
+
+    def _wait(self, process):
+        """Whether the process ended in time, counted from when its data are loaded."""
+        while process.stdout.readline() not in ("ready\n", ""):
+            pass
+        try:
+            process.communicate(timeout=self.timeout + SCORING)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with what it has forked
+            return False
+        return True
+
+
+def _line(key, result):
+    setting = " ".join(f"{name}={value:g}" for name, value in key["setting"].items())
+    start = f"{key['set']:18}{key['C']:7g} {key['loss']:14}{key['intercept']:10}"
+    end = result.get("failed") or f"{result['seconds']:9.3f} s {result['mib']:7.0f} MiB"
+    return f"{start} {key['peer']:11} {setting:24}{end}"
 
 
 if __name__ == "__main__":
