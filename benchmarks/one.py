@@ -41,7 +41,7 @@ def save_set(folder, X, y):
 
 
 def load_set(folder):
-    """X, y as written by `save_set`; CSR as all packages take it: 32 bits, no csr_array."""
+    """X, y as written by `save_set`; a csr_matrix of 32 bits."""
     y = np.load(Path(folder, "y.npy"))
     if Path(folder, "X.npy").exists():
         return np.load(Path(folder, "X.npy")), y

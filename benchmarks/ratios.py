@@ -51,9 +51,9 @@ def points(runs, dual):
         curves.setdefault(peer, [])
         if not any("failed" in run for run in same):
             curves[peer].append(_point(setting, same, dual))
-    return {
-        peer: sorted(curve, key=lambda p: p.seconds) for peer, curve in curves.items()
-    }
+    for curve in curves.values():
+        curve.sort(key=lambda point: point.seconds)
+    return curves
 
 
 def _point(setting, same, dual):
@@ -79,7 +79,7 @@ def envelope(curve):
 
 
 def reach(curve, gap):
-    """The fastest point with at most this gap (and `SMALLEST_GAP` is enough), or None."""
+    """The fastest point with at most this gap (`SMALLEST_GAP` is enough), or None."""
     good = [point for point in curve if point.gap <= max(gap, SMALLEST_GAP)]
     return min(good, key=lambda p: p.seconds, default=None)
 
@@ -90,7 +90,7 @@ def best(curve):
 
 
 def ratio(ours, point):
-    """Our seconds to the gap of this point, over its seconds; inf if we do not get there.
+    """Our seconds to the gap of this point over its seconds; inf if never there.
 
     At most 1: we are never slower at that gap.
     """
@@ -104,7 +104,7 @@ def worst_ratio(ours, curve):
 
 
 def fastest(curves, gap=1e-4):
-    """The other peer that gets to this gap first; if none does, the most accurate one."""
+    """The other peer that gets to this gap first; if none does, the most accurate."""
     others = {peer: c for peer, c in curves.items() if peer != OURS and c}
     there = {peer: reach(c, gap) for peer, c in others.items() if reach(c, gap)}
     if there:

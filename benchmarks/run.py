@@ -26,15 +26,8 @@ from one import save_set
 from ratios import OURS, best, best_dual, fastest, group, points, problem_of, reach
 from tables import write_tables
 
-PEERS = (
-    "widemargin",
-    "sklearn",
-    "liblinear",
-    "libsvm",
-    "sklearnex",
-    "snapml",
-    "rehline",
-)
+PEERS = ["widemargin", "sklearn", "liblinear", "libsvm", "sklearnex", "snapml"]
+PEERS += ["rehline"]
 SCORING = 10.0  # seconds that a process may take beyond its fit
 
 
@@ -42,7 +35,7 @@ def main():
     """Run what is missing, then write tables and pictures."""
     options = _options()
     options.output.mkdir(parents=True, exist_ok=True)
-    log = Log(options.output / "runs.jsonl", options.again)
+    log = Log(options.output / "runs.jsonl", lambda run: _outdated(run, options))
     peers = _installed(options.peers)
     log.note({"machine": _machine(peers)})
     with tempfile.TemporaryDirectory() as folder:
@@ -71,9 +64,7 @@ def _options():
     add("--repeat", type=int, default=3, help="runs of each setting")
     add("--timeout", type=float, default=60, help="seconds a fit")
     add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
-    add(
-        "--load", type=int, default=0, help="then again beside this many busy processes"
-    )
+    add("--load", type=int, default=0, help="again beside so many busy processes")
     add("--again", **names, default="", help="peers whose earlier runs are forgotten")
     add("--output", type=Path, default=Path(__file__).parent / "results")
     return parser.parse_args()
@@ -81,6 +72,11 @@ def _options():
 
 def _numbers(text):
     return [float(part) for part in text.split(",")]
+
+
+def _outdated(run, options):
+    """Runs to be made again: as asked, or given up sooner than now asked for."""
+    return run["peer"] in options.again or run.get("limit", np.inf) < options.timeout
 
 
 def _installed(peers):
@@ -199,11 +195,11 @@ class Sets:
 class Log:
     """The records on disk, one JSON object a line."""
 
-    def __init__(self, path, forget=()):
+    def __init__(self, path, outdated):
         self.path, self.runs, self.machines, self._found = path, [], [], {}
         lines = path.read_text().splitlines() if path.exists() else []
         records = [json.loads(line) for line in lines]
-        kept = [record for record in records if record.get("peer") not in forget]
+        kept = [r for r in records if "machine" in r or not outdated(r)]
         if len(kept) < len(records):
             path.write_text("".join(json.dumps(record) + "\n" for record in kept))
         for record in kept:
@@ -245,7 +241,7 @@ class Runner:
     def __call__(self, problem, peer, setting, repeat, load=0):
         """Whether finer settings of the same ladder are worth a try.
 
-        A setting that has taken the time limit in all its runs is not run again.
+        A setting whose runs together took the time limit is not run again.
         """
         key = {**problem, "peer": peer, "setting": setting, "load": load}
         done = self.log.find(key)
@@ -265,35 +261,34 @@ class Runner:
     def _apart(self, task):
         """Measurements of a run in a process of its own, or why it failed."""
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "result.json")
+            path, errors = Path(folder, "result.json"), Path(folder, "errors")
             task = json.dumps({**task, "result": str(path)})
             command = [sys.executable, str(Path(__file__).with_name("one.py")), task]
-            with Path(folder, "errors").open("w+") as errors:
-                pipes = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
-                with subprocess.Popen(
-                    command, start_new_session=True, **pipes
-                ) as process:
-                    in_time = self._wait(process)
-                errors.seek(0)
-                said = errors.read().strip().splitlines()
+            status = self._finish(command, errors)
             result = json.loads(path.read_text()) if path.exists() else {}
-        if not in_time or result.get("seconds", 0.0) > self.timeout:
-            return {"failed": f"> {self.timeout:g} s"}
-        if process.returncode < 0:
-            name = signal.Signals(-process.returncode).name
-            return {"failed": f"died of {name}"}
+            said = errors.read_text().strip().splitlines()
+        if status is None or result.get("seconds", 0.0) > self.timeout:
+            return {"failed": f"> {self.timeout:g} s", "limit": self.timeout}
+        if status < 0:
+            return {"failed": f"died of {signal.Signals(-status).name}"}
         return result or {"failed": said[-1] if said else "no result"}
 
-    def _wait(self, process):
-        """Whether the process ended in time, counted from when its data are loaded."""
-        while process.stdout.readline() not in ("ready\n", ""):
-            pass
-        try:
-            process.communicate(timeout=self.timeout + SCORING)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with what it has forked
-            return False
-        return True
+    def _finish(self, command, errors):
+        """Exit status; None if out of time, which counts from when data are loaded."""
+        pipes = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+        with errors.open("w") as said:
+            process = subprocess.Popen(command, stderr=said, **pipes)
+            try:
+                while process.stdout.readline() not in ("ready\n", ""):
+                    pass
+                process.communicate(timeout=self.timeout + SCORING)
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # with what it has forked
+                process.wait()
+        return process.returncode
 
 
 def _line(key, result):

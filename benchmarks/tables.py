@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def write_tables(folder, runs, machines):
-    """Write all that can be said about the runs into a folder, and print the summary."""
+    """Write all that the runs say into a folder, and print the summary."""
     problems = {}
     quiet = group([run for run in runs if not run["load"]], problem_of)
     for key, same in quiet.items():
@@ -157,8 +157,6 @@ def _slowdowns(loaded, problem):
     for peer, curve in points(loaded, dual).items():
         usual = {point.setting: point.seconds for point in quiet.get(peer, ())}
         for point in curve:
-            before = usual.get(point.setting, np.nan)
-            parts.append(
-                f"{peer} {point.seconds:.3f} s ({point.seconds / before:.1f}x)"
-            )
+            factor = point.seconds / usual.get(point.setting, np.nan)
+            parts.append(f"{peer} {point.seconds:.3f} s ({factor:.1f}x)")
     return ", ".join(parts)

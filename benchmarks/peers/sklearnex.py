@@ -1,6 +1,7 @@
 """scikit-learn-intelex: SVC with a linear kernel on oneDAL, the intercept is free.
 
-Its LinearSVC is scikit-learn's own.
+Its LinearSVC is scikit-learn's own. From sparse data it returns as many coefficients as
+its support vectors have columns; the others are zero.
 """
 
 import numpy as np
@@ -22,4 +23,6 @@ def fit(X, y, C, loss, intercept, tol):
     if not hasattr(model, "_onedal_estimator"):
         raise NotImplementedError("oneDAL did not take this; scikit-learn solved it")
     coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_
-    return np.asarray(coef)[0], float(model.intercept_[0])
+    w = np.zeros(X.shape[1])
+    w[: coef.shape[1]] = coef[0]
+    return w, float(np.ravel(model.intercept_)[0])
