@@ -285,9 +285,9 @@ class Runner:
             except subprocess.TimeoutExpired:
                 return None
             finally:
-                with contextlib.suppress(ProcessLookupError):
+                if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)  # with what it has forked
-                process.wait()
+                    process.wait()
         return process.returncode
 
 
