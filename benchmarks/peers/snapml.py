@@ -19,7 +19,7 @@ INTERCEPTS = {
 def ladders(loss, intercept):
     """Largest change of a coefficient, on one thread and on all."""
     threads = sorted({1, os.cpu_count()})
-    return [[{"tol": 10.0**-k, "n_jobs": n} for k in (2, 3, 5, 7)] for n in threads]
+    return [[{"tol": 10.0**-k, "n_jobs": n} for k in (2, 3, 5, 7, 9)] for n in threads]
 
 
 def fit(X, y, C, loss, intercept, tol, n_jobs):
