@@ -40,48 +40,46 @@ def _draw(panels):
 
     columns = min(len(panels), 4)
     lines = math.ceil(len(panels) / columns)
-    size = (max(3.1 * columns, 6.5), 2.7 * lines + 1.1)
+    size = (max(3.1 * columns, 6.5), 2.6 * lines + 1.2)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(lines, columns, squeeze=False).ravel()
+    axes = figure.subplots(lines, columns, squeeze=False, sharey=True).ravel()
     for ax, (title, curves) in zip(axes, panels.items(), strict=False):
         _panel(ax, title, curves)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    handles = {}
-    for ax in axes:
-        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-    in_order = sorted(handles, key=list(STYLES).index)
-    figure.legend(
-        [handles[peer] for peer in in_order],
-        in_order,
-        loc="outside lower center",
-        ncols=min(len(handles), 4),
-        frameon=False,
-        handlelength=4,
-    )
+    _legend(figure, axes)
     return figure
 
 
+def _legend(figure, axes):
+    """One legend of all peers that have a curve somewhere."""
+    handles = {}
+    for ax in axes:
+        handles |= {line.get_label(): line for line in ax.get_lines()}
+    names = [peer for peer in STYLES if peer in handles]
+    figure.legend(
+        [handles[peer] for peer in names],
+        names,
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        handlelength=4,
+    )
+
+
 def _panel(ax, title, curves):
-    """The curves of one problem."""
+    """The curves of one problem; who has none is named."""
     for peer, curve in curves.items():
-        line, marker = STYLES[peer]
-        kept = envelope(curve)
-        strong = peer == OURS
-        ax.plot(
-            [point.seconds for point in kept],
-            [max(point.gap, SMALLEST_GAP / 10) for point in kept],
-            color="black" if strong else "0.35",
-            linestyle=line,
-            marker=marker,
-            linewidth=2.0 if strong else 1.0,
-            markersize=4.5,
-            markerfacecolor="black" if strong else "white",
-            label=peer,
-        )
+        if curve:
+            _curve(ax, peer, envelope(curve))
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_ylim(SMALLEST_GAP / 20, 1.5)
+    ax.set_ylim(SMALLEST_GAP / 10, 1.5)
+    seconds = [point.seconds for curve in curves.values() for point in curve]
+    if seconds:  # whole decades, at least two
+        low = math.floor(math.log10(min(seconds)))
+        high = max(math.ceil(math.log10(max(seconds))), low + 2)
+        ax.set_xlim(10.0**low, 10.0**high)
     ax.set_title(title, fontsize=9)
     ax.tick_params(labelsize=8)
     ax.grid(visible=True, color="0.9", linewidth=0.6)
@@ -89,3 +87,19 @@ def _panel(ax, title, curves):
     if silent:
         text = "no answer: " + ", ".join(silent)
         ax.text(0.02, 0.02, text, transform=ax.transAxes, fontsize=7)
+
+
+def _curve(ax, peer, kept):
+    line, marker = STYLES[peer]
+    ours = peer == OURS
+    ax.plot(
+        [point.seconds for point in kept],
+        [max(point.gap, SMALLEST_GAP) for point in kept],
+        color="black" if ours else "0.35",
+        linestyle=line,
+        marker=marker,
+        linewidth=2.0 if ours else 1.0,
+        markersize=4.5,
+        markerfacecolor="black" if ours else "white",
+        label=peer,
+    )

@@ -70,10 +70,10 @@ def _point(setting, same, dual):
 
 
 def envelope(curve):
-    """The points that are more accurate than every faster one."""
+    """The points that are more accurate than every faster one, to `SMALLEST_GAP`."""
     kept = []
     for point in sorted(curve, key=lambda p: (p.seconds, p.gap)):
-        if not kept or point.gap < kept[-1].gap:
+        if not kept or point.gap < kept[-1].gap > SMALLEST_GAP:
             kept.append(point)
     return kept
 
