@@ -56,10 +56,9 @@ def _legend(figure, axes):
     handles = {}
     for ax in axes:
         handles |= {line.get_label(): line for line in ax.get_lines()}
-    names = [peer for peer in STYLES if peer in handles]
     figure.legend(
-        [handles[peer] for peer in names],
-        names,
+        handles.values(),
+        handles.keys(),
         loc="outside lower center",
         ncols=4,
         frameon=False,
@@ -90,7 +89,7 @@ def _panel(ax, title, curves):
 
 
 def _curve(ax, peer, kept):
-    line, marker = STYLES[peer]
+    line, marker = STYLES.get(peer, (":", "*"))
     ours = peer == OURS
     ax.plot(
         [point.seconds for point in kept],
