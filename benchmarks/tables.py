@@ -35,9 +35,9 @@ def write_tables(folder, runs, machines):
         writer.writeheader()
         writer.writerows(rows)
     lines = [*_machines(machines), *_verdict(rows)]
+    lines += [f"No answer of ours: {_name(*k)}" for k in quiet if k not in problems]
     for key, value in problems.items():
         lines += ["", *_table(key, *value, [row for row in rows if _is(row, key)])]
-    lines += [f"{key}: no proved bound yet" for key in quiet if key not in problems]
     lines += _under_load(runs, problems)
     (folder / "summary.txt").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
@@ -89,18 +89,21 @@ def _verdict(rows):
         "comparisons (our seconds / its seconds)"
     )
     for row in sorted(slower, key=lambda row: -row["ratio"]):
-        name = "{set}, {loss}, C = {C:g}, {intercept}: {peer}".format(**row)
-        yield f"  {name} {row['ratio']:.2f} at gap {row['gap']:.0e}"
+        name = _name(*(row[column] for column in COLUMNS[:4]))
+        yield f"  {name}: {row['peer']} {row['ratio']:.2f} at gap {row['gap']:.0e}"
+
+
+def _name(name, loss, C, intercept):
+    return f"{name}, {loss}, C = {C:g}, {intercept} intercept"
 
 
 def _table(key, runs, dual, curves, rows):
     """The lines of one problem."""
-    name, loss, C, intercept = key
     scored = [run for run in runs if "primal" in run]
     proved = min((run["primal"] - dual) / run["primal"] for run in scored)
     zero = 1.0 - dual / scored[0]["zero"]
     ours = curves.get(OURS, [])
-    yield f"{name}, {loss}, C = {C:g}, {intercept} intercept"
+    yield _name(*key)
     yield f"  best answer proved to {max(proved, 0):.0e}; v = 0 has gap {zero:.2f}"
     yield "  ours: " + ", ".join(_reached(ours, gap) for gap in (1e-4, 1e-6, 1e-8))
     yield (
