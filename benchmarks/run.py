@@ -121,7 +121,9 @@ def _machine(peers):
 def _commit():
     command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.check_output(command, text=True, cwd=HERE).strip()
+        return subprocess.check_output(
+            command, text=True, cwd=HERE, stderr=subprocess.DEVNULL
+        ).strip()
     return "unknown"
 
 

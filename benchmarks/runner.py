@@ -139,4 +139,4 @@ def _line(key, result):
     setting = " ".join(f"{name}={value:g}" for name, value in key["setting"].items())
     start = f"{key['set']:18}{key['C']:7g} {key['loss']:14}{key['intercept']:10}"
     end = result.get("failed") or f"{result['seconds']:9.3f} s {result['mib']:7.0f} MiB"
-    return f"{start} {key['peer']:11} {setting:24}{end}"
+    return f"{start} {key['peer']:11} {setting:38}{end}"

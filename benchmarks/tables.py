@@ -149,9 +149,7 @@ def _under_load(runs, problems):
         beside = group([run for run in runs if run["load"] == load], problem_of)
         for key, same in beside.items():
             if key in problems:
-                yield f"  {', '.join(map(str, key))}: " + _slowdowns(
-                    same, problems[key]
-                )
+                yield f"  {_name(*key)}: {_slowdowns(same, problems[key])}"
 
 
 def _slowdowns(loaded, problem):
