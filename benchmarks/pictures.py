@@ -56,9 +56,10 @@ def _legend(figure, axes):
     handles = {}
     for ax in axes:
         handles |= {line.get_label(): line for line in ax.get_lines()}
+    names = sorted(handles, key=lambda peer: (peer != OURS, peer))
     figure.legend(
-        handles.values(),
-        handles.keys(),
+        [handles[peer] for peer in names],
+        names,
         loc="outside lower center",
         ncols=4,
         frameon=False,

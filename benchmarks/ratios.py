@@ -44,7 +44,7 @@ def best_dual(runs):
 
 
 def points(runs, dual):
-    """Peer -> its points on one problem, by seconds; failed settings have none."""
+    """Peer, we first -> points on one problem by seconds; failed settings have none."""
     curves = {}
     by_setting = group(runs, lambda run: (run["peer"], json.dumps(run["setting"])))
     for (peer, setting), same in by_setting.items():
@@ -53,7 +53,11 @@ def points(runs, dual):
             curves[peer].append(_point(setting, same, dual))
     for curve in curves.values():
         curve.sort(key=lambda point: point.seconds)
-    return curves
+    return {peer: curves[peer] for peer in sorted(curves, key=_ours_first)}
+
+
+def _ours_first(peer):
+    return peer != OURS, peer
 
 
 def _point(setting, same, dual):

@@ -26,7 +26,7 @@ def write_tables(folder, runs, machines):
     """Write all that the runs say into a folder, and print the summary."""
     problems = {}
     quiet = group([run for run in runs if not run["load"]], problem_of)
-    for key, same in quiet.items():
+    for key, same in sorted(quiet.items()):
         if (dual := best_dual(same)) is not None:
             problems[key] = (same, dual, points(same, dual))
     rows = [row for key, value in problems.items() for row in _rows(key, *value)]
