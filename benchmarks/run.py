@@ -37,9 +37,9 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     log = Log(options.output / "runs.jsonl", lambda run: _outdated(run, options))
     peers = _installed(options.peers)
-    log.note({"machine": _machine(peers)})
     with tempfile.TemporaryDirectory() as folder:
-        run = Runner(log, Sets(Path(folder), options.data), options)
+        sets = Sets(Path(folder), options.data)
+        run = Runner(log, sets, options, _machine(peers))
         _passes(run, peers, options)
         if options.load:
             _loaded(run, peers, options)

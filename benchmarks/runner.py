@@ -77,8 +77,9 @@ def _key(record):
 class Runner:
     """Runs one setting of a peer on a problem in a process, unless it is on record."""
 
-    def __init__(self, log, sets, options):
-        self.log, self.sets, self.timeout = log, sets, options.timeout
+    def __init__(self, log, sets, options, machine):
+        self.log, self.sets, self.machine = log, sets, machine
+        self.timeout = options.timeout
         self.end = time.monotonic() + options.budget
         self.out_of_time = False
 
@@ -98,6 +99,7 @@ class Runner:
         if self.out_of_time or (folder := self.sets(problem["set"])) is None:
             return False
         result = self._apart({**key, "folder": str(folder)})
+        self.log.note({"machine": self.machine})
         self.log.note({**key, "beside": round(os.getloadavg()[0], 1), **result})
         print(_line(key, result), flush=True)
         return "failed" not in result

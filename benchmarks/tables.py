@@ -40,8 +40,8 @@ def write_tables(folder, runs, machines):
         lines += ["", *_table(key, *value, [row for row in rows if _is(row, key)])]
     lines += _under_load(runs, problems)
     (folder / "summary.txt").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
     draw_curves(folder, problems)
+    print("\n".join(lines))
 
 
 def _rows(key, runs, dual, curves):
