@@ -1,7 +1,7 @@
 # make demo   a first look: trains on real data and writes demo-report.html
 # make test   everything that must pass: the checks, then the tests
 # make check  lint, types, layers, formats, docstrings
-# make bench  comparison with LIBLINEAR and LIBSVM (minutes)
+# make bench  comparison with other packages (ten minutes; benchmarks/README.md has more)
 # make docs   the documentation as HTML in docs/_build
 
 PYTHON ?= python3
@@ -30,7 +30,8 @@ check: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/pip install -q -e ".[bench]"
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --timeout 10 --budget 600 --output build/bench
+	@echo "All sets: see benchmarks/README.md. Tables and pictures: build/bench"
 
 docs: $(VENV)/installed
 	$(BIN)/pip install -q -e ".[docs]"

@@ -1,8 +1,10 @@
-"""Data sets of the benchmarks: name -> function that returns X and y (+1, -1)."""
+"""Data sets of the benchmarks: name -> function of the folder: X and y (+1, -1)."""
 
 from pathlib import Path
 
 import numpy as np
+from ndc import make_ndc
+from scipy import sparse
 
 from widemargin import load_svmlight
 
@@ -14,41 +16,79 @@ def a9a(folder):
     return load_svmlight(SHIPPED / "a9a.svm.bz2")
 
 
-def ndc(m, n=32):
-    """Normally distributed clusters, labelled by a plane through their centers."""
+def file(name, positive=1, scaled=False):
+    """A svmlight file FOLDER/name/train.svm[.bz2|.xz]; one label against the rest.
 
-    def make(folder):
-        rng = np.random.default_rng(0)
-        centers = rng.uniform(-1.0, 1.0, (50, n))
-        label = np.sign(centers @ rng.normal(size=n))
-        cluster = rng.integers(0, 50, m)
-        return centers[cluster] + 0.3 * rng.normal(size=(m, n)), label[cluster]
-
-    return make
-
-
-def file(name, positive=None):
-    """A svmlight file FOLDER/name/train.svm[.bz2|.xz]; one label against the rest."""
+    Scaled: each column is divided by its largest absolute value. Raw columns of
+    thousands would compare how packages fail, not how they solve.
+    """
 
     def read(folder):
-        if folder is None:
-            raise FileNotFoundError(f"{name} needs --data FOLDER")
-        found = sorted(Path(folder, name).glob("train.svm*"))
-        if not found:
-            raise FileNotFoundError(f"no {name}/train.svm[.bz2|.xz] in {folder}")
-        X, y = load_svmlight(found[0])
-        return X, np.where(y == (y.max() if positive is None else positive), 1.0, -1.0)
+        X, y = load_svmlight(_find(folder, name, "train.svm*"))
+        X = sparse.csr_matrix(X)
+        if scaled:
+            largest = abs(X).max(axis=0).toarray()[0]
+            X.data /= largest[X.indices]
+        return X, np.where(y == positive, 1.0, -1.0)
 
     return read
 
 
+def mnist(folder):
+    """Even digits against odd, 60,000 x 784, dense, pixels divided by 255."""
+    with np.load(_find(folder, "mnist", "train.npz")) as arrays:
+        X, y = arrays["X"], arrays["y"]
+    return X.reshape(len(X), -1) / 255.0, np.where(y % 2 == 0, 1.0, -1.0)
+
+
+def _find(folder, name, pattern):
+    if folder is None:
+        raise FileNotFoundError(f"{name} needs --data FOLDER")
+    found = sorted(Path(folder, name).glob(pattern))
+    if not found:
+        raise FileNotFoundError(f"no {name}/{pattern} in {folder}")
+    return found[0]
+
+
+def covtype_like(m):
+    """Ten continuous columns and two groups of indicators (4, 40), dense; labels noise.
+
+    With labels that nothing explains, nearly every row is a support vector.
+    """
+
+    def make(folder):
+        rng = np.random.default_rng(0)
+        groups = [np.eye(k)[rng.integers(0, k, m)] for k in (4, 40)]
+        X = np.hstack([rng.normal(size=(m, 10)), *groups])
+        return X, np.where(rng.random(m) < 0.5, 1.0, -1.0)
+
+    return make
+
+
+def ndc(m, scaled=False):
+    """Normally distributed clusters, m x 32: integers of some hundreds, or scaled."""
+
+    def make(folder):
+        X, y = make_ndc(m)
+        if scaled:
+            X /= abs(X).max(axis=0)
+        return X, y
+
+    return make
+
+
 DATASETS = {
     "a9a": a9a,
-    "ndc-100k": ndc(100_000),
-    "ndc-500k": ndc(500_000),
     "w8a": file("w8a"),
     "ijcnn1": file("ijcnn1"),
-    "covtype_20k": file("covtype_20k", 2),
-    "kdd99_10pc": file("kdd99_10pc", 0),
     "reuters": file("reuters"),
+    "kdd99_10pc": file("kdd99_10pc", positive=0, scaled=True),  # normal, or an attack
+    "covtype_20k": file("covtype_20k", positive=2, scaled=True),
+    "mnist": mnist,
+    "covtype-like-500k": covtype_like(500_000),
+    "ndc-100k": ndc(100_000),
+    "ndc-500k": ndc(500_000),
+    "ndc-5m": ndc(5_000_000),
+    "ndc-100k-scaled": ndc(100_000, scaled=True),
+    "ndc-500k-scaled": ndc(500_000, scaled=True),
 }

@@ -1,132 +1,198 @@
-"""Linear SVMs beside other packages: seconds and certified gap on the same problem."""
+"""Linear SVMs beside other packages: seconds, certified gap and memory on one problem.
+
+Each run is a process of its own. Every answer is scored by `widemargin.Problem` against
+the best dual bound that anyone of ours has proved. Runs are kept in OUTPUT/runs.jsonl;
+the same command goes on where it stopped.
+"""
 
 import argparse
+import contextlib
 import importlib
+import importlib.metadata
+import itertools
 import json
 import os
 import platform
-import resource
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import warnings
+from pathlib import Path
 
 import numpy as np
 from datasets import DATASETS
-from scipy import sparse
+from ratios import OURS, best, best_dual, fastest, group, points, problem_of, reach
+from runner import Log, Runner, Sets
+from tables import write_tables
 
-from widemargin import Problem, solve
-
-PEERS = ("widemargin", "liblinear", "libsvm")
+HERE = Path(__file__).parent
+PEERS = sorted(path.stem for path in HERE.glob("peers/[a-z]*.py"))
+PEERS.sort(key=lambda peer: peer != OURS)  # first, for the bound
+LOSSES = ("hinge", "squared_hinge")
+INTERCEPTS = ("penalized", "free", "none")
 
 
 def main():
-    """Run all peers on all sets, or one peer on one set in this process."""
+    """Run what is missing, then write tables and pictures."""
     options = _options()
-    if options.one:
-        return _run_one(options)
-    print(
-        f"{platform.platform()}, {os.cpu_count()} cores, hinge, "
-        "gap to the best dual bound"
-    )
-    print(
-        f"{'set':14}{'C':>8}  {'intercept':10}  {'peer':12}"
-        f"{'seconds':>9}{'spread':>9}{'gap':>10}{'MiB':>7}"
-    )
-    for name in options.sets.split(","):
-        try:
-            X, y = DATASETS[name](options.data)
-        except FileNotFoundError as reason:
-            print(f"{name:14}skipped: {reason}")
-            continue
-        for C in map(float, options.C.split(",")):
-            for intercept in ("free", "penalized"):
-                _compare(options, name, X, y, C, intercept)
+    options.output.mkdir(parents=True, exist_ok=True)
+    log = Log(options.output / "runs.jsonl", lambda run: _outdated(run, options))
+    peers = _installed(options.peers)
+    with tempfile.TemporaryDirectory() as folder:
+        sets = Sets(Path(folder), options.data)
+        run = Runner(log, sets, options, _machine(peers))
+        _passes(run, peers, options)
+        if options.load:
+            _loaded(run, peers, options)
+    if run.out_of_time:
+        print("Out of budget: the same command goes on from here.")
+    write_tables(options.output, log.runs, log.machines)
     return 0
 
 
 def _options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", default="a9a,ndc-100k", help="names, with commas")
-    parser.add_argument(
-        "--data", help="folder of further sets: NAME/train.svm[.bz2|.xz]"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--peers", default=",".join(PEERS))
-    parser.add_argument("--C", default="1")
-    parser.add_argument(
-        "--tol", type=float, default=1e-4, help="relative gap asked of us"
-    )
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=120, help="seconds a run")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--intercept", help=argparse.SUPPRESS)
+    add = parser.add_argument
+    add("--sets", type=_of(DATASETS), default="a9a,ndc-100k", help=", ".join(DATASETS))
+    add("--data", help="folder of further sets: NAME/train.svm[.bz2|.xz]")
+    add("--peers", type=_of(PEERS), default=",".join(PEERS))
+    add("--C", type=_numbers, default="1", help="numbers, with commas")
+    add("--losses", type=_of(LOSSES), default="hinge", help=", ".join(LOSSES))
+    names = {"type": _of(INTERCEPTS), "help": ", ".join(INTERCEPTS)}
+    add("--intercepts", **names, default="penalized,free")
+    add("--repeat", type=int, default=3, help="runs of each setting")
+    add("--timeout", type=float, default=60, help="seconds a fit")
+    add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
+    add("--load", type=int, default=0, help="again beside so many busy processes")
+    add("--again", type=_of(PEERS), default=[], help="forget these peers' earlier runs")
+    add("--output", type=Path, default=HERE / "results")
     return parser.parse_args()
 
 
-def _compare(options, name, X, y, C, intercept):
-    """One line a peer that solves this problem."""
-    problem = Problem(X, y, C, intercept=intercept)
-    best = solve(problem, tol=1e-9, time_limit=options.timeout).certificate.dual
-    for peer in options.peers.split(","):
-        if intercept not in importlib.import_module(f"peers.{peer}").INTERCEPTS:
-            continue
-        start = f"{name:14}{C:8g}  {intercept:10}  {peer:12}"
-        runs = []
-        while len(runs) < options.repeat and None not in runs:
-            runs.append(_run_apart(options, peer, name, C, intercept))
-        if None in runs:
-            print(f"{start}{'> ' + format(options.timeout, '.0f'):>9}", flush=True)
-            continue
-        seconds = [run["seconds"] for run in runs]
-        primal = problem.primal(np.array(runs[0]["w"]), runs[0]["b"])
-        print(
-            f"{start}{statistics.median(seconds):9.3f}"
-            f"{max(seconds) - min(seconds):9.3f}{(primal - best) / primal:10.1e}"
-            f"{runs[0]['mib']:7.0f}",
-            flush=True,
-        )
+def _of(known):
+    """Parser of known names with commas."""
+
+    def parse(text):
+        names = text.split(",")
+        if unknown := sorted(set(names) - set(known)):
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {list(known)}")
+        return names
+
+    return parse
 
 
-def _run_apart(options, peer, name, C, intercept):
-    """One run in a process of its own; None if it takes too long."""
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as result:
-        command = [sys.executable, __file__, "--one", f"{peer}:{result.name}"]
-        command += ["--sets", name, "--C", str(C), "--intercept", intercept]
-        command += ["--tol", str(options.tol)]
-        if options.data:
-            command += ["--data", options.data]
+def _numbers(text):
+    """Parser of numbers with commas."""
+    return [float(part) for part in text.split(",")]
+
+
+def _outdated(run, options):
+    """Runs to be made again: as asked, or given up sooner than now asked for."""
+    return run["peer"] in options.again or run.get("limit", np.inf) < options.timeout
+
+
+def _installed(peers):
+    """Name -> module of the peers that can be imported; says which cannot."""
+    modules = {}
+    for name in peers:
         try:
-            subprocess.run(command, check=True, timeout=options.timeout)
-        except subprocess.TimeoutExpired:
-            return None
-        return json.load(result)
+            modules[name] = importlib.import_module(f"peers.{name}")
+        except ImportError as reason:
+            print(f"{name}: skipped, {reason}; pip install -e .[bench]")
+    return modules
 
 
-def _run_one(options):
-    """Fit once and write down time, memory above the data, and the answer."""
-    peer, path = options.one.split(":", 1)
-    fit = importlib.import_module(f"peers.{peer}").fit
-    X, y = DATASETS[options.sets](options.data)
-    if sparse.issparse(X):  # scikit-learn's wrappers take 32-bit indices only
-        X.indices, X.indptr = X.indices.astype("i4"), X.indptr.astype("i4")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the gap says how good the answer is
-        w, b = fit(X, y, float(options.C), options.intercept, options.tol)
-    seconds = time.perf_counter() - begin
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer = {
-        "seconds": seconds,
-        "mib": (after - before) / 1024,
-        "w": list(w),
-        "b": float(b),
+def _machine(peers):
+    """What the times depend on."""
+    packages = {"numpy", "scipy", *(peer.DISTRIBUTION for peer in peers.values())}
+    versions = {p: importlib.metadata.version(p) for p in sorted(packages)}
+    versions["commit"] = _commit()
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "threads": {k: v for k, v in os.environ.items() if k.endswith("_NUM_THREADS")},
+        "versions": versions,
     }
-    with open(path, "w") as file:
-        json.dump(answer, file)
-    return 0
+
+
+def _commit():
+    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.check_output(
+            command, text=True, cwd=HERE, stderr=subprocess.DEVNULL
+        ).strip()
+    return "unknown"
+
+
+def _cpu():
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _passes(run, peers, options):
+    """All settings once, then all again: medians over different moments."""
+    for repeat in range(options.repeat):
+        for problem in _problems(options):
+            for name, peer in peers.items():
+                for ladder in _ladders(peer, problem):
+                    for setting in ladder:
+                        if not run(problem, name, setting, repeat):
+                            break
+
+
+def _problems(options):
+    names = ("set", "C", "loss", "intercept")
+    lists = (options.sets, options.C, options.losses, options.intercepts)
+    return [
+        dict(zip(names, values, strict=True)) for values in itertools.product(*lists)
+    ]
+
+
+def _ladders(peer, problem):
+    """The settings of a peer for a problem, none if it solves another one."""
+    loss, intercept = problem["loss"], problem["intercept"]
+    exact = intercept in peer.INTERCEPTS.get(loss, ())
+    return peer.ladders(loss, intercept) if exact else []
+
+
+def _loaded(run, peers, options):
+    """Ours at 1e-6 and the fastest peer at its best, beside busy processes."""
+    quiet = group([r for r in run.log.runs if not r["load"]], problem_of)
+    with _busy(options.load):
+        for problem in _problems(options):
+            runs = [r for r in quiet.get(problem_of(problem), ()) if r["peer"] in peers]
+            for name, setting in _chosen(runs):
+                for repeat in range(options.repeat):
+                    run(problem, name, setting, repeat, options.load)
+
+
+def _chosen(runs):
+    """Pairs (peer, setting) to compare under load."""
+    dual = best_dual(runs)
+    if dual is None:
+        return
+    curves = points(runs, dual)
+    if mine := reach(curves.get(OURS, []), 1e-6):
+        yield OURS, json.loads(mine.setting)
+    if peer := fastest(curves):
+        yield peer, json.loads(best(curves[peer]).setting)
+
+
+@contextlib.contextmanager
+def _busy(count):
+    command = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
 
 
 if __name__ == "__main__":
