@@ -42,10 +42,13 @@ FEW_STEPS, MANY_STEPS = 3, 6
 RAISE, LOWER, LOWER_MUCH = 5.0, 1.5, 5.0
 # Fewer rows than this are never reduced. A band is tried from this relative gap on; it
 # has this share of the rows at first, and never more than the next.
-BAND_ROWS, BAND_GAP, BAND_SHARE, BAND_MOST = 2000, 2e-2, 0.2, 0.6
+BAND_ROWS, BAND_GAP, BAND_SHARE, BAND_MOST = 2000, 2e-2, 0.1, 0.6
 # A band is solved to these shares of the gap asked for and of the gap of all rows, in
 # so many sweeps.
 BAND_TOL, BAND_PROGRESS, BAND_SWEEPS = 0.3, 1e-2, 200
+# After so many bands in a row that were worth little, all rows move until the gap is a
+# tenth of what it was when a band was first tried.
+BAND_FAILURES = 2
 # The next band reaches beyond the worst row that was fixed wrongly and is as wide as
 # this share of the largest change of a score; where the gap was not halved, twice as
 # wide as the last.
@@ -135,7 +138,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         numbers = itertools.count()
         sample = _sample(problem) if self.reduction and start is None else None
         if sample is not None:
-            for _ in sample.until(SAMPLE_GAP * sample.point.primal):
+            for _ in sample.until(SAMPLE_GAP):
                 yield _step(next(numbers), whole, sample)
             band.begin_beside(sample)
         elif start is not None:
@@ -151,7 +154,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
             if inner is None:
                 whole.advance()
                 continue
-            for _ in inner.until(band.goal(tol)):
+            for _ in inner.until(0.0, band.goal(tol)):
                 yield _step(next(numbers), whole, inner)
             band.judge(inner)
 
@@ -184,10 +187,10 @@ class _Run:
     def __init__(self, piece: Piece) -> None:
         self.piece, self.s, self.steps = piece, START_PENALTY, 0
 
-    def begin(self, v: Vector, s: float) -> None:
+    def begin(self, v: Vector, s: float, *, hessian: bool = True) -> None:
         """Go to v."""
         self.s = s
-        self.point = self.piece.evaluate(v, s)
+        self.point = self.piece.evaluate(v, s, hessian=hessian)
         self.piece.accept()
 
     @property
@@ -220,10 +223,10 @@ class _Run:
             self.s *= RAISE
         self.steps = 0
 
-    def until(self, goal: float) -> Iterator[None]:
-        """Advance until P - D <= goal; yields before each sweep."""
+    def until(self, relative: float, absolute: float = 0.0) -> Iterator[None]:
+        """Advance until P - D is small; yields before each sweep."""
         for _ in range(BAND_SWEEPS):
-            if self.point.gap <= goal:
+            if self.point.gap <= max(relative * self.point.primal, absolute):
                 break
             yield
             self.advance()
@@ -236,34 +239,37 @@ class _Band:
         self._problem, self._whole = problem, whole
         self._gap = BAND_GAP  # relative gap from which a band is tried
         self._width = 0.0  # |1 - f| of its rows, at most; 0: not known
-        self._again = False
-        self._small = problem.rows.shape[0] < BAND_ROWS
+        self._level = np.inf  # relative gap that v may have, if multipliers were good
+        self._again = False  # try a band at once
+        self._failures = 0  # bands in a row that were worth little
+        self._never = problem.rows.shape[0] < BAND_ROWS
         self._rows = problem.A.state(row=np.arange(problem.rows.shape[0]))
 
     def goal(self, tol: float) -> float:
         """Gap to which the band is solved."""
         point = self._whole.point
-        return max(BAND_TOL * tol * point.primal, BAND_PROGRESS * point.gap)
+        gap = min(point.gap, self._level * point.primal)
+        return max(BAND_TOL * tol * point.primal, BAND_PROGRESS * gap)
 
     def begin_beside(self, sample: _Run) -> None:
         """Go to the v of a sample, with multipliers by how far rows are from 1."""
         self._width = _width(sample, BAND_SHARE)
         self._whole.piece.state.sweep(_halfway)
-        self._whole.begin(sample.point.v, 0.5 / self._width)
-        self._again = True
+        self._whole.begin(sample.point.v, 0.5 / self._width, hessian=False)
+        self._level, self._again = SAMPLE_GAP, True
 
     def choose(self) -> _Run | None:
         """A run on the rows that may move, where they are few; else None."""
         whole = self._whole
         relative = whole.point.gap / whole.point.primal
-        if self._small or not (
-            self._again or (whole.settled and relative <= self._gap)
-        ):
+        small = self._again or (whole.settled and relative <= self._gap)
+        if self._never or not small:
             return None
         keys = _keys(whole)
         width = self._width or float(np.quantile(keys, BAND_SHARE))
-        if np.mean(keys <= width) > BAND_MOST:
-            self._gap, self._width, self._again = 0.1 * relative, 0.0, False
+        if self._failures >= BAND_FAILURES or np.mean(keys <= width) > BAND_MOST:
+            self._gap, self._again = 0.1 * min(relative, self._gap), False
+            self._width, self._failures = 0.0, 0
             return None
         if whole.settled:
             whole.renew()
@@ -277,29 +283,36 @@ class _Band:
         fixed, constant, blocks, parts = problem.rows.sweep(
             _gather, state, self._width, problem.A.shape[1]
         )
-        rows, y, C, multiplier = (np.concatenate(p) for p in zip(*parts, strict=True))
-        self._index = rows
-        A = as_rows(linalg.stack(blocks), n_jobs=problem.rows.n_jobs).signed(
-            y, problem.intercept != "none"
+        self._index, y, C, self._multiplier = (
+            np.concatenate(vectors) for vectors in zip(*parts, strict=True)
         )
+        X = as_rows(linalg.stack(blocks), n_jobs=problem.rows.n_jobs)
+        A = X.signed(y, problem.intercept != "none")
         inner = _Run(Piece(A, A.state(C=C), problem.penalty, fixed, constant))
-        inner.piece.state.multiplier = multiplier
+        inner.piece.state.multiplier = self._multiplier
         inner.begin(whole.point.v, whole.s)
         return inner
 
     def judge(self, inner: _Run) -> None:
-        """Back to all rows, at the answer of the inner run."""
-        whole, before = self._whole, self._whole.point.gap
-        state = whole.piece.state.join(self._rows)
+        """Take the answer of the inner run to all rows, if it is one for them."""
+        whole, piece, old = self._whole, self._whole.piece, self._whole.point
+        state = piece.state.join(self._rows)
         state.sweep(_scatter, self._index, np.asarray(inner.piece.state.multiplier))
-        whole.steps = inner.steps
-        whole.begin(inner.point.v, inner.s)
-        least = whole.piece.state.sweep(_changes)
-        movement, violation = -least[0].key, -least[1].key
+        point = piece.evaluate(inner.point.v, inner.s, hessian=False)
+        movement, violation = (-least.key for least in piece.state.sweep(_changes))
         width = max(BEYOND * violation, OF_CHANGE * movement)
-        if whole.point.gap > 0.5 * before:
-            width = max(width, 2.0 * self._width)
-        self._width, self._again = width, True
+        self._again = True
+        if point.primal > old.primal + max(inner.point.gap, 0.0):
+            # Rows fixed wrongly cost more than all that was won.
+            state.sweep(_scatter, self._index, self._multiplier)
+            self._width, self._failures = 2.0 * self._width, self._failures + 1
+            return
+        worse = point.gap > 0.5 * min(old.gap, self._level * old.primal)
+        self._failures = self._failures + 1 if worse else 0
+        self._width = max(width, 2.0 * self._width) if worse else width
+        whole.point, whole.s, whole.steps = point, inner.s, inner.steps
+        piece.accept()
+        self._level = np.inf
 
 
 def _sample(problem: Problem) -> _Run | None:
@@ -372,9 +385,9 @@ def _scatter(part: RowState, index: NDArray[np.int64], multiplier: Vector) -> No
 
 def _changes(part: RowState) -> tuple[Least, Least]:
     """Largest change of a score, and distance from 1 of a row fixed wrongly."""
-    wrong = ((part.multiplier <= 0.0) & (part.f < 1.0)) | (
-        (part.multiplier >= part.C) & (part.f > 1.0)
+    wrong = ((part.multiplier <= 0.0) & (part.new_f < 1.0)) | (
+        (part.multiplier >= part.C) & (part.new_f > 1.0)
     )
-    movement = np.abs(part.f - part.new_f).max()
-    violation = np.abs(1.0 - part.f[wrong]).max(initial=0.0)
+    movement = np.abs(part.new_f - part.f).max()
+    violation = np.abs(1.0 - part.new_f[wrong]).max(initial=0.0)
     return Least(-float(movement)), Least(-float(violation))

@@ -137,6 +137,11 @@ class Piece:
 
     def newton_step(self, point: Point, s: float) -> Point:
         """The next point: Newton's direction with an exact line search where needed."""
+        if (
+            point.active and point.hessian is None
+        ):  # the sweep that found the point made no matrix
+            self.state.sweep(_renew_scores)
+            point = self.evaluate(point.v, s, scores=False)
         dv = self._direction(point, s)
         slope = float(point.residual @ dv)
         new = self.evaluate(point.v + dv, s)
@@ -224,14 +229,14 @@ def _evaluate(
     sums = _core.penalty_sweep(
         *block.core_arrays(), v, part.C, part.multiplier, s, part.f, part.alpha, g
     )
-    if form is None:
-        return g, None, 0, *sums
     inside = (part.alpha > 0.0) & (part.alpha < part.C)
     active = int(np.count_nonzero(inside))
     matrix: Any = None
-    if active and form == "gram":
+    if form is None or not active:
+        pass
+    elif form == "gram":
         matrix = block.gram(part.C * inside)
-    elif active:
+    else:
         matrix = [(block[inside.nonzero()[0]], part.C[inside])]
     return g, matrix, active, *sums
 
@@ -243,6 +248,10 @@ def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:
 
 def _renew(part: RowState) -> None:
     part.multiplier = part.alpha
+    part.new_f = part.f
+
+
+def _renew_scores(part: RowState) -> None:
     part.new_f = part.f
 
 
