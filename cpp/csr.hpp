@@ -65,4 +65,28 @@ void csr_gram(const CsrView<Real, Index>& X, std::span<const double> d, std::spa
     for (std::size_t b = 0; b < a; ++b) out[b * n + a] = out[a * n + b];
 }
 
+// out_i = |x_i|^2. `sums` (n) is zero, and is zero again at the end.
+template <typename Real, typename Index>
+void csr_row_squares(const CsrView<Real, Index>& X, std::span<double> sums, std::span<double> out) {
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    double square = 0.0;
+    bool rising = true;  // then no column repeats
+    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+      const auto x = static_cast<double>(X.data[p]);
+      square += x * x;
+      rising = rising && (p == X.indptr[i] || X.indices[p - 1] < X.indices[p]);
+    }
+    if (!rising) {
+      square = 0.0;
+      for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p)
+        sums[X.indices[p]] += static_cast<double>(X.data[p]);
+      for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+        square += sums[X.indices[p]] * sums[X.indices[p]];
+        sums[X.indices[p]] = 0.0;
+      }
+    }
+    out[i] = square;
+  }
+}
+
 }  // namespace widemargin

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "coordinate_descent.hpp"
 #include "row_steps.hpp"
 
 namespace widemargin {
@@ -31,6 +32,22 @@ inline RowSteps row_steps(Simd level) {
       return avx2::row_steps();
     case Simd::avx512:
       return avx512::row_steps();
+#endif
+    default:
+      throw std::invalid_argument("this build has no code for that instruction set");
+  }
+}
+
+template <typename Rows>
+Descend<Rows> descend(Simd level) {
+  switch (level) {
+    case Simd::baseline:
+      return &baseline::descend<Rows>;
+#ifdef WIDEMARGIN_X86_SIMD
+    case Simd::avx2:
+      return &avx2::descend<Rows>;
+    case Simd::avx512:
+      return &avx512::descend<Rows>;
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

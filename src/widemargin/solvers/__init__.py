@@ -1,5 +1,8 @@
 """The training systems, one file each; `solve` chooses and runs one."""
 
+from widemargin.solvers.coordinate_descent import (
+    CoordinateDescent as CoordinateDescent,
+)
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
 
-__all__ = ["InteriorPoint"]
+__all__ = ["CoordinateDescent", "InteriorPoint"]

@@ -7,10 +7,13 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Solution
 from widemargin.solvers.base import Callback, Limits, Solver, run
+from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
 
 # A new solver is one file and one line here.
-SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in (InteriorPoint,)}
+SOLVERS: dict[str, type[Solver]] = {
+    cls.name: cls for cls in (InteriorPoint, CoordinateDescent)
+}
 
 
 class Choice(NamedTuple):
@@ -82,7 +85,7 @@ def solve(
     ----------
     problem : Problem
     solver : str or Solver, default="auto"
-        "auto", a name ("interior_point"), or an object with options, such as
+        "auto", a name ("interior_point", "coordinate_descent"), or an object with options, such as
         ``InteriorPoint(reduction="omega")``.
     tol : float in (0, 1], default=1e-4
         Relative duality gap: the objective is at most this share above the optimum.
