@@ -41,24 +41,39 @@ inline void fetch(const DenseRows<Real>& X, std::int64_t i) {
   prefetch(X.data + static_cast<std::size_t>(i) * X.n, X.n);
 }
 
+// Sum of kCount lanes in a fixed order, by halves.
+template <std::size_t kCount>
+inline double total(const double* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    double half[kCount / 2];
+#pragma omp simd
+    for (std::size_t j = 0; j < kCount / 2; ++j) half[j] = lanes[j] + lanes[j + kCount / 2];
+    return total<kCount / 2>(half);
+  }
+}
+
+// lanes += x v, in kCount lanes; as many of the n entries from j on as fill all lanes.
+template <std::size_t kCount, typename Real>
+inline std::size_t multiply(const Real* x, const double* v, std::size_t j, std::size_t n,
+                            double* lanes) {
+  for (; j + kCount <= n; j += kCount)
+#pragma omp simd
+    for (std::size_t lane = 0; lane < kCount; ++lane)
+      lanes[lane] += static_cast<double>(x[j + lane]) * v[j + lane];
+  return j;
+}
+
 // x_i'v
 template <typename Real>
 inline double dot(const DenseRows<Real>& X, std::int64_t i, const double* v) {
   const Real* x = X.data + static_cast<std::size_t>(i) * X.n;
-  double sum[kLanes] = {};
-  std::size_t j = 0;
-  for (; j + kLanes <= X.n; j += kLanes)
-#pragma omp simd
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      sum[lane] += static_cast<double>(x[j + lane]) * v[j + lane];
-  for (; j + kFewLanes <= X.n; j += kFewLanes)
-#pragma omp simd
-    for (std::size_t lane = 0; lane < kFewLanes; ++lane)
-      sum[lane] += static_cast<double>(x[j + lane]) * v[j + lane];
-  for (std::size_t lane = 0; j < X.n; ++j, ++lane) sum[lane] += static_cast<double>(x[j]) * v[j];
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
-    for (std::size_t lane = 0; lane < half; ++lane) sum[lane] += sum[lane + half];
-  return sum[0];
+  double many[kLanes] = {}, few[kFewLanes] = {}, rest = 0.0;
+  std::size_t j = multiply<kLanes>(x, v, 0, X.n, many);
+  j = multiply<kFewLanes>(x, v, j, X.n, few);
+  for (; j < X.n; ++j) rest += static_cast<double>(x[j]) * v[j];
+  return total<kLanes>(many) + (total<kFewLanes>(few) + rest);
 }
 
 // v += t x_i
