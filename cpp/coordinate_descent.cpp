@@ -20,8 +20,8 @@ constexpr std::size_t kLanes = 32, kFewLanes = 8;
 // variables and where it lies, then its entries, at most this many bytes of them.
 constexpr std::int64_t kFar = 8, kNear = 4;
 constexpr std::size_t kCacheLine = 64, kPrefetched = 1024;
-// Projected gradients below this move nothing.
-constexpr double kStill = 1e-12;
+// Projected gradients below this are rounding. (With 1e-12 the gap ends at 1e-12 sum C.)
+constexpr double kStill = 1e-15;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ------------------------------------------------------------------------------------- rows

@@ -410,7 +410,9 @@ def followable(X: Matrix) -> Matrix:
 def descend(X: Matrix, *arguments: Any, **options: Any) -> bool:
     """Coordinate descent over the rows of a `followable` matrix: see _core.descend."""
     if sparse.issparse(X):
-        return _core.descend(X.indptr, X.indices, X.data, X.shape[1], *arguments, **options)
+        return _core.descend(
+            X.indptr, X.indices, X.data, X.shape[1], *arguments, **options
+        )
     return _core.descend(X, *arguments, **options)
 
 
