@@ -396,24 +396,16 @@ def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 _FOLLOWED = tuple(map(np.dtype, (np.float64, np.float32, np.int16, np.uint8)))
 
 
-def followable(X: Matrix) -> Matrix:
-    """X as `descend` can follow its rows: itself, or a float64 or contiguous copy."""
+def followable(X: Matrix) -> tuple[Any, ...]:
+    """X as _core.descend follows its rows: (X,), or (indptr, indices, data, n) of CSR.
+
+    By reference; entries of other types than the core knows are copied as float64, and
+    dense rows that are not contiguous in C order.
+    """
     if sparse.issparse(X):
-        indptr, indices, data = _csr(X)
-        rows = row_slice(X, 0, X.shape[0])
-        rows.indptr, rows.indices, rows.data = indptr, indices, data
-        return rows
+        return *_csr(X), X.shape[1]
     dtype = X.dtype if X.dtype in _FOLLOWED else np.float64
-    return np.require(X, dtype, ["C", "A"])
-
-
-def descend(X: Matrix, *arguments: Any, **options: Any) -> bool:
-    """Coordinate descent over the rows of a `followable` matrix: see _core.descend."""
-    if sparse.issparse(X):
-        return _core.descend(
-            X.indptr, X.indices, X.data, X.shape[1], *arguments, **options
-        )
-    return _core.descend(X, *arguments, **options)
+    return (np.require(X, dtype, ["C", "A"]),)
 
 
 def monotone_root(

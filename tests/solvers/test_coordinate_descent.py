@@ -138,8 +138,8 @@ def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, si
     descent = descent_of(problem, random_state=3, shrinking=shrinking)
     for _ in range(12):
         plain.epoch()
-        linalg.descend(
-            descent._X,
+        _core.descend(
+            *descent._rows,
             descent._coordinates,
             descent._order,
             descent._v,
@@ -177,8 +177,8 @@ def test_arrays_that_do_not_fit_are_refused():
     descent = descent_of(Problem(*PROBLEMS["ndc"](), intercept="penalized"))
     state = descent._state.view(np.uint8)
     with pytest.raises(ValueError, match="do not fit"):
-        linalg.descend(
-            descent._X, descent._coordinates, descent._order[1:].copy(), descent._v,
+        _core.descend(
+            *descent._rows, descent._coordinates, descent._order[1:].copy(), descent._v,
             state, 1, 0, True,
         )  # fmt: skip
     descent._state["size"] += 1
@@ -419,14 +419,16 @@ def test_rows_are_used_where_they_lie(kind):
     matrix = as_rows(MATRICES[kind](whole_numbers(30, 4)[0])).in_memory()
     followed = linalg.followable(matrix)
     if sparse.issparse(matrix):
-        matrix, followed = matrix.data, followed.data
-    assert np.shares_memory(followed, matrix)
+        assert np.shares_memory(followed[1], matrix.indices)
+        assert np.shares_memory(followed[2], matrix.data)
+    else:
+        assert followed[0] is matrix
 
 
 def test_other_rows_are_copied():
     X = whole_numbers(30, 4)[0]
     for other in (np.asfortranarray(X), X[::2], X.astype(np.int64)):
-        followed = linalg.followable(other)
+        (followed,) = linalg.followable(other)
         assert followed.flags.c_contiguous
         assert followed.dtype == np.float64
         np.testing.assert_array_equal(followed, other)

@@ -375,7 +375,7 @@ class _Selected(_View):
         self.shape = (int(np.count_nonzero(mask)), base.shape[1])
         self.mask, self.mask_name = mask, _own_name("mask")
         self.mask_state = base.state(**{self.mask_name: mask})
-        self._copy: "linalg.Matrix | None" = None
+        self._copy: linalg.Matrix | None = None
 
     def sweep(
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any

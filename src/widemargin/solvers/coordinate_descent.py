@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import linalg
+from widemargin import _core, linalg
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
@@ -162,7 +162,7 @@ class _Descent:
         matrix = problem.rows.in_memory()
         if matrix is None:
             raise ValueError(solver.supports(problem))
-        self._X = linalg.followable(matrix)
+        self._rows = linalg.followable(matrix)
         m = problem.rows.shape[0]
         self._coordinates = _coordinates(problem, state)
         self._order = np.arange(m)
@@ -196,9 +196,9 @@ class _Descent:
         return v, bounds.primal, bounds.dual, float(np.abs(v - g).max())
 
     def advance(self, mark: float) -> bool:
-        """Visit rows for about 0.05 s; whether that ended where a certificate is due."""
-        return linalg.descend(
-            self._X,
+        """Visit rows for about 0.05 s; whether a certificate is due then."""
+        return _core.descend(
+            *self._rows,
             self._coordinates,
             self._order,
             self._v,
