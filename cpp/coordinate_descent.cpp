@@ -99,21 +99,32 @@ inline void fetch(const CsrRows<Real, Index>& X, std::int64_t i) {
 
 template <typename Real, typename Index>
 inline double dot(const CsrRows<Real, Index>& X, std::int64_t i, const double* v) {
-  const Index end = X.indptr[i + 1];
-  double sum[4] = {};
-  Index p = X.indptr[i];
-  for (; p + 4 <= end; p += 4)
-    for (Index lane = 0; lane < 4; ++lane)
-      sum[lane] += static_cast<double>(X.data[p + lane]) * v[X.indices[p + lane]];
-  for (Index lane = 0; p < end; ++p, ++lane)
-    sum[lane] += static_cast<double>(X.data[p]) * v[X.indices[p]];
-  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+  const Real* x = X.data + X.indptr[i];
+  const Index* column = X.indices + X.indptr[i];
+  const Index count = X.indptr[i + 1] - X.indptr[i];
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+  Index p = 0;
+  for (; p + 4 <= count; p += 4) {
+    a += static_cast<double>(x[p]) * v[column[p]];
+    b += static_cast<double>(x[p + 1]) * v[column[p + 1]];
+    c += static_cast<double>(x[p + 2]) * v[column[p + 2]];
+    d += static_cast<double>(x[p + 3]) * v[column[p + 3]];
+  }
+  if (p + 2 <= count) {
+    a += static_cast<double>(x[p]) * v[column[p]];
+    b += static_cast<double>(x[p + 1]) * v[column[p + 1]];
+    p += 2;
+  }
+  if (p < count) c += static_cast<double>(x[p]) * v[column[p]];
+  return (a + b) + (c + d);
 }
 
 template <typename Real, typename Index>
 inline void add(const CsrRows<Real, Index>& X, std::int64_t i, double t, double* v) {
-  const Index end = X.indptr[i + 1];
-  for (Index p = X.indptr[i]; p < end; ++p) v[X.indices[p]] += t * static_cast<double>(X.data[p]);
+  const Real* x = X.data + X.indptr[i];
+  const Index* column = X.indices + X.indptr[i];
+  const Index count = X.indptr[i + 1] - X.indptr[i];
+  for (Index p = 0; p < count; ++p) v[column[p]] += t * static_cast<double>(x[p]);
 }
 
 // ------------------------------------------------------------------------------------ order
