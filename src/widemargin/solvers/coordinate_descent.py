@@ -191,6 +191,8 @@ class _Descent:
     def certify(self, state: RowState) -> tuple[Vector, float, float, float]:
         """V and its P, D of alpha in ``state``, and the drift of v, which is undone."""
         v = self._v.copy()
+        if not v.any() and not state.alpha.any():  # at the start: nothing to read
+            return v, self._problem.zero_objective, 0.0, 0.0
         bounds, g = self._problem.evaluate(state, v)
         self._v[:] = g
         return v, bounds.primal, bounds.dual, float(np.abs(v - g).max())
