@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "coordinate_descent.hpp"
 #include "csr.hpp"
 #include "fused.hpp"
 #include "row_steps.hpp"
@@ -48,6 +49,16 @@ std::span<T> span(const std::optional<Array<T>>& array) {
 
 void require(bool fits) {
   if (!fits) throw std::invalid_argument("the arrays do not fit each other");
+}
+
+// A struct kept in an array, so that Python can hold it between calls.
+template <class Fields, class T>
+Fields& fields(const Array<T>& array) {
+  static_assert(std::is_standard_layout_v<Fields>);
+  if (array.size() * sizeof(T) != sizeof(Fields)) {
+    throw std::invalid_argument("the cursor has the wrong length");
+  }
+  return *reinterpret_cast<Fields*>(array.data());
 }
 
 // ---------------------------------------------------------------------------- products of CSR
@@ -103,6 +114,16 @@ void csr_gram(const Array<const Index>& indptr, const Array<const Index>& indice
   widemargin::csr_gram(X, span(d), span(out), out.shape(0));
 }
 
+template <class Real, class Index>
+void csr_row_squares(const Array<const Index>& indptr, const Array<const Index>& indices,
+                     const Array<const Real>& data, const Array<double>& sums,
+                     const Array<double>& out) {
+  const auto X = csr_view(indptr, indices, data);
+  require(out.size() == X.rows());
+  const nb::gil_scoped_release release;
+  widemargin::csr_row_squares(X, span(sums), span(out));
+}
+
 // No conversions: an array of another type would be copied, and what is written into the copy
 // would be lost; float64 entries would pass as float32 where the index types differ.
 template <class Real, class Index>
@@ -114,6 +135,7 @@ void bind_csr(nb::module_& m) {
   bind("csr_matvec", &csr_matvec<Real, Index>);
   bind("csr_rmatvec", &csr_rmatvec<Real, Index>);
   bind("csr_gram", &csr_gram<Real, Index>);
+  bind("csr_row_squares", &csr_row_squares<Real, Index>);
 }
 
 // ------------------------------------------------------------- row steps of interior point
@@ -128,20 +150,16 @@ widemargin::RowVectors row_vectors(const Array<const double>& C, const Vectors& 
   return {C.data(), at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), C.size()};
 }
 
-// The functions of an instruction set; -1: the best of this processor.
-const widemargin::Compiled& compiled(int simd = -1) {
+// An instruction set; -1: the best of this processor.
+widemargin::Simd simd_level(int simd) {
   static const auto levels = widemargin::simd_levels();
-  static const auto tables = [] {
-    std::vector<widemargin::Compiled> tables;
-    for (auto level : levels) tables.push_back(widemargin::compiled(level));
-    return tables;
-  }();
-  if (simd < 0) return tables.back();
-  const auto found = std::ranges::find(levels, static_cast<widemargin::Simd>(simd));
-  if (found == levels.end())
+  const auto level = simd < 0 ? levels.back() : static_cast<widemargin::Simd>(simd);
+  if (std::ranges::find(levels, level) == levels.end())
     throw std::invalid_argument("this processor or build has no such instruction set");
-  return tables[found - levels.begin()];
+  return level;
 }
+
+widemargin::Compiled compiled(int simd) { return widemargin::compiled(simd_level(simd)); }
 
 std::vector<int> simd_levels() {
   std::vector<int> levels;
@@ -192,7 +210,7 @@ template <class Real>
 using DenseBlock = nb::ndarray<const Real, nb::ndim<2>, nb::device::cpu>;
 
 template <class Real>
-widemargin::DenseRows<Real> dense_rows(const DenseBlock<Real>& X, int simd) {
+widemargin::FusedDense<Real> dense_rows(const DenseBlock<Real>& X, int simd) {
   require(X.shape(1) <= 1 || X.stride(1) == 1);
   return {{X.data(), X.shape(0), X.shape(1), static_cast<std::size_t>(X.stride(0))},
           compiled(simd).dense.template of<Real>()};
@@ -213,18 +231,18 @@ PenaltySums penalty_sweep(const Rows& X, const Array<const double>& y,
   const nb::gil_scoped_release release;
   const auto penalty = compiled(simd).steps.penalty;
   widemargin::PenaltySums total{};
-  widemargin::fused_sweep(
-      X, y.data(), span(v), v.has_value(), span(g),
-      [&](std::size_t begin, std::size_t end, const double* z, double* u) {
-        if (v) std::copy_n(z, end - begin, f.data() + begin);
-        const widemargin::PenaltyRows rows{C.data() + begin, multiplier.data() + begin,
-                                           f.data() + begin, s, end - begin};
-        const auto sums = penalty(rows, u);
-        std::copy_n(u, end - begin, alpha.data() + begin);
-        total.losses += sums.losses;
-        total.linear += sums.linear;
-        total.value += sums.value;
-      });
+  widemargin::fused_sweep(X, y.data(), span(v), v.has_value(), span(g),
+                          [&](std::size_t begin, std::size_t end, const double* z, double* u) {
+                            if (v) std::copy_n(z, end - begin, f.data() + begin);
+                            const widemargin::PenaltyRows rows{C.data() + begin,
+                                                               multiplier.data() + begin,
+                                                               f.data() + begin, s, end - begin};
+                            const auto sums = penalty(rows, u);
+                            std::copy_n(u, end - begin, alpha.data() + begin);
+                            total.losses += sums.losses;
+                            total.linear += sums.linear;
+                            total.value += sums.value;
+                          });
   return {total.losses, total.linear, total.value};
 }
 
@@ -263,12 +281,74 @@ void bind_sparse_sweeps(nb::module_& m) {
          const std::optional<Array<const double>>& v, const Array<const double>& C,
          const Array<const double>& multiplier, double s, const Array<double>& f,
          const Array<double>& alpha, const Array<double>& g, int simd) {
-        const widemargin::CsrRows<Real, Index> X{csr_view(indptr, indices, data), n};
+        const widemargin::FusedCsr<Real, Index> X{csr_view(indptr, indices, data), n};
         return penalty_sweep(X, y, v, C, multiplier, s, f, alpha, g, simd);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n"_a, "y"_a,
       "v"_a.none(), "C"_a, "multiplier"_a, "s"_a, "f"_a.noconvert(), "alpha"_a.noconvert(),
       "g"_a.noconvert(), "simd"_a = -1);
+}
+
+// ------------------------------------------------------------------------ coordinate descent
+
+// How far to go, and with which instruction set.
+struct Stretch {
+  std::int64_t budget, mark;
+  bool shrinking;
+  int simd;
+};
+
+// Nothing in `order` and `state` may lead out of the arrays: Python made them.
+template <class Rows>
+bool descend(const Rows& X, std::size_t m, const Matrix<double>& coordinates,
+             const Array<std::int64_t>& order, const Array<double>& v,
+             const Array<std::uint8_t>& state, const Stretch& stretch) {
+  require(coordinates.shape(0) == m && coordinates.shape(1) == 4 && order.size() == m &&
+          (v.size() == X.n || v.size() == X.n + 1));
+  auto& at = fields<widemargin::DescentState>(state);
+  require(0 <= at.kept && at.kept <= at.position && at.position <= at.shuffled &&
+          at.shuffled <= at.size && at.size <= static_cast<std::int64_t>(m));
+  const widemargin::Variables variables{
+      reinterpret_cast<widemargin::Coordinate*>(coordinates.data()), order.data(),
+      static_cast<std::int64_t>(m), v.data(), v.size() == X.n + 1};
+  const auto run = widemargin::descend<Rows>(simd_level(stretch.simd));
+  const nb::gil_scoped_release release;
+  return run(X, variables, at, stretch.budget, stretch.mark, stretch.shrinking);
+}
+
+template <class Real>
+bool descend_dense(const Matrix<const Real>& data, const Matrix<double>& coordinates,
+                   const Array<std::int64_t>& order, const Array<double>& v,
+                   const Array<std::uint8_t>& state, std::int64_t budget, std::int64_t mark,
+                   bool shrinking, int simd) {
+  const widemargin::DenseRows<Real> X{data.data(), data.shape(1)};
+  return descend(X, data.shape(0), coordinates, order, v, state, {budget, mark, shrinking, simd});
+}
+
+template <class Real, class Index>
+bool descend_csr(const Array<const Index>& indptr, const Array<const Index>& indices,
+                 const Array<const Real>& data, std::size_t n, const Matrix<double>& coordinates,
+                 const Array<std::int64_t>& order, const Array<double>& v,
+                 const Array<std::uint8_t>& state, std::int64_t budget, std::int64_t mark,
+                 bool shrinking, int simd) {
+  const auto view = csr_view(indptr, indices, data);
+  const widemargin::CsrRows<Real, Index> X{indptr.data(), indices.data(), data.data(), n};
+  return descend(X, view.rows(), coordinates, order, v, state, {budget, mark, shrinking, simd});
+}
+
+template <class Real>
+void bind_descend_dense(nb::module_& m) {
+  m.def("descend", &descend_dense<Real>, "X"_a.noconvert(), "coordinates"_a.noconvert(),
+        "order"_a.noconvert(), "v"_a.noconvert(), "state"_a.noconvert(), "budget"_a, "mark"_a,
+        "shrinking"_a, "simd"_a = -1);
+}
+
+template <class Real, class Index>
+void bind_descend_csr(nb::module_& m) {
+  m.def("descend", &descend_csr<Real, Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "data"_a.noconvert(), "n"_a, "coordinates"_a.noconvert(), "order"_a.noconvert(),
+        "v"_a.noconvert(), "state"_a.noconvert(), "budget"_a, "mark"_a, "shrinking"_a,
+        "simd"_a = -1);
 }
 
 // ----------------------------------------------------------------------------- svmlight text
@@ -277,16 +357,6 @@ using Bytes = Array<const std::uint8_t>;
 
 std::string_view view(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// A struct of int64 fields kept in an int64 array, so that Python can hold it between calls.
-template <class Fields>
-Fields& fields(const Array<std::int64_t>& array) {
-  static_assert(std::is_standard_layout_v<Fields>);
-  if (array.size() * sizeof(std::int64_t) != sizeof(Fields)) {
-    throw std::invalid_argument("the cursor has the wrong length");
-  }
-  return *reinterpret_cast<Fields*>(array.data());
 }
 
 namespace sl = widemargin::svmlight;
@@ -357,11 +427,16 @@ NB_MODULE(_core, m) {
   bind_dense<float>(m);
   bind_dense<std::int16_t>(m);
   bind_dense<std::uint8_t>(m);
+  bind_descend_dense<double>(m);
+  bind_descend_dense<float>(m);
+  bind_descend_dense<std::int16_t>(m);
+  bind_descend_dense<std::uint8_t>(m);
   m.def("count_svmlight", &count_svmlight, "lines"_a.noconvert());
   m.def("svmlight_line_start", &svmlight_line_start, "text"_a.noconvert(), "position"_a);
   const auto bind_types = [&]<class Real, class Index>(Real, Index) {
     bind_csr<Real, Index>(m);
     bind_sparse_sweeps<Real, Index>(m);
+    bind_descend_csr<Real, Index>(m);
     bind_svmlight<Real, Index>(m);
   };
   bind_types(double{}, std::int32_t{});

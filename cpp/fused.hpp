@@ -18,7 +18,7 @@ constexpr std::size_t kChunkRows = 128;
 
 // Dense rows with the products of this processor's instruction set.
 template <typename Real>
-struct DenseRows {
+struct FusedDense {
   DenseView<Real> X;
   DenseProducts<Real> products;
 
@@ -36,7 +36,7 @@ struct DenseRows {
 };
 
 template <typename Real, typename Index>
-struct CsrRows {
+struct FusedCsr {
   CsrView<Real, Index> X;
   std::size_t n;
 

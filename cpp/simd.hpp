@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "coordinate_descent.hpp"
 #include "dense.hpp"
 #include "row_steps.hpp"
 
@@ -38,6 +39,22 @@ inline Compiled compiled(Simd level) {
       return {avx2::row_steps(), avx2::dense_table()};
     case Simd::avx512:
       return {avx512::row_steps(), avx512::dense_table()};
+#endif
+    default:
+      throw std::invalid_argument("this build has no code for that instruction set");
+  }
+}
+
+template <typename Rows>
+Descend<Rows> descend(Simd level) {
+  switch (level) {
+    case Simd::baseline:
+      return &baseline::descend<Rows>;
+#ifdef WIDEMARGIN_X86_SIMD
+    case Simd::avx2:
+      return &avx2::descend<Rows>;
+    case Simd::avx512:
+      return &avx512::descend<Rows>;
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

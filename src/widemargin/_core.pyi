@@ -28,6 +28,20 @@ def csr_gram(
     d: Vector,
     out: Vector,
 ) -> None: ...
+def csr_row_squares(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    sums: Vector,
+    out: Vector,
+) -> None: ...
+def descend(*arguments: Any, **options: Any) -> bool:
+    """Visit rows of a dense (X) or CSR (indptr, indices, data, n) matrix.
+
+    Then: coordinates (m, 4), order (m,) of int64, v, state (cpp/coordinate_descent.hpp)
+    as bytes, budget, mark, shrinking, simd=-1.
+    """
+
 def simd_levels() -> list[int]: ...
 def advance(
     C: Vector, vectors: list[Vector], t: float, hinge: bool, simd: int = -1

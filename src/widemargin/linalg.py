@@ -236,6 +236,17 @@ def gram_diagonal(block: Any, d: Vector) -> Vector:
     return np.asarray(np.square(block, dtype=np.float64).T @ d)
 
 
+def row_squares(block: Any) -> Vector:
+    """Squares |x_i|^2 of the rows of a block: (k,)."""
+    if isinstance(block, SignedBlock):
+        return row_squares(block._X) + float(block._intercept)
+    if sparse.issparse(block):
+        out, sums = np.empty(block.shape[0]), np.zeros(block.shape[1])
+        _core.csr_row_squares(*_csr(block), sums, out)
+        return out
+    return np.asarray(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+
+
 def column_sums(block: Any) -> tuple[Vector, Vector]:
     """Sums and sums of squares of the columns, (n,) each; may overflow, silently."""
     block, ones = formed(block), np.ones(block.shape[0])
@@ -410,6 +421,21 @@ def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     if data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)
     return block.indptr.astype(block.indices.dtype, copy=False), block.indices, data
+
+
+_FOLLOWED = tuple(map(np.dtype, (np.float64, np.float32, np.int16, np.uint8)))
+
+
+def followable(X: Matrix) -> tuple[Any, ...]:
+    """X as _core.descend follows its rows: (X,), or (indptr, indices, data, n) of CSR.
+
+    By reference; entries of other types than the core knows are copied as float64, and
+    dense rows that are not contiguous in C order.
+    """
+    if sparse.issparse(X):
+        return *_csr(X), X.shape[1]
+    dtype = X.dtype if X.dtype in _FOLLOWED else np.float64
+    return (np.require(X, dtype, ["C", "A"]),)
 
 
 def monotone_root(

@@ -204,6 +204,9 @@ class _Port(Rows):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         return self._rows.take(index)
 
+    def in_memory(self) -> "linalg.Matrix | None":
+        return self._rows.in_memory()
+
     def state(self, **vectors: Any) -> RowState:
         return self._rows.state(**vectors)
 

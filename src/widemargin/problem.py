@@ -198,9 +198,13 @@ class Problem:
 
     def bounds(self, state: RowState, v: Vector) -> Certificate:
         """Certificate of v and the feasible ``alpha`` of a row state. One sweep."""
+        return self.evaluate(state, v)[0]
+
+    def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
+        """Certificate of v and the feasible ``alpha``, and A'alpha. One sweep."""
         losses, sums = self.A.sweep(_both_sums, state, v, self.loss)
         primal, dual = self._ridge(v) + losses, self._dual_value(*sums)
-        return Certificate(primal, dual, self._floor)
+        return Certificate(primal, dual, self._floor), sums[0]
 
     def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.

@@ -60,6 +60,10 @@ class MemoryRows(Rows):
         rows: linalg.Matrix = self._X[row_index(index, self.shape[0])]
         return rows
 
+    def in_memory(self) -> linalg.Matrix:
+        """The matrix itself: see `Rows.in_memory`."""
+        return self._X
+
     def state(self, **vectors: Any) -> RowState:
         """Vectors beside the rows: see `Rows.state`."""
         m = self.shape[0]

@@ -89,6 +89,16 @@ class Rows(ABC):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index`` (k integers in [0, m)) in memory: (k, n), dense or CSR."""
 
+    def in_memory(self) -> "linalg.Matrix | None":
+        """All rows as one dense or CSR matrix of this process, or None.
+
+        For algorithms that visit rows one by one in any order. By reference where it
+        can be; rows chosen from a matrix in memory are copied, the first time. None for
+        rows elsewhere, and for views that change the numbers: not worth a copy that
+        nobody asked for.
+        """
+        return None
+
     @abstractmethod
     def state(self, **vectors: Any) -> RowState:
         """Vectors beside the rows: copies of arrays (m, ...); a number fills (m,).
@@ -368,6 +378,7 @@ class _Selected(_View):
         self.shape = (int(np.count_nonzero(mask)), base.shape[1])
         self.mask, self.mask_name = mask, _own_name("mask")
         self.mask_state = base.state(**{self.mask_name: mask})
+        self._copy: linalg.Matrix | None = None
 
     def sweep(
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
@@ -382,6 +393,12 @@ class _Selected(_View):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         chosen = row_index(index, self.shape[0])
         return self._base.take(np.flatnonzero(self.mask)[chosen])
+
+    def in_memory(self) -> "linalg.Matrix | None":
+        base = self._base.in_memory()
+        if self._copy is None and base is not None:
+            self._copy = base[self.mask]
+        return self._copy
 
     def _origin(self, row: int) -> int:
         return self._base._origin(int(np.flatnonzero(self.mask)[row]))

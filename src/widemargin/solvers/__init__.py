@@ -3,6 +3,9 @@
 from widemargin.solvers.augmented_lagrangian import (
     AugmentedLagrangian as AugmentedLagrangian,
 )
+from widemargin.solvers.coordinate_descent import (
+    CoordinateDescent as CoordinateDescent,
+)
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
 
-__all__ = ["AugmentedLagrangian", "InteriorPoint"]
+__all__ = ["AugmentedLagrangian", "CoordinateDescent", "InteriorPoint"]

@@ -8,11 +8,12 @@ from widemargin.problem import Problem
 from widemargin.solution import Solution
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Callback, Limits, Solver, run
+from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
 
 # A new solver is one file and one line here.
 SOLVERS: dict[str, type[Solver]] = {
-    cls.name: cls for cls in (InteriorPoint, AugmentedLagrangian)
+    cls.name: cls for cls in (InteriorPoint, AugmentedLagrangian, CoordinateDescent)
 }
 
 
@@ -85,8 +86,8 @@ def solve(
     ----------
     problem : Problem
     solver : str or Solver, default="auto"
-        "auto", a name ("interior_point"), or an object with options, such as
-        ``InteriorPoint(reduction="omega")``.
+        "auto", a name ("interior_point", "coordinate_descent"), or an object with
+        options, such as ``InteriorPoint(reduction="omega")``.
     tol : float in (0, 1], default=1e-4
         Relative duality gap: the objective is at most this share above the optimum.
     max_iter : int >= 1 or None, default=None
@@ -95,7 +96,8 @@ def solve(
         Checked after each iteration. Time in the callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
-        worse. The interior point method starts at the central path beside (w, b).
+        worse. The interior point method starts at the central path beside (w, b),
+        coordinate descent at alpha.
     callback : callable or None, default=None
         Called with each `Step`; returning True stops the solve.
 

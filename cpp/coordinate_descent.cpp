@@ -1,0 +1,254 @@
+// Compiled once for each instruction set: see row_steps.cpp for what this file must not use.
+#include "coordinate_descent.hpp"
+
+#include <limits>
+
+#ifdef _MSC_VER
+#include <intrin.h>
+#define WIDEMARGIN_PREFETCH(p) _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0)
+#else
+#define WIDEMARGIN_PREFETCH(p) __builtin_prefetch(p)
+#endif
+
+namespace widemargin::WIDEMARGIN_SIMD {
+namespace {
+
+// Sums of dense rows are kept in this many lanes whatever the vector width, so that instruction
+// sets agree up to fused multiply-add: four vectors of AVX-512, enough to hide their latency.
+constexpr std::size_t kLanes = 32, kFewLanes = 8;
+// Rows lie in random order: what one needs is asked for so many rows before its turn, first its
+// variables and where it lies, then its entries, at most this many bytes of them.
+constexpr std::int64_t kFar = 8, kNear = 4;
+constexpr std::size_t kCacheLine = 64, kPrefetched = 1024;
+// Projected gradients below this are rounding. (With 1e-12 the gap ends at 1e-12 sum C.)
+constexpr double kStill = 1e-15;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// ------------------------------------------------------------------------------------- rows
+
+template <typename T>
+inline void prefetch(const T* first, std::size_t count) {
+  const char* p = reinterpret_cast<const char*>(first);
+  const std::size_t bytes = count * sizeof(T);
+  for (std::size_t b = 0; b < bytes && b < kPrefetched; b += kCacheLine) WIDEMARGIN_PREFETCH(p + b);
+}
+
+template <typename Real>
+inline void announce(const DenseRows<Real>&, std::int64_t) {}
+
+template <typename Real>
+inline void fetch(const DenseRows<Real>& X, std::int64_t i) {
+  prefetch(X.data + static_cast<std::size_t>(i) * X.n, X.n);
+}
+
+// Sum of kCount lanes in a fixed order, by halves.
+template <std::size_t kCount>
+inline double total(const double* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    double half[kCount / 2];
+#pragma omp simd
+    for (std::size_t j = 0; j < kCount / 2; ++j) half[j] = lanes[j] + lanes[j + kCount / 2];
+    return total<kCount / 2>(half);
+  }
+}
+
+// lanes += x v, in kCount lanes; as many of the n entries from j on as fill all lanes.
+template <std::size_t kCount, typename Real>
+inline std::size_t multiply(const Real* x, const double* v, std::size_t j, std::size_t n,
+                            double* lanes) {
+  for (; j + kCount <= n; j += kCount)
+#pragma omp simd
+    for (std::size_t lane = 0; lane < kCount; ++lane)
+      lanes[lane] += static_cast<double>(x[j + lane]) * v[j + lane];
+  return j;
+}
+
+// x_i'v
+template <typename Real>
+inline double dot(const DenseRows<Real>& X, std::int64_t i, const double* v) {
+  const Real* x = X.data + static_cast<std::size_t>(i) * X.n;
+  double many[kLanes] = {}, few[kFewLanes] = {}, rest = 0.0;
+  std::size_t j = multiply<kLanes>(x, v, 0, X.n, many);
+  j = multiply<kFewLanes>(x, v, j, X.n, few);
+  for (; j < X.n; ++j) rest += static_cast<double>(x[j]) * v[j];
+  return total<kLanes>(many) + (total<kFewLanes>(few) + rest);
+}
+
+// v += t x_i
+template <typename Real>
+inline void add(const DenseRows<Real>& X, std::int64_t i, double t, double* v) {
+  const Real* x = X.data + static_cast<std::size_t>(i) * X.n;
+#pragma omp simd
+  for (std::size_t j = 0; j < X.n; ++j) v[j] += t * static_cast<double>(x[j]);
+}
+
+template <typename Real, typename Index>
+inline void announce(const CsrRows<Real, Index>& X, std::int64_t i) {
+  WIDEMARGIN_PREFETCH(X.indptr + i);
+}
+
+template <typename Real, typename Index>
+inline void fetch(const CsrRows<Real, Index>& X, std::int64_t i) {
+  const auto begin = static_cast<std::size_t>(X.indptr[i]);
+  const auto count = static_cast<std::size_t>(X.indptr[i + 1]) - begin;
+  prefetch(X.indices + begin, count);
+  prefetch(X.data + begin, count);
+}
+
+template <typename Real, typename Index>
+inline double dot(const CsrRows<Real, Index>& X, std::int64_t i, const double* v) {
+  const Real* x = X.data + X.indptr[i];
+  const Index* column = X.indices + X.indptr[i];
+  const Index count = X.indptr[i + 1] - X.indptr[i];
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+  Index p = 0;
+  for (; p + 4 <= count; p += 4) {
+    a += static_cast<double>(x[p]) * v[column[p]];
+    b += static_cast<double>(x[p + 1]) * v[column[p + 1]];
+    c += static_cast<double>(x[p + 2]) * v[column[p + 2]];
+    d += static_cast<double>(x[p + 3]) * v[column[p + 3]];
+  }
+  if (p + 2 <= count) {
+    a += static_cast<double>(x[p]) * v[column[p]];
+    b += static_cast<double>(x[p + 1]) * v[column[p + 1]];
+    p += 2;
+  }
+  if (p < count) c += static_cast<double>(x[p]) * v[column[p]];
+  return (a + b) + (c + d);
+}
+
+template <typename Real, typename Index>
+inline void add(const CsrRows<Real, Index>& X, std::int64_t i, double t, double* v) {
+  const Real* x = X.data + X.indptr[i];
+  const Index* column = X.indices + X.indptr[i];
+  const Index count = X.indptr[i + 1] - X.indptr[i];
+  for (Index p = 0; p < count; ++p) v[column[p]] += t * static_cast<double>(x[p]);
+}
+
+// ------------------------------------------------------------------------------------ order
+
+// splitmix64 (Steele, Lea, Flood 2014).
+inline std::uint64_t next(std::uint64_t& state) {
+  std::uint64_t x = state += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// A number in 0 .. count - 1, as good as uniform.
+inline std::int64_t draw(std::uint64_t& state, std::int64_t count) {
+  const std::uint64_t x = next(state), bound = static_cast<std::uint64_t>(count);
+  if (bound >> 32) return static_cast<std::int64_t>(x % bound);
+  return static_cast<std::int64_t>(((x >> 32) * bound) >> 32);  // no division
+}
+
+inline void swap(std::int64_t& a, std::int64_t& b) {
+  const std::int64_t other = a;
+  a = b;
+  b = other;
+}
+
+// Settle whose turn comes, up to kFar rows ahead of the next visit, and ask for their data. The
+// same orders whatever the budgets: a row is settled when the one kFar before it is visited.
+template <typename Rows>
+inline void look_ahead(const Rows& X, const Variables& z, DescentState& s) {
+  const std::int64_t want = s.position + kFar < s.size ? s.position + kFar : s.size;
+  for (; s.shuffled < want; ++s.shuffled) {
+    swap(z.order[s.shuffled], z.order[s.shuffled + draw(s.random, s.size - s.shuffled)]);
+    const std::int64_t i = z.order[s.shuffled];
+    WIDEMARGIN_PREFETCH(z.rows + i);
+    announce(X, i);
+  }
+  if (s.position + kNear < s.size) fetch(X, z.order[s.position + kNear]);
+}
+
+// ---------------------------------------------------------------------------------- descent
+
+// Minimise over alpha_i. False: row i stays at its bound and is left out.
+template <typename Rows>
+inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64_t i) {
+  Coordinate& row = z.rows[i];
+  const double label = row.step > 0.0 ? 1.0 : -1.0, before = row.alpha;
+  double f = dot(X, i, z.v);
+  if (z.intercept) f += z.v[X.n];
+  const double G = label * f - 1.0 + row.diagonal * before;
+  double projected = G;
+  if (before == 0.0) {
+    if (G > s.upper) return false;
+    projected = G < 0.0 ? G : 0.0;
+  } else if (before == row.upper) {
+    if (G < s.lower) return false;
+    projected = G > 0.0 ? G : 0.0;
+  }
+  s.largest = projected > s.largest ? projected : s.largest;
+  s.smallest = projected < s.smallest ? projected : s.smallest;
+  if (projected > kStill || projected < -kStill) {
+    const double free = before - label * row.step * G;
+    row.alpha = free < 0.0 ? 0.0 : (free > row.upper ? row.upper : free);
+    const double t = label * (row.alpha - before);
+    add(X, i, t, z.v);
+    if (z.intercept) z.v[X.n] += t;
+  }
+  return true;
+}
+
+// Begin an epoch over the first `size` rows of the order.
+inline void begin_epoch(DescentState& s, std::int64_t size) {
+  s.position = s.kept = s.shuffled = 0;
+  s.size = size;
+  s.largest = -kInfinity;
+  s.smallest = kInfinity;
+}
+
+// True: the round has ended, and the next one begins with all rows.
+inline bool end_epoch(DescentState& s, std::int64_t m, bool shrinking) {
+  const bool converged = s.largest - s.smallest <= s.eps || s.kept == 0;
+  if (converged) {
+    s.eps *= s.kept == m ? 0.1 : 0.3;
+  }
+  const bool open = converged || !shrinking;
+  s.upper = !open && s.largest > 0.0 ? s.largest : kInfinity;
+  s.lower = !open && s.smallest < 0.0 ? s.smallest : -kInfinity;
+  s.active = s.kept;
+  ++s.epoch;
+  begin_epoch(s, converged ? m : s.kept);
+  return converged;
+}
+
+}  // namespace
+
+template <typename Rows>
+bool descend(const Rows& X, const Variables& z, DescentState& state, std::int64_t budget,
+             std::int64_t mark, bool shrinking) {
+  DescentState s = state;  // a copy that the compiler knows nobody else writes to
+  const std::int64_t stop = s.visits + budget;
+  bool due = false;
+  while (!due && s.visits < stop) {
+    for (; s.position < s.size && s.visits < stop; ++s.position, ++s.visits) {
+      look_ahead(X, z, s);
+      if (visit(X, z, s, z.order[s.position])) swap(z.order[s.kept++], z.order[s.position]);
+    }
+    if (s.position == s.size) {
+      const bool converged = end_epoch(s, z.m, shrinking);
+      due = converged || s.visits >= mark;
+    }
+  }
+  state = s;
+  return due;
+}
+
+#define WIDEMARGIN_DESCEND(...)                                                           \
+  template bool descend<__VA_ARGS__>(const __VA_ARGS__&, const Variables&, DescentState&, \
+                                     std::int64_t, std::int64_t, bool);
+WIDEMARGIN_DESCEND(DenseRows<double>)
+WIDEMARGIN_DESCEND(DenseRows<float>)
+WIDEMARGIN_DESCEND(DenseRows<std::int16_t>)
+WIDEMARGIN_DESCEND(DenseRows<std::uint8_t>)
+WIDEMARGIN_DESCEND(CsrRows<double, std::int32_t>)
+WIDEMARGIN_DESCEND(CsrRows<double, std::int64_t>)
+WIDEMARGIN_DESCEND(CsrRows<float, std::int32_t>)
+WIDEMARGIN_DESCEND(CsrRows<float, std::int64_t>)
+
+}  // namespace widemargin::WIDEMARGIN_SIMD

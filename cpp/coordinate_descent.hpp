@@ -1,0 +1,76 @@
+// Dual coordinate descent over rows in random order, with shrinking.
+// Formulas and their source: src/widemargin/solvers/coordinate_descent.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace widemargin {
+
+// Rows of a dense matrix, one after the other.
+template <typename Real>
+struct DenseRows {
+  const Real* data;
+  std::size_t n;
+};
+
+// Rows of a sparse matrix: see CsrView.
+template <typename Real, typename Index>
+struct CsrRows {
+  const Index* indptr;
+  const Index* indices;
+  const Real* data;
+  std::size_t n;
+};
+
+// All that belongs to one dual variable, in half a cache line.
+struct Coordinate {
+  double alpha;
+  double upper;     // U_i
+  double diagonal;  // D_i
+  double step;      // y_i / q_i: infinite for a row of zeros, but never without a sign
+};
+
+struct Variables {
+  Coordinate* rows;
+  std::int64_t* order;  // a permutation: the rows that are visited, then those left out
+  std::int64_t m;
+  double* v;  // with the intercept behind the n columns, where there is one
+  bool intercept;
+};
+
+// Where the descent is. Python keeps it between calls, field by field.
+struct DescentState {
+  std::int64_t position;     // in `order`: rows before it have been visited in this epoch,
+  std::int64_t kept;         // and the first of them stay for the next
+  std::int64_t size;         // rows of this epoch
+  std::int64_t shuffled;     // rows whose turn is settled
+  std::int64_t active;       // rows that the last epoch has kept
+  std::int64_t visits;       // rows visited since the start
+  std::int64_t epoch;        // epochs ended since the start
+  std::uint64_t random;      // state of the generator
+  double eps;                // the spread of projected gradients that ends a round
+  double upper, lower;       // rows at a bound whose gradient is beyond them are left out
+  double largest, smallest;  // projected gradients of this epoch
+};
+
+// Visits rows until an epoch ends at which a certificate is due (true: `mark` visits are passed or
+// the round has ended), or `budget` rows have been visited (false).
+template <typename Rows>
+using Descend = bool (*)(const Rows& rows, const Variables& variables, DescentState& state,
+                         std::int64_t budget, std::int64_t mark, bool shrinking);
+
+namespace baseline {
+template <typename Rows>
+bool descend(const Rows&, const Variables&, DescentState&, std::int64_t, std::int64_t, bool);
+}
+namespace avx2 {
+template <typename Rows>
+bool descend(const Rows&, const Variables&, DescentState&, std::int64_t, std::int64_t, bool);
+}
+namespace avx512 {
+template <typename Rows>
+bool descend(const Rows&, const Variables&, DescentState&, std::int64_t, std::int64_t, bool);
+}
+
+}  // namespace widemargin

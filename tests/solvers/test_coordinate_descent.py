@@ -1,0 +1,458 @@
+"""Dual coordinate descent: its epochs against NumPy, and what the driver asks of it."""
+
+import _thread
+
+import numpy as np
+import pytest
+from conftest import PROBLEMS, STORAGES, csr
+from reference import objective, reference_objective
+from scipy import sparse
+
+from widemargin import LinearSVC, Problem, _core, as_rows, linalg, solve
+from widemargin.solvers import CoordinateDescent, coordinate_descent
+
+TOL = 1e-8
+LOSSES = ["hinge", "squared_hinge"]
+INTERCEPTS = ["penalized", "none"]
+
+
+# -- epochs ----------------------------------------------------------------------------
+
+
+class Numbers:
+    """Splitmix64, and numbers 0 .. count - 1 of it."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def draw(self, count):
+        mask = 2**64 - 1
+        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
+        x = self.state
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+        return ((x ^ (x >> 31)) >> 32) * count >> 32
+
+
+class Plain:
+    """Coordinate descent as its page says it, one row after the other."""
+
+    def __init__(self, X, y, C, loss, intercept, seed, shrinking=True):
+        X = np.c_[X, np.ones(len(y))] if intercept == "penalized" else X
+        self.Z = y[:, np.newaxis] * X
+        hinge = loss == "hinge"
+        self.U = np.broadcast_to(C if hinge else np.inf, len(y))
+        self.D = np.zeros(len(y)) if hinge else 0.5 / np.broadcast_to(C, len(y))
+        self.q = np.sum(self.Z**2, axis=1) + self.D
+        self.alpha, self.v = np.zeros(len(y)), np.zeros(X.shape[1])
+        self.A, self.left_out = list(range(len(y))), []
+        self.eps, self.up, self.lo = 1.0, np.inf, -np.inf
+        self.shrinking, self.numbers = shrinking, Numbers(seed)
+
+    def epoch(self):
+        A, size = self.A, len(self.A)
+        for s in range(size):
+            t = s + self.numbers.draw(size - s)
+            A[s], A[t] = A[t], A[s]
+        spread, kept = [-np.inf, np.inf], 0
+        for s in range(size):
+            if self.visit(A[s], spread):
+                A[kept], A[s] = A[s], A[kept]
+                kept += 1
+        self.A, self.left_out = A[:kept], A[kept:] + self.left_out
+        largest, smallest = spread
+        if largest - smallest <= self.eps or kept == 0:
+            self.eps *= 0.1 if kept == len(self.q) else 0.3
+            self.A, self.left_out = self.A + self.left_out, []
+            self.up, self.lo = np.inf, -np.inf
+        elif self.shrinking:
+            self.up = largest if largest > 0 else np.inf
+            self.lo = smallest if smallest < 0 else -np.inf
+
+    def visit(self, i, spread):
+        G = self.Z[i] @ self.v - 1.0 + self.D[i] * self.alpha[i]
+        projected = G
+        if self.alpha[i] == 0.0:
+            if self.up < G:
+                return False
+            projected = min(G, 0.0)
+        elif self.alpha[i] == self.U[i]:
+            if self.lo > G:
+                return False
+            projected = max(G, 0.0)
+        spread[:] = max(spread[0], projected), min(spread[1], projected)
+        if abs(projected) > 1e-15:
+            new = self.U[i]
+            if self.q[i] > 0.0:
+                new = np.clip(self.alpha[i] - G / self.q[i], 0.0, self.U[i])
+            self.v = self.v + (new - self.alpha[i]) * self.Z[i]
+            self.alpha[i] = new
+        return True
+
+
+def with_types(dtype, index):
+    def make(X):
+        rows = sparse.csr_array(X.astype(dtype))
+        indices, indptr = rows.indices.astype(index), rows.indptr.astype(index)
+        return csr(rows, indices=indices, indptr=indptr)
+
+    return make
+
+
+MATRICES = {
+    **{
+        f"dense {dtype}": lambda X, dtype=dtype: X.astype(dtype)
+        for dtype in ("float64", "float32", "int16", "uint8")
+    },
+    **{
+        f"csr {dtype} {index}": with_types(dtype, index)
+        for dtype in ("float32", "float64")
+        for index in ("int32", "int64")
+    },
+}
+
+
+def whole_numbers(m, n, seed=0):
+    """Small counts, a third of them zero, with some rows of zeros; and noisy labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (m, n)).astype(float)
+    X[::17] = 0.0
+    return X, np.sign(X[:, 0] - 1.0 + 0.7 * rng.normal(size=m))
+
+
+def descent_of(problem, **options):
+    solver = CoordinateDescent(**options)
+    return coordinate_descent._Descent(solver, problem, problem.dual_state(0.0))
+
+
+@pytest.mark.parametrize("simd", _core.simd_levels())
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("n", "intercept"), [(5, "penalized"), (77, "none")])
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, simd):
+    X, y = whole_numbers(150, n)
+    C = np.random.default_rng(1).uniform(0.01, 0.2, len(y))
+    problem = Problem(MATRICES[kind](X), y, C, loss, intercept)
+    plain = Plain(X, y, C, loss, intercept, seed=3, shrinking=shrinking)
+    descent = descent_of(problem, random_state=3, shrinking=shrinking)
+    for _ in range(12):
+        plain.epoch()
+        _core.descend(
+            *descent._rows,
+            descent._coordinates,
+            descent._order,
+            descent._v,
+            descent._state.view(np.uint8),
+            10**6,
+            0,  # a certificate after every epoch
+            shrinking,
+            simd=simd,
+        )
+        assert list(descent._order) == plain.A + plain.left_out
+        state = descent._state[0]
+        assert state["eps"] == pytest.approx(plain.eps)
+        assert state["size"] == len(plain.A)
+        np.testing.assert_allclose(descent.alpha, plain.alpha, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(descent._v, plain.v, rtol=1e-9, atol=1e-12)
+    assert shrinking or state["epoch"] * len(y) == state["visits"]
+
+
+@pytest.mark.parametrize("slice", [1, 7, 100])
+def test_pauses_change_nothing(slice):
+    problem = Problem(*PROBLEMS["ndc"](), 0.1, intercept="penalized")
+    whole, cut = descent_of(problem), descent_of(problem)
+    cut._slice = slice
+    for _ in range(3):
+        while not whole.advance(0.0):
+            pass
+        while not cut.advance(0.0):
+            pass
+    np.testing.assert_array_equal(cut.alpha, whole.alpha)
+    np.testing.assert_array_equal(cut._v, whole._v)
+    np.testing.assert_array_equal(cut._state, whole._state)
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    descent = descent_of(Problem(*PROBLEMS["ndc"](), intercept="penalized"))
+    state = descent._state.view(np.uint8)
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.descend(
+            *descent._rows, descent._coordinates, descent._order[1:].copy(), descent._v,
+            state, 1, 0, True,
+        )  # fmt: skip
+    descent._state["size"] += 1
+    with pytest.raises(ValueError, match="do not fit"):
+        descent.advance(1.0)
+
+
+# -- answers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_storage_in_memory(storage, loss):
+    X, y = whole_numbers(200, 8)
+    C = np.where(np.arange(len(y)) % 5, 0.1, 0.0)  # a view of four rows in five
+    problem = Problem(storage.make(X), y, C, loss, "penalized")
+    solver = CoordinateDescent()
+    if storage.name.startswith("process"):
+        assert "memory of this process" in solver.supports(problem)
+        return
+    solution = solve(problem, solver, tol=TOL)
+    assert solution.status == "solved"
+    X = storage.exact(X)
+    reference = reference_objective(X[C > 0], y[C > 0], 0.1, loss, "penalized")
+    assert solution.certificate.primal == pytest.approx(reference, rel=2 * TOL)
+    assert not solution.alpha[C == 0].any()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_duplicate_entries_of_a_row_add_up(loss):
+    """q_i = |x_i|^2 is then not the sum of the squared entries: steps would be wrong."""
+    X, y = whole_numbers(60, 6)
+    rows = sparse.csr_array(X)
+    parts = csr(
+        rows,
+        data=np.tile(rows.data[:, np.newaxis], 3).ravel() / 3.0,
+        indices=np.repeat(rows.indices, 3),
+        indptr=3 * rows.indptr,
+    )
+    squares = linalg.row_squares(parts)
+    np.testing.assert_allclose(squares, np.sum(X**2, axis=1), rtol=1e-14)
+    problem = Problem(parts, y, 1.0, loss, "none")
+    assert solve(problem, "coordinate_descent", tol=TOL).status == "solved"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_shrinking_and_seeds_change_the_way_and_not_the_answer(loss, intercept):
+    problem = Problem(*PROBLEMS["digits"](), 0.1, loss, intercept)
+    solutions = [
+        solve(
+            problem, CoordinateDescent(shrinking=shrinking, random_state=seed), tol=TOL
+        )
+        for shrinking, seed in [(True, 0), (True, 1), (False, 0), (False, 2**70)]
+    ]
+    for solution in solutions:
+        assert solution.status == "solved"
+        first = solutions[0].certificate.primal
+        assert solution.certificate.primal == pytest.approx(first, rel=2 * TOL)
+    with_shrinking, other, without, _ = solutions
+    assert np.any(with_shrinking.alpha != other.alpha)
+    assert set(without.trace.column("active")) == {1797.0}
+    assert with_shrinking.trace.column("active").min() < 1797
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_the_threads():
+    X, y = PROBLEMS["digits"]()
+    X, y = np.tile(X, (8, 1)), np.tile(y, 8)
+    one, two, default = (
+        solve(Problem(as_rows(X, n_jobs=k), y, 0.01, intercept="none"), solver)
+        for k, solver in [
+            (1, CoordinateDescent(random_state=0)),
+            (2, CoordinateDescent(random_state=0)),
+            (1, CoordinateDescent()),
+        ]
+    )
+    for other in (two, default):
+        np.testing.assert_array_equal(one.alpha, other.alpha)
+        np.testing.assert_array_equal(one.w, other.w)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_are_repeated_rows(loss):
+    X, y = PROBLEMS["ndc"]()
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    repeated = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    weighted = Problem(X, y, 0.1 * weight, loss, "penalized")
+    once = Problem(*repeated, 0.1, loss, "penalized")
+    a, b = (solve(p, "coordinate_descent", tol=TOL) for p in (weighted, once))
+    assert a.status == b.status == "solved"
+    assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=2 * TOL)
+    # P is strongly convex: |v - v'|^2 / 2 is at most the sum of the gaps.
+    apart = np.sum((a.w - b.w) ** 2) + (a.b - b.b) ** 2
+    assert apart <= 2 * (a.certificate.gap + b.certificate.gap)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.01, 100.0])
+def test_few_different_rows_and_rows_of_zeros(loss, intercept, C):
+    X = np.repeat([[1.0, 0.0], [0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]], 20, axis=0)
+    y = np.repeat([1.0, 1.0, -1.0, -1.0], 20)
+    solution = solve(Problem(X, y, C, loss, intercept), "coordinate_descent", tol=TOL)
+    assert solution.status == "solved"
+    ours = objective(X, y, C, loss, intercept, solution.w, solution.b)
+    assert ours == pytest.approx(
+        reference_objective(X, y, C, loss, intercept), rel=1e-7
+    )
+    if loss == "hinge" and intercept == "none":  # 1 - z'v = 1 there, whatever v
+        np.testing.assert_array_equal(solution.alpha[20:40], C)
+
+
+def test_a_start_is_taken_up_and_never_made_worse():
+    X, y = PROBLEMS["digits"]()
+    cold = solve(
+        Problem(X, y, 0.1, intercept="penalized"), "coordinate_descent", tol=TOL
+    )
+    problem = Problem(X, y, 0.11, intercept="penalized")
+    from_zero = solve(problem, "coordinate_descent", tol=1e-6)
+    warm = solve(problem, "coordinate_descent", tol=1e-6, start=cold)
+    assert warm.status == "solved"
+    assert warm.trace[-1].details["updates"] < from_zero.trace[-1].details["updates"]
+    again = solve(problem, "coordinate_descent", tol=1e-6, start=warm, max_iter=1)
+    assert again.certificate.primal <= warm.certificate.primal
+    beyond = (cold.alpha * 50 - 1.0, cold.w, cold.b)  # clipped to the box
+    assert solve(problem, "coordinate_descent", start=beyond).status == "solved"
+
+
+# -- limits ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pausing(monkeypatch):
+    """A problem, solved with pauses after every 16 rows or so."""
+    monkeypatch.setattr(coordinate_descent, "SLICE", 1300)
+    return Problem(*PROBLEMS["ndc"](), 0.1, intercept="penalized")
+
+
+def test_pauses_within_an_epoch_repeat_the_last_bounds(pausing):
+    solution = solve(pausing, "coordinate_descent")
+    assert solution.status == "solved"
+    trace = solution.trace
+    for iteration in set(trace.column("iteration")):
+        steps = [step for step in trace if step.iteration == iteration]
+        assert len({(step.primal, step.dual, step.residual) for step in steps}) == 1
+    assert np.all(np.diff(trace.column("updates")) >= 0)
+    assert np.diff(trace.column("updates")).max() < 0.01
+
+
+def test_a_callback_stops_within_an_epoch(pausing):
+    stop = solve(pausing, "coordinate_descent", callback=lambda step: step.seconds > 0)
+    assert stop.status == "stopped_by_callback"
+    seen = []
+
+    def third(step):
+        seen.append(step.details["updates"])
+        return len(seen) == 3
+
+    solution = solve(pausing, "coordinate_descent", callback=third)
+    assert solution.status == "stopped_by_callback"
+    assert 0 < seen[-1] < 0.02
+    assert solution.certificate.relative_gap <= 1.0
+
+
+def test_the_time_limit_holds_within_an_epoch(pausing):
+    solution = solve(pausing, "coordinate_descent", tol=1e-10, time_limit=1e-6)
+    assert solution.status == "time_limit"
+    assert all(step.iteration == 0 for step in solution.trace)
+
+
+def test_control_c_within_an_epoch_keeps_the_best_answer(pausing):
+    def interrupt(step):
+        if step.details["updates"] > 2.5:
+            _thread.interrupt_main()
+
+    solution = solve(pausing, "coordinate_descent", tol=1e-10, callback=interrupt)
+    assert solution.status == "interrupted"
+    assert solution.certificate.relative_gap < 1.0
+    certificate = pausing.certify(solution.alpha, solution.w, solution.b)
+    assert certificate == solution.certificate
+
+
+def test_drift_is_measured_and_removed_at_every_certificate():
+    X, y = PROBLEMS["ndc"]()
+    problem = Problem(X.astype(np.float32), y, 10.0, intercept="penalized")
+    solution = solve(problem, "coordinate_descent", tol=1e-10, max_iter=40)
+    residual = solution.trace.column("residual")
+    assert residual[0] == 0.0
+    assert 0.0 < residual.max() < 1e-10
+
+
+def test_hopeless_numbers_end_with_a_status_not_a_traceback():
+    X, y = PROBLEMS["wide"]()
+    solution = solve(Problem(X, y, 1e150, intercept="none"), "coordinate_descent")
+    assert solution.status in ("numerical_error", "stalled")
+    assert np.all(np.isfinite(solution.w))
+
+
+# -- what it takes ---------------------------------------------------------------------
+
+
+class _Doubled:
+    rank = 16
+
+    def map(self, block):
+        return 2.0 * block
+
+
+def test_what_it_cannot_solve_is_refused_in_one_sentence():
+    X, y = PROBLEMS["ndc"]()
+    with pytest.raises(ValueError, match="needs a penalized intercept or none; use"):
+        solve(Problem(X, y), "coordinate_descent")
+    mapped = as_rows(X).mapped(_Doubled())
+    with pytest.raises(ValueError, match="without a feature map; use InteriorPoint"):
+        solve(Problem(mapped, y, intercept="none"), "coordinate_descent")
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
+def test_rows_in_memory_are_the_rows(storage):
+    X, _ = whole_numbers(30, 4)
+    rows = storage.make(X)
+    mask = np.arange(30) % 3 == 0
+    if storage.name.startswith("process"):
+        assert rows.in_memory() is None
+        assert rows.select(mask).in_memory() is None
+        return
+    exact = storage.exact(X)
+    np.testing.assert_array_equal(linalg.dense(rows.in_memory()), exact)
+    selected = rows.select(mask)
+    np.testing.assert_array_equal(linalg.dense(selected.in_memory()), exact[mask])
+    assert selected.in_memory() is selected.in_memory()
+    assert rows.mapped(_Doubled()).in_memory() is None
+    assert rows.signed(np.ones(30)).in_memory() is None
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_rows_are_used_where_they_lie(kind):
+    matrix = as_rows(MATRICES[kind](whole_numbers(30, 4)[0])).in_memory()
+    followed = linalg.followable(matrix)
+    if sparse.issparse(matrix):
+        assert np.shares_memory(followed[1], matrix.indices)
+        assert np.shares_memory(followed[2], matrix.data)
+    else:
+        assert followed[0] is matrix
+
+
+def test_other_rows_are_copied():
+    X = whole_numbers(30, 4)[0]
+    for other in (np.asfortranarray(X), X[::2], X.astype(np.int64)):
+        (followed,) = linalg.followable(other)
+        assert followed.flags.c_contiguous
+        assert followed.dtype == np.float64
+        np.testing.assert_array_equal(followed, other)
+
+
+def test_several_classes(iris):
+    X, y = iris
+    solver = CoordinateDescent()
+    classifier = LinearSVC(C=0.1, intercept="penalized", solver=solver, tol=1e-6)
+    other = LinearSVC(C=0.1, intercept="penalized", tol=1e-6)
+    assert classifier.fit(X, y).status_ == "solved"
+    np.testing.assert_allclose(classifier.coef_, other.fit(X, y).coef_, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"shrinking": "yes"},
+            "'shrinking' parameter of CoordinateDescent must be one",
+        ),
+        ({"random_state": -1}, r"'random_state' .* range \[0, inf\)"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        CoordinateDescent(**options)
