@@ -124,6 +124,16 @@ void csr_row_squares(const Array<const Index>& indptr, const Array<const Index>&
   widemargin::csr_row_squares(X, span(sums), span(out));
 }
 
+template <class Real, class Index>
+void csr_row_products(const Array<const Index>& indptr, const Array<const Index>& indices,
+                      const Array<const Real>& data, const Array<const double>& scale,
+                      const Matrix<double>& out) {
+  const auto X = csr_view(indptr, indices, data);
+  require(out.shape(0) == X.rows() && out.shape(1) == X.rows());
+  const nb::gil_scoped_release release;
+  widemargin::csr_row_products(X, span(scale), span(out));
+}
+
 // No conversions: an array of another type would be copied, and what is written into the copy
 // would be lost; float64 entries would pass as float32 where the index types differ.
 template <class Real, class Index>
@@ -135,6 +145,7 @@ void bind_csr(nb::module_& m) {
   bind("csr_matvec", &csr_matvec<Real, Index>);
   bind("csr_rmatvec", &csr_rmatvec<Real, Index>);
   bind("csr_gram", &csr_gram<Real, Index>);
+  bind("csr_row_products", &csr_row_products<Real, Index>);
   bind("csr_row_squares", &csr_row_squares<Real, Index>);
 }
 
@@ -207,13 +218,8 @@ void bind_row_steps(nb::module_& m) {
 // ------------------------------------------------------------------- sweeps that read rows once
 
 template <class Real>
-using DenseBlock = nb::ndarray<const Real, nb::ndim<2>, nb::device::cpu>;
-
-template <class Real>
-widemargin::FusedDense<Real> dense_rows(const DenseBlock<Real>& X, int simd) {
-  require(X.shape(1) <= 1 || X.stride(1) == 1);
-  return {{X.data(), X.shape(0), X.shape(1), static_cast<std::size_t>(X.stride(0))},
-          compiled(simd).dense.template of<Real>()};
+widemargin::FusedDense<Real> dense_rows(const Matrix<const Real>& X, int simd) {
+  return {{X.data(), X.shape(0), X.shape(1), X.shape(1)}, compiled(simd).dense.template of<Real>()};
 }
 
 using PenaltySums = std::tuple<double, double, double>;
@@ -262,7 +268,7 @@ template <class Real>
 void bind_dense(nb::module_& m) {
   m.def(
       "penalty_sweep",
-      [](const DenseBlock<Real>& X, const Array<const double>& y,
+      [](const Matrix<const Real>& X, const Array<const double>& y,
          const std::optional<Array<const double>>& v, const Array<const double>& C,
          const Array<const double>& multiplier, double s, const Array<double>& f,
          const Array<double>& alpha, const Array<double>& g, int simd) {

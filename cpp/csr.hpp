@@ -1,8 +1,10 @@
 // Products of CSR rows with float64 sums, whatever the dtype of the entries and without copies.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace widemargin {
 
@@ -109,6 +111,42 @@ void csr_row_squares(const CsrView<Real, Index>& X, std::span<double> sums, std:
     }
     out[i] = square;
   }
+}
+
+// out = X diag(scale) X', out (k, k) row-major, by the columns of X. Cost: sum over the columns of
+// half the square of their entries.
+template <typename Real, typename Index>
+void csr_row_products(const CsrView<Real, Index>& X, std::span<const double> scale,
+                      std::span<double> out) {
+  struct Entry {
+    std::size_t row;
+    double value;
+  };
+  const std::size_t k = X.rows(), n = scale.size();
+  const auto first = static_cast<std::size_t>(X.indptr.front());
+  const auto last = static_cast<std::size_t>(X.indptr.back());
+  std::vector<std::size_t> start(n + 1, 0);
+  for (std::size_t p = first; p < last; ++p) ++start[static_cast<std::size_t>(X.indices[p]) + 1];
+  for (std::size_t c = 0; c < n; ++c) start[c + 1] += start[c];
+  std::vector<Entry> columns(last - first);
+  std::vector<std::size_t> end(start.begin(), start.end() - 1);
+  std::fill(out.begin(), out.end(), 0.0);
+  // Row i meets, in each of its columns, the rows up to itself.
+  for (std::size_t i = 0; i < k; ++i) {
+    double* products = &out[i * k];
+    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+      const auto c = static_cast<std::size_t>(X.indices[p]);
+      const double value = static_cast<double>(X.data[p]), scaled = scale[c] * value;
+      columns[end[c]++] = {i, value};
+      for (std::size_t q = start[c]; q < end[c]; ++q)
+        products[columns[q].row] += scaled * columns[q].value;
+      // A repeated column meets its earlier entries in both orders.
+      for (std::size_t q = end[c] - 1; q > start[c] && columns[q - 1].row == i; --q)
+        products[i] += scaled * columns[q - 1].value;
+    }
+  }
+  for (std::size_t i = 0; i < k; ++i)
+    for (std::size_t j = 0; j < i; ++j) out[j * k + i] = out[i * k + j];
 }
 
 }  // namespace widemargin

@@ -42,6 +42,13 @@ def descend(*arguments: Any, **options: Any) -> bool:
     as bytes, budget, mark, shrinking, simd=-1.
     """
 
+def csr_row_products(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    scale: Vector,
+    out: Vector,
+) -> None: ...
 def simd_levels() -> list[int]: ...
 def advance(
     C: Vector, vectors: list[Vector], t: float, hinge: bool, simd: int = -1

@@ -226,6 +226,17 @@ def sparse_gram(block: Any, d: Vector) -> sparse.csr_array:
     return sparse.csr_array(block.T @ sparse.csr_array(sparse.diags_array(d) @ block))
 
 
+def row_products(block: Any, scale: Vector) -> Vector:
+    """Products block diag(scale) block' of all pairs of rows: (k, k)."""
+    if isinstance(block, SignedBlock):
+        return block.row_products(scale)
+    if not sparse.issparse(block):
+        return np.asarray((block * scale) @ block.T, dtype=np.float64)
+    out = np.empty((block.shape[0],) * 2)
+    _core.csr_row_products(*_csr(block), np.ascontiguousarray(scale), out)
+    return out
+
+
 def gram_diagonal(block: Any, d: Vector) -> Vector:
     """Diagonal of the weighted Gram matrix block' diag(d) block: (n,)."""
     if isinstance(block, SignedBlock):
@@ -289,7 +300,11 @@ def _float64(block: Any) -> Any:
 
 
 def stack(blocks: list[Any]) -> Any:
-    """Blocks of rows on top of each other: one dense or CSR array."""
+    """Blocks of rows on top of each other: one dense or CSR array, or view of one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    if isinstance(blocks[0], SignedBlock):
+        return blocks[0].stacked(blocks)
     if sparse.issparse(blocks[0]):
         return sparse.csr_array(sparse.vstack(blocks))
     return np.vstack(blocks)
@@ -377,17 +392,24 @@ class SignedBlock:
         inner = gram_diagonal(self._X, d)
         return np.append(inner, d.sum()) if self._intercept else inner
 
-    def core_arrays(self) -> tuple[Any, ...]:
-        """What the sweeps of the C++ core take: the rows and their signs.
+    def row_products(self, scale: Vector) -> Vector:
+        """Products of all pairs of rows: see `row_products`."""
+        n = self._X.shape[1]
+        inner = row_products(self._X, scale[:n])
+        if self._intercept:
+            inner += scale[n]
+        inner *= self._y
+        inner *= self._y[:, np.newaxis]
+        return inner
 
-        Rows of other types than these take are converted, a block at a time.
-        """
-        X = formed(self._X)
-        if sparse.issparse(X):
-            return *_csr(X), X.shape[1], self._y
-        if X.dtype not in _CORE_TYPES or X.strides[1] != X.itemsize:
-            X = np.ascontiguousarray(X, dtype=np.float64)
-        return X, self._y
+    def core_arrays(self) -> tuple[Any, ...]:
+        """The rows and their signs, for the sweeps of the C++ core."""
+        return *core_arrays(formed(self._X)), self._y
+
+    def stacked(self, blocks: "list[SignedBlock]") -> "SignedBlock":
+        """These blocks on top of each other, all with an intercept or none."""
+        X, y = stack([b._X for b in blocks]), np.concatenate([b._y for b in blocks])
+        return SignedBlock(X, y, self._intercept)
 
     def matrix(self) -> Matrix:
         """The block, formed: dense or CSR."""
@@ -423,18 +445,15 @@ def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return block.indptr.astype(block.indices.dtype, copy=False), block.indices, data
 
 
-_FOLLOWED = tuple(map(np.dtype, (np.float64, np.float32, np.int16, np.uint8)))
-
-
-def followable(X: Matrix) -> tuple[Any, ...]:
-    """X as _core.descend follows its rows: (X,), or (indptr, indices, data, n) of CSR.
+def core_arrays(X: Matrix) -> tuple[Any, ...]:
+    """X as the C++ core reads rows: (X,), or (indptr, indices, data, n) of CSR.
 
     By reference; entries of other types than the core knows are copied as float64, and
     dense rows that are not contiguous in C order.
     """
     if sparse.issparse(X):
         return *_csr(X), X.shape[1]
-    dtype = X.dtype if X.dtype in _FOLLOWED else np.float64
+    dtype = X.dtype if X.dtype in _CORE_TYPES else np.float64
     return (np.require(X, dtype, ["C", "A"]),)
 
 

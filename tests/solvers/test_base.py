@@ -250,7 +250,7 @@ class Scripted(Solver):
     def supports(self, problem):
         return None
 
-    def iterate(self, problem, start):
+    def iterate(self, problem, start, tol):
         state, v = problem.dual_state(0.5), np.zeros(problem.A.shape[1])
         for i, (primal, dual) in enumerate(self.values):
             yield Step(i, primal, dual, 0.0, 1, _point=lambda: (v, state))

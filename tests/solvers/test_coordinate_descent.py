@@ -417,7 +417,7 @@ def test_rows_in_memory_are_the_rows(storage):
 @pytest.mark.parametrize("kind", MATRICES)
 def test_rows_are_used_where_they_lie(kind):
     matrix = as_rows(MATRICES[kind](whole_numbers(30, 4)[0])).in_memory()
-    followed = linalg.followable(matrix)
+    followed = linalg.core_arrays(matrix)
     if sparse.issparse(matrix):
         assert np.shares_memory(followed[1], matrix.indices)
         assert np.shares_memory(followed[2], matrix.data)
@@ -428,7 +428,7 @@ def test_rows_are_used_where_they_lie(kind):
 def test_other_rows_are_copied():
     X = whole_numbers(30, 4)[0]
     for other in (np.asfortranarray(X), X[::2], X.astype(np.int64)):
-        (followed,) = linalg.followable(other)
+        (followed,) = linalg.core_arrays(other)
         assert followed.flags.c_contiguous
         assert followed.dtype == np.float64
         np.testing.assert_array_equal(followed, other)

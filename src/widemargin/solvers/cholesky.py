@@ -12,9 +12,10 @@ from widemargin.data.blocks import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
-# Order up to which one thread factors: two gain little, and lose much where other work
-# has the cores (w8a, n = 300: 0.9 s with two, 0.5 to 0.8 s with one; then 6 s and 1 s).
-SERIAL_ORDER = 1000
+# Order up to which one thread factors: two gain little, and wait for each other where
+# other work has the cores (n = 300: 6 s instead of 1 s in all; n = 1100: 600 ms instead
+# of 8 ms for one matrix).
+SERIAL_ORDER = 1500
 
 
 def threads_for(order: int) -> contextlib.AbstractContextManager[Any]:

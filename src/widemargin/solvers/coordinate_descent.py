@@ -162,7 +162,7 @@ class _Descent:
         matrix = problem.rows.in_memory()
         if matrix is None:
             raise ValueError(solver.supports(problem))
-        self._rows = linalg.followable(matrix)
+        self._rows = linalg.core_arrays(matrix)
         m = problem.rows.shape[0]
         self._coordinates = _coordinates(problem, state)
         self._order = np.arange(m)

@@ -214,7 +214,7 @@ class NormalEquations:
         if not whole or self._whole is None:
             A = linalg.stack([rows for rows, _ in blocks])
             X = A[:, : self._n]
-            S = linalg.dense(linalg.scale_columns(X, 1.0 / L) @ X.T)
+            S = linalg.row_products(X, 1.0 / L)
             self._whole = (A, S) if whole else None
         else:
             A, S = self._whole

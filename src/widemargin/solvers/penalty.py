@@ -190,10 +190,10 @@ def _woodbury(
 
     (L + A'DA)^-1 r = L^-1 (r - A'z), where (D^-1 + A L^-1 A') z = A L^-1 r.
     """
-    A = linalg.stack([block.matrix() for block, _ in rows])
+    A = linalg.stack([block for block, _ in rows])
     d = s * np.concatenate([d for _, d in rows])
     with threads_for(d.size):
-        S = linalg.dense(linalg.scale_columns(A, 1.0 / diagonal) @ A.T)
+        S = linalg.row_products(A, 1.0 / diagonal)
         S[np.diag_indices_from(S)] += 1.0 / d
         solve, _ = cholesky(S)
         return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
