@@ -17,6 +17,7 @@
 
 #include "coordinate_descent.hpp"
 #include "csr.hpp"
+#include "equal_rows.hpp"
 #include "fused.hpp"
 #include "row_steps.hpp"
 #include "simd.hpp"
@@ -295,6 +296,55 @@ void bind_sparse_sweeps(nb::module_& m) {
       "g"_a.noconvert(), "simd"_a = -1);
 }
 
+// ------------------------------------------------------------------------------- equal rows
+
+struct GroupArrays {
+  const Array<const double>& labels;
+  const Array<std::int64_t>&group, &first, &table;
+};
+
+// Python made `first` and `table`: nothing in them may lead out of the arrays.
+template <class Rows>
+std::int64_t group_rows(const Rows& rows, std::size_t m, const GroupArrays& arrays,
+                        std::size_t begin, std::size_t end, std::int64_t found) {
+  const std::size_t slots = arrays.table.size();
+  require(arrays.labels.size() == m && arrays.group.size() == m && arrays.first.size() == m &&
+          begin <= end && end <= m && found >= 0 && static_cast<std::size_t>(found) <= begin &&
+          slots > 2 * m && (slots & (slots - 1)) == 0);
+  const nb::gil_scoped_release release;
+  return widemargin::group_rows(rows, span(arrays.labels), begin, end, found, span(arrays.group),
+                                span(arrays.first), span(arrays.table));
+}
+
+void bind_dense_groups(nb::module_& m) {
+  m.def(
+      "group_rows",
+      [](const Matrix<const std::uint8_t>& bytes, const Array<const double>& labels,
+         std::size_t begin, std::size_t end, std::int64_t found, const Array<std::int64_t>& group,
+         const Array<std::int64_t>& first, const Array<std::int64_t>& table) {
+        return group_rows(widemargin::RowBytes{bytes.data(), bytes.shape(1)}, bytes.shape(0),
+                          {labels, group, first, table}, begin, end, found);
+      },
+      "bytes"_a.noconvert(), "labels"_a, "begin"_a, "end"_a, "found"_a, "group"_a.noconvert(),
+      "first"_a.noconvert(), "table"_a.noconvert());
+}
+
+template <class Real, class Index>
+void bind_csr_groups(nb::module_& m) {
+  m.def(
+      "group_rows",
+      [](const Array<const Index>& indptr, const Array<const Index>& indices,
+         const Array<const Real>& data, const Array<const double>& labels, std::size_t begin,
+         std::size_t end, std::int64_t found, const Array<std::int64_t>& group,
+         const Array<std::int64_t>& first, const Array<std::int64_t>& table) {
+        const auto X = csr_view(indptr, indices, data);
+        return group_rows(widemargin::CsrBytes<Real, Index>{X}, X.rows(),
+                          {labels, group, first, table}, begin, end, found);
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "labels"_a, "begin"_a,
+      "end"_a, "found"_a, "group"_a.noconvert(), "first"_a.noconvert(), "table"_a.noconvert());
+}
+
 // ------------------------------------------------------------------------ coordinate descent
 
 // How far to go, and with which instruction set.
@@ -433,6 +483,7 @@ NB_MODULE(_core, m) {
   bind_dense<float>(m);
   bind_dense<std::int16_t>(m);
   bind_dense<std::uint8_t>(m);
+  bind_dense_groups(m);
   bind_descend_dense<double>(m);
   bind_descend_dense<float>(m);
   bind_descend_dense<std::int16_t>(m);
@@ -443,6 +494,7 @@ NB_MODULE(_core, m) {
     bind_csr<Real, Index>(m);
     bind_sparse_sweeps<Real, Index>(m);
     bind_descend_csr<Real, Index>(m);
+    bind_csr_groups<Real, Index>(m);
     bind_svmlight<Real, Index>(m);
   };
   bind_types(double{}, std::int32_t{});

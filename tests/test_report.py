@@ -123,7 +123,9 @@ CASES = {
     "unsolved classes": lambda: unsolved(4),
     "long": lambda: stretched("long"),
     "long classes": lambda: stretched("long classes"),
-    "sparse": lambda: fitted(sparse.random_array((60, 9), rng=0), np.arange(60) % 2),
+    "sparse": lambda: fitted(
+        sparse.random_array((60, 9), rng=0), np.arange(60) % 2, solver="interior_point"
+    ),
 }
 
 

@@ -318,11 +318,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         def solve_one(k: int) -> Callable[[Rows], Solution]:
             def solve(rows: Rows) -> Solution:
                 problem = Problem(rows, signs[k], C, self.loss, self.intercept)
-                solver, reason = auto.choose(problem, self.solver, seed)
+                choice = auto.choose(problem, self.solver, seed)
                 limits = Limits(
                     self.tol, self.max_iter, self.time_limit, callbacks.of(k), clock
                 )
-                solution = run(problem, solver, limits, reason=reason, names=names)
+                solution = run(problem, choice, limits, names=names)
                 callbacks.finish(k, solution)
                 return solution
 

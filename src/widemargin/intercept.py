@@ -8,8 +8,8 @@ linear, and Newton's method ends after finitely many steps.
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import linalg
 from widemargin.data.state import RowState
+from widemargin.roots import monotone_root
 
 Vector = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ def best_intercept(state: RowState, near: float, loss: str) -> float:
     """Minimiser nearest to ``near``, for row vectors C, labels and ``score`` = x'w."""
     if loss == "hinge":
         return _hinge_intercept(state, near)
-    return linalg.monotone_root(lambda b: state.sweep(_slope, b), near)
+    return monotone_root(lambda b: state.sweep(_slope, b), near)
 
 
 def _hinge_intercept(state: RowState, near: float) -> float:

@@ -5,7 +5,6 @@ one of these (`widemargin.data.rows`). Blocks multiply with ``@``; what ``@`` ca
 is here. Sums are float64 whatever the dtype of the data.
 """
 
-from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -457,27 +456,29 @@ def core_arrays(X: Matrix) -> tuple[Any, ...]:
     return (np.require(X, dtype, ["C", "A"]),)
 
 
-def monotone_root(
-    f: Callable[[float], tuple[float, float, float]], x: float, tol: float = 1e-15
-) -> float:
-    """Root of an increasing function by Newton's method kept in a bracket.
+# Rows that are grouped between two looks at Ctrl-C.
+GROUPED_ROWS = 1 << 20
 
-    f(x) returns the value, a slope >= 0 and the scale of the value: |value| <= tol
-    scale ends the search, as does a bracket that rounding cannot cut. A piecewise
-    linear function takes one step a piece; without a root, the point where no step
-    helps.
+
+def equal_rows(
+    X: Matrix, labels: Vector
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First rows of the groups of rows equal in X and label, and each row's group.
+
+    Equal means the same entries; in CSR stored in the same order.
     """
-    low, high = -np.inf, np.inf
-    for _ in range(200):
-        value, slope, scale = f(x)
-        if abs(value) <= tol * scale:
-            break
-        low, high = (low, x) if value > 0 else (x, high)
-        step = x - value / slope if slope > 0 else np.nan
-        if not low < step < high:
-            far = x - np.copysign(1.0 + 2.0 * abs(x), value)
-            step = 0.5 * (low + high) if np.isfinite(high - low) else far
-        if step in (low, high) or not np.isfinite(step):
-            break
-        x = step
-    return x
+    m = X.shape[0]
+    arrays: tuple[Any, ...]
+    if sparse.issparse(X):
+        arrays = _csr(X)
+    else:
+        arrays = (np.ascontiguousarray(X).view(np.uint8).reshape(m, -1),)
+    group, first = np.empty(m, np.int64), np.empty(m, np.int64)
+    table = np.full(1 << (2 * m).bit_length(), -1, np.int64)
+    found = 0
+    for begin in range(0, m, GROUPED_ROWS):
+        end = min(begin + GROUPED_ROWS, m)
+        found = _core.group_rows(
+            *arrays, labels, begin, end, found, group, first, table
+        )
+    return first[:found], group

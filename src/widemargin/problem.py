@@ -13,14 +13,11 @@ term in brackets belongs to the squared hinge. D <= P always: a feasible pair pr
 far from optimal it can be.
 """
 
-import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
@@ -33,10 +30,6 @@ Vector = NDArray[np.float64]
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("free", "penalized", "none", "auto")
-
-# Columns whose mean is this many times their deviation lose digits in X'DX - cc'/s;
-# centring them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
-CENTER_RATIO = 30.0
 
 
 class Problem:
@@ -111,11 +104,11 @@ class Problem:
         self.y, self.C = _check_labels(y, C, rows.shape[0])
         self.kept = None if np.all(self.C > 0) else self.C > 0
         self.rows = rows if self.kept is None else rows.select(self.kept)
-        self._view(self.rows)
+        self.view(self.rows)
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
 
-    def _view(self, rows: Rows) -> None:
-        """Fold labels and intercept into the rows."""
+    def view(self, rows: Rows) -> None:
+        """Make these the kept rows, and fold labels and intercept into them."""
         kept = slice(None) if self.kept is None else self.kept
         self.rows = rows
         self.A = rows.signed(self.y[kept], self.intercept != "none")
@@ -137,11 +130,15 @@ class Problem:
 
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,)."""
+        return self.spread(np.array(state.alpha))
+
+    def spread(self, alpha: Vector) -> Vector:
+        """Dual variables of the kept rows over all rows, (m,): zero where C is."""
         if self.kept is None:
-            return np.array(state.alpha)
-        alpha = np.zeros(self.shape[0])
-        alpha[self.kept] = state.alpha
-        return alpha
+            return alpha
+        whole = np.zeros(self.shape[0])
+        whole[self.kept] = alpha
+        return whole
 
     def split(self, v: Vector) -> tuple[Vector, float]:
         """The pair (w, b) of v."""
@@ -292,60 +289,11 @@ class Problem:
             return v
         return np.append(v[:-1], best_intercept(state, float(v[-1]), self.loss))
 
-    # -- better conditioned equivalents, and recovery ----------------------------------
-
-    def conditioned(self) -> tuple["Problem", "Lift"]:
-        """An equivalent problem that is safer to solve, and the way back.
-
-        With a free intercept, columns whose mean is large beside their deviation are
-        centred: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
-        """
-        center = np.zeros(self.rows.shape[1])
-        if self.intercept == "free":
-            mean, std = self.rows.moments
-            center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
-        if not center.any():
-            return self, Lift(center)
-        problem = copy.copy(self)
-        problem._view(self.rows.mapped(_Centered(center)))
-        return problem, Lift(center)
+    # -- recovery ----------------------------------------------------------------------
 
     def recover(self, solution: Any) -> Decision:
         """The decision function of a solution."""
         return Decision(solution.w, solution.b)
-
-
-@dataclass(frozen=True)
-class Lift:
-    """Maps v between a problem and its conditioned equivalent, x' = x - center.
-
-    Without centring (center zero) and without intercept both are the identity.
-    """
-
-    center: Vector
-
-    def up(self, v: Vector) -> Vector:
-        """From the conditioned problem to the original one."""
-        return self._move(v, -1.0)
-
-    def down(self, v: Vector) -> Vector:
-        """From the original problem to the conditioned one."""
-        return self._move(v, 1.0)
-
-    def _move(self, v: Vector, sign: float) -> Vector:
-        n = self.center.shape[0]
-        return np.append(v[:n], v[n:] + sign * (self.center @ v[:n]))
-
-
-class _Centered:
-    """Feature map x -> x - c."""
-
-    def __init__(self, center: Vector) -> None:
-        self.rank = center.shape[0]
-        self._center = center
-
-    def map(self, block: Any) -> Any:
-        return linalg.shifted(block, self._center)
 
 
 # -- functions of one block ------------------------------------------------------------

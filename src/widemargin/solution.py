@@ -52,7 +52,7 @@ _ADVICE = {
 
 @dataclass
 class Step:
-    """One iteration, as a solver yields it; the driver adds seconds and sweeps.
+    """One iteration, as a solver yields it; the driver adds what it knows.
 
     Attributes
     ----------
@@ -65,6 +65,8 @@ class Step:
     seconds : float, since the solve began, without callbacks
     sweeps : int, reads of the data since the solve began
     details : dict of the solver's own numbers (mu, sigma, step length, ...)
+    best_primal, best_dual : float
+        The least primal and the largest dual value up to this step, of all steps.
     problem : int, which binary problem of a fit this is, in the order of ``solutions_``
     """
 
@@ -77,6 +79,8 @@ class Step:
     _point: Callable[[], tuple[Vector, Any]] | None = field(default=None, repr=False)
     seconds: float = 0.0
     sweeps: int = 0
+    best_primal: float = np.nan
+    best_dual: float = np.nan
     problem: int = 0
 
     @property
@@ -90,6 +94,11 @@ class Step:
         if not np.isfinite(self.primal) or self.primal == 0.0:
             return float("inf")
         return self.gap / abs(self.primal)
+
+    @property
+    def best_gap(self) -> float:
+        """Relative gap of the best objective values so far."""
+        return (self.best_primal - self.best_dual) / abs(self.best_primal)
 
     def point(self) -> tuple[Vector, Any]:
         """The current (w, b), while the step is the latest one.

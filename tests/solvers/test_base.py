@@ -12,7 +12,7 @@ from problems import PROBLEMS
 from widemargin import Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint
-from widemargin.solvers.base import Limits, Solver, run
+from widemargin.solvers.base import Choice, Limits, Solver, run
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ class Scripted(Solver):
 
 def test_a_solver_cannot_certify_itself(problem):
     boast = Scripted([(1.0, 1.0)] * 30)
-    solution = run(problem, boast, Limits())
+    solution = run(problem, Choice(boast, "as asked"), Limits())
     assert solution.status != "solved"
     assert solution.certificate.relative_gap > 1e-4
     assert certificate_holds(problem, solution)
@@ -270,27 +270,39 @@ def test_a_solver_cannot_certify_itself(problem):
     "error", [FloatingPointError("nan"), np.linalg.LinAlgError("singular")]
 )
 def test_breakdown_is_a_status(problem, error):
-    solution = run(problem, Scripted([(9.0, 1.0)], end=error), Limits())
+    solution = run(
+        problem, Choice(Scripted([(9.0, 1.0)], end=error), "as asked"), Limits()
+    )
     assert solution.status == "numerical_error"
     assert "numerical breakdown" in solution.message
 
 
 def test_lack_of_progress_is_a_status(problem):
-    solution = run(problem, Scripted([(9.0, 1.0)] * 1000), Limits(max_iter=1000))
+    solution = run(
+        problem,
+        Choice(Scripted([(9.0, 1.0)] * 1000), "as asked"),
+        Limits(max_iter=1000),
+    )
     assert solution.status == "stalled"
     assert len(solution.trace) == Scripted.patience + 1
     assert "lack of progress" in solution.message
 
 
 def test_nan_steps_do_not_hide_an_answer(problem):
-    solution = run(problem, Scripted([(np.nan, np.nan)] * 5), Limits())
+    solution = run(
+        problem, Choice(Scripted([(np.nan, np.nan)] * 5), "as asked"), Limits()
+    )
     assert solution.status == "stalled"
     assert np.isfinite(solution.certificate.primal)
 
 
 def test_other_errors_are_raised(problem):
     with pytest.raises(MemoryError):
-        run(problem, Scripted([(9.0, 1.0)], end=MemoryError()), Limits())
+        run(
+            problem,
+            Choice(Scripted([(9.0, 1.0)], end=MemoryError()), "as asked"),
+            Limits(),
+        )
 
 
 def test_a_problem_that_a_solver_does_not_support(problem):
@@ -306,7 +318,7 @@ def test_a_problem_that_a_solver_does_not_support(problem):
 def test_print_of_a_solution(problem):
     text = str(solve(problem))
     assert text.startswith("Solved to a relative gap of ")
-    assert "by interior_point, because" in text
+    assert "by augmented_lagrangian, because" in text
     assert "support vectors" in text
     stopped = str(solve(problem, max_iter=2))
     assert stopped.startswith("Stopped (max_iter) at a relative gap of ")

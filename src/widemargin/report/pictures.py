@@ -88,11 +88,11 @@ def convergence(solution: Solution) -> Picture:
     """Relative gap, primal and dual of one problem against time."""
     figure, (axes,) = _figure(3.1)
     certificate, trace = solution.certificate, solution.trace
-    time, primal, gap = map(trace.column, ("seconds", "primal", "relative_gap"))
+    time, primal, gap = map(trace.column, ("seconds", "best_primal", "best_gap"))
     # Against the other bound: such a distance proves something, and is never zero.
     with np.errstate(all="ignore"):  # where the objective is infinite or zero
         above = (primal - certificate.dual) / np.abs(primal)
-        below = (certificate.primal - trace.column("dual")) / np.abs(primal)
+        below = (certificate.primal - trace.column("best_dual")) / np.abs(primal)
     _line(axes, time, gap, label="relative gap", **_BROAD)
     _line(axes, time, above, label="primal", **_CIRCLES)
     _line(axes, time, below, label="dual", **_SQUARES)
@@ -103,7 +103,7 @@ def convergence(solution: Solution) -> Picture:
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gap, primal and dual against time"),
-        f"The relative gap (broad line) goes from {gap[0]:.1e} to {end:.1e} in "
+        f"The relative gap of the best bounds (broad line) goes from {gap[0]:.1e} to {end:.1e} in "
         f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
         "objective is above the best lower bound (circles), and how far the dual is "
         "below the best upper bound (squares). The diamond is the certificate, "
@@ -114,7 +114,7 @@ def convergence(solution: Solution) -> Picture:
 def convergence_of_many(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
     """Relative gaps of the binary problems against time."""
     figure, (axes,) = _figure(3.1)
-    _lines(axes, solutions, names, "seconds", "relative_gap")
+    _lines(axes, solutions, names, "seconds", "best_gap")
     goal = _goal(axes, solutions[0].tol, max(map(_reached, solutions)))
     _legend(figure, 3)
     time = seconds(max(s.seconds for s in solutions))
@@ -179,7 +179,7 @@ def _reached(solution: Solution) -> float:
     """Seconds until the gap was ``tol``; infinite if it never was."""
     if solution.status is not Status.SOLVED:
         return np.inf
-    good = solution.trace.column("relative_gap") <= solution.tol
+    good = solution.trace.column("best_gap") <= solution.tol
     times = solution.trace.column("seconds")[good]
     return float(times[0]) if times.size else solution.seconds
 

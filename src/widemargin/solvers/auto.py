@@ -1,27 +1,33 @@
 """Choosing a solver, and the one function that solves any problem."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
-from widemargin.solution import Solution
+from widemargin.solution import Solution, Step
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
-from widemargin.solvers.base import Callback, Limits, Solver, run
+from widemargin.solvers.base import Callback, Choice, Limits, Reserve, Solver, run
 from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
+
+# Columns from which data are wide: Newton's matrices no longer fit a dense Cholesky.
+WIDE = 1500
+# Mean C |z|^2 up to which coordinate descent is fastest: for wide and other data, and
+# the squared hinge on wide data (benchmarks/linear_rules.py).
+DESCENT_WIDE, DESCENT_TALL, DESCENT_SQUARED = 5.0, 0.5, 10.0
+# Rows a column from which Newton's method on a sample is a better start.
+DESCENT_ROWS = 500
+# Visits in units of m after which coordinate descent gives up, and sweeps after which
+# the augmented Lagrangian does.
+MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 
 # A new solver is one file and one line here.
 SOLVERS: dict[str, type[Solver]] = {
     cls.name: cls for cls in (InteriorPoint, AugmentedLagrangian, CoordinateDescent)
 }
-
-
-class Choice(NamedTuple):
-    """A solver, and why it was chosen ("because ..." or "as asked")."""
-
-    solver: Solver
-    reason: str
 
 
 def choose(
@@ -46,16 +52,67 @@ def choose(
     ValueError for an unknown name; TypeError for something else.
     """
     if solver == "auto":
-        m, n = problem.rows.shape
-        reason = (
-            "because it solves linear problems of both losses to any accuracy "
-            f"(here {m:,} rows x {n:,} features)"
-        )
-        return Choice(_seeded(InteriorPoint(), random_state), reason)
+        solver, reason, reserves = _RULES[problem.loss](problem)
+        return Choice(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
         return Choice(_seeded(solver, random_state), "as asked")
     Checker("solve").choice("solver", solver, ("auto", *SOLVERS))
     return Choice(_seeded(SOLVERS[solver](), random_state), "as asked")
+
+
+def _for_hinge(problem: Problem) -> Choice:
+    m, n = problem.rows.shape
+    size = f"{m:,} rows x {n:,} features"
+    newton = AugmentedLagrangian()
+    last = Reserve(InteriorPoint(), _after_sweeps)
+    most = DESCENT_WIDE if n > WIDE else DESCENT_TALL
+    descent = CoordinateDescent()
+    kappa = _difficulty(problem)
+    few_rows = n > WIDE or m < DESCENT_ROWS * n
+    if kappa <= most and few_rows and descent.supports(problem) is None:
+        reason = (
+            f"because C is small for these features (mean C |x|^2 = {kappa:.2g}, at "
+            f"most {most:g}) and few visits of a row suffice ({size})"
+        )
+        return Choice(descent, reason, (Reserve(newton, _after_updates), last))
+    reason = (
+        "because Newton's method on the rows near the margin needs few sweeps, "
+        f"whatever C is ({size})"
+    )
+    return Choice(newton, reason, (last,))
+
+
+def _for_squared_hinge(problem: Problem) -> Choice:
+    m, n = problem.rows.shape
+    size = f"{m:,} rows x {n:,} features"
+    descent, last = CoordinateDescent(), InteriorPoint()
+    kappa = _difficulty(problem)
+    if n > WIDE and kappa <= DESCENT_SQUARED and descent.supports(problem) is None:
+        reason = (
+            f"because C is small for these features (mean C |x|^2 = {kappa:.2g}, at "
+            f"most {DESCENT_SQUARED:g}) and they are many ({size})"
+        )
+        return Choice(descent, reason, (Reserve(last, _after_updates),))
+    reason = f"because it takes few iterations, whatever C is ({size})"
+    return Choice(last, reason)
+
+
+_RULES = {"hinge": _for_hinge, "squared_hinge": _for_squared_hinge}
+
+
+def _difficulty(problem: Problem) -> float:
+    """Mean C times mean |z|^2: what the epochs of coordinate descent grow with."""
+    mean, std = problem.rows.moments
+    square = float(np.sum(mean * mean + std * std))
+    return float(problem.C.mean()) * (square + (problem.intercept != "none"))
+
+
+def _after_updates(step: Step) -> bool:
+    return step.details["updates"] >= MOST_UPDATES
+
+
+def _after_sweeps(step: Step) -> bool:
+    return step.sweeps >= MOST_SWEEPS
 
 
 def _seeded(solver: Solver, random_state: Any) -> Solver:
@@ -126,5 +183,4 @@ def solve(
     if not isinstance(problem, Problem):
         Checker("solve").refuse("problem", "a Problem", problem)
     limits = Limits(tol, max_iter, time_limit, callback)
-    chosen, reason = choose(problem, solver)
-    return run(problem, chosen, limits, start=start, reason=reason)
+    return run(problem, choose(problem, solver), limits, start=start)

@@ -11,11 +11,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.conditioning import conditioned
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
@@ -66,6 +67,25 @@ class Start:
 
     v: Vector
     alpha: Vector
+
+
+class Reserve(NamedTuple):
+    """A solver that goes on from the best point where another is not getting there.
+
+    ``enough(step)`` says that the other one's time is over; that it stalls or breaks
+    down is enough too.
+    """
+
+    solver: Solver
+    enough: Callable[[Step], bool]
+
+
+class Choice(NamedTuple):
+    """A solver, why it was chosen ("because ..." or "as asked"), and its reserves."""
+
+    solver: Solver
+    reason: str
+    reserves: tuple[Reserve, ...] = ()
 
 
 class _Best:
@@ -179,41 +199,60 @@ class Limits:
 
 
 class _Driver:
-    """One run of a solver on a problem."""
+    """One run of a solver, and of its reserves, on a problem."""
 
     def __init__(
         self,
         problem: Problem,
-        solver: Solver,
+        choice: Choice,
         limits: Limits,
         names: Sequence[str] | None,
     ) -> None:
         self.names = names
         self.clock = limits.clock or Clock()
         self.begin = self.clock.seconds()
-        self.problem, self.solver, self.limits = problem, solver, limits
-        self.max_iter = limits.max_iter or solver.default_max_iter
-        self.core, self.lift = problem.conditioned()
+        self.problem, self.limits = problem, limits
+        self.solver, self.reason, reserves = choice
+        self._reserves = list(reserves)
+        self.core, self.lift = conditioned(problem)
+        self._first_sweep = self.core.rows.sweeps
         self.best = _Best(self.core)
         self.trace = Trace()
-        self._started = False
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
+        self._started = False
         self._broken = False
+        self._before = 0  # iterations of the solvers before this one
         # Merit and iteration of the last clear improvement.
         self._progress = (np.inf, 0)
+
+    @property
+    def max_iter(self) -> int:
+        """Iterations, of all solvers, after which the run ends."""
+        return self.limits.max_iter or self._before + self.solver.default_max_iter
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
         if start is None and self._late():
             return Status.TIME_LIMIT
         self._started = True
-        first_sweep = self.core.rows.sweeps
-        steps = self.solver.iterate(self.core, start, self.limits.tol)
         try:
             if start is not None:
                 self._offer(start)
-            while step := self._next(steps, first_sweep):
+            status = self._iterate(start)
+            while status in _RELIEVED and self._reserves:
+                self._relieve()
+                best = Start(self.best.v, self.best.alpha())
+                status = self._iterate(best)
+            return status
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def _iterate(self, start: Start | None) -> Status:
+        """Run the solver whose turn it is."""
+        steps = self.solver.iterate(self.core, start, self.limits.tol)
+        try:
+            while step := self._next(steps):
                 stop = self._call_back(step)
                 if self._certified():
                     return Status.SOLVED
@@ -222,10 +261,16 @@ class _Driver:
                 if ended := self._limit_reached(step):
                     return ended
             return Status.NUMERICAL_ERROR if self._broken else Status.STALLED
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
         finally:
             steps.close()
+
+    def _relieve(self) -> None:
+        """Give the turn to the next reserve."""
+        last = self.solver.name
+        self.solver = self._reserves.pop(0).solver
+        self._before = self.trace[-1].iteration + 1 if self.trace else 0
+        self._progress, self._broken = (np.inf, self._before), False
+        self.reason += f", going on where {last} got no further"
 
     def _offer(self, start: Start) -> None:
         """Let the start be the best point: no answer is worse."""
@@ -235,7 +280,7 @@ class _Driver:
             bounds = self.core.bounds(state, start.v)
             self.best.offer(start.v, state, bounds.primal, bounds.dual)
 
-    def _next(self, steps: Generator[Step, None, None], first: int) -> Step | None:
+    def _next(self, steps: Generator[Step, None, None]) -> Step | None:
         """The next step, observed; None where the solver has ended or broken down.
 
         Only here numerical trouble is the solver's: a callback's is its user's.
@@ -244,7 +289,7 @@ class _Driver:
             with np.errstate(all="ignore"):
                 step = next(steps, None)
                 if step is not None:
-                    self._observe(step, first)
+                    self._observe(step)
                 return step
         except (ArithmeticError, np.linalg.LinAlgError):
             self._broken = True
@@ -276,6 +321,8 @@ class _Driver:
             self._progress = (self.best.merit, step.iteration)
         if step.iteration - self._progress[1] >= self.solver.patience:
             return Status.STALLED
+        if self._reserves and self._reserves[0].enough(step):
+            return Status.STALLED
         return None
 
     def _late(self) -> bool:
@@ -287,6 +334,7 @@ class _Driver:
         """A trace for the answer zero, which needs no iteration."""
         m = self.core.rows.shape[0]
         zero = Step(0, self.best.primal, self.best.dual, 0.0, active=m)
+        zero.best_primal, zero.best_dual = zero.primal, zero.dual
         zero.seconds = self.seconds()
         self.trace.append(zero)
 
@@ -294,27 +342,29 @@ class _Driver:
         """Time of this run, without pauses."""
         return self.clock.seconds() - self.begin
 
-    def _observe(self, step: Step, first_sweep: int) -> None:
+    def _observe(self, step: Step) -> None:
         """Stamp and record a step, and keep what is best in its point."""
+        step.iteration += self._before
         step.seconds = self.seconds()
-        step.sweeps = self.core.rows.sweeps - first_sweep
+        step.sweeps = self.core.rows.sweeps - self._first_sweep
         self.trace.append(step)
         v, state = step.point()
         self.best.offer(v, state, step.primal, step.dual)
+        step.best_primal, step.best_dual = self.best.primal, self.best.dual
         step._point = lambda: self.problem.split(self.lift.up(v))
 
     def _answer(self) -> _Answer:
         """The best point, feasible, on the original problem, with its certificate."""
         problem = self.problem
         with np.errstate(all="ignore"):
-            state = problem.dual_state(self.best.alpha())
+            state = problem.dual_state(self.lift.alpha_up(self.best.alpha()))
             v = self.lift.up(self.best.v)
             if self._started:  # else there is no time, and zero stays as it is
                 v = problem.finish(state, v, self.limits.tol)
             alpha, (w, b) = problem.gather(state), problem.split(v)
             return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 
-    def solution(self, status: Status, reason: str) -> Solution:
+    def solution(self, status: Status) -> Solution:
         """The answer with its status, which only the certificate can call solved.
 
         Ctrl-C stays Ctrl-C, also where the answer is good enough: no press is lost.
@@ -338,7 +388,7 @@ class _Driver:
             certificate=answer.certificate,
             trace=self.trace,
             solver=self.solver.name,
-            reason=reason,
+            reason=self.reason,
             seconds=self.seconds(),
             tol=tol,
             message=_message(self, status, gap),
@@ -352,27 +402,28 @@ class _Driver:
         return int(np.count_nonzero((alpha > 0) & (alpha >= self.problem.C)))
 
 
+# How a solver ends without an answer while a reserve may find one.
+_RELIEVED = (Status.STALLED, Status.NUMERICAL_ERROR)
 _OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ERROR)
 
 
 def run(
     problem: Problem,
-    solver: Solver,
+    choice: Choice,
     limits: Limits,
     *,
     start: "Solution | tuple[Any, Any, float] | None" = None,
-    reason: str = "",
     names: Sequence[str] | None = None,
 ) -> Solution:
-    """Run one solver: see `widemargin.solve`, which chooses it first.
+    """Run a solver: see `widemargin.solve`, which chooses it first.
 
     The message of the solution calls the columns by ``names``, else by their numbers.
     """
-    if complaint := solver.supports(problem):
+    if complaint := choice.solver.supports(problem):
         raise ValueError(complaint)
-    driver = _Driver(problem, solver, limits, names)
+    driver = _Driver(problem, choice, limits, names)
     status = driver.run(None if start is None else _start(driver, start))
-    return driver.solution(status, reason)
+    return driver.solution(status)
 
 
 def _start(driver: _Driver, start: Any) -> Start:
@@ -384,7 +435,7 @@ def _start(driver: _Driver, start: Any) -> Start:
     alpha, w, b = start
     v = driver.lift.down(driver.problem.stack(w, b))
     state = driver.problem.dual_state(alpha)
-    return Start(v, driver.problem.gather(state))
+    return Start(v, driver.lift.alpha_down(driver.problem.gather(state)))
 
 
 def _message(driver: _Driver, status: Status, gap: float) -> str:

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from widemargin import _core
 from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
-from widemargin.linalg import monotone_root
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
+from widemargin.roots import monotone_root
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.normal_equations import (

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from widemargin import _core, linalg
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
+from widemargin.roots import monotone_root
 from widemargin.solvers.cholesky import cholesky, threads_for
 
 Vector = NDArray[np.float64]
@@ -163,7 +164,7 @@ class Piece:
             rows, curvature = self.state.sweep(_slope, s, t)
             return rows + first + t * second, curvature + second, scale
 
-        return linalg.monotone_root(slope, 0.5, tol=0.1)
+        return monotone_root(slope, 0.5, tol=0.1)
 
     def _direction(self, point: Point, s: float) -> Vector:
         """-(R + s A'D A)^-1 r."""
