@@ -1,0 +1,70 @@
+"""Figure 5.1: time and iterations of the two rules beside all rows, with q_U = m."""
+
+from papers.crsvm import datasets, measure
+from papers.crsvm.figures import style
+
+NAME = "figure_5.1"
+ALL = "all rows"
+BARS = (ALL, "one-sided", "omega", "omega, repaired", "default")
+
+
+def solvers():
+    """The bars of the figure, and ours; then the paper's six variants."""
+    chosen = {ALL: measure.unreduced()}
+    for rule, option in measure.RULES.items():
+        chosen[rule] = measure.published(option)
+        chosen[f"{rule}, non-balanced"] = measure.published(option, balanced=False)
+        # Nonadaptive with q_U = m is all rows: half of them here.
+        chosen[f"{rule}, nonadaptive m/2"] = measure.published(
+            option, adaptive=False, share=0.5
+        )
+    chosen["omega, repaired"] = measure.repaired()
+    chosen["default"] = measure.InteriorPoint()
+    return chosen
+
+
+def run(options):
+    """A record for each set and variant."""
+    records = []
+    for data in options.sets(datasets.TABLE):
+        found = measure.compare(data, solvers(), repeat=options.repeat)
+        for label, numbers in found.items():
+            ratio = numbers["seconds"] / found[ALL]["seconds"]
+            records.append(
+                {"set": data.name, "variant": label, "ratio": ratio, **numbers}
+            )
+    return records
+
+
+def table(records):
+    """Lines of text."""
+    yield (
+        f"{'set':10}{'variant':27}{'s':>7}{'ratio':>7}{'iter':>6}{'mean Q':>8}"
+        f"{'last Q':>8}{'pcg':>5}  {'status':14}{'gap':>8}"
+    )
+    for r in records:
+        yield (
+            f"{r['set']:10}{r['variant']:27}{r['seconds']:7.2f}{r['ratio']:7.2f}"
+            f"{r['iterations']:6}{r['active_mean']:8.0f}{r['active_last']:8}"
+            f"{r['pcg_steps']:5}  {r['status']:14}{r['gap']:8.0e}"
+        )
+    for name in dict.fromkeys(r["set"] for r in records):
+        worst = measure.disagreement([r for r in records if r["set"] == name])
+        yield f"{name}: objectives differ by {worst:.0e} at most"
+
+
+def draw(records, folder):
+    """Bars of time over that of all rows, and of iterations."""
+    groups = list(dict.fromkeys(r["set"] for r in records))
+    found = {(r["set"], r["variant"]): r for r in records}
+    figure, (times, counts) = style.panels(2, width=5.2)
+    for axis, column in ((times, "ratio"), (counts, "iterations")):
+        values = {b: [found[g, b][column] for g in groups] for b in BARS}
+        style.bars(axis, groups, values, BARS)
+    times.set_ylabel("time / time with all rows")
+    times.axhline(1.0, color="black", lw=0.6)
+    counts.set_ylabel("iterations")
+    top = max(r["iterations"] for r in records if r["variant"] in BARS)
+    counts.set_ylim(0, 1.55 * top)
+    counts.legend(ncols=2, fontsize="small", loc="upper right")
+    style.save(figure, folder, NAME)

@@ -1,0 +1,55 @@
+"""One look for all figures, readable in black and white."""
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+# Shade and hatch of bars; shade, marker and line of curves.
+BARS = (("0.25", ""), ("0.85", "///"), ("0.6", "..."), ("1.0", "xxx"), ("0.75", "\\\\"))
+LINES = (
+    ("black", "o", "-"),
+    ("0.45", "s", "--"),
+    ("black", "^", ":"),
+    ("0.45", "D", "-."),
+    ("0.7", "v", (0, (5, 1, 1, 1, 1, 1))),
+)
+
+
+def panels(count, *, width=4.6, height=3.4):
+    """A figure and its axes, side by side."""
+    figure, axes = plt.subplots(
+        1, count, figsize=(width * count, height), layout="constrained", squeeze=False
+    )
+    return figure, list(axes[0])
+
+
+def save(figure, folder, name):
+    """Write FOLDER/NAME.png."""
+    figure.savefig(folder / f"{name}.png", dpi=100)
+    plt.close(figure)
+
+
+def bars(axis, groups, values, labels):
+    """Groups of bars; values[label] has one number a group."""
+    width = 0.8 / len(labels)
+    for k, label in enumerate(labels):
+        shade, hatch = BARS[k % len(BARS)]
+        places = [g + (k - (len(labels) - 1) / 2) * width for g in range(len(groups))]
+        axis.bar(
+            places,
+            values[label],
+            width,
+            color=shade,
+            hatch=hatch,
+            edgecolor="black",
+            label=label,
+        )
+    axis.set_xticks(range(len(groups)), groups)
+
+
+def curve(axis, x, y, k, label, **options):
+    """The k-th curve of a panel."""
+    shade, marker, line = LINES[k % len(LINES)]
+    axis.plot(x, y, color=shade, marker=marker, ls=line, ms=5, label=label, **options)

@@ -1,0 +1,95 @@
+"""Solvers of the comparison, and how their runs are measured and summed up."""
+
+import statistics
+import time
+
+import numpy as np
+
+from widemargin import Problem, solve
+from widemargin.solvers import InteriorPoint
+
+# Both tolerances of the paper are 1e-8, on residuals and on mu; here the certified
+# relative gap has to be as small.
+TOL = 1e-8
+RULES = {"omega": "omega", "one-sided": "one_sided"}
+
+
+def published(rule="omega", *, share=1.0, balanced=True, adaptive=True):
+    """The method as published: directions from the reduced matrix alone."""
+    return InteriorPoint(
+        reduction=rule,
+        max_active=share,
+        balanced=balanced,
+        adaptive=adaptive,
+        pcg_steps=0,
+    )
+
+
+def repaired(rule="omega", *, share=1.0, balanced=True, adaptive=True):
+    """Ours: conjugate gradients repair a direction where Q was too small."""
+    return InteriorPoint(
+        reduction=rule, max_active=share, balanced=balanced, adaptive=adaptive
+    )
+
+
+def unreduced():
+    """Every row in every iteration."""
+    return InteriorPoint(reduction=None)
+
+
+def compare(data, solvers, *, repeat=3, tol=TOL, time_limit=60.0):
+    """Run each solver several times, in turn: {label: record}.
+
+    In turn, so that what else the machine does meets all of them alike.
+    """
+    seconds = {label: [] for label in solvers}
+    last = {}
+    for _ in range(repeat):
+        for label, solver in solvers.items():
+            begin = time.perf_counter()
+            problem = Problem(data.X, data.y)
+            last[label] = solve(problem, solver, tol=tol, time_limit=time_limit)
+            seconds[label].append(time.perf_counter() - begin)
+    return {label: record(last[label], seconds[label]) for label in solvers}
+
+
+def record(solution, seconds):
+    """The numbers of one solver on one problem."""
+    trace, certificate = solution.trace, solution.certificate
+    active = trace.column("active")
+    return {
+        "seconds": statistics.median(seconds),
+        "fastest": min(seconds),
+        "slowest": max(seconds),
+        "iterations": trace[-1].iteration,
+        "status": str(solution.status),
+        "primal": certificate.primal,
+        "gap": certificate.relative_gap,
+        "residual": trace[-1].residual,
+        "active_mean": float(active.mean()),
+        "active_last": int(active[-1]),
+        "pcg_steps": int(np.nansum(trace.column("pcg_steps"))),
+    }
+
+
+def support_vectors(data, tol=1e-9):
+    """Support vectors and on-boundary ones: all, of class +1, of class -1."""
+    alpha = solve(Problem(data.X, data.y), unreduced(), tol=tol).alpha
+    support = alpha > 1e-5
+    return _by_class(support, data.y), _by_class(support & (alpha < 1 - 1e-5), data.y)
+
+
+def _by_class(chosen, y):
+    counts = (chosen, chosen & (y > 0), chosen & (y < 0))
+    return [int(np.count_nonzero(c)) for c in counts]
+
+
+def disagreement(records):
+    """Largest relative difference of the objectives among solved runs."""
+    primal = [r["primal"] for r in records if r["status"] == "solved"]
+    return (max(primal) - min(primal)) / min(primal) if primal else float("nan")
+
+
+def growth_exponent(sizes, seconds):
+    """Slope of seconds over size in log-log, by least squares."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
