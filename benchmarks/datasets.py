@@ -27,6 +27,21 @@ def ndc(m, n=32):
     return make
 
 
+def covtype_like(m):
+    """As Covertype: 10 measured columns, one of 4 and one of 40 kinds; 12 entries."""
+
+    def make(folder):
+        rng = np.random.default_rng(0)
+        X = np.zeros((m, 54))
+        X[:, :10] = rng.normal(size=(m, 10))
+        for first, kinds in ((10, 4), (14, 40)):
+            X[np.arange(m), first + rng.integers(0, kinds, m)] = 1.0
+        score = X @ rng.normal(size=54) + 0.5 * X[:, 0] * X[:, 1]
+        return X, np.where(score + rng.normal(size=m) > np.median(score), 1.0, -1.0)
+
+    return make
+
+
 def file(name, positive=None):
     """A svmlight file FOLDER/name/train.svm[.bz2|.xz]; one label against the rest."""
 
@@ -46,6 +61,7 @@ DATASETS = {
     "a9a": a9a,
     "ndc-100k": ndc(100_000),
     "ndc-500k": ndc(500_000),
+    "covtype-like": covtype_like(500_000),
     "w8a": file("w8a"),
     "ijcnn1": file("ijcnn1"),
     "covtype_20k": file("covtype_20k", 2),

@@ -1,12 +1,19 @@
 """Variants of the interior point method: what pays, and where.
 
+    python benchmarks/interior_point.py [variants] [forms] [threads] [bound]
+
 Justifies `REDUCED_COLUMNS`, `DENSE_ORDER`, `SPARSE_ENTRIES` and `SERIAL_ORDER` of
-`widemargin.solvers.normal_equations`, and the default of the extra corrector.
+`widemargin.solvers.normal_equations`, and the default of the extra corrector;
+shows how far an iteration is from the least that the machine allows.
 """
 
+import os
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from datasets import DATASETS
 from scipy import sparse
 
 from widemargin import Problem, solve
@@ -21,7 +28,7 @@ VARIANTS = {
 }
 
 
-def main():
+def variants():
     """Seconds (iterations) to a certified gap of 1e-6, best of three."""
     rng = np.random.default_rng(0)
     print(f"{'':16}" + "".join(f"{name:>18}" for name in VARIANTS))
@@ -88,7 +95,72 @@ def threads():
         print(line, flush=True)
 
 
+def rates():
+    """Bytes a second read by all cores, and flops a second of a matrix product."""
+    cores = os.cpu_count()
+    parts = np.array_split(np.ones(1 << 26), cores)
+    square = np.ones((2000, 2000))
+    with ThreadPoolExecutor(cores) as pool:
+        read = _fastest(lambda: sum(pool.map(np.sum, parts)))
+    return parts[0].nbytes * cores / read, 2 * 2000**3 / _fastest(
+        square.__matmul__, square
+    )
+
+
+def _fastest(f, *arguments):
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        f(*arguments)
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def least_seconds(X, active, bandwidth, rate):
+    """Least time of iterations that use so many rows: (k,) of the longer of two.
+
+    The Gram matrix of the active rows, n^2 flops a row (squared entries of a sparse
+    one), at the rate of a matrix product; three reads of X and 15 of vectors of length
+    m at the bandwidth. Neither can be hidden behind itself, one behind the other can.
+    """
+    m, n = X.shape
+    if sparse.issparse(X):
+        entries = np.diff(X.indptr).astype(float)
+        flops, size = np.mean(entries**2), X.nnz * (8 + X.indices.itemsize)
+    else:
+        flops, size = n**2, X.nbytes
+    reading = (3 * size + 15 * 8 * m) / bandwidth
+    return np.maximum(np.asarray(active) * flops / rate, reading)
+
+
+def bound(repeat=3):
+    """Time of an iteration over its lower bound: medians of three."""
+    print(f"\n{'time over lower bound':28}{'ms':>8}{'bound ms':>10}{'ratio':>8}")
+    solvers = {"all rows": VARIANTS["all rows"], "rule 2": VARIANTS["rule 2"]}
+    for name in ("ndc-500k", "covtype-like", "covtype-like, sparse", "a9a"):
+        X, y = DATASETS[name.split(",")[0]](None)
+        if "sparse" in name:
+            X = sparse.csr_array(X)
+        problem, found = Problem(X, y), {label: [] for label in solvers}
+        for _ in range(repeat):
+            bandwidth, rate = rates()
+            for label, solver in solvers.items():
+                trace = solve(problem, solver, tol=1e-6).trace
+                took = np.diff(trace.column("seconds"))
+                least = least_seconds(X, trace.column("active")[:-1], bandwidth, rate)
+                found[label].append((took.mean(), least.mean()))
+        for label, pairs in found.items():
+            took, least = sorted(pairs, key=lambda p: p[0] / p[1])[repeat // 2]
+            print(
+                f"{name + ', ' + label:28}{1e3 * took:8.2f}{1e3 * least:10.2f}"
+                f"{took / least:8.2f}",
+                flush=True,
+            )
+    print(f"read {bandwidth / 1e9:.1f} GB/s, matrix product {rate / 1e9:.0f} Gflop/s")
+
+
+PARTS = {f.__name__: f for f in (variants, forms, threads, bound)}
+
 if __name__ == "__main__":
-    main()
-    forms()
-    threads()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

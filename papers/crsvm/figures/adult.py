@@ -2,13 +2,12 @@
 
 import multiprocessing
 import statistics
-import time
 
 import numpy as np
-from sklearn.svm import SVC
 
 from papers.crsvm import datasets, measure
 from papers.crsvm.figures import style
+from papers.crsvm.libsvm import fit_libsvm
 from widemargin import Problem
 
 NAME = "figure_5.6"
@@ -23,18 +22,6 @@ def solvers():
         "all rows": measure.unreduced(),
         "CRSVM, repaired": measure.repaired(),
     }
-
-
-def fit_libsvm(X, y):
-    """Seconds of LIBSVM with its default tolerance, 1e-3; w, b and alpha."""
-    begin = time.perf_counter()
-    svc = SVC(kernel="linear", C=1.0).fit(X, y)
-    seconds = time.perf_counter() - begin
-    alpha = np.zeros(len(y))
-    dual = svc.dual_coef_
-    alpha[svc.support_] = np.abs(dual.toarray() if hasattr(dual, "toarray") else dual)
-    w = svc.coef_.toarray() if hasattr(svc.coef_, "toarray") else svc.coef_
-    return seconds, w.ravel(), float(svc.intercept_[0]), alpha
 
 
 def libsvm(data, options):
@@ -112,7 +99,7 @@ def _cell(r):
 
 def draw(records, folder):
     """Seconds over rows, in log-log and in linear axes."""
-    figure, (log, linear) = style.panels(2, width=5.0)
+    figure, (log, linear) = style.panels(1, 2, width=5.0, height=3.8)
     slopes = exponents(records)
     for axis in (log, linear):
         for k, method in enumerate(dict.fromkeys(r["method"] for r in records)):

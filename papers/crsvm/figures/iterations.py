@@ -25,7 +25,9 @@ def run(options):
 
 
 def _history(data, form, share, solver):
-    solution = solve(Problem(data.X, data.y), solver, tol=measure.TOL, time_limit=30.0)
+    solution = solve(
+        Problem(data.X, data.y), solver, tol=measure.TIGHT, time_limit=30.0
+    )
     trace = solution.trace
     return {
         "set": data.name,
@@ -57,7 +59,7 @@ def table(records):
 
 def draw(records, folder):
     """|Q| and mu, as published and repaired."""
-    figure, axes = style.panels(4, width=3.9)
+    figure, axes = style.panels(2, 2)
     for k, form in enumerate(FORMS):
         chosen = [r for r in records if r["form"] == form]
         whole = next(r for r in records if not r["form"])
@@ -76,5 +78,5 @@ def draw(records, folder):
             axis.set_xlabel("iteration")
         axes[2 * k].set_title(f"{form}: patterns used")
         axes[2 * k + 1].set_title(rf"{form}: $\mu$")
-    axes[1].legend(fontsize="small")
+    style.legend(figure, axes[0], 5)
     style.save(figure, folder, NAME)

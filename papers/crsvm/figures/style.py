@@ -5,6 +5,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 # Shade and hatch of bars; shade, marker and line of curves.
 BARS = (("0.25", ""), ("0.85", "///"), ("0.6", "..."), ("1.0", "xxx"), ("0.75", "\\\\"))
@@ -17,12 +18,30 @@ LINES = (
 )
 
 
-def panels(count, *, width=4.6, height=3.4):
-    """A figure and its axes, side by side."""
+def panels(rows, columns, *, width=4.6, height=3.2):
+    """A figure and its axes, row by row."""
     figure, axes = plt.subplots(
-        1, count, figsize=(width * count, height), layout="constrained", squeeze=False
+        rows,
+        columns,
+        figsize=(width * columns, height * rows),
+        layout="constrained",
+        squeeze=False,
     )
-    return figure, list(axes[0])
+    return figure, list(axes.flat)
+
+
+def legend(figure, axis, columns):
+    """The legend of one panel, below all panels."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def plain(axis, name="y"):
+    """Ticks of a logarithmic axis at 1, 2 and 5 times a power of ten, as decimals."""
+    side = getattr(axis, f"{name}axis")
+    side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    side.set_minor_formatter(NullFormatter())
 
 
 def save(figure, folder, name):

@@ -65,14 +65,14 @@ class Sweep:
     def draw(self, records, folder):
         """Two panels for each set."""
         names = list(dict.fromkeys(r["set"] for r in records))
-        figure, axes = style.panels(2 * len(names), width=3.9)
+        figure, axes = style.panels(len(names), 2)
         for k, name in enumerate(names):
             rows = [r for r in records if r["set"] == name]
             self._panel(axes[2 * k], rows, "ratio")
             self._panel(axes[2 * k + 1], rows, "iterations")
             axes[2 * k].set_title(f"{name}: time / time of all rows")
             axes[2 * k + 1].set_title(f"{name}: iterations")
-        axes[0].legend(fontsize="small")
+        style.legend(figure, axes[0], 2)
         style.save(figure, folder, self.NAME)
 
     def _panel(self, axis, rows, column):
@@ -93,10 +93,9 @@ class Sweep:
                 k += 1
         axis.set_xlabel("$q_U / m$ (x: not solved)")
         axis.set_xscale("log")
-        ticks = (0.05, 0.1, 0.2, 0.4, 1.0)
-        axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
-        axis.minorticks_off()
         axis.set_yscale("log")
+        style.plain(axis, "x")
+        style.plain(axis, "y")
 
 
 def _line(rows, form, label):

@@ -34,7 +34,7 @@ def patterns(d, y, mu):
     return np.sort(np.concatenate(chosen))
 
 
-def history(problem, y, tol=measure.TOL):
+def history(problem, y, tol=measure.TIGHT):
     """What each iteration sees: mu, |Q|, the rows of Q, w and b."""
     for step in measure.published().iterate(problem, None):
         v, state = step.point()
