@@ -72,6 +72,11 @@ def record(solution, seconds):
     }
 
 
+def patterns(record):
+    """Patterns in all normal matrices of a run: the work that reduction saves."""
+    return record["active_mean"] * (record["iterations"] + 1)
+
+
 def support_vectors(data, tol=1e-10, least=1e-4):
     """Support vectors and on-boundary ones: all, of class +1, of class -1.
 

@@ -79,10 +79,10 @@ def test_normalized_and_homogeneous():
     assert np.abs(datasets.normalized(X)).max() == 1.0
 
 
-def test_the_toy_has_a_gap_and_about_as_many_points_as_the_paper():
+def test_the_toy_has_as_many_points_as_the_paper():
     x, data = datasets.ellipse()
-    assert x.shape == (len(data.y), 2)
-    assert 1700 <= len(data.y) <= 1750  # 1727 in the paper
+    assert x.shape == (1727, 2)
+    assert data.X.shape == (1727, 3)
 
 
 def test_the_patterns_of_the_picture_are_those_of_the_solver():
