@@ -58,15 +58,15 @@ def record(solution, seconds):
     trace, certificate = solution.trace, solution.certificate
     active = trace.column("active")
     return {
-        "seconds": statistics.median(seconds),
-        "fastest": min(seconds),
-        "slowest": max(seconds),
+        "seconds": round(statistics.median(seconds), 4),
+        "fastest": round(min(seconds), 4),
+        "slowest": round(max(seconds), 4),
         "iterations": trace[-1].iteration,
         "status": str(solution.status),
         "primal": certificate.primal,
-        "gap": certificate.relative_gap,
-        "residual": trace[-1].residual,
-        "active_mean": float(active.mean()),
+        "gap": float(f"{certificate.relative_gap:.3g}"),
+        "residual": float(f"{trace[-1].residual:.3g}"),
+        "active_mean": round(float(active.mean()), 1),
         "active_last": int(active[-1]),
         "pcg_steps": int(np.nansum(trace.column("pcg_steps"))),
     }

@@ -63,10 +63,10 @@ def run(options):
 
 
 def exponents(records):
-    """Growth exponent of each method: {method: slope}."""
+    """Growth exponent of each method over the sets it solved: {method: slope}."""
     slopes = {}
     for method in dict.fromkeys(r["method"] for r in records):
-        done = [r for r in records if r["method"] == method and r["seconds"]]
+        done = [r for r in records if r["method"] == method and r["status"] == "solved"]
         if len(done) > 1:
             slopes[method] = measure.growth_exponent(
                 [r["rows"] for r in done], [r["seconds"] for r in done]
@@ -75,7 +75,7 @@ def exponents(records):
 
 
 def table(records):
-    """Lines of text: seconds (iterations), then the growth exponents."""
+    """Lines of text: seconds (iterations), ! not solved; then growth exponents."""
     methods = list(dict.fromkeys(r["method"] for r in records))
     yield f"{'set':5}{'rows':>7}" + "".join(f"{m:>20}" for m in methods)
     for name in dict.fromkeys(r["set"] for r in records):
@@ -94,7 +94,8 @@ def _cell(r):
     if r["seconds"] is None:
         return r["status"]
     count = f" ({r['iterations']})" if "iterations" in r else ""
-    return f"{r['seconds']:.3f}{count}"
+    mark = "" if r["status"] == "solved" else "!"
+    return f"{r['seconds']:.3f}{count}{mark}"
 
 
 def draw(records, folder):
@@ -109,10 +110,15 @@ def draw(records, folder):
                 continue
             label = f"{method}: exponent {slopes.get(method, np.nan):.2f}"
             style.curve(axis, rows, seconds, k, label)
-        axis.set_xlabel("training patterns")
+            bad = [r for r in done if r["status"] != "solved"]
+            places = [r["rows"] for r in bad], [r["seconds"] for r in bad]
+            axis.plot(*places, "kx", ms=11)
+        axis.set_xlabel("training patterns (x: not solved)")
         axis.set_ylabel("seconds")
     log.set_xscale("log")
     log.set_yscale("log")
+    style.plain(log, "x", (1, 2, 5))
+    style.plain(log, "y", (1,))
     log.legend(fontsize="small")
     linear.set_title("the same, linear axes")
     style.save(figure, folder, NAME)

@@ -1,11 +1,14 @@
 """One look for all figures, readable in black and white."""
 
+import io
+
 import matplotlib as mpl
 
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from PIL import Image
 
 # Shade and hatch of bars; shade, marker and line of curves.
 BARS = (("0.25", ""), ("0.85", "///"), ("0.6", "..."), ("1.0", "xxx"), ("0.75", "\\\\"))
@@ -36,18 +39,21 @@ def legend(figure, axis, columns):
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def plain(axis, name="y"):
-    """Ticks of a logarithmic axis at 1, 2 and 5 times a power of ten, as decimals."""
+def plain(axis, name, places):
+    """Ticks of a logarithmic axis at places between 1 and 10, as decimals."""
     side = getattr(axis, f"{name}axis")
-    side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    side.set_major_locator(LogLocator(subs=places))
     side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     side.set_minor_formatter(NullFormatter())
 
 
 def save(figure, folder, name):
-    """Write FOLDER/NAME.png."""
-    figure.savefig(folder / f"{name}.png", dpi=100)
+    """Write FOLDER/NAME.png, in few shades of gray: a small file."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=100)
     plt.close(figure)
+    gray = Image.open(drawn).convert("L").quantize(16)
+    gray.save(folder / f"{name}.png", optimize=True)
 
 
 def bars(axis, groups, values, labels):

@@ -52,11 +52,11 @@ class Sweep:
             whole = next(r for r in rows if r["variant"] == ALL)
             yield (
                 f"{name}: all rows take {whole['seconds']:.2f} s, "
-                f"{whole['iterations']} iterations. Time ratio/patterns in normal "
-                "matrices over those of all rows (iterations), ! not solved"
+                f"{whole['iterations']} iterations; time/work (iterations), "
+                "! not solved"
             )
             shares = list(dict.fromkeys(r["share"] for r in rows))
-            yield f"{'q_U / m':25}" + "".join(f"{s:>15g}" for s in shares)
+            yield f"{'q_U / m':25}" + "".join(f"{s:>17g}" for s in shares)
             for form, label in dict.fromkeys((r["form"], r["variant"]) for r in rows):
                 if label != ALL:
                     cells = "".join(_cell(r, whole) for r in _line(rows, form, label))
@@ -94,12 +94,12 @@ class Sweep:
                 k += 1
         axis.set_xlabel("$q_U / m$ (x: not solved)")
         axis.set_xscale("log")
-        style.plain(axis, "x")
+        style.plain(axis, "x", (1, 2, 5))
         if column == "iterations":
             axis.set_ylim(bottom=0)
         else:
             axis.set_yscale("log")
-            style.plain(axis, "y")
+            style.plain(axis, "y", (1, 1.5, 2, 3, 4, 5, 6, 8))
 
 
 def _line(rows, form, label):
@@ -110,7 +110,7 @@ def _line(rows, form, label):
 def _cell(r, whole):
     mark = "" if r["status"] == "solved" else "!"
     work = measure.patterns(r) / measure.patterns(whole)
-    return f"{r['ratio']:.2f}/{work:.2f} ({r['iterations']}){mark}".rjust(15)
+    return f"{r['ratio']:.2f}/{work:.2f} ({r['iterations']}){mark}".rjust(17)
 
 
 BALANCE = Sweep(
