@@ -16,11 +16,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from papers.crsvm.figures import adult, iterations, rules, sweeps, table, toy
+from papers.crsvm.figures import adult, iterations, printed, rules, sweeps, table, toy
 from papers.crsvm.options import Options
 
 PARTS = {
     "table": table,
+    "printed": printed,
     "5.1": rules,
     "5.2": sweeps.BALANCE,
     "5.3": sweeps.ADAPTIVE,

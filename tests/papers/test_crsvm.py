@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.crsvm import datasets, libsvm, measure, run
+from papers.crsvm import algorithm, datasets, libsvm, measure, run
 from papers.crsvm.figures import iterations, rules, sweeps, toy
 from papers.crsvm.options import Options
 from widemargin import Problem, load_svmlight, save_svmlight
@@ -55,6 +55,15 @@ def test_reduction_uses_fewer_patterns_on_average(data, found):
     assert found[rules.ALL]["active_mean"] == m
     assert found["omega"]["active_mean"] < 0.7 * m
     assert found["omega"]["active_last"] < found["one-sided"]["active_last"]
+
+
+def test_the_algorithm_as_printed_solves_the_same_problem():
+    _, data = datasets.ellipse(1000)
+    printed = algorithm.run(data)
+    ours = measure.compare(data, {"": measure.unreduced()}, repeat=1)[""]
+    assert printed["gap"] <= 1e-6
+    assert abs(printed["primal"] - ours["primal"]) <= 1e-5 * ours["primal"]
+    assert printed["active_last"] < 0.1 * len(data.y)
 
 
 @pytest.mark.parametrize("slope", [1.0, 1.5, 2.2])
