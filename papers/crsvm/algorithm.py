@@ -1,7 +1,8 @@
 """Algorithm 1 as printed, in NumPy: the paper's start, steps and end; dense, tau = 1.
 
 The library's method differs in its start and its safeguards; this one tells whether a
-failure is the paper's or ours. Equation numbers are the paper's; A = Y X.
+failure is the paper's or ours. The box of the algorithm is lost in the circulating
+text: reconstructed from the equations, whose numbers are the paper's. A = Y X.
 """
 
 import itertools
