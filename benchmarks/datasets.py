@@ -51,16 +51,16 @@ def _find(folder, name, pattern):
 
 
 def covtype_like(m):
-    """Ten continuous columns and two groups of indicators (4, 40), dense; labels noise.
-
-    With labels that nothing explains, nearly every row is a support vector.
-    """
+    """As Covertype: 10 measured columns, one of 4 and one of 40 kinds; 12 entries."""
 
     def make(folder):
         rng = np.random.default_rng(0)
-        groups = [np.eye(k)[rng.integers(0, k, m)] for k in (4, 40)]
-        X = np.hstack([rng.normal(size=(m, 10)), *groups])
-        return X, np.where(rng.random(m) < 0.5, 1.0, -1.0)
+        X = np.zeros((m, 54))
+        X[:, :10] = rng.normal(size=(m, 10))
+        for first, kinds in ((10, 4), (14, 40)):
+            X[np.arange(m), first + rng.integers(0, kinds, m)] = 1.0
+        score = X @ rng.normal(size=54) + 0.5 * X[:, 0] * X[:, 1]
+        return X, np.where(score + rng.normal(size=m) > np.median(score), 1.0, -1.0)
 
     return make
 

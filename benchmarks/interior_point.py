@@ -1,12 +1,19 @@
 """Variants of the interior point method: what pays, and where.
 
+    python benchmarks/interior_point.py [variants] [forms] [threads] [bound]
+
 Justifies `REDUCED_COLUMNS`, `DENSE_ORDER`, `SPARSE_ENTRIES` and `SERIAL_ORDER` of
-`widemargin.solvers.normal_equations`, and the default of the extra corrector.
+`widemargin.solvers.normal_equations`, and the default of the extra corrector;
+shows how far an iteration is from the least that the machine allows.
 """
 
+import os
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from datasets import DATASETS
 from scipy import sparse
 
 from widemargin import Problem, solve
@@ -21,7 +28,7 @@ VARIANTS = {
 }
 
 
-def main():
+def variants():
     """Seconds (iterations) to a certified gap of 1e-6, best of three."""
     rng = np.random.default_rng(0)
     print(f"{'':16}" + "".join(f"{name:>18}" for name in VARIANTS))
@@ -88,7 +95,83 @@ def threads():
         print(line, flush=True)
 
 
+def rates(clock):
+    """Bytes a second read by all cores, and flops a second of a matrix product."""
+    cores = os.cpu_count()
+    parts = np.array_split(np.ones(1 << 26), cores)
+    square = np.ones((2000, 2000))
+    with ThreadPoolExecutor(cores) as pool:
+        read = _fastest(clock, lambda: sum(pool.map(np.sum, parts)))
+    product = _fastest(clock, lambda: square @ square)
+    return sum(part.nbytes for part in parts) / read, 2 * 2000**3 / product
+
+
+def _fastest(clock, f):
+    times = []
+    for _ in range(5):
+        begin = clock()
+        f()
+        times.append(clock() - begin)
+    return min(times)
+
+
+def least_seconds(X, active, bandwidth, rate):
+    """Least time of iterations that use so many rows: (k,) of the longer of two.
+
+    The Gram matrix of the active rows, n^2 flops a row (squared entries of a sparse
+    one), at the rate of a matrix product; three reads of X and 15 of vectors of length
+    m at the bandwidth. Neither can be hidden behind itself, one behind the other can.
+    """
+    m, n = X.shape
+    if sparse.issparse(X):
+        entries = np.diff(X.indptr).astype(float)
+        flops, size = np.mean(entries**2), X.nnz * (8 + X.indices.itemsize)
+    else:
+        flops, size = n**2, X.nbytes
+    reading = (3 * size + 15 * 8 * m) / bandwidth
+    return np.maximum(np.asarray(active) * flops / rate, reading)
+
+
+# Processor time is what a shared machine can be asked for: all threads of the process.
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+
+
+def bound(repeat=3):
+    """Time of an iteration over its lower bound: medians of three.
+
+    A whole solve counts, start and certificate included.
+    """
+    solvers = {"all rows": VARIANTS["all rows"], "rule 2": VARIANTS["rule 2"]}
+    for name in ("ndc-500k", "covtype-like-500k", "covtype-like-500k, sparse", "a9a"):
+        X, y = DATASETS[name.split(",")[0]](None)
+        X = sparse.csr_array(X) if "sparse" in name else X
+        problem, found = Problem(X, y), {}
+        for _ in range(repeat):
+            machine = {kind: rates(clock) for kind, clock in CLOCKS.items()}
+            for label, solver in solvers.items():
+                begin = [clock() for clock in CLOCKS.values()]
+                trace = solve(problem, solver, tol=1e-6).trace
+                took = [c() - t for c, t in zip(CLOCKS.values(), begin, strict=True)]
+                for kind, seconds in zip(CLOCKS, took, strict=True):
+                    active = trace.column("active")[:-1]
+                    least = least_seconds(X, active, *machine[kind]).sum()
+                    pair = (seconds / len(active), least / len(active))
+                    found.setdefault((label, kind), []).append(pair)
+        _show_bounds(name, found)
+
+
+def _show_bounds(name, found):
+    for (label, kind), pairs in found.items():
+        took, least = sorted(pairs, key=lambda p: p[0] / p[1])[len(pairs) // 2]
+        print(
+            f"{name + ', ' + label:32} {kind:10} {1e3 * took:8.2f} ms an iteration, "
+            f"at least {1e3 * least:7.2f}: ratio {took / least:5.2f}",
+            flush=True,
+        )
+
+
+PARTS = {f.__name__: f for f in (variants, forms, threads, bound)}
+
 if __name__ == "__main__":
-    main()
-    forms()
-    threads()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -103,7 +103,8 @@ def convergence(solution: Solution) -> Picture:
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gap, primal and dual against time"),
-        f"The relative gap of the best bounds (broad line) goes from {gap[0]:.1e} to {end:.1e} in "
+        "The relative gap of the best bounds so far (broad line) goes from "
+        f"{gap[0]:.1e} to {end:.1e} in "
         f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
         "objective is above the best lower bound (circles), and how far the dual is "
         "below the best upper bound (squares). The diamond is the certificate, "
