@@ -36,7 +36,7 @@ def patterns(d, y, mu):
 
 def history(problem, y, tol=measure.TIGHT):
     """What each iteration sees: mu, |Q|, the rows of Q, w and b."""
-    for step in measure.published().iterate(problem, None):
+    for step in measure.published().iterate(problem, None, tol):
         v, state = step.point()
         mu = step.details["mu"]
         yield {

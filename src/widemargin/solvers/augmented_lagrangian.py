@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import linalg
-from widemargin.data.blocks import Least
+from widemargin.data.blocks import ONE_BLAS_THREAD, Least
 from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
@@ -131,6 +131,12 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of the method: see `Solver.iterate`."""
+        with ONE_BLAS_THREAD:  # once, not in each of hundreds of short sweeps
+            yield from self._iterate(problem, start, tol)
+
+    def _iterate(
+        self, problem: Problem, start: Start | None, tol: float
+    ) -> Generator[Step, None, None]:
         v = np.zeros(problem.A.shape[1])
         whole = _Run(Piece(problem.A, problem.state(), problem.penalty, v, 0.0))
         whole.point = Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
@@ -168,6 +174,8 @@ def _step(number: int, whole: "_Run", inner: "_Run | None" = None) -> Step:
         "band_gap": run.point.gap / abs(run.point.primal),
     }
     residual = float(np.abs(run.point.residual).max())
+    if not np.isfinite(residual + run.point.gap):
+        raise FloatingPointError("the iterate is not finite")
     here = functools.partial(_pair, point.v, whole.piece.state)
     return Step(
         number, point.primal, point.dual, residual, run.point.active, details, here
