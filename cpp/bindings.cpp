@@ -223,6 +223,24 @@ widemargin::FusedDense<Real> dense_rows(const Matrix<const Real>& X, int simd) {
   return {{X.data(), X.shape(0), X.shape(1), X.shape(1)}, compiled(simd).dense.template of<Real>()};
 }
 
+template <class Real>
+void dense_matvec(const Matrix<const Real>& X, const Array<const double>& w,
+                  const Array<double>& out, int simd) {
+  const auto rows = dense_rows(X, simd);
+  require(w.size() == X.shape(1) && out.size() == X.shape(0));
+  const nb::gil_scoped_release release;
+  rows.matvec(0, rows.rows(), w.data(), out.data());
+}
+
+template <class Real>
+void dense_rmatvec(const Matrix<const Real>& X, const Array<const double>& u,
+                   const Array<double>& out, int simd) {
+  const auto rows = dense_rows(X, simd);
+  require(u.size() == X.shape(0) && out.size() == X.shape(1));
+  const nb::gil_scoped_release release;
+  rows.rmatvec(0, rows.rows(), u.data(), out.data());
+}
+
 using PenaltySums = std::tuple<double, double, double>;
 
 // Scores f of the rows (or as they are, without v), alpha, and g += A'alpha.
@@ -267,6 +285,10 @@ std::tuple<double, double> penalty_slope(const Array<const double>& C,
 
 template <class Real>
 void bind_dense(nb::module_& m) {
+  m.def("dense_matvec", &dense_matvec<Real>, "X"_a.noconvert(), "w"_a, "out"_a.noconvert(),
+        "simd"_a = -1);
+  m.def("dense_rmatvec", &dense_rmatvec<Real>, "X"_a.noconvert(), "u"_a, "out"_a.noconvert(),
+        "simd"_a = -1);
   m.def(
       "penalty_sweep",
       [](const Matrix<const Real>& X, const Array<const double>& y,

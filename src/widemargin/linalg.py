@@ -168,15 +168,19 @@ def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
 
 def matvec(block: Any, W: Any) -> Vector:
     """Product block W, float64, for W (n,) or (n, j)."""
-    if sparse.issparse(block) and W.ndim == 1:
-        if W.shape[0] != block.shape[1]:  # which the C++ core cannot know
-            raise ValueError(
-                f"W must have length {block.shape[1]}. Got shape {W.shape} instead."
-            )
-        out = np.empty(block.shape[0])
-        _core.csr_matvec(*_csr(block), np.ascontiguousarray(W, dtype=np.float64), out)
-        return out
-    return np.asarray(block @ W)
+    in_core = sparse.issparse(block) or _is_mixed(block)
+    if not (in_core and W.ndim == 1):
+        return np.asarray(block @ W)
+    if W.shape[0] != block.shape[1]:  # which the C++ core cannot know of CSR
+        raise ValueError(
+            f"W must have length {block.shape[1]}. Got shape {W.shape} instead."
+        )
+    out, w = np.empty(block.shape[0]), np.ascontiguousarray(W, dtype=np.float64)
+    if sparse.issparse(block):
+        _core.csr_matvec(*_csr(block), w, out)
+    else:
+        _core.dense_matvec(block, w, out)
+    return out
 
 
 def rmatvec(block: Any, U: Any) -> Vector:
@@ -189,8 +193,24 @@ def rmatvec(block: Any, U: Any) -> Vector:
         return out[:, 0] if U.ndim == 1 else out
     if isinstance(block, np.ndarray) and U.ndim == 2 and 1 <= columns <= 3:
         # Twice as fast as one product with so thin a matrix (benchmarks/sweeps.py).
-        return np.stack([block.T @ U[:, j] for j in range(columns)], axis=1)
+        return np.stack([rmatvec(block, U[:, j]) for j in range(columns)], axis=1)
+    if _is_mixed(block) and U.ndim == 1:
+        out = np.zeros(block.shape[1])
+        u = np.ascontiguousarray(U, dtype=np.float64)
+        _core.dense_rmatvec(block, u, out)
+        return out
     return np.asarray(block.T @ U)
+
+
+def _is_mixed(block: Any) -> bool:
+    """Whether NumPy would convert a dense block to float64 that the core does not."""
+    return (
+        isinstance(block, np.ndarray)
+        and block.dtype != np.float64
+        and block.dtype in _CORE_TYPES
+        and block.flags.c_contiguous
+        and block.flags.aligned
+    )
 
 
 def gram(block: Any, d: Vector) -> Vector:

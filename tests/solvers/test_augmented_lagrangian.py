@@ -1,0 +1,226 @@
+"""ALM-Newton: its sweeps, its bands, and its matrices."""
+
+import numpy as np
+import pytest
+from conftest import PROBLEMS, STORAGES
+from problems import ndc
+from reference import objective, reference_objective
+from scipy import sparse
+
+from widemargin import LinearSVC, Problem, as_rows, solve
+from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian, penalty
+
+INTERCEPTS = ["free", "penalized", "none"]
+
+
+def tall(m=16_000, n=3, seed=0):
+    """Enough rows for a sample."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    return X, np.sign(X @ np.ones(n) + 0.5 * rng.normal(size=m))
+
+
+def text(m=3000, n=2500, seed=0):
+    """Sparse and wide; more rows between their bounds than columns of a dense matrix."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((m, n), density=0.01, format="csr", rng=rng)
+    w = rng.normal(size=n)
+    return X, np.sign(X @ w + 0.1 * rng.normal(size=m))
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_bands_change_the_way_and_not_the_answer(intercept, C):
+    problem = Problem(*tall(), C, intercept=intercept)
+    whole = solve(problem, AugmentedLagrangian(reduction=None), tol=1e-9)
+    band = solve(problem, AugmentedLagrangian(), tol=1e-9)
+    assert whole.status == band.status == "solved"
+    assert band.certificate.primal == pytest.approx(whole.certificate.primal, rel=2e-9)
+    rows = band.trace.column("rows")
+    assert rows[0] == 4000  # a sample, then bands, then all rows
+    assert rows.min() < 4000
+    full = np.count_nonzero(rows == problem.rows.shape[0])
+    assert full < 0.5 * len(whole.trace)
+    assert set(whole.trace.column("rows")) == {problem.rows.shape[0]}
+
+
+def test_a_newton_step_is_one_sweep():
+    X, y = PROBLEMS["ndc"]()
+    trace = solve(Problem(X, y), AugmentedLagrangian(reduction=None), tol=1e-8).trace
+    sweeps = np.diff(trace.column("sweeps"))
+    assert np.all((sweeps == 1) | (sweeps == 2))  # two after a line search
+    assert np.mean(sweeps == 1) > 0.7
+
+
+def test_bounds_of_every_step_hold():
+    X, y = PROBLEMS["ndc"]()
+    best = reference_objective(X, y, 1.0, "hinge", "free")
+    trace = solve(Problem(X, y), AugmentedLagrangian(), tol=1e-8).trace
+    assert np.all(trace.column("best_primal") >= best * (1 - 1e-9))
+    assert np.all(trace.column("best_dual") <= best * (1 + 1e-9))
+    assert trace.column("best_gap")[-1] <= 1e-8
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
+def test_all_storages_give_the_same_iterates(storage):
+    X, y = ndc(2500, 6)
+    X = np.round(20.0 * np.abs(X))  # numbers that every storage holds
+    problem = Problem(storage.make(X), y, 1e-3)
+    expected = solve(Problem(X, y, 1e-3), AugmentedLagrangian(), tol=1e-7)
+    found = solve(problem, AugmentedLagrangian(), tol=1e-7)
+    assert found.status == "solved"
+    head = slice(0, 8)  # later, rounding decides how many steps are taken
+    for name in ("primal", "dual", "active"):
+        np.testing.assert_allclose(
+            found.trace.column(name)[head], expected.trace.column(name)[head], rtol=1e-6
+        )
+    assert found.certificate.primal == pytest.approx(
+        expected.certificate.primal, rel=2e-7
+    )
+
+
+def test_blocks_and_threads_do_not_change_the_bits(n_jobs):
+    X, y = tall()
+    one = solve(Problem(as_rows(X, n_jobs=1), y), AugmentedLagrangian(), tol=1e-8)
+    two = solve(Problem(as_rows(X, n_jobs=n_jobs), y), AugmentedLagrangian(), tol=1e-8)
+    np.testing.assert_array_equal(one.w, two.w)
+    np.testing.assert_array_equal(one.alpha, two.alpha)
+
+
+def test_weights_are_repetitions():
+    rng = np.random.default_rng(1)
+    X, y = ndc(2100, 5)
+    times = rng.integers(0, 4, len(y))
+    solver = AugmentedLagrangian(reduction=None)
+    weighted = solve(Problem(X, y, 0.7 * times), solver, tol=1e-9)
+    repeated = Problem(np.repeat(X, times, axis=0), np.repeat(y, times), 0.7)
+    again = solve(repeated, solver, tol=1e-9)
+    k = min(len(weighted.trace), len(again.trace), 15)
+    np.testing.assert_allclose(
+        weighted.trace.column("primal")[:k], again.trace.column("primal")[:k], rtol=1e-8
+    )
+    np.testing.assert_allclose(weighted.w, again.w, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_the_band_keeps_the_type_of_the_data(dtype, monkeypatch):
+    types = []
+    take = augmented_lagrangian.as_rows
+    monkeypatch.setattr(
+        augmented_lagrangian,
+        "as_rows",
+        lambda X, **options: types.append(X.dtype) or take(X, **options),
+    )
+    X, y = tall()
+    X = np.clip(40 * X + 128, 0, 255).astype(dtype)
+    solution = solve(Problem(X, y, 1e-3), AugmentedLagrangian(), tol=1e-6)
+    assert solution.status == "solved"
+    assert types
+    assert set(types) == {np.dtype(dtype)}
+
+
+# -- bands that fail -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01])
+def test_bands_that_are_too_narrow_are_taken_back(share, monkeypatch):
+    monkeypatch.setattr(augmented_lagrangian, "BAND_SHARE", share)
+    monkeypatch.setattr(augmented_lagrangian, "BAND_GAP", 1e3)
+    X, y = ndc(5000, 10)
+    for C in (0.01, 100.0):
+        problem = Problem(X, y, C)
+        solution = solve(problem, AugmentedLagrangian(), tol=1e-8)
+        assert solution.status == "solved"
+        reference = reference_objective(X, y, C)
+        assert solution.certificate.primal <= reference * (1 + 1e-7)
+
+
+def test_a_sample_of_one_class_is_no_start():
+    X, y = tall()
+    y[:] = -1.0
+    y[1] = 1.0  # the sample takes every fourth row
+    solution = solve(Problem(X, y), AugmentedLagrangian(), tol=1e-6)
+    assert solution.status == "solved"
+    assert solution.trace.column("rows")[0] == len(y)
+
+
+# -- matrices --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("order", [20, 200, 1500])
+def test_wide_rows_need_no_matrix_of_the_columns(intercept, C, order, monkeypatch):
+    """Through a matrix of the rows, or conjugate gradients where they are many."""
+    monkeypatch.setattr(penalty, "DENSE_ORDER", order)
+    X, y = text(600, 400)
+    problem = Problem(X, y, C, intercept=intercept)
+    solution = solve(problem, AugmentedLagrangian(), tol=1e-8)
+    assert solution.status == "solved"
+    reference = reference_objective(X.toarray(), y, C, "hinge", intercept)
+    assert solution.certificate.primal <= reference * (1 + 1e-7)
+
+
+def test_large_wide_rows():
+    X, y = text()
+    solution = solve(Problem(X, y, 10.0), AugmentedLagrangian(), tol=1e-6)
+    assert solution.status == "solved"
+    assert solution.trace.column("active").max() > penalty.DENSE_ORDER
+
+
+def test_no_row_between_its_bounds():
+    X, y = np.array([[5.0], [-5.0]]), np.array([1.0, -1.0])
+    for intercept in INTERCEPTS:
+        solution = solve(
+            Problem(X, y, 1e-4, intercept=intercept), "augmented_lagrangian", tol=1e-9
+        )
+        assert solution.status == "solved"
+        expected = objective(X, y, 1e-4, "hinge", intercept, solution.w, solution.b)
+        assert solution.certificate.primal == pytest.approx(expected)
+
+
+# -- the driver ------------------------------------------------------------------------
+
+
+def test_the_squared_hinge_is_refused():
+    X, y = PROBLEMS["digits"]()
+    with pytest.raises(ValueError, match="solves the hinge loss only"):
+        solve(Problem(X, y, loss="squared_hinge"), "augmented_lagrangian")
+    with pytest.raises(
+        ValueError, match="'reduction' parameter of AugmentedLagrangian"
+    ):
+        AugmentedLagrangian(reduction="omega")
+
+
+def test_a_start_helps_and_is_never_made_worse():
+    X, y = ndc(6000, 8)
+    first = solve(Problem(X, y, 1.0), AugmentedLagrangian(), tol=1e-8)
+    problem = Problem(X, y, 1.3)
+    cold = solve(problem, AugmentedLagrangian(), tol=1e-8)
+    warm = solve(problem, AugmentedLagrangian(), tol=1e-8, start=first)
+    assert warm.status == "solved"
+    assert warm.trace[-1].sweeps < cold.trace[-1].sweeps
+    stopped = solve(problem, AugmentedLagrangian(), tol=1e-8, start=first, max_iter=1)
+    start = problem.certify(first.alpha, first.w, first.b)
+    assert stopped.certificate.primal <= start.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("iteration", [0, 5, 30])
+def test_a_callback_stops_it_anywhere(iteration):
+    problem = Problem(*tall())
+    solution = solve(
+        problem,
+        AugmentedLagrangian(),
+        tol=1e-10,
+        callback=lambda step: step.iteration >= iteration,
+    )
+    assert solution.status == "stopped_by_callback"
+    assert solution.trace[-1].iteration == iteration
+    assert solution.certificate.primal <= problem.zero_objective
+
+
+def test_classes_share_the_threads(iris):
+    X, y = iris
+    clf = LinearSVC(solver="augmented_lagrangian", tol=1e-8).fit(X, y)
+    assert clf.status_ == "solved"
+    assert clf.score(X, y) > 0.9

@@ -1,0 +1,156 @@
+"""What auto chooses, and what happens where the choice was wrong."""
+
+import numpy as np
+import pytest
+from conftest import PROBLEMS
+
+from widemargin import LinearSVC, Problem, as_rows, solve
+from widemargin.solvers import (
+    AugmentedLagrangian,
+    CoordinateDescent,
+    InteriorPoint,
+    auto,
+)
+from widemargin.solvers.base import Choice, Limits, Reserve, run
+
+
+def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n)) / np.sqrt(n)
+    return Problem(X, np.sign(X[:, 0] + 0.3 * rng.normal(size=m)), C, loss, intercept)
+
+
+@pytest.mark.parametrize(
+    ("shape", "C", "loss", "intercept", "name"),
+    [
+        ((300, 10), 0.1, "hinge", "penalized", "coordinate_descent"),
+        ((300, 10), 0.1, "hinge", "free", "augmented_lagrangian"),
+        ((300, 10), 10.0, "hinge", "penalized", "augmented_lagrangian"),
+        ((6000, 10), 0.1, "hinge", "penalized", "augmented_lagrangian"),
+        ((50, 2000), 1.0, "hinge", "none", "coordinate_descent"),
+        ((50, 2000), 100.0, "hinge", "none", "augmented_lagrangian"),
+        ((300, 10), 0.1, "squared_hinge", "penalized", "interior_point"),
+        ((50, 2000), 1.0, "squared_hinge", "penalized", "coordinate_descent"),
+        ((50, 2000), 1.0, "squared_hinge", "free", "interior_point"),
+    ],
+)
+def test_rules(shape, C, loss, intercept, name):
+    problem = random_problem(*shape, C, loss, intercept)
+    choice = auto.choose(problem)
+    assert choice.solver.name == name
+    assert choice.reason.startswith("because ")
+    assert f"{shape[0]:,} rows x {shape[1]:,} features" in choice.reason
+    assert all(r.solver.supports(problem) is None for r in choice.reserves)
+    solution = solve(problem, tol=1e-6)
+    assert (solution.status, solution.solver) == ("solved", name)
+    assert solution.reason == choice.reason
+
+
+def test_the_difficulty_is_that_of_the_rows():
+    problem = random_problem(400, 7, 0.3)
+    X = problem.rows.take(np.arange(400))
+    expected = 0.3 * np.mean(np.sum(X * X, axis=1) + 1.0)
+    assert auto._difficulty(problem) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_out_of_memory_are_not_visited_one_by_one():
+    class Double:
+        rank = 10
+
+        def map(self, block):
+            return 2.0 * block
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 10))
+    rows = as_rows(X).mapped(Double())
+    problem = Problem(rows, np.sign(X[:, 0]), 1e-3, intercept="penalized")
+    assert auto.choose(problem).solver.name == "augmented_lagrangian"
+
+
+def test_the_seed_reaches_the_solver():
+    problem = random_problem(300, 10, 0.1)
+    assert auto.choose(problem, random_state=7).solver.random_state == 7
+
+
+# -- reserves --------------------------------------------------------------------------
+
+
+def hard():
+    """Coordinate descent needs thousands of epochs here."""
+    X, y = PROBLEMS["ndc"]()
+    return Problem(X, y, 1e3, intercept="penalized")
+
+
+def after(updates):
+    return lambda step: step.details["updates"] >= updates
+
+
+def test_a_reserve_goes_on_where_the_first_has_had_enough():
+    problem = hard()
+    choice = Choice(
+        CoordinateDescent(), "because", (Reserve(AugmentedLagrangian(), after(20)),)
+    )
+    solution = run(problem, choice, Limits(tol=1e-8))
+    assert (solution.status, solution.solver) == ("solved", "augmented_lagrangian")
+    assert solution.reason == (
+        "because, going on where coordinate_descent got no further"
+    )
+    numbers = solution.trace.column("iteration")
+    assert np.all(np.diff(numbers) >= 0)
+    assert np.all(np.diff(solution.trace.column("best_dual")) >= 0.0)
+    updates = solution.trace.column("updates")
+    penalty = solution.trace.column("penalty")
+    assert np.nanmax(updates) < 100.0
+    assert np.isnan(penalty[0])
+    assert not np.isnan(penalty[-1])
+
+
+def test_reserves_follow_each_other():
+    choice = Choice(
+        CoordinateDescent(),
+        "because",
+        (
+            Reserve(AugmentedLagrangian(), after(5)),
+            Reserve(InteriorPoint(), lambda step: step.iteration > 0 and True),
+        ),
+    )
+    solution = run(hard(), choice, Limits(tol=1e-8))
+    assert (solution.status, solution.solver) == ("solved", "interior_point")
+    assert solution.reason.count("going on where") == 2
+
+
+def test_a_reserve_replaces_a_solver_that_breaks_down():
+    class Broken(AugmentedLagrangian):
+        name = "broken"
+
+        def iterate(self, problem, start, tol):
+            yield from ()
+            raise FloatingPointError
+
+    choice = Choice(
+        Broken(), "because", (Reserve(InteriorPoint(), lambda step: False),)
+    )
+    solution = run(hard(), choice, Limits(tol=1e-6))
+    assert (solution.status, solution.solver) == ("solved", "interior_point")
+
+
+def test_limits_count_for_all_solvers_together():
+    reserves = (Reserve(InteriorPoint(), after(5)),)
+    choice = Choice(CoordinateDescent(), "because", reserves)
+    solution = run(hard(), choice, Limits(tol=1e-10, max_iter=12))
+    assert solution.status == "max_iter"
+    assert solution.solver == "interior_point"
+    assert solution.trace[-1].iteration == 12
+
+
+def test_a_user_who_asks_for_a_solver_gets_no_other():
+    problem = hard()
+    solution = solve(problem, CoordinateDescent(), max_iter=5, tol=1e-8)
+    assert (solution.status, solution.solver) == ("max_iter", "coordinate_descent")
+
+
+def test_linear_svc_says_why():
+    X, y = PROBLEMS["breast_cancer"]()
+    clf = LinearSVC(C=1e-3, intercept="penalized").fit(X, y)
+    assert clf.solution_.solver == "coordinate_descent"
+    assert "mean C |x|^2 = 0.031, at most" in clf.solution_.reason

@@ -1,0 +1,201 @@
+"""Dense products, fused sweeps, products of rows and groups of rows in C++."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from widemargin import _core, linalg
+
+TYPES = [np.float64, np.float32, np.int16, np.uint8]
+SHAPES = [(0, 3), (1, 1), (3, 8), (4, 7), (7, 33), (130, 16), (259, 200)]
+SIMD = _core.simd_levels()
+
+
+def dense(k, n, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    X = (
+        rng.normal(size=(k, n))
+        if np.dtype(dtype).kind == "f"
+        else 99 * rng.random((k, n))
+    )
+    return X.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("simd", SIMD)
+def test_dense_products_are_summed_in_float64(dtype, shape, simd):
+    X, (k, n) = dense(*shape, dtype), shape
+    rng = np.random.default_rng(1)
+    w, u, start = rng.normal(size=n), rng.normal(size=k), rng.normal(size=n)
+    u[::3] = 0.0
+    out, g = np.full(k, np.nan), start.copy()
+    _core.dense_matvec(X, w, out, simd)
+    _core.dense_rmatvec(X, u, g, simd)
+    exact = X.astype(np.longdouble)
+    np.testing.assert_allclose(out, exact @ w, rtol=1e-13, atol=1e-13 * n * 99)
+    np.testing.assert_allclose(g, start + exact.T @ u, rtol=1e-13, atol=1e-13 * k * 99)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_products_of_blocks_do_not_depend_on_their_order_in_memory(dtype):
+    X, rng = dense(50, 12, dtype), np.random.default_rng(2)
+    w, U = rng.normal(size=12), rng.normal(size=(50, 2))
+    for block in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2]):
+        np.testing.assert_allclose(linalg.matvec(block, w), X @ w, rtol=1e-12)
+        np.testing.assert_allclose(linalg.rmatvec(block, U), X.T @ U, rtol=1e-10)
+        assert linalg.matvec(block, w).dtype == np.float64
+    with pytest.raises(ValueError, match="must have length|mismatch"):
+        linalg.matvec(X, np.ones(5))
+
+
+def rows_of(X, kind):
+    """Arrays of the core for rows X, and their float64 numbers."""
+    if kind == "dense":
+        return (X,)
+    S = sparse.csr_array(X)
+    return S.indptr, S.indices, S.data, X.shape[1]
+
+
+@pytest.mark.parametrize("simd", SIMD)
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("k", "n"), [(1, 1), (9, 5), (300, 31)])
+def test_penalty_sweep_is_its_formula(simd, kind, intercept, k, n):
+    rng = np.random.default_rng(k)
+    X = rng.normal(size=(k, n)) * (rng.random((k, n)) < 0.6)
+    y, C = np.sign(rng.normal(size=k)), rng.uniform(0.1, 2.0, k)
+    v, multiplier, s = rng.normal(size=n + intercept), C * rng.random(k), 0.7
+    f, alpha, g = np.empty(k), np.empty(k), np.zeros(v.size)
+    rows = rows_of(X, kind)
+    sums = _core.penalty_sweep(*rows, y, v, C, multiplier, s, f, alpha, g, simd)
+
+    A = y[:, None] * (np.c_[X, np.ones(k)] if intercept else X)
+    t = 1.0 - A @ v
+    a = np.clip(multiplier + s * C * t, 0.0, C)
+    value = a @ t - np.sum((a - multiplier) ** 2 / (2 * s * C))
+    np.testing.assert_allclose(f, A @ v, atol=1e-12)
+    np.testing.assert_allclose(alpha, a, atol=1e-12)
+    np.testing.assert_allclose(g, A.T @ a, atol=1e-11)
+    expected = (C @ np.maximum(t, 0.0), a.sum(), value)
+    np.testing.assert_allclose(sums, expected, atol=1e-11)
+
+    again, known = np.zeros(v.size), f.copy()  # without v: with the scores as they are
+    sums2 = _core.penalty_sweep(
+        *rows, y, None, C, multiplier, s, known, alpha, again, simd
+    )
+    np.testing.assert_array_equal(known, f)
+    np.testing.assert_array_equal(again, g)
+    assert sums2 == sums
+
+
+@pytest.mark.parametrize("simd", SIMD)
+def test_penalty_slope_is_the_derivative_of_the_value(simd):
+    rng = np.random.default_rng(3)
+    k, s = 101, 1.3
+    C, f, new = rng.uniform(0.1, 2.0, k), rng.normal(size=k), rng.normal(size=k)
+    multiplier = C * rng.random(k)
+
+    def value(t):
+        v = 1.0 - f - t * (new - f)
+        a = np.clip(multiplier + s * C * v, 0.0, C)
+        return a @ v - np.sum((a - multiplier) ** 2 / (2 * s * C))
+
+    for t in (0.0, 0.3, 0.9):
+        slope, curvature = _core.penalty_slope(C, multiplier, s, f, new, t, simd)
+        assert slope == pytest.approx(
+            (value(t + 1e-6) - value(t - 1e-6)) / 2e-6, rel=1e-6
+        )
+        inside = np.clip(multiplier + s * C * (1 - f - t * (new - f)), 0, C)
+        inside = (inside > 0) & (inside < C)
+        expected = np.sum((s * C * (new - f) ** 2)[inside])
+        assert curvature == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_sweeps_that_do_not_fit_are_refused(n):
+    k, X = 3, np.ones((3, 3))
+    one = np.ones(k)
+    with pytest.raises(ValueError, match="do not fit each other"):
+        _core.penalty_sweep(
+            X, one, np.ones(n), one, one, 1.0, one.copy(), one.copy(), np.ones(3)
+        )
+    with pytest.raises(ValueError, match="do not fit each other"):
+        _core.dense_matvec(X, np.ones(n), np.ones(k))
+    with pytest.raises(ValueError, match="do not fit each other"):
+        _core.dense_rmatvec(X, np.ones(n), np.ones(k))
+    with pytest.raises(ValueError, match="do not fit each other"):
+        _core.penalty_slope(one, one, 1.0, one, np.ones(n), 0.0)
+
+
+# -- products of rows ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csr, twice"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_row_products(kind, intercept):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 25)) * (rng.random((40, 25)) < 0.4)
+    block = X
+    if kind != "dense":
+        block = sparse.csr_array(X)
+    if kind == "csr, twice":  # every entry in two halves
+        half = sparse.csr_array(X.shape)
+        half.data, half.indices = (
+            np.repeat(block.data / 2, 2),
+            np.repeat(block.indices, 2),
+        )
+        half.indptr = 2 * block.indptr
+        block = half
+    scale, y = rng.random(25 + intercept), np.sign(rng.normal(size=40))
+    A = y[:, None] * (np.c_[X, np.ones(40)] if intercept else X)
+    found = linalg.row_products(linalg.SignedBlock(block, y, intercept), scale)
+    np.testing.assert_allclose(found, (A * scale) @ A.T, atol=1e-12)
+
+
+def test_row_products_that_do_not_fit_are_refused():
+    S = sparse.csr_array(np.eye(3))
+    with pytest.raises(ValueError, match="do not fit each other"):
+        _core.csr_row_products(S.indptr, S.indices, S.data, np.ones(3), np.ones((2, 2)))
+
+
+# -- groups of equal rows --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+@pytest.mark.parametrize("m", [1, 10, 3000])
+def test_equal_rows(kind, dtype, m, monkeypatch):
+    monkeypatch.setattr(linalg, "GROUPED_ROWS", 700)  # several calls
+    rng = np.random.default_rng(m)
+    X = rng.integers(0, 3, (m, 5)).astype(dtype)
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    rows = sparse.csr_array(X) if kind == "csr" else X
+    first, group = linalg.equal_rows(rows, y)
+    together = np.c_[X.astype(float), y]
+    np.testing.assert_array_equal(together[first][group], together)
+    assert len(first) == len(np.unique(together, axis=0))
+    np.testing.assert_array_equal(group[first], np.arange(len(first)))
+
+
+def test_rows_that_differ_in_their_last_bytes_are_different():
+    X = np.zeros((4, 3), np.float32)
+    X[1, 2], X[2, 2] = 1.0, np.nextafter(np.float32(1), np.float32(2))
+    first, _ = linalg.equal_rows(X, np.ones(4))
+    np.testing.assert_array_equal(first, [0, 1, 2])
+
+
+def test_groups_that_do_not_fit_are_refused():
+    rows, one = np.zeros((4, 8), np.uint8), np.ones(4)
+    group, first = np.empty(4, np.int64), np.empty(4, np.int64)
+    for begin, end, found, slots in (
+        (0, 5, 0, 16),
+        (2, 1, 0, 16),
+        (0, 4, 1, 16),
+        (0, 4, 0, 8),
+        (0, 4, 0, 15),
+        (0, 4, -1, 16),
+    ):
+        table = np.full(slots, -1, np.int64)
+        with pytest.raises(ValueError, match="do not fit each other"):
+            _core.group_rows(rows, one, begin, end, found, group, first, table)
