@@ -137,6 +137,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     def _iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
+        """The start, then sweeps of all rows and bands in turn."""
         v = np.zeros(problem.A.shape[1])
         whole = _Run(Piece(problem.A, problem.state(), problem.penalty, v, 0.0))
         whole.point = Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
@@ -279,6 +280,7 @@ class _Band:
             self._gap, self._again = 0.1 * min(relative, self._gap), False
             self._width, self._failures = 0.0, 0
             return None
+        self._penalty = whole.s, whole.steps
         if whole.settled:
             whole.renew()
         self._width = width
@@ -313,6 +315,7 @@ class _Band:
         if point.primal > old.primal + max(inner.point.gap, 0.0):
             # Rows fixed wrongly cost more than all that was won.
             state.sweep(_scatter, self._index, self._multiplier)
+            whole.s, whole.steps = self._penalty
             self._width, self._failures = 2.0 * self._width, self._failures + 1
             return
         worse = point.gap > 0.5 * min(old.gap, self._level * old.primal)
