@@ -220,7 +220,7 @@ void bind_row_steps(nb::module_& m) {
 
 template <class Real>
 widemargin::FusedDense<Real> dense_rows(const Matrix<const Real>& X, int simd) {
-  return {{X.data(), X.shape(0), X.shape(1), X.shape(1)}, compiled(simd).dense.template of<Real>()};
+  return {{X.data(), X.shape(0), X.shape(1)}, compiled(simd).dense.template of<Real>()};
 }
 
 template <class Real>

@@ -34,12 +34,12 @@ template <typename Real>
 void matvec(const DenseView<Real>& X, const double* w, double* out) {
   std::size_t i = 0;
   for (; i + kTogether <= X.k; i += kTogether) {
-    const Real* x = X.data + i * X.stride;
-    const Real* rows[kTogether] = {x, x + X.stride, x + 2 * X.stride, x + 3 * X.stride};
+    const Real* x = X.data + i * X.n;
+    const Real* rows[kTogether] = {x, x + X.n, x + 2 * X.n, x + 3 * X.n};
     dots<kTogether>(rows, X.n, w, out + i);
   }
   for (; i < X.k; ++i) {
-    const Real* rows[1] = {X.data + i * X.stride};
+    const Real* rows[1] = {X.data + i * X.n};
     dots<1>(rows, X.n, w, out + i);
   }
 }
@@ -50,8 +50,7 @@ void rmatvec(const DenseView<Real>& X, const double* u, double* out) {
   for (; i + kTogether <= X.k; i += kTogether) {
     const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
     if (u0 == 0.0 && u1 == 0.0 && u2 == 0.0 && u3 == 0.0) continue;
-    const Real *x0 = X.data + i * X.stride, *x1 = x0 + X.stride, *x2 = x1 + X.stride,
-               *x3 = x2 + X.stride;
+    const Real *x0 = X.data + i * X.n, *x1 = x0 + X.n, *x2 = x1 + X.n, *x3 = x2 + X.n;
 #pragma omp simd
     for (std::size_t j = 0; j < X.n; ++j)
       out[j] += (static_cast<double>(x0[j]) * u0 + static_cast<double>(x1[j]) * u1) +
@@ -59,7 +58,7 @@ void rmatvec(const DenseView<Real>& X, const double* u, double* out) {
   }
   for (; i < X.k; ++i) {
     const double ui = u[i];
-    const Real* x = X.data + i * X.stride;
+    const Real* x = X.data + i * X.n;
 #pragma omp simd
     for (std::size_t j = 0; j < X.n; ++j) out[j] += static_cast<double>(x[j]) * ui;
   }

@@ -7,18 +7,12 @@
 
 namespace widemargin {
 
-// k rows of n entries, `stride` entries apart.
+// k rows of n entries, one after the other.
 template <typename Real>
 struct DenseView {
   const Real* data;
   std::size_t k;
   std::size_t n;
-  std::size_t stride;
-
-  std::size_t rows() const { return k; }
-  DenseView slice(std::size_t begin, std::size_t end) const {
-    return {data + begin * stride, end - begin, n, stride};
-  }
 };
 
 // The functions of one instruction set for one type of entries.

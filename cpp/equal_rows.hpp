@@ -45,14 +45,14 @@ struct CsrBytes {
 
   std::uint64_t hash(std::size_t i) const {
     const auto begin = X.indptr[i], size = X.indptr[i + 1] - begin;
-    return hash_bytes(&X.data[begin], size * sizeof(Real),
-                      hash_bytes(&X.indices[begin], size * sizeof(Index), 0));
+    return hash_bytes(X.data.data() + begin, size * sizeof(Real),
+                      hash_bytes(X.indices.data() + begin, size * sizeof(Index), 0));
   }
   bool equal(std::size_t i, std::size_t j) const {
     const auto a = X.indptr[i], b = X.indptr[j], size = X.indptr[i + 1] - a;
     return size == X.indptr[j + 1] - b &&
-           std::memcmp(&X.indices[a], &X.indices[b], size * sizeof(Index)) == 0 &&
-           std::memcmp(&X.data[a], &X.data[b], size * sizeof(Real)) == 0;
+           std::memcmp(X.indices.data() + a, X.indices.data() + b, size * sizeof(Index)) == 0 &&
+           std::memcmp(X.data.data() + a, X.data.data() + b, size * sizeof(Real)) == 0;
   }
 };
 

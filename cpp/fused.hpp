@@ -27,11 +27,14 @@ struct FusedDense {
   std::size_t chunk() const {
     return std::clamp(kChunkBytes / (X.n * sizeof(Real) + 1) / 8 * 8, std::size_t{8}, kChunkRows);
   }
+  DenseView<Real> slice(std::size_t begin, std::size_t end) const {
+    return {X.data + begin * X.n, end - begin, X.n};
+  }
   void matvec(std::size_t begin, std::size_t end, const double* w, double* out) const {
-    products.matvec(X.slice(begin, end), w, out);
+    products.matvec(slice(begin, end), w, out);
   }
   void rmatvec(std::size_t begin, std::size_t end, const double* u, double* out) const {
-    products.rmatvec(X.slice(begin, end), u, out);
+    products.rmatvec(slice(begin, end), u, out);
   }
 };
 

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from widemargin import _core, linalg
+from widemargin.data.equal_rows import equal_rows
 
 TYPES = [np.float64, np.float32, np.int16, np.uint8]
 SHAPES = [(0, 3), (1, 1), (3, 8), (4, 7), (7, 33), (130, 16), (259, 200)]
@@ -166,12 +167,12 @@ def test_row_products_that_do_not_fit_are_refused():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
 @pytest.mark.parametrize("m", [1, 10, 3000])
 def test_equal_rows(kind, dtype, m, monkeypatch):
-    monkeypatch.setattr(linalg, "GROUPED_ROWS", 700)  # several calls
+    monkeypatch.setattr("widemargin.data.equal_rows.GROUPED_ROWS", 700)  # several calls
     rng = np.random.default_rng(m)
     X = rng.integers(0, 3, (m, 5)).astype(dtype)
     y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
     rows = sparse.csr_array(X) if kind == "csr" else X
-    first, group = linalg.equal_rows(rows, y)
+    first, group = equal_rows(rows, y)
     together = np.c_[X.astype(float), y]
     np.testing.assert_array_equal(together[first][group], together)
     assert len(first) == len(np.unique(together, axis=0))
@@ -181,7 +182,7 @@ def test_equal_rows(kind, dtype, m, monkeypatch):
 def test_rows_that_differ_in_their_last_bytes_are_different():
     X = np.zeros((4, 3), np.float32)
     X[1, 2], X[2, 2] = 1.0, np.nextafter(np.float32(1), np.float32(2))
-    first, _ = linalg.equal_rows(X, np.ones(4))
+    first, _ = equal_rows(X, np.ones(4))
     np.testing.assert_array_equal(first, [0, 1, 2])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import linalg
+from widemargin.data.equal_rows import equal_rows
 from widemargin.data.memory import as_rows
 from widemargin.problem import Problem
 
@@ -102,17 +103,21 @@ class _Centered:
 def _merged(problem: Problem) -> tuple[Problem, Lift] | None:
     """The problem with equal rows merged, if that is worth it."""
     m = problem.rows.shape[0]
-    X = problem.rows.in_memory() if m >= MERGED_ROWS else None
-    if X is None:
+    if m < MERGED_ROWS or not problem.rows.is_in_memory:
         return None
     kept = slice(None) if problem.kept is None else problem.kept
     y, C = problem.y[kept], problem.C[kept]
     sample = np.arange(MERGE_SAMPLE) * m // MERGE_SAMPLE
-    first, _ = linalg.equal_rows(X[sample], y[sample])
+    first, _ = equal_rows(problem.rows.take(sample), y[sample])
     if len(first) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
         return None
-    first, group = linalg.equal_rows(X, y)
-    rows = as_rows(X[first], n_jobs=problem.rows.n_jobs)
+    X = problem.rows.in_memory()
+    if X is None:
+        return None
+    first, group = equal_rows(X, y)
+    if len(first) > (1.0 - MERGE_SHARE) * m:
+        return None
+    rows = as_rows(X[first], **problem.rows.options)
     weights = np.bincount(group, C)
     merged = Problem(rows, y[first], weights, problem.loss, problem.intercept)
     return merged, Lift(problem, group=group)

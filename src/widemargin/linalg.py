@@ -249,6 +249,8 @@ def row_products(block: Any, scale: Vector) -> Vector:
     """Products block diag(scale) block' of all pairs of rows: (k, k)."""
     if isinstance(block, SignedBlock):
         return block.row_products(scale)
+    if sparse.issparse(block) and density(block) > DENSE_GRAM_DENSITY:
+        block = _float64(block).toarray()
     if not sparse.issparse(block):
         return np.asarray((block * scale) @ block.T, dtype=np.float64)
     out = np.empty((block.shape[0],) * 2)
@@ -474,31 +476,3 @@ def core_arrays(X: Matrix) -> tuple[Any, ...]:
         return *_csr(X), X.shape[1]
     dtype = X.dtype if X.dtype in _CORE_TYPES else np.float64
     return (np.require(X, dtype, ["C", "A"]),)
-
-
-# Rows that are grouped between two looks at Ctrl-C.
-GROUPED_ROWS = 1 << 20
-
-
-def equal_rows(
-    X: Matrix, labels: Vector
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First rows of the groups of rows equal in X and label, and each row's group.
-
-    Equal means the same entries; in CSR stored in the same order.
-    """
-    m = X.shape[0]
-    arrays: tuple[Any, ...]
-    if sparse.issparse(X):
-        arrays = _csr(X)
-    else:
-        arrays = (np.ascontiguousarray(X).view(np.uint8).reshape(m, -1),)
-    group, first = np.empty(m, np.int64), np.empty(m, np.int64)
-    table = np.full(1 << (2 * m).bit_length(), -1, np.int64)
-    found = 0
-    for begin in range(0, m, GROUPED_ROWS):
-        end = min(begin + GROUPED_ROWS, m)
-        found = _core.group_rows(
-            *arrays, labels, begin, end, found, group, first, table
-        )
-    return first[:found], group

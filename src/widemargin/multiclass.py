@@ -135,6 +135,13 @@ class _Meeting:
             raise request.error
         return request.value
 
+    def tell(self, k: int) -> None:
+        """Raise KeyboardInterrupt in solve k if Ctrl-C has not reached it yet."""
+        with self._changed:
+            if self._closed or k in self._untold:
+                self._untold.discard(k)
+                raise KeyboardInterrupt
+
     def _serve(self) -> bool:
         """Run one round of sweeps; False when all solves have ended."""
         requests: dict[int, _Request] = {}
@@ -189,6 +196,7 @@ class _Port(Rows):
 
     def __init__(self, rows: Rows, meeting: _Meeting, k: int) -> None:
         self.shape, self.dtype, self.density = rows.shape, rows.dtype, rows.density
+        self.options = rows.options
         self._rows, self._meeting, self._k = rows, meeting, k
 
     @property
@@ -204,8 +212,15 @@ class _Port(Rows):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         return self._rows.take(index)
 
+    @property
+    def is_in_memory(self) -> bool:
+        return self._rows.is_in_memory
+
     def in_memory(self) -> "linalg.Matrix | None":
         return self._rows.in_memory()
+
+    def check_interrupted(self) -> None:
+        self._meeting.tell(self._k)
 
     def state(self, **vectors: Any) -> RowState:
         return self._rows.state(**vectors)

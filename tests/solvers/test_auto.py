@@ -153,4 +153,4 @@ def test_linear_svc_says_why():
     X, y = PROBLEMS["breast_cancer"]()
     clf = LinearSVC(C=1e-3, intercept="penalized").fit(X, y)
     assert clf.solution_.solver == "coordinate_descent"
-    assert "mean C |x|^2 = 0.031, at most" in clf.solution_.reason
+    assert "mean C times mean |x|^2 = 0.031, at most" in clf.solution_.reason

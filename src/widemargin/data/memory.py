@@ -35,7 +35,7 @@ class MemoryRows(Rows):
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
         self.density = linalg.density(X)
-        self.n_jobs = n_jobs
+        self.options = {"n_jobs": n_jobs, "memory_limit": memory_limit}
         self._X = X
         self._blocks = _cut(X, n_jobs, memory_limit)
         self._views: dict[int, linalg.Matrix] = {}
@@ -59,6 +59,11 @@ class MemoryRows(Rows):
         """Rows ``index``: see `Rows.take`."""
         rows: linalg.Matrix = self._X[row_index(index, self.shape[0])]
         return rows
+
+    @property
+    def is_in_memory(self) -> bool:
+        """True: see `Rows.is_in_memory`."""
+        return True
 
     def in_memory(self) -> linalg.Matrix:
         """The matrix itself: see `Rows.in_memory`."""

@@ -9,7 +9,8 @@ derived here, once.
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -48,10 +49,10 @@ class Rows(ABC):
     dtype : numpy dtype of the stored numbers
     density : float, share of the entries that are stored
     sweeps : int, how many times the data was read
-    n_jobs : int or None, threads of a sweep, as in `as_rows`
+    options : dict, what `as_rows` is to be given for rows made from these
     """
 
-    n_jobs: int | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     density: float = 1.0
@@ -88,6 +89,17 @@ class Rows(ABC):
     @abstractmethod
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index`` (k integers in [0, m)) in memory: (k, n), dense or CSR."""
+
+    def check_interrupted(self) -> None:  # noqa: B027  (most rows need none)
+        """Raise KeyboardInterrupt where a Ctrl-C has come that no sweep has told of.
+
+        For work between sweeps, in threads that Ctrl-C does not reach by itself.
+        """
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether `in_memory` has an answer; it may make a copy, this does not."""
+        return False
 
     def in_memory(self) -> "linalg.Matrix | None":
         """All rows as one dense or CSR matrix of this process, or None.
@@ -265,7 +277,7 @@ class _View(Rows):
         self.shape = base.shape
         self.dtype = base.dtype
         self.density = base.density
-        self.n_jobs = base.n_jobs
+        self.options = base.options
         self._name = base._name
 
     @property
@@ -393,6 +405,10 @@ class _Selected(_View):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         chosen = row_index(index, self.shape[0])
         return self._base.take(np.flatnonzero(self.mask)[chosen])
+
+    @property
+    def is_in_memory(self) -> bool:
+        return self._base.is_in_memory
 
     def in_memory(self) -> "linalg.Matrix | None":
         base = self._base.in_memory()

@@ -31,8 +31,11 @@ from widemargin.solvers.penalty import Piece, Point
 
 Vector = NDArray[np.float64]
 
-# First penalty, cold and warm. Cold: at v = 0 half of each C_i, so all rows may move.
+# First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move;
+# with dense rows of more columns than this their matrix costs too much, and all begin
+# at C (mnist: 1.3 to 3 s instead of 4.5).
 START_PENALTY, WARM_PENALTY = 0.5, 5.0
+MANY_COLUMNS, MANY_PENALTY = 500, 4.0
 # A point is minimal enough for new multipliers where 1/2 |r|^2 is this share of the
 # gap, and what y'alpha != 0 costs is this one; or after so many Newton steps.
 SETTLED, BALANCED, MOST_STEPS = 0.05, 0.1, 12
@@ -45,7 +48,7 @@ RAISE, LOWER, LOWER_MUCH = 5.0, 1.5, 5.0
 BAND_ROWS, BAND_GAP, BAND_SHARE, BAND_MOST = 2000, 2e-2, 0.1, 0.6
 # A band is solved to these shares of the gap asked for and of the gap of all rows, in
 # so many sweeps.
-BAND_TOL, BAND_PROGRESS, BAND_SWEEPS = 0.3, 1e-2, 200
+BAND_TOL, BAND_PROGRESS, BAND_SWEEPS = 0.3, 1e-2, 60
 # After so many bands in a row that were worth little, all rows move until the gap is a
 # tenth of what it was when a band was first tried.
 BAND_FAILURES = 2
@@ -53,12 +56,17 @@ BAND_FAILURES = 2
 # this share of the largest change of a score; where the gap was not halved, twice as
 # wide as the last.
 BEYOND, OF_CHANGE = 1.5, 0.3
+# Widths below this are rounding; beside a sample, whose v is known to about three
+# digits, the first width is at least the second. The penalty may not pass the third:
+# beyond, rounding of a score moves alpha from 0 to C.
+LEAST_WIDTH, SAMPLE_WIDTH, MOST_PENALTY = 1e-9, 1e-2, 1e12
 # Scores read to find out how wide a band is.
 BAND_KEYS = 4096
 # A sample has so many rows, so many for each column and this share of all; it is taken
 # where there are so many times more rows, and solved to this gap.
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 4000, 400, 0.04
-SAMPLE_TIMES, SAMPLE_GAP = 3, 3e-3
+# One that ends at this many times the gap is no start.
+SAMPLE_TIMES, SAMPLE_GAP, SAMPLE_FAILED = 3, 3e-3, 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +139,13 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of the method: see `Solver.iterate`."""
-        with ONE_BLAS_THREAD:  # once, not in each of hundreds of short sweeps
-            yield from self._iterate(problem, start, tol)
+        steps = self._iterate(problem, start, tol)
+        while True:
+            with ONE_BLAS_THREAD:  # once, not in each of many short sweeps
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
 
     def _iterate(
         self, problem: Problem, start: Start | None, tol: float
@@ -141,27 +154,27 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         v = np.zeros(problem.A.shape[1])
         whole = _Run(Piece(problem.A, problem.state(), problem.penalty, v, 0.0))
         whole.point = Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
-        band = _Band(problem, whole)
+        band = _Band(problem, whole) if self.reduction else None
         numbers = itertools.count()
-        sample = _sample(problem) if self.reduction and start is None else None
+        sample = _sample(problem) if band and start is None else None
         if sample is not None:
-            for _ in sample.until(SAMPLE_GAP):
+            for _ in sample.until(0.0, SAMPLE_GAP):
                 yield _step(next(numbers), whole, sample)
-            band.begin_beside(sample)
-        elif start is not None:
+        if start is not None:
             given = problem.dual_state(start.alpha)
             problem.repair(given)
             whole.piece.state.join(given.prefixed("given_")).sweep(_take_multipliers)
             whole.begin(start.v.copy(), WARM_PENALTY)
-        else:
-            whole.begin(v, START_PENALTY)
+        elif not (band and sample and band.begin_beside(sample)):
+            many = problem.rows.density == 1.0 and v.size > MANY_COLUMNS
+            whole.begin(v, MANY_PENALTY if many else START_PENALTY)
         while True:
             yield _step(next(numbers), whole)
-            inner = band.choose() if self.reduction else None
-            if inner is None:
+            inner = band.choose() if band else None
+            if band is None or inner is None:
                 whole.advance()
                 continue
-            for _ in inner.until(0.0, band.goal(tol)):
+            for _ in inner.until(band.goal(tol)):
                 yield _step(next(numbers), whole, inner)
             band.judge(inner)
 
@@ -215,8 +228,7 @@ class _Run:
         """New multipliers where the point is settled, else a Newton step."""
         if self.settled:
             self.renew()
-            self.point = self.piece.evaluate(self.point.v, self.s, scores=False)
-            self.piece.accept()
+            self.point = self.piece.revisit(self.point.v, self.s)
         else:
             self.point = self.piece.newton_step(self.point, self.s)
             self.steps += 1
@@ -229,13 +241,13 @@ class _Run:
         elif self.steps > MANY_STEPS:
             self.s /= LOWER
         elif self.steps <= FEW_STEPS:
-            self.s *= RAISE
+            self.s = min(RAISE * self.s, MOST_PENALTY)
         self.steps = 0
 
-    def until(self, relative: float, absolute: float = 0.0) -> Iterator[None]:
+    def until(self, goal: float, relative: float = 0.0) -> Iterator[None]:
         """Advance until P - D is small; yields before each sweep."""
         for _ in range(BAND_SWEEPS):
-            if self.point.gap <= max(relative * self.point.primal, absolute):
+            if self.point.gap <= max(goal, relative * self.point.primal):
                 break
             yield
             self.advance()
@@ -260,12 +272,19 @@ class _Band:
         gap = min(point.gap, self._level * point.primal)
         return max(BAND_TOL * tol * point.primal, BAND_PROGRESS * gap)
 
-    def begin_beside(self, sample: _Run) -> None:
-        """Go to the v of a sample, with multipliers by how far rows are from 1."""
-        self._width = _width(sample, BAND_SHARE)
+    def begin_beside(self, sample: _Run) -> bool:
+        """Go to the v of a sample, with multipliers by how far rows are from 1.
+
+        False, and nothing is done, where the sample was not solved.
+        """
+        if sample.point.gap > SAMPLE_FAILED * SAMPLE_GAP * sample.point.primal:
+            return False
+        width = float(np.quantile(_keys(sample), BAND_SHARE))
+        self._width = max(width, SAMPLE_WIDTH)
         self._whole.piece.state.sweep(_halfway)
         self._whole.begin(sample.point.v, 0.5 / self._width, hessian=False)
         self._level, self._again = SAMPLE_GAP, True
+        return True
 
     def choose(self) -> _Run | None:
         """A run on the rows that may move, where they are few; else None."""
@@ -276,17 +295,19 @@ class _Band:
             return None
         keys = _keys(whole)
         width = self._width or float(np.quantile(keys, BAND_SHARE))
-        if self._failures >= BAND_FAILURES or np.mean(keys <= width) > BAND_MOST:
+        self._width = max(width, LEAST_WIDTH)
+        self._penalty = whole.s, whole.steps
+        inner = None
+        if self._failures < BAND_FAILURES and np.mean(keys <= width) <= BAND_MOST:
+            if whole.settled:
+                whole.renew()
+            inner = self._gather()
+        if inner is None:
             self._gap, self._again = 0.1 * min(relative, self._gap), False
             self._width, self._failures = 0.0, 0
-            return None
-        self._penalty = whole.s, whole.steps
-        if whole.settled:
-            whole.renew()
-        self._width = width
-        return self._gather()
+        return inner
 
-    def _gather(self) -> _Run:
+    def _gather(self) -> _Run | None:
         """The run on the rows at most ``width`` from 1; the others are fixed."""
         problem, whole = self._problem, self._whole
         state = whole.piece.state.join(self._rows)
@@ -296,7 +317,9 @@ class _Band:
         self._index, y, C, self._multiplier = (
             np.concatenate(vectors) for vectors in zip(*parts, strict=True)
         )
-        X = as_rows(linalg.stack(blocks), n_jobs=problem.rows.n_jobs)
+        if not y.size:
+            return None
+        X = as_rows(linalg.stack(blocks), **problem.rows.options)
         A = X.signed(y, problem.intercept != "none")
         inner = _Run(Piece(A, A.state(C=C), problem.penalty, fixed, constant))
         inner.piece.state.multiplier = self._multiplier
@@ -316,6 +339,7 @@ class _Band:
             # Rows fixed wrongly cost more than all that was won.
             state.sweep(_scatter, self._index, self._multiplier)
             whole.s, whole.steps = self._penalty
+            whole.point = piece.revisit(old.v, whole.s)
             self._width, self._failures = 2.0 * self._width, self._failures + 1
             return
         worse = point.gap > 0.5 * min(old.gap, self._level * old.primal)
@@ -332,12 +356,14 @@ def _sample(problem: Problem) -> _Run | None:
     size = max(SAMPLE_ROWS, SAMPLE_PER_COLUMN * n, int(SAMPLE_SHARE * m))
     if m < SAMPLE_TIMES * size:
         return None
-    index = np.arange(size) * m // size
+    # Anywhere in its stride, or periodic data would show one face only.
+    offset = np.random.default_rng(0).integers(0, m, size)
+    index = (np.arange(size) * m + offset) // size
     kept = slice(None) if problem.kept is None else problem.kept
     y, C = problem.y[kept][index], problem.C[kept][index]
     if np.ptp(y) == 0.0:
         return None
-    X = as_rows(problem.rows.take(index), n_jobs=problem.rows.n_jobs)
+    X = as_rows(problem.rows.take(index), **problem.rows.options)
     A = X.signed(y, problem.intercept != "none")
     C = C * (problem.zero_objective / C.sum())
     zeros = np.zeros(A.shape[1])
@@ -350,10 +376,6 @@ def _keys(run: _Run) -> Vector:
     """|1 - f| of some rows, from all blocks."""
     step = max(1, run.piece.A.shape[0] // BAND_KEYS)
     return np.concatenate(run.piece.state.sweep(_some_keys, step))
-
-
-def _width(run: _Run, share: float) -> float:
-    return float(np.quantile(_keys(run), share))
 
 
 # -- functions of one block ------------------------------------------------------------

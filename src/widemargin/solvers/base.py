@@ -120,6 +120,10 @@ class _Best:
             self._slots.join(state).sweep(_copy, "alpha", f"best{1 - self._slot}")
             self._slot, self.dual = 1 - self._slot, dual
 
+    def forget_gap(self) -> None:
+        """Let the merit of the next solver be its own."""
+        self._least_gap = np.inf
+
     def correct(self, certificate: Certificate) -> None:
         """Put recomputed values in the place of estimates."""
         self.primal, self.dual = certificate.primal, certificate.dual
@@ -253,6 +257,7 @@ class _Driver:
         steps = self.solver.iterate(self.core, start, self.limits.tol)
         try:
             while step := self._next(steps):
+                self.problem.rows.check_interrupted()
                 stop = self._call_back(step)
                 if self._certified():
                     return Status.SOLVED
@@ -270,6 +275,7 @@ class _Driver:
         self.solver = self._reserves.pop(0).solver
         self._before = self.trace[-1].iteration + 1 if self.trace else 0
         self._progress, self._broken = (np.inf, self._before), False
+        self.best.forget_gap()
         self.reason += f", going on where {last} got no further"
 
     def _offer(self, start: Start) -> None:
@@ -314,7 +320,8 @@ class _Driver:
     def _limit_reached(self, step: Step) -> Status | None:
         """What ends the run after this step, if anything."""
         if step.iteration >= self.max_iter:
-            return Status.MAX_ITER
+            own = self.limits.max_iter is None and self._reserves
+            return Status.STALLED if own else Status.MAX_ITER
         if self._late():
             return Status.TIME_LIMIT
         if self.best.merit < PROGRESS * self._progress[0]:

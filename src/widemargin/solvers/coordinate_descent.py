@@ -122,7 +122,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
                 "CoordinateDescent needs a penalized intercept or none; "
                 "use AugmentedLagrangian or InteriorPoint."
             )
-        if problem.rows.in_memory() is None:
+        if not problem.rows.is_in_memory:
             return (
                 "CoordinateDescent visits rows in random order and needs them in the "
                 "memory of this process, as a dense or CSR matrix without a feature "

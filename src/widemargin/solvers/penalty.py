@@ -22,7 +22,7 @@ from widemargin import _core, linalg
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.roots import monotone_root
-from widemargin.solvers.cholesky import cholesky, threads_for
+from widemargin.solvers.cholesky import cholesky
 
 Vector = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Point:
     ----------
     v : ndarray (k,)
     residual : ndarray (k,), gradient of L: Rv - A'alpha
-    hessian : the matrix A'D A, or the rows and weights that make it, or None
+    hessian : the matrix A'D A, or None where it is not made
     primal, dual : float, P(v) and D(alpha), the latter less what y'alpha != 0 costs
     value : float, L(v)
     active : int, rows strictly between their bounds
@@ -52,7 +52,7 @@ class Point:
 
     v: Vector
     residual: Vector
-    hessian: Any
+    hessian: Vector | None
     primal: float
     dual: float
     value: float
@@ -90,6 +90,7 @@ class Piece:
     ) -> None:
         self.A, self._R, self._fixed, self._constant = A, R, fixed, constant
         self._free = R[-1] == 0.0
+        self._dense = R.size <= min(DENSE_ORDER, A.shape[0])
         self._shared = C.join(A.state(multiplier=0.0))
         self._here, self._there = (A.state(f=0.0, alpha=0.0) for _ in range(2))
         self._least = FREE_CURVATURE * C.sweep(_total) if self._free else 0.0
@@ -111,10 +112,8 @@ class Piece:
 
         One sweep.
         """
-        few = v.size <= min(DENSE_ORDER, self.A.shape[0])
-        form = None if not hessian else "gram" if few else "rows"
         g, matrix, active, losses, linear, value = self.A.sweep(
-            _evaluate, self._try, v if scores else None, s, form
+            _evaluate, self._try, v if scores else None, s, hessian and self._dense
         )
         g += self._fixed
         ridge = 0.5 * float(self._R @ (v * v))
@@ -129,8 +128,15 @@ class Piece:
         )
 
     def renew_multipliers(self) -> None:
-        """Alpha as multipliers; the scores are tried again by the next `evaluate`."""
+        """Alpha as multipliers."""
         self.state.sweep(_renew)
+
+    def revisit(self, v: Vector, s: float) -> Point:
+        """The current point again, with the multipliers and the penalty as they are."""
+        self.state.sweep(_renew_scores)
+        point = self.evaluate(v, s, scores=False)
+        self.accept()
+        return point
 
     def half_norm(self, residual: Vector) -> float:
         """1/2 r'R r: how far L is from its minimum, at most."""
@@ -138,11 +144,8 @@ class Piece:
 
     def newton_step(self, point: Point, s: float) -> Point:
         """The next point: Newton's direction with an exact line search where needed."""
-        if (
-            point.active and point.hessian is None
-        ):  # the sweep that found the point made no matrix
-            self.state.sweep(_renew_scores)
-            point = self.evaluate(point.v, s, scores=False)
+        if self._dense and point.active and point.hessian is None:
+            point = self.revisit(point.v, s)
         dv = self._direction(point, s)
         slope = float(point.residual @ dv)
         new = self.evaluate(point.v + dv, s)
@@ -171,75 +174,82 @@ class Piece:
         diagonal = self._R.copy()
         if self._free:
             diagonal[-1] = s * self._least
-        if point.hessian is None:
+        if not point.active:
             return -point.residual / diagonal
-        if isinstance(point.hessian, list):
-            solve_rows = (
-                _woodbury if point.active <= DENSE_ORDER else _conjugate_gradients
-            )
-            return solve_rows(point.hessian, s, diagonal, -point.residual)
+        if point.hessian is None:
+            if point.active > DENSE_ORDER:
+                return self._conjugate_gradients(s, diagonal, -point.residual)
+            blocks, weights = self.A.sweep(_active_rows, self.state)
+            d = s * np.concatenate(weights)
+            return _woodbury(linalg.stack(blocks), d, diagonal, -point.residual)
         H = s * point.hessian
         H[np.diag_indices_from(H)] += diagonal
         solve, _ = cholesky(H)
         return solve(-point.residual)
 
+    def _conjugate_gradients(self, s: float, diagonal: Vector, r: Vector) -> Vector:
+        """Solve with the Hessian, scaled by its diagonal. One sweep a step."""
+        scale = diagonal + s * self.A.sweep(_hessian_diagonal, self.state)
+        x, p, last = np.zeros_like(r), np.zeros_like(r), np.inf
+        goal = CG_TOL * float(np.sqrt(r @ (r / scale)))
+        for _ in range(CG_STEPS):
+            z = r / scale
+            rho = float(r @ z)
+            if np.sqrt(rho) <= goal:
+                break
+            p = z + rho / last * p
+            q = diagonal * p + s * self.A.sweep(_hessian_product, self.state, p)
+            step = rho / float(p @ q)
+            x, r, last = x + step * p, r - step * q, rho
+        return x
 
-def _woodbury(
-    rows: list[tuple[Any, Vector]], s: float, diagonal: Vector, r: Vector
-) -> Vector:
-    """Solve with the Hessian of these rows and weights, through a matrix of the rows.
+
+def _woodbury(A: Any, d: Vector, diagonal: Vector, r: Vector) -> Vector:
+    """Solve with L + A'DA through a matrix of the rows A.
 
     (L + A'DA)^-1 r = L^-1 (r - A'z), where (D^-1 + A L^-1 A') z = A L^-1 r.
     """
-    A = linalg.stack([block for block, _ in rows])
-    d = s * np.concatenate([d for _, d in rows])
-    with threads_for(d.size):
-        S = linalg.row_products(A, 1.0 / diagonal)
-        S[np.diag_indices_from(S)] += 1.0 / d
-        solve, _ = cholesky(S)
-        return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
-
-
-def _conjugate_gradients(
-    rows: list[tuple[Any, Vector]], s: float, diagonal: Vector, r: Vector
-) -> Vector:
-    """Solve with the Hessian of these rows and weights, scaled by its diagonal."""
-    scale = diagonal + s * sum(linalg.gram_diagonal(A, d) for A, d in rows)
-    x, p, last = np.zeros_like(r), np.zeros_like(r), np.inf
-    goal = CG_TOL * float(np.sqrt(r @ (r / scale)))
-    for _ in range(CG_STEPS):
-        z = r / scale
-        rho = float(r @ z)
-        if np.sqrt(rho) <= goal:
-            break
-        p = z + rho / last * p
-        q = diagonal * p + s * sum(A.T @ (d * (A @ p)) for A, d in rows)
-        step = rho / float(p @ q)
-        x, r, last = x + step * p, r - step * q, rho
-    return x
+    S = linalg.row_products(A, 1.0 / diagonal)
+    S[np.diag_indices_from(S)] += 1.0 / d
+    solve, _ = cholesky(S)
+    return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
 
 
 # -- functions of one block ------------------------------------------------------------
 
 
 def _evaluate(
-    block: Any, part: RowState, v: Vector | None, s: float, form: str | None
-) -> tuple[Vector, Any, int, float, float, float]:
-    """A'alpha, what makes A'D A, how many rows do, and the sums of P, D and L."""
+    block: Any, part: RowState, v: Vector | None, s: float, hessian: bool
+) -> tuple[Vector, Vector | None, int, float, float, float]:
+    """A'alpha, A'D A where asked for, rows with D > 0, and the sums of P, D and L."""
     g = np.zeros(block.shape[1])
     sums = _core.penalty_sweep(
         *block.core_arrays(), v, part.C, part.multiplier, s, part.f, part.alpha, g
     )
+    d = _weights(part)
+    active = int(np.count_nonzero(d))
+    return g, block.gram(d) if hessian and active else None, active, *sums
+
+
+def _weights(part: RowState) -> Vector:
+    """The diagonal of D: C where alpha is strictly between its bounds."""
     inside = (part.alpha > 0.0) & (part.alpha < part.C)
-    active = int(np.count_nonzero(inside))
-    matrix: Any = None
-    if form is None or not active:
-        pass
-    elif form == "gram":
-        matrix = block.gram(part.C * inside)
-    else:
-        matrix = [(block[inside.nonzero()[0]], part.C[inside])]
-    return g, matrix, active, *sums
+    return np.asarray(part.C * inside)
+
+
+def _active_rows(block: Any, part: RowState) -> tuple[list[Any], list[Vector]] | None:
+    """The rows with D > 0, and their D."""
+    d = _weights(part)
+    index = np.flatnonzero(d)
+    return ([block[index]], [d[index]]) if index.size else None
+
+
+def _hessian_diagonal(block: Any, part: RowState) -> Vector:
+    return linalg.gram_diagonal(block, _weights(part))
+
+
+def _hessian_product(block: Any, part: RowState, p: Vector) -> Vector:
+    return np.asarray(block.T @ (_weights(part) * (block @ p)))
 
 
 def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:
@@ -249,7 +259,6 @@ def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:
 
 def _renew(part: RowState) -> None:
     part.multiplier = part.alpha
-    part.new_f = part.f
 
 
 def _renew_scores(part: RowState) -> None:

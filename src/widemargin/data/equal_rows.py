@@ -1,0 +1,38 @@
+"""Groups of equal rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin import _core, linalg
+
+Vector = NDArray[np.float64]
+
+# Rows that are grouped between two looks at Ctrl-C.
+GROUPED_ROWS = 1 << 20
+
+
+def equal_rows(
+    X: linalg.Matrix, labels: Vector
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First rows of the groups of rows equal in X and label, and each row's group.
+
+    Equal means the same entries; in CSR stored in the same order.
+    """
+    m = X.shape[0]
+    arrays: tuple[Any, ...]
+    if sparse.issparse(X):
+        arrays = linalg.core_arrays(X)[:3]
+    else:
+        arrays = (np.ascontiguousarray(X).view(np.uint8).reshape(m, -1),)
+    group, first = np.empty(m, np.int64), np.empty(m, np.int64)
+    table = np.full(1 << (2 * m).bit_length(), -1, np.int64)
+    found = 0
+    for begin in range(0, m, GROUPED_ROWS):
+        end = min(begin + GROUPED_ROWS, m)
+        found = _core.group_rows(
+            *arrays, labels, begin, end, found, group, first, table
+        )
+    return first[:found], group
