@@ -50,8 +50,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge (that of LIBLINEAR and `sklearn.svm.LinearSVC`).
     solver : str or Solver, default="auto"
-        "auto", "interior_point", "coordinate_descent", or an object that carries its
-        own options, such as ``InteriorPoint(reduction="omega")``.
+        "auto", "augmented_lagrangian", "coordinate_descent", "interior_point", or an
+        object that carries its own options, such as
+        ``InteriorPoint(reduction="omega")``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovr"}, default="ovr"

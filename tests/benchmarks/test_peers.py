@@ -3,7 +3,9 @@
 How close is limited by LIBLINEAR (300 epochs) and Snap ML (about 1e-4 on few rows).
 """
 
+import contextlib
 import importlib
+import sys
 import warnings
 from pathlib import Path
 
@@ -14,18 +16,32 @@ from scipy import sparse
 from widemargin import Problem, solve
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-PEERS = [p.stem for p in (FOLDER / "peers").glob("*.py") if p.stem != "__init__"]
+NAMES = sorted(p.stem for p in (FOLDER / "peers").glob("*.py") if p.stem != "__init__")
 
 
-@pytest.fixture(params=sorted(PEERS))
-def peer(request, monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return importlib.import_module(f"peers.{request.param}")
-        except ImportError as reason:
-            pytest.skip(str(reason))
+def installed():
+    """The peers whose packages are here: those of the tests, all after `make bench`."""
+    sys.path.insert(0, str(FOLDER))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in NAMES:
+                with contextlib.suppress(ImportError):
+                    yield importlib.import_module(f"peers.{name}")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+PEERS = {peer.__name__: peer for peer in installed()}
+
+
+def test_the_peers_of_the_test_extra_are_here():
+    assert {f"peers.{n}" for n in ("sklearn", "liblinear", "libsvm")} <= set(PEERS)
+
+
+@pytest.fixture(params=PEERS)
+def peer(request):
+    return PEERS[request.param]
 
 
 @pytest.fixture(params=["dense", "sparse"])

@@ -157,7 +157,7 @@ def solve(
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
         worse. The interior point method starts at the central path beside (w, b),
-        coordinate descent at alpha.
+        coordinate descent at alpha, the augmented Lagrangian at both.
     callback : callable or None, default=None
         Called with each `Step`; returning True stops the solve.
 
