@@ -157,7 +157,7 @@ def _add_solving(train: Any) -> None:
         type=_solver,
         default="auto",
         metavar="NAME",
-        help="auto chooses and says why; or a name, such as augmented_lagrangian (auto)",
+        help="auto chooses and says why; or a name: interior_point, .. (auto)",
     )
     add(
         "--tol",

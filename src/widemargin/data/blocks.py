@@ -1,7 +1,6 @@
 """One task on every block of rows: a fixed cut, a fixed order of sums, any threads."""
 
 import contextvars
-import functools
 import itertools
 import os
 import threading
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg  # noqa: F401
 import threadpoolctl
 
 
@@ -114,10 +114,9 @@ def _add(a: Any, b: Any, owned: bool) -> Any:
     return a + b
 
 
-@functools.cache
-def _blas() -> threadpoolctl.ThreadpoolController:
-    """The BLAS libraries of NumPy and SciPy, found once: it takes milliseconds."""
-    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+# The BLAS libraries of NumPy and SciPy, which scipy.linalg loads. Found here, once:
+# it takes 15 ms, which a first fit shall not wait for.
+_BLAS: Any = threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 class _OneBlasThread:
@@ -143,7 +142,7 @@ class _OneBlasThread:
             if self._limit is None:
                 self._threads = _blas_threads()
                 _release_blas()
-                self._limit = _blas().limit(limits=1)
+                self._limit = _BLAS.limit(limits=1)
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -175,13 +174,13 @@ def _release_blas() -> None:
     Since threadpoolctl 3.8 only the first thread that has ever set it may do so again,
     and is ignored silently elsewhere: the last sweep out may run in another thread.
     """
-    for library in _blas().lib_controllers:
+    for library in _BLAS.lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
 
 
 def _blas_threads() -> int:
-    return max([1, *(int(library.num_threads) for library in _blas().lib_controllers)])
+    return max([1, *(int(library.num_threads) for library in _BLAS.lib_controllers)])
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -15,9 +15,10 @@ from widemargin.solvers.interior_point import InteriorPoint
 
 # Columns from which data are wide: Newton's matrices no longer fit a dense Cholesky.
 WIDE = 1500
-# Mean C |z|^2 up to which coordinate descent is fastest: for wide and other data, and
-# the squared hinge on wide data (benchmarks/linear_rules.py).
-DESCENT_WIDE, DESCENT_TALL, DESCENT_SQUARED = 5.0, 0.5, 10.0
+# Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
+# hinge and the squared hinge on wide and other data (benchmarks/linear_rules.py).
+DESCENT_WIDE, DESCENT_TALL = 1000.0, 0.5
+SQUARED_WIDE, SQUARED_TALL = 10.0, 1.0
 # Rows a column from which Newton's method on a sample is a better start.
 DESCENT_ROWS = 500
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
@@ -70,10 +71,7 @@ def _for_hinge(problem: Problem) -> Choice:
     kappa = _difficulty(problem)
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     if kappa <= most and few_rows and descent.supports(problem) is None:
-        reason = (
-            "because C is small for these features (mean C times mean |x|^2 = "
-            f"{kappa:.2g}, at most {most:g}) and few visits of a row suffice ({size})"
-        )
+        reason = _small(kappa, most, size)
         return Choice(descent, reason, (Reserve(newton, _after_updates), last))
     reason = (
         "because Newton's method on the rows near the margin needs few sweeps, "
@@ -86,15 +84,21 @@ def _for_squared_hinge(problem: Problem) -> Choice:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     descent, last = CoordinateDescent(), InteriorPoint()
+    most = SQUARED_WIDE if n > WIDE else SQUARED_TALL
     kappa = _difficulty(problem)
-    if n > WIDE and kappa <= DESCENT_SQUARED and descent.supports(problem) is None:
-        reason = (
-            "because C is small for these features (mean C times mean |x|^2 = "
-            f"{kappa:.2g}, at most {DESCENT_SQUARED:g}) and they are many ({size})"
-        )
+    if kappa <= most and descent.supports(problem) is None:
+        reason = _small(kappa, most, size)
         return Choice(descent, reason, (Reserve(last, _after_updates),))
     reason = f"because it takes few iterations, whatever C is ({size})"
     return Choice(last, reason)
+
+
+def _small(kappa: float, most: float, size: str) -> str:
+    """Why coordinate descent."""
+    return (
+        "because C is small for these features (mean C times mean |x|^2 = "
+        f"{kappa:.2g}, at most {most:g}) and few visits of a row suffice ({size})"
+    )
 
 
 _RULES = {"hinge": _for_hinge, "squared_hinge": _for_squared_hinge}
