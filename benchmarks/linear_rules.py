@@ -13,7 +13,7 @@ from widemargin import Problem, solve
 from widemargin.solvers import auto
 
 OTHER = {"hinge": "augmented_lagrangian", "squared_hinge": "interior_point"}
-SETS = "a9a,w8a,ijcnn1,covtype_20k,reuters,ndc-500k-scaled"
+SETS = "a9a,w8a,ijcnn1,covtype_20k,mnist,reuters,ndc-500k-scaled"
 
 
 def milliseconds(problem, solver, tol, limit=4.0):

@@ -13,11 +13,13 @@ from widemargin.solvers.base import Callback, Choice, Limits, Reserve, Solver, r
 from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
 
-# Columns from which data are wide: Newton's matrices no longer fit a dense Cholesky.
-WIDE = 1500
+# Columns from which Newton's matrices cost much, and from which they no longer fit a
+# dense Cholesky.
+MANY, WIDE = 500, 1500
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
-# hinge and the squared hinge on wide and other data (benchmarks/linear_rules.py).
-DESCENT_WIDE, DESCENT_TALL = 1000.0, 0.5
+# hinge (wide data, many columns, other) and the squared hinge (wide, other); measured by
+# benchmarks/linear_rules.py.
+DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 0.5
 SQUARED_WIDE, SQUARED_TALL = 10.0, 1.0
 # Rows a column from which Newton's method on a sample is a better start.
 DESCENT_ROWS = 500
@@ -66,7 +68,7 @@ def _for_hinge(problem: Problem) -> Choice:
     size = f"{m:,} rows x {n:,} features"
     newton = AugmentedLagrangian()
     last = Reserve(InteriorPoint(), _after_sweeps)
-    most = DESCENT_WIDE if n > WIDE else DESCENT_TALL
+    most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
     descent = CoordinateDescent()
     kappa = _difficulty(problem)
     few_rows = n > WIDE or m < DESCENT_ROWS * n
