@@ -17,7 +17,7 @@ from widemargin.solvers.interior_point import InteriorPoint
 # dense Cholesky.
 MANY, WIDE = 500, 1500
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
-# hinge (wide data, many columns, other) and the squared hinge (wide, other); measured by
+# hinge (wide data, many columns, other) and the squared hinge (wide, other): from
 # benchmarks/linear_rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 0.5
 SQUARED_WIDE, SQUARED_TALL = 10.0, 1.0
