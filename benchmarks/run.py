@@ -65,7 +65,7 @@ def _options():
     add("--timeout", type=float, default=60, help="seconds a fit")
     add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
     add("--load", type=int, default=0, help="again beside so many busy processes")
-    add("--again", type=_of(PEERS), default=[], help="forget these peers' earlier runs")
+    add("--again", type=_of(PEERS), default=[], help="forget these peers' runs on the sets")
     add("--output", type=Path, default=HERE / "results")
     return parser.parse_args()
 
@@ -89,7 +89,8 @@ def _numbers(text):
 
 def _outdated(run, options):
     """Runs to be made again: as asked, or given up sooner than now asked for."""
-    return run["peer"] in options.again or run.get("limit", np.inf) < options.timeout
+    again = run["peer"] in options.again and run["set"] in options.sets
+    return again or run.get("limit", np.inf) < options.timeout
 
 
 def _installed(peers):
