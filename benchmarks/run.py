@@ -65,7 +65,7 @@ def _options():
     add("--timeout", type=float, default=60, help="seconds a fit")
     add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
     add("--load", type=int, default=0, help="again beside so many busy processes")
-    add("--again", type=_of(PEERS), default=[], help="forget these peers' runs on the sets")
+    add("--again", type=_of(PEERS), default=[], help="forget these peers' runs")
     add("--output", type=Path, default=HERE / "results")
     return parser.parse_args()
 
