@@ -32,13 +32,13 @@ def cholesky(M: Vector) -> tuple[Callable[[Vector], Vector], float]:
     n = M.shape[0]
     diagonal = M.diagonal().copy()
 
-    def factor(jitter: float) -> Callable[[Vector], Vector]:
+    def factored(jitter: float) -> Callable[[Vector], Vector]:
         M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
         with threads_for(n):
             L = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
         return lambda r: np.asarray(scipy.linalg.cho_solve(L, r, check_finite=False))
 
-    return with_jitter(factor)
+    return with_jitter(factored)
 
 
 def with_jitter(factor: Callable[[float], Any]) -> tuple[Any, float]:

@@ -76,8 +76,8 @@ class Piece:
     A : Rows, Y [X 1] or Y X
     C : RowState with the vector ``C``
     R : ndarray (k,), diagonal of the ridge
-    fixed, constant : ndarray (k,) and float, sums of C_i A_i and C_i over the rows
-        that are fixed at C
+    fixed, constant : ndarray (k,) and float
+        Sums of C_i A_i and C_i over the rows that are fixed at C.
 
     Attributes
     ----------
