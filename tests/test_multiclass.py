@@ -135,4 +135,4 @@ def test_no_solve_outlives_a_second_ctrl_c():
     for thread in threading.enumerate():
         if "work" in thread.name:
             thread.join(60)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # idle threads of old pools may end

@@ -58,7 +58,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     multi_class : {"ovr"}, default="ovr"
         How more than two classes are told apart: one against the rest.
     tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / P: how far above its minimum P may be.
+        Relative duality gap (P - D) / P: the minimum is at most this share below P.
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's default.
     time_limit : float > 0 in seconds, or None, default=None
@@ -66,12 +66,12 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         and before each class, which is left at zero when there is no time for it.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For temporary arrays of a sweep and for classes trained at the same time. The
-        data and about 100 bytes a row come on top.
+        data and about 200 bytes a row come on top.
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib). The answer does not depend on it.
     random_state : int >= 0, RandomState or None, default=None
-        Seed of solvers that sample; the default solver does not.
+        Seed of solvers that visit rows in random order (coordinate descent).
     verbose : int, default=0
         1 shows the progress on standard error.
     callback : callable or None, default=None

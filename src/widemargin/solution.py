@@ -32,7 +32,7 @@ class Status(StrEnum):
 _ADVICE = {
     Status.SOLVED: "The answer is as good as asked.",
     Status.ALMOST_SOLVED: (
-        "The gap is within 100 times tol; rounding allowed no better. Scaling the "
+        "The gap is within 100 times tol; the solver got no further. Scaling the "
         "features (StandardScaler) or a smaller C usually helps."
     ),
     Status.MAX_ITER: "Raise max_iter, scale the features (StandardScaler) or lower C.",

@@ -157,7 +157,8 @@ def _add_solving(train: Any) -> None:
         type=_solver,
         default="auto",
         metavar="NAME",
-        help="auto chooses and says why; or a name: interior_point, .. (auto)",
+        help="auto (chooses and says why), augmented_lagrangian, coordinate_descent "
+        "or interior_point (auto)",
     )
     add(
         "--tol",

@@ -108,7 +108,8 @@ def convergence(solution: Solution) -> Picture:
         f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
         "objective is above the best lower bound (circles), and how far the dual is "
         "below the best upper bound (squares). The diamond is the certificate, "
-        "recomputed from the answer.",
+        "recomputed from the answer. Lines are flat while a solver works on a part of "
+        "the rows, before it looks at all of them again.",
     )
 
 
@@ -169,10 +170,11 @@ def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     if low == high:
         which = f"all {m:,}" if low == m else f"{low:,} of the {m:,}"
-        return f"Every iteration used {which} rows as its active set Q."
+        return f"Every iteration used {which} rows as its active set."
     return (
-        f"An iteration used between {low:,} and {high:,} of the {m:,} rows, its active "
-        "set |Q|: fewer rows make a cheaper iteration."
+        f"An iteration worked on between {low:,} and {high:,} of the {m:,} rows, its "
+        "active set (rows of the reduced matrix, between their bounds, or not left "
+        "out): fewer rows make a cheaper iteration."
     )
 
 

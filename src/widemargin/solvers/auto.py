@@ -16,6 +16,9 @@ from widemargin.solvers.interior_point import InteriorPoint
 # Columns from which Newton's matrices cost much, and from which they no longer fit a
 # dense Cholesky.
 MANY, WIDE = 500, 1500
+# Density from which wide rows are better solved through one dense matrix of this order
+# at most (1500 x 5000, C = 1, free intercept: 2 s instead of 18 s).
+DENSE, DENSE_ORDER = 0.25, 4000
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
 # hinge (wide data, many columns, other) and the squared hinge (wide, other): from
 # benchmarks/linear_rules.py.
@@ -66,15 +69,20 @@ def choose(
 def _for_hinge(problem: Problem) -> Choice:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
-    newton = AugmentedLagrangian()
+    newton: Solver = AugmentedLagrangian()
     last = Reserve(InteriorPoint(), _after_sweeps)
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
     descent = CoordinateDescent()
     kappa = _difficulty(problem)
+    if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
+        newton = InteriorPoint()  # its matrix has the order of the rows or columns
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     if kappa <= most and few_rows and descent.supports(problem) is None:
         reason = _small(kappa, most, size)
         return Choice(descent, reason, (Reserve(newton, _after_updates), last))
+    if isinstance(newton, InteriorPoint):
+        reason = f"because dense rows are wide and need few iterations ({size})"
+        return Choice(newton, reason)
     reason = (
         "because Newton's method on the rows near the margin needs few sweeps, "
         f"whatever C is ({size})"
@@ -152,7 +160,8 @@ def solve(
     ----------
     problem : Problem
     solver : str or Solver, default="auto"
-        "auto", a name ("interior_point", "coordinate_descent"), or an object with
+        "auto", a name ("augmented_lagrangian", "coordinate_descent",
+        "interior_point"), or an object with
         options, such as ``InteriorPoint(reduction="omega")``.
     tol : float in (0, 1], default=1e-4
         Relative duality gap: the objective is at most this share above the optimum.

@@ -276,7 +276,7 @@ class _Driver:
         self._before = self.trace[-1].iteration + 1 if self.trace else 0
         self._progress, self._broken = (np.inf, self._before), False
         self.best.forget_gap()
-        self.reason += f", going on where {last} got no further"
+        self.reason = f"after {last} got no further ({self.reason})"
 
     def _offer(self, start: Start) -> None:
         """Let the start be the best point: no answer is worse."""
@@ -382,7 +382,7 @@ class _Driver:
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
             answer = self._answer()
-        gap = answer.certificate.relative_gap
+        gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
         elif gap <= ALMOST * tol and status in _OWN_ENDS:
@@ -398,7 +398,9 @@ class _Driver:
             reason=self.reason,
             seconds=self.seconds(),
             tol=tol,
-            message=_message(self, status, gap),
+            message=_message(
+                self, Status.SOLVED if status is Status.SOLVED else ended, gap
+            ),
             at_bound=self._at_bound(answer.alpha),
         )
 
@@ -459,8 +461,8 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
     }.get(status, "lack of progress")
     usable = (
         "The model is usable: its objective is at most "
-        f"{100 * gap:.2g} % above the best possible."
-        if gap < 1
+        f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
+        if gap < 0.5
         else "The model is far from optimal."
     )
     return (
