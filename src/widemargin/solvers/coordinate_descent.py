@@ -60,9 +60,9 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
     """Dual coordinate descent with shrinking, for a penalized intercept or none.
 
     Solves both losses, with weights per row, on rows in memory. Made for small C and
-    for many columns: the number of epochs grows with
+    for many columns: the number of epochs grows with ::
 
-        kappa = mean(C_i |z_i|^2),
+        kappa = mean(C_i |z_i|^2)
 
     up to about 1 few epochs reach a gap of 1e-6; above 10 it may take thousands, where
     there are many more rows than columns.
