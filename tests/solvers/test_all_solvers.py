@@ -22,8 +22,8 @@ ILL_POSED = {
     for C in (1.0, 1e3, 1e6)
 }
 # All rows are on the margin, where rounding of a few eps in y f costs that times C each:
-# the objective itself has no more than seven digits.
-ROUNDING = {("wide", "hinge", intercept, 1e6) for _, intercept in SETTINGS}
+# the objective itself has no more than seven digits. Interior point gets there with b.
+ROUNDING = {("wide", "hinge", 1e6)}
 
 # What a solver is made for, by mean(C_i |z_i|^2) over rows z_i with their intercept:
 # beyond that it may stop at a larger gap, which it must report (`honest`).
@@ -64,7 +64,8 @@ def test_agrees_with_the_conic_solver(solver, name, loss, intercept, C):
         return
     solution = solve(problem, solver, tol=TOL)
     certificate = solution.certificate
-    if (name, loss, intercept, C) in ROUNDING:
+    rounds = intercept == "none" or solver == "augmented_lagrangian"
+    if (name, loss, C) in ROUNDING and rounds:
         rounding = 8 * np.finfo(float).eps * C * len(y)
         assert certificate.gap <= rounding
     else:

@@ -1,5 +1,7 @@
 """ALM-Newton: its sweeps, its bands, and its matrices."""
 
+import _thread
+
 import numpy as np
 import pytest
 from conftest import PROBLEMS, STORAGES
@@ -216,6 +218,24 @@ def test_a_callback_stops_it_anywhere(iteration):
     )
     assert solution.status == "stopped_by_callback"
     assert solution.trace[-1].iteration == iteration
+    assert solution.certificate.primal <= problem.zero_objective
+
+
+@pytest.mark.parametrize("gap", [2.0, 0.5], ids=["sample", "band"])
+def test_ctrl_c_inside_keeps_the_best(gap):
+    X, y = tall()
+    pressed = []
+
+    def press(step):
+        inside = step.details["rows"] < len(y) and step.best_gap < gap
+        if inside and not pressed:
+            pressed.append(step)
+            _thread.interrupt_main()
+
+    problem = Problem(X, y)
+    solution = solve(problem, AugmentedLagrangian(), tol=1e-12, callback=press)
+    assert solution.status == "interrupted"
+    assert len(solution.trace) <= pressed[0].iteration + 2
     assert solution.certificate.primal <= problem.zero_objective
 
 
