@@ -99,9 +99,9 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     sweeps of all rows without reduction, 4 to 40 with it. k n^2 flops for the k rows
     between their bounds, and n^3 / 3, up to 1500 columns; beyond, a matrix of those
     rows, or conjugate gradients where they are more than 1500. Nine vectors of length
-    m; the band is a copy of at most 60 % of the rows, mostly 20 %. Rows far from zero
-    (mean over deviation 1e6) lose digits where the intercept is not free and C is
-    large: `InteriorPoint` loses fewer.
+    m; the band is a copy of the rows near the margin, mostly a tenth of all, at most
+    about 60 %. Rows far from zero (mean over deviation 1e6) lose digits where the
+    intercept is not free and C is large: `InteriorPoint` loses fewer.
 
     The method of multipliers is [hestenes1969]_'s and [rockafellar1976]_'s; Newton's
     method on its minima for support vector machines is in [yan2020]_.
@@ -154,7 +154,8 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         v = np.zeros(problem.A.shape[1])
         whole = _Run(Piece(problem.A, problem.state(), problem.penalty, v, 0.0))
         whole.point = Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
-        band = _Band(problem, whole) if self.reduction else None
+        many_rows = problem.rows.shape[0] >= BAND_ROWS
+        band = _Band(problem, whole) if self.reduction and many_rows else None
         numbers = itertools.count()
         sample = _sample(problem) if band and start is None else None
         if sample is not None:
@@ -263,7 +264,6 @@ class _Band:
         self._level = np.inf  # relative gap that v may have, if multipliers were good
         self._again = False  # try a band at once
         self._failures = 0  # bands in a row that were worth little
-        self._never = problem.rows.shape[0] < BAND_ROWS
         self._rows = problem.A.state(row=np.arange(problem.rows.shape[0]))
 
     def goal(self, tol: float) -> float:
@@ -290,8 +290,7 @@ class _Band:
         """A run on the rows that may move, where they are few; else None."""
         whole = self._whole
         relative = whole.point.gap / whole.point.primal
-        small = self._again or (whole.settled and relative <= self._gap)
-        if self._never or not small:
+        if not (self._again or (whole.settled and relative <= self._gap)):
             return None
         keys = _keys(whole)
         width = self._width or float(np.quantile(keys, BAND_SHARE))

@@ -69,25 +69,23 @@ def choose(
 def _for_hinge(problem: Problem) -> Choice:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
+    last = InteriorPoint()
     newton: Solver = AugmentedLagrangian()
-    last = Reserve(InteriorPoint(), _after_sweeps)
+    reason = (
+        "Newton's method on the rows near the margin needs few sweeps, whatever C is"
+    )
+    reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps),)
+    if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
+        newton, reserves = last, ()
+        reason = "dense rows of so many columns need few iterations of it"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
     descent = CoordinateDescent()
     kappa = _difficulty(problem)
-    if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
-        newton = InteriorPoint()  # its matrix has the order of the rows or columns
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     if kappa <= most and few_rows and descent.supports(problem) is None:
-        reason = _small(kappa, most, size)
-        return Choice(descent, reason, (Reserve(newton, _after_updates), last))
-    if isinstance(newton, InteriorPoint):
-        reason = f"because dense rows are wide and need few iterations ({size})"
-        return Choice(newton, reason)
-    reason = (
-        "because Newton's method on the rows near the margin needs few sweeps, "
-        f"whatever C is ({size})"
-    )
-    return Choice(newton, reason, (last,))
+        reserves = (Reserve(newton, _after_updates), *reserves)
+        return Choice(descent, _small(kappa, most, size), reserves)
+    return Choice(newton, f"because {reason} ({size})", reserves)
 
 
 def _for_squared_hinge(problem: Problem) -> Choice:
@@ -97,8 +95,8 @@ def _for_squared_hinge(problem: Problem) -> Choice:
     most = SQUARED_WIDE if n > WIDE else SQUARED_TALL
     kappa = _difficulty(problem)
     if kappa <= most and descent.supports(problem) is None:
-        reason = _small(kappa, most, size)
-        return Choice(descent, reason, (Reserve(last, _after_updates),))
+        reserves = (Reserve(last, _after_updates),)
+        return Choice(descent, _small(kappa, most, size), reserves)
     reason = f"because it takes few iterations, whatever C is ({size})"
     return Choice(last, reason)
 
