@@ -31,6 +31,8 @@ from widemargin.solvers.penalty import Piece, Point
 
 Vector = NDArray[np.float64]
 
+# These constants are measured by benchmarks/augmented_lagrangian.py where others were
+# tried, else they are those of the first version that solved all test problems.
 # First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move;
 # with dense rows of more columns than this their matrix costs too much, and all begin
 # at C (mnist: 1.3 to 3 s instead of 4.5).

@@ -1,0 +1,77 @@
+"""The constants of ALM-Newton: CPU seconds and sweeps with others in their place.
+
+Each line: CPU seconds of one thread to a gap of 1e-4 and 1e-6 (least of three), and the
+steps and sweeps of all rows in brackets. Penalized intercept.
+"""
+
+import argparse
+import contextlib
+import time
+
+from datasets import DATASETS
+
+from widemargin import Problem, as_rows, solve
+from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian
+
+CHANGES = (
+    {},
+    {"START_PENALTY": 1.5},
+    {"START_PENALTY": 4.0},
+    {"BAND_GAP": 0.1},
+    {"BAND_GAP": 0.5},
+    {"BAND_SHARE": 0.2},
+    {"BAND_SHARE": 0.3},
+    {"BAND_PROGRESS": 0.03},
+    {"BAND_PROGRESS": 1e-3},
+    {"SAMPLE_PER_COLUMN": 20},
+    {"SAMPLE_PER_COLUMN": 800},
+    {"SAMPLE_GAP": 1e-2},
+    {"SAMPLE_GAP": 1e-3},
+    {"MANY_COLUMNS": 10**9},
+)
+
+
+@contextlib.contextmanager
+def changed(constants):
+    """The solver with these constants."""
+    kept = {name: getattr(augmented_lagrangian, name) for name in constants}
+    vars(augmented_lagrangian).update(constants)
+    try:
+        yield
+    finally:
+        vars(augmented_lagrangian).update(kept)
+
+
+def measure(problem, tol, limit=30.0):
+    """CPU seconds, steps and sweeps of all rows."""
+    seconds = []
+    while len(seconds) < 3 and sum(seconds) < limit / 3:
+        begin = time.process_time()
+        solution = solve(problem, AugmentedLagrangian(), tol=tol, time_limit=limit)
+        seconds.append(time.process_time() - begin)
+    if solution.status != "solved":
+        return "-"
+    rows = solution.trace.column("rows")
+    return f"{min(seconds):.3f} ({len(rows)}, {(rows == rows.max()).sum()})"
+
+
+def main():
+    """One line a problem and change."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", help="folder of further sets")
+    parser.add_argument("--sets", default="a9a,w8a,ijcnn1,covtype_20k,ndc-500k-scaled")
+    options = parser.parse_args()
+    for name in options.sets.split(","):
+        X, y = DATASETS[name](options.data)
+        for C in (0.01, 1.0, 100.0):
+            problem = Problem(as_rows(X, n_jobs=1), y, C, intercept="penalized")
+            for constants in CHANGES:
+                with changed(constants):
+                    found = [measure(problem, tol) for tol in (1e-4, 1e-6)]
+                what = ", ".join(f"{k} {v:g}" for k, v in constants.items()) or "as is"
+                line = " ".join(f"{text:>18}" for text in found)
+                print(f"{name:16} C {C:5g}  {what:24} {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
