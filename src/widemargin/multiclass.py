@@ -196,7 +196,7 @@ class _Port(Rows):
 
     def __init__(self, rows: Rows, meeting: _Meeting, k: int) -> None:
         self.shape, self.dtype, self.density = rows.shape, rows.dtype, rows.density
-        self.options = rows.options
+        self.options, self.is_in_memory = rows.options, rows.is_in_memory
         self._rows, self._meeting, self._k = rows, meeting, k
 
     @property
@@ -211,10 +211,6 @@ class _Port(Rows):
 
     def take(self, index: ArrayLike) -> linalg.Matrix:
         return self._rows.take(index)
-
-    @property
-    def is_in_memory(self) -> bool:
-        return self._rows.is_in_memory
 
     def in_memory(self) -> "linalg.Matrix | None":
         return self._rows.in_memory()

@@ -26,6 +26,8 @@ LANE_BYTES = 512 << 20
 class MemoryRows(Rows):
     """Rows of a dense array (also memory-mapped) or CSR array, by reference."""
 
+    is_in_memory = True
+
     def __init__(
         self,
         X: linalg.Matrix,
@@ -59,11 +61,6 @@ class MemoryRows(Rows):
         """Rows ``index``: see `Rows.take`."""
         rows: linalg.Matrix = self._X[row_index(index, self.shape[0])]
         return rows
-
-    @property
-    def is_in_memory(self) -> bool:
-        """True: see `Rows.is_in_memory`."""
-        return True
 
     def in_memory(self) -> linalg.Matrix:
         """The matrix itself: see `Rows.in_memory`."""

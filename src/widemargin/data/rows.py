@@ -50,7 +50,10 @@ class Rows(ABC):
     density : float, share of the entries that are stored
     sweeps : int, how many times the data was read
     options : dict, what `as_rows` is to be given for rows made from these
+    is_in_memory : bool, whether `in_memory` has an answer (which may be a copy)
     """
+
+    is_in_memory: bool = False
 
     options: Mapping[str, Any] = MappingProxyType({})
     shape: tuple[int, int]
@@ -95,11 +98,6 @@ class Rows(ABC):
 
         For work between sweeps, in threads that Ctrl-C does not reach by itself.
         """
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether `in_memory` has an answer; it may make a copy, this does not."""
-        return False
 
     def in_memory(self) -> "linalg.Matrix | None":
         """All rows as one dense or CSR matrix of this process, or None.
@@ -388,6 +386,7 @@ class _Selected(_View):
     def __init__(self, base: Rows, mask: NDArray[np.bool_]) -> None:
         super().__init__(base)
         self.shape = (int(np.count_nonzero(mask)), base.shape[1])
+        self.is_in_memory = base.is_in_memory
         self.mask, self.mask_name = mask, _own_name("mask")
         self.mask_state = base.state(**{self.mask_name: mask})
         self._copy: linalg.Matrix | None = None
@@ -405,10 +404,6 @@ class _Selected(_View):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         chosen = row_index(index, self.shape[0])
         return self._base.take(np.flatnonzero(self.mask)[chosen])
-
-    @property
-    def is_in_memory(self) -> bool:
-        return self._base.is_in_memory
 
     def in_memory(self) -> "linalg.Matrix | None":
         base = self._base.in_memory()
