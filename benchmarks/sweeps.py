@@ -15,6 +15,7 @@ from scipy import sparse
 
 from widemargin import Problem, _core, as_rows, linalg, solve
 from widemargin.data import memory
+from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.solvers import InteriorPoint
 
 
@@ -131,9 +132,11 @@ def row_steps(k=8192):
         return worst, first, dalpha @ ds - dxi @ dalpha
 
     slow = seconds(numpy_correct, 0.1, repeat=50)
-    print(f"\nrow steps of {k} rows: seconds of NumPy over ours")
+    print(f"\nrow steps of {k} rows: seconds of NumPy over ours, which reads z as X")
+    X, ones, dv = z[:, np.newaxis], np.ones(k), np.ones(1)
     for simd in _core.simd_levels():
-        ours = functools.partial(_core.correct, C, vectors, z, 0.1, True, simd)
+        A = _core.block(X, ones, False, simd)
+        ours = functools.partial(_core.correct_sweep, A, dv, C, vectors, 0.1, True)
         ratio = slow / seconds(ours, repeat=50)
         print(f"  {('baseline', 'AVX2', 'AVX-512')[simd]:9} {ratio:.1f}")
 
@@ -151,6 +154,27 @@ def dense_products():
             forward = seconds(X.__matmul__, w) / seconds(_core.dense_matvec, X, w, z)
             back = seconds(X.T.__matmul__, u) / seconds(_core.dense_rmatvec, X, u, g)
             print(f"  n = {n:4} {dtype}:   X w {forward:5.1f}   X'u {back:5.1f}")
+
+
+def dense_gram():
+    """Weighted Gram matrix of a dense block in C++ against BLAS."""
+    rng = np.random.default_rng(0)
+    print("\nGram matrix of a block of 4 MiB: seconds of BLAS over ours")
+    for n in (8, 32, 54, 128, 200, 300):
+        for dtype in ("f8", "f4"):
+            k = (4 << 20) // (n * np.dtype(dtype).itemsize)
+            X, G = rng.normal(size=(k, n)).astype(dtype), np.empty((n, n))
+            for share in (1.0, 0.1):
+                d = rng.random(k) * (rng.random(k) < share)
+                linalg.CORE_GRAM_COLUMNS = 0
+                with ONE_BLAS_THREAD:  # as in a sweep
+                    slow = seconds(linalg.gram, X, d)
+                fast = seconds(_core.dense_gram, X, d, G)
+                rate = np.count_nonzero(d) * n * (n + 1) / fast / 1e9
+                print(
+                    f"  n = {n:4} {dtype}, {share:4.0%} of the rows:   "
+                    f"{slow / fast:4.1f}   {rate:4.0f} GF/s"
+                )
 
 
 def fused():
@@ -175,9 +199,9 @@ def fused():
                 signed = y * a
                 return C @ np.maximum(t, 0.0), a.sum(), value, X.T @ signed
 
-            def ours(s, args=(X, y, v, C, multiplier), f=f, alpha=alpha):
-                g = np.zeros(args[2].size)
-                return _core.penalty_sweep(*args, s, f, alpha, g), g
+            def ours(s, X=X, y=y, args=(v, C, multiplier), f=f, alpha=alpha):
+                g, A = np.zeros(args[0].size), _core.block(X, y, True)
+                return _core.penalty_sweep(A, *args, s, f, alpha, g), g
 
             slow, fast = seconds(numpy_sweep, 0.5), seconds(ours, 0.5)
             print(
@@ -194,4 +218,5 @@ if __name__ == "__main__":
     against_scipy()
     row_steps()
     dense_products()
+    dense_gram()
     fused()

@@ -18,10 +18,10 @@
 #include "coordinate_descent.hpp"
 #include "csr.hpp"
 #include "equal_rows.hpp"
-#include "fused.hpp"
 #include "row_steps.hpp"
 #include "simd.hpp"
 #include "svmlight.hpp"
+#include "sweeps.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -187,32 +187,22 @@ std::tuple<double, double, double> advance(const Array<const double>& C, const V
   return {sums.products, sums.losses, sums.linear};
 }
 
-using Ahead = std::tuple<double, std::size_t, double, double>;
-
-Ahead predict(const Array<const double>& C, const Vectors& vectors, const Array<const double>& z,
-              double clip, const Matrix<double>& E, bool hinge, int simd) {
-  const auto rows = row_vectors(C, vectors);
-  require(z.size() == rows.k && E.shape(0) == rows.k && E.shape(1) == 2);
+std::tuple<double, double> penalty_slope(const Array<const double>& C,
+                                         const Array<const double>& multiplier, double s,
+                                         const Array<const double>& f,
+                                         const Array<const double>& f_new, double t, int simd) {
+  const std::size_t k = C.size();
+  require(multiplier.size() == k && f.size() == k && f_new.size() == k);
   const nb::gil_scoped_release release;
-  const auto sums = compiled(simd).steps.predict(rows, z.data(), clip, E.data(), hinge);
-  return {sums.ratio, sums.row, sums.first, sums.second};
-}
-
-Ahead correct(const Array<const double>& C, const Vectors& vectors, const Array<const double>& z,
-              double target, bool hinge, int simd) {
-  const auto rows = row_vectors(C, vectors);
-  require(z.size() == rows.k);
-  const nb::gil_scoped_release release;
-  const auto sums = compiled(simd).steps.correct(rows, z.data(), target, hinge);
-  return {sums.ratio, sums.row, sums.first, sums.second};
+  const auto sums =
+      compiled(simd).steps.slope({C.data(), multiplier.data(), f.data(), s, k}, f_new.data(), t);
+  return {sums.first, sums.second};
 }
 
 void bind_row_steps(nb::module_& m) {
   m.def("simd_levels", &simd_levels);
   m.def("advance", &advance, "C"_a, "vectors"_a.noconvert(), "t"_a, "hinge"_a, "simd"_a = -1);
-  m.def("predict", &predict, "C"_a, "vectors"_a.noconvert(), "z"_a, "clip"_a, "E"_a.noconvert(),
-        "hinge"_a, "simd"_a = -1);
-  m.def("correct", &correct, "C"_a, "vectors"_a.noconvert(), "z"_a, "target"_a, "hinge"_a,
+  m.def("penalty_slope", &penalty_slope, "C"_a, "multiplier"_a, "s"_a, "f"_a, "f_new"_a, "t"_a,
         "simd"_a = -1);
 }
 
@@ -241,46 +231,81 @@ void dense_rmatvec(const Matrix<const Real>& X, const Array<const double>& u,
   rows.rmatvec(0, rows.rows(), u.data(), out.data());
 }
 
-using PenaltySums = std::tuple<double, double, double>;
-
-// Scores f of the rows (or as they are, without v), alpha, and g += A'alpha.
-template <class Rows>
-PenaltySums penalty_sweep(const Rows& X, const Array<const double>& y,
-                          const std::optional<Array<const double>>& v, const Array<const double>& C,
-                          const Array<const double>& multiplier, double s, const Array<double>& f,
-                          const Array<double>& alpha, const Array<double>& g, int simd) {
-  const std::size_t k = X.rows();
-  require(y.size() == k && C.size() == k && multiplier.size() == k && f.size() == k &&
-          alpha.size() == k && (g.size() == X.columns() || g.size() == X.columns() + 1) &&
-          (!v || v->size() == g.size()));
+// G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G.
+template <class Real>
+void dense_gram(const Matrix<const Real>& X, const Array<const double>& d, const Matrix<double>& G,
+                int simd) {
+  const auto rows = dense_rows(X, simd);
+  const std::size_t n = X.shape(1), order = G.shape(0);
+  require(d.size() == X.shape(0) && G.shape(1) == order && (order == n || order == n + 1));
   const nb::gil_scoped_release release;
-  const auto penalty = compiled(simd).steps.penalty;
-  widemargin::PenaltySums total{};
-  widemargin::fused_sweep(X, y.data(), span(v), v.has_value(), span(g),
-                          [&](std::size_t begin, std::size_t end, const double* z, double* u) {
-                            if (v) std::copy_n(z, end - begin, f.data() + begin);
-                            const widemargin::PenaltyRows rows{C.data() + begin,
-                                                               multiplier.data() + begin,
-                                                               f.data() + begin, s, end - begin};
-                            const auto sums = penalty(rows, u);
-                            std::copy_n(u, end - begin, alpha.data() + begin);
-                            total.losses += sums.losses;
-                            total.linear += sums.linear;
-                            total.value += sums.value;
-                          });
-  return {total.losses, total.linear, total.value};
+  widemargin::DenseGram matrix(rows);
+  matrix.add(0, rows.rows(), d.data());
+  matrix.write(G.data(), order);
 }
 
-std::tuple<double, double> penalty_slope(const Array<const double>& C,
-                                         const Array<const double>& multiplier, double s,
-                                         const Array<const double>& f,
-                                         const Array<const double>& f_new, double t, int simd) {
-  const std::size_t k = C.size();
-  require(multiplier.size() == k && f.size() == k && f_new.size() == k);
+using Sums = std::tuple<double, double, double>;
+using Ahead = std::tuple<double, std::size_t, double, double>;
+
+Sums penalty_sweep(const widemargin::Block& A, const std::optional<Array<const double>>& v,
+                   const Array<const double>& C, const Array<const double>& multiplier, double s,
+                   const Array<double>& f, const Array<double>& alpha, const Array<double>& g) {
+  const std::size_t k = A.rows();
+  require(C.size() == k && multiplier.size() == k && f.size() == k && alpha.size() == k &&
+          g.size() == A.width() && (!v || v->size() == g.size()));
   const nb::gil_scoped_release release;
-  const auto sums =
-      compiled(simd).steps.slope({C.data(), multiplier.data(), f.data(), s, k}, f_new.data(), t);
-  return {sums.first, sums.second};
+  const auto sums = widemargin::penalty_sweep(
+      A, span(v), {C.data(), multiplier.data(), f.data(), s, k}, f.data(), alpha.data(), span(g));
+  return {sums.losses, sums.linear, sums.value};
+}
+
+Ahead predict_sweep(const widemargin::Block& A, const Array<const double>& dv,
+                    const Array<const double>& C, const Vectors& vectors, double clip,
+                    const Matrix<double>& G, bool hinge) {
+  const auto rows = row_vectors(C, vectors);
+  require(rows.k == A.rows() && dv.size() == A.width() && G.shape(0) == 2 &&
+          G.shape(1) == A.width());
+  const nb::gil_scoped_release release;
+  const auto sums = widemargin::predict_sweep(A, span(dv), rows, clip, span(G), hinge);
+  return {sums.ratio, sums.row, sums.first, sums.second};
+}
+
+Ahead correct_sweep(const widemargin::Block& A, const Array<const double>& dv,
+                    const Array<const double>& C, const Vectors& vectors, double target,
+                    bool hinge) {
+  const auto rows = row_vectors(C, vectors);
+  require(rows.k == A.rows() && dv.size() == A.width());
+  const nb::gil_scoped_release release;
+  const auto sums = widemargin::correct_sweep(A, span(dv), rows, target, hinge);
+  return {sums.ratio, sums.row, sums.first, sums.second};
+}
+
+void normal_sweep(const widemargin::Block& A, const Array<const double>& C, const Vectors& vectors,
+                  const Matrix<double>& G, const std::optional<Matrix<double>>& gram, bool hinge) {
+  const auto rows = row_vectors(C, vectors);
+  const std::size_t width = A.width();
+  require(rows.k == A.rows() && G.shape(0) == 3 && G.shape(1) == width &&
+          (!gram || (gram->shape(0) == width && gram->shape(1) == width)));
+  const nb::gil_scoped_release release;
+  widemargin::normal_sweep(A, rows, span(G), gram ? gram->data() : nullptr, hinge);
+}
+
+template <class Rows>
+widemargin::Block block(const Rows& X, const Array<const double>& y, bool intercept, int simd) {
+  require(y.size() == X.rows());
+  return {X, span(y), intercept, compiled(simd).steps};
+}
+
+void bind_sweeps(nb::module_& m) {
+  nb::class_<widemargin::Block>(m, "Block", "Rows Y [X 1] or Y X as the sweeps read them.");
+  m.def("penalty_sweep", &penalty_sweep, "A"_a, "v"_a.none(), "C"_a, "multiplier"_a, "s"_a,
+        "f"_a.noconvert(), "alpha"_a.noconvert(), "g"_a.noconvert());
+  m.def("predict_sweep", &predict_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "clip"_a,
+        "G"_a.noconvert(), "hinge"_a);
+  m.def("correct_sweep", &correct_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "target"_a,
+        "hinge"_a);
+  m.def("normal_sweep", &normal_sweep, "A"_a, "C"_a, "vectors"_a.noconvert(), "G"_a.noconvert(),
+        "gram"_a.noconvert().none(), "hinge"_a);
 }
 
 template <class Real>
@@ -289,33 +314,30 @@ void bind_dense(nb::module_& m) {
         "simd"_a = -1);
   m.def("dense_rmatvec", &dense_rmatvec<Real>, "X"_a.noconvert(), "u"_a, "out"_a.noconvert(),
         "simd"_a = -1);
+  m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(),
+        "simd"_a = -1);
   m.def(
-      "penalty_sweep",
-      [](const Matrix<const Real>& X, const Array<const double>& y,
-         const std::optional<Array<const double>>& v, const Array<const double>& C,
-         const Array<const double>& multiplier, double s, const Array<double>& f,
-         const Array<double>& alpha, const Array<double>& g, int simd) {
-        return penalty_sweep(dense_rows(X, simd), y, v, C, multiplier, s, f, alpha, g, simd);
+      "block",
+      [](const Matrix<const Real>& X, const Array<const double>& y, bool intercept, int simd) {
+        return block(dense_rows(X, simd), y, intercept, simd);
       },
-      "X"_a.noconvert(), "y"_a, "v"_a.none(), "C"_a, "multiplier"_a, "s"_a, "f"_a.noconvert(),
-      "alpha"_a.noconvert(), "g"_a.noconvert(), "simd"_a = -1);
+      "X"_a.noconvert(), "y"_a.noconvert(), "intercept"_a, "simd"_a = -1, nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>());
 }
 
 template <class Real, class Index>
-void bind_sparse_sweeps(nb::module_& m) {
+void bind_csr_block(nb::module_& m) {
   m.def(
-      "penalty_sweep",
+      "block",
       [](const Array<const Index>& indptr, const Array<const Index>& indices,
-         const Array<const Real>& data, std::size_t n, const Array<const double>& y,
-         const std::optional<Array<const double>>& v, const Array<const double>& C,
-         const Array<const double>& multiplier, double s, const Array<double>& f,
-         const Array<double>& alpha, const Array<double>& g, int simd) {
+         const Array<const Real>& data, std::size_t n, const Array<const double>& y, bool intercept,
+         int simd) {
         const widemargin::FusedCsr<Real, Index> X{csr_view(indptr, indices, data), n};
-        return penalty_sweep(X, y, v, C, multiplier, s, f, alpha, g, simd);
+        return block(X, y, intercept, simd);
       },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n"_a, "y"_a,
-      "v"_a.none(), "C"_a, "multiplier"_a, "s"_a, "f"_a.noconvert(), "alpha"_a.noconvert(),
-      "g"_a.noconvert(), "simd"_a = -1);
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n"_a,
+      "y"_a.noconvert(), "intercept"_a, "simd"_a = -1, nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 5>());
 }
 
 // ------------------------------------------------------------------------------- equal rows
@@ -499,8 +521,7 @@ void bind_svmlight(nb::module_& m) {
 NB_MODULE(_core, m) {
   m.doc() = "C++ core of widemargin: free functions on arrays that Python owns.";
   bind_row_steps(m);
-  m.def("penalty_slope", &penalty_slope, "C"_a, "multiplier"_a, "s"_a, "f"_a, "f_new"_a, "t"_a,
-        "simd"_a = -1);
+  bind_sweeps(m);
   bind_dense<double>(m);
   bind_dense<float>(m);
   bind_dense<std::int16_t>(m);
@@ -514,7 +535,7 @@ NB_MODULE(_core, m) {
   m.def("svmlight_line_start", &svmlight_line_start, "text"_a.noconvert(), "position"_a);
   const auto bind_types = [&]<class Real, class Index>(Real, Index) {
     bind_csr<Real, Index>(m);
-    bind_sparse_sweeps<Real, Index>(m);
+    bind_csr_block<Real, Index>(m);
     bind_descend_csr<Real, Index>(m);
     bind_csr_groups<Real, Index>(m);
     bind_svmlight<Real, Index>(m);

@@ -64,9 +64,65 @@ void rmatvec(const DenseView<Real>& X, const double* u, double* out) {
   }
 }
 
+// Rows of a tile: as many sums as the registers hold, and enough to hide their latency.
+#ifdef __AVX512F__
+constexpr std::size_t kTileRows = 8;
+#else
+constexpr std::size_t kTileRows = 4;
+#endif
+
+// G += L' R of `rows` packed rows: a tile of sums at a time, on and above the diagonal.
+inline void add_tiles(const double* L, const double* R, std::size_t rows, std::size_t width,
+                      double* G) {
+  for (std::size_t i = 0; i < width; i += kTileRows) {
+    for (std::size_t j = i / kTile * kTile; j < width; j += kTile) {
+      double sums[kTileRows][kTile] = {};
+      for (std::size_t r = 0; r < rows; ++r) {
+        const double *l = L + r * width + i, *x = R + r * width + j;
+        for (std::size_t a = 0; a < kTileRows; ++a) {
+          const double la = l[a];
+#pragma omp simd
+          for (std::size_t lane = 0; lane < kTile; ++lane) sums[a][lane] += la * x[lane];
+        }
+      }
+      for (std::size_t a = 0; a < kTileRows; ++a) {
+        double* g = G + (i + a) * width + j;
+#pragma omp simd
+        for (std::size_t lane = 0; lane < kTile; ++lane) g[lane] += sums[a][lane];
+      }
+    }
+  }
+}
+
+template <typename Real>
+void gram(const DenseView<Real>& X, const double* d, double* work, double* G, double* c) {
+  const std::size_t width = padded(X.n), most = packed_rows(X.n);
+  double *L = work, *R = work + most * width;
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < X.k; ++i) {
+    const double di = d[i];
+    if (di != 0.0) {
+      const Real* x = X.data + i * X.n;
+      double *l = L + rows * width, *r = R + rows * width;
+#pragma omp simd
+      for (std::size_t j = 0; j < X.n; ++j) {
+        const double xj = static_cast<double>(x[j]), lj = di * xj;
+        r[j] = xj;
+        l[j] = lj;
+        c[j] += lj;
+      }
+      ++rows;
+    }
+    if (rows == most || (i + 1 == X.k && rows)) {
+      add_tiles(L, R, rows, width, G);
+      rows = 0;
+    }
+  }
+}
+
 template <typename Real>
 DenseProducts<Real> products() {
-  return {&matvec<Real>, &rmatvec<Real>};
+  return {&matvec<Real>, &rmatvec<Real>, &gram<Real>};
 }
 
 }  // namespace

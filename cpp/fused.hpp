@@ -54,30 +54,33 @@ struct FusedCsr {
   }
 };
 
-// step(begin, end, z, u) gets the scores z = y (X w + b) of the rows begin .. end - 1 and fills u;
-// it may ignore z where `scores` is false. Then g += (Y [X 1])' u. v = (w, b), or w without
-// intercept; g has its length.
-template <typename Rows, typename Step>
-void fused_sweep(const Rows& X, const double* y, std::span<const double> v, bool scores,
-                 std::span<double> g, Step step) {
-  double z[kChunkRows], u[kChunkRows];
+// step(begin, end, z, u) gets the scores z = y (X w + b) of the rows begin .. end - 1, where v is
+// not empty, and fills the columns of u. Then G += U' Y [X 1], a line for each column: as wide as
+// X, or one wider with an intercept. v = (w, b), or w without intercept.
+template <std::size_t columns, typename Rows, typename Step>
+void fused_sweep(const Rows& X, const double* y, std::span<const double> v, std::span<double> G,
+                 Step step) {
+  double z[kChunkRows], u[std::max(columns, std::size_t{1})][kChunkRows];
   const std::size_t size = X.chunk(), k = X.rows(), n = X.columns();
+  const std::size_t width = columns ? G.size() / columns : 0;
   const double b = v.size() > n ? v[n] : 0.0;
-  double last = 0.0;
   for (std::size_t begin = 0; begin < k; begin += size) {
     const std::size_t end = std::min(begin + size, k), rows = end - begin;
-    if (scores) {
+    if (!v.empty()) {
       X.matvec(begin, end, v.data(), z);
       for (std::size_t i = 0; i < rows; ++i) z[i] = y[begin + i] * (z[i] + b);
     }
     step(begin, end, z, u);
-    for (std::size_t i = 0; i < rows; ++i) {
-      u[i] *= y[begin + i];
-      last += u[i];
+    for (std::size_t c = 0; c < columns; ++c) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < rows; ++i) {
+        u[c][i] *= y[begin + i];
+        sum += u[c][i];
+      }
+      X.rmatvec(begin, end, u[c], &G[c * width]);
+      if (width > n) G[c * width + n] += sum;
     }
-    X.rmatvec(begin, end, u, g.data());
   }
-  if (g.size() > n) g[n] += last;
 }
 
 }  // namespace widemargin

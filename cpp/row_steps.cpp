@@ -89,7 +89,7 @@ PointSums advance(const RowVectors& r, double t) {
 }
 
 template <bool Hinge>
-StepSums predict(const RowVectors& r, const double* z, double clip, double* E) {
+StepSums predict(const RowVectors& r, const double* z, double clip, double* E1, double* E2) {
   Ahead ahead;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
     const double a = r.alpha[i], si = r.s[i], limit = clip * r.C[i], inverse = 1.0 / a;
@@ -111,8 +111,8 @@ StepSums predict(const RowVectors& r, const double* z, double clip, double* E) {
       one += r.u[i] * dx - r.xi[i] * da;
       two -= dx * da;
     }
-    E[2 * i] = r.d[i] * column1;
-    E[2 * i + 1] = r.d[i] * r.C[i] * column2;
+    E1[i] = r.d[i] * column1;
+    E2[i] = r.d[i] * r.C[i] * column2;
     ahead.add(lane, i, ratio, one, two);
   });
   return ahead.sums();
@@ -178,16 +178,17 @@ SlopeSums slope(const PenaltyRows& r, const double* f_new, double t) {
 }  // namespace
 
 RowSteps row_steps() {
-  return {[](const RowVectors& rows, double t, bool hinge) {
-            return hinge ? advance<true>(rows, t) : advance<false>(rows, t);
-          },
-          [](const RowVectors& rows, const double* z, double clip, double* E, bool hinge) {
-            return hinge ? predict<true>(rows, z, clip, E) : predict<false>(rows, z, clip, E);
-          },
-          [](const RowVectors& rows, const double* z, double target, bool hinge) {
-            return hinge ? correct<true>(rows, z, target) : correct<false>(rows, z, target);
-          },
-          &penalty, &slope};
+  return {
+      [](const RowVectors& rows, double t, bool hinge) {
+        return hinge ? advance<true>(rows, t) : advance<false>(rows, t);
+      },
+      [](const RowVectors& rows, const double* z, double clip, double* E1, double* E2, bool hinge) {
+        return hinge ? predict<true>(rows, z, clip, E1, E2) : predict<false>(rows, z, clip, E1, E2);
+      },
+      [](const RowVectors& rows, const double* z, double target, bool hinge) {
+        return hinge ? correct<true>(rows, z, target) : correct<false>(rows, z, target);
+      },
+      &penalty, &slope};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

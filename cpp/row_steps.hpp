@@ -19,6 +19,11 @@ struct RowVectors {
   double* ds;
   double* dxi;
   std::size_t k;
+
+  RowVectors part(std::size_t begin, std::size_t end) const {
+    return {C + begin, alpha + begin,  u + begin,  s + begin,   xi + begin,
+            d + begin, dalpha + begin, ds + begin, dxi + begin, end - begin};
+  }
 };
 
 struct StepSums {
@@ -58,9 +63,10 @@ struct SlopeSums {
 struct RowSteps {
   // Apply the last step and recompute d.
   PointSums (*advance)(const RowVectors& rows, double t, bool hinge);
-  // Predictor from z = A dv: leaves the clipped second-order products in ds and dxi, and the
-  // columns d (p/alpha - q/u) and d (C/alpha - C/u) in E (k, 2).
-  StepSums (*predict)(const RowVectors& rows, const double* z, double clip, double* E, bool hinge);
+  // Predictor from z = A dv: leaves the clipped second-order products p and q in ds and dxi, and
+  // E1 = d (p/alpha - q/u), E2 = d (C/alpha - C/u).
+  StepSums (*predict)(const RowVectors& rows, const double* z, double clip, double* E1, double* E2,
+                      bool hinge);
   // Corrector from z = A dv: leaves the direction in dalpha, ds, dxi.
   StepSums (*correct)(const RowVectors& rows, const double* z, double target, bool hinge);
   // alpha = multiplier + s C (1 - f), clipped to [0, C].

@@ -112,6 +112,23 @@ class Block:
             assert buffer[0] == buffer[-1] == 77.0
 
 
+def block_of(z, simd=-1):
+    """Rows [z I]: A (1, 0, ..) = z, and A'u shows each u."""
+    X = np.column_stack([z, np.eye(len(z))])
+    return _core.block(X, np.ones(len(z)), False, simd), np.eye(len(z) + 1)[0]
+
+
+def predict(C, vectors, z, clip, hinge, simd=-1):
+    """Results of the sweep, and its two columns E (2, k)."""
+    A, dv = block_of(z, simd)
+    G = np.zeros((2, len(z) + 1))
+    return _core.predict_sweep(A, dv, C, vectors, clip, G, hinge), G[:, 1:]
+
+
+def correct(C, vectors, z, target, hinge, simd=-1):
+    return _core.correct_sweep(*block_of(z, simd), C, vectors, target, hinge)
+
+
 on_every_kernel = pytest.mark.parametrize("simd", _core.simd_levels())
 on_both_losses = pytest.mark.parametrize("hinge", [True, False])
 
@@ -175,14 +192,13 @@ def test_predict(simd, hinge):
             ratios += [-du / u, -dxi / xi]
             first, second = first + (u * dxi + xi * du), second + dxi * du
             column1, column2 = column1 - q / u, column2 - 1.0 / u
-        E = np.full((k, 2), np.nan)
-        ratio, row, *sums = _core.predict(
-            block.C, block.vectors, block.z, clip, E, hinge, simd
+        (ratio, row, *sums), E = predict(
+            block.C, block.vectors, block.z, clip, hinge, simd
         )
         if k:
             check_ratio(ratio, row, largest(*ratios))
-            assert_within(E[:, 0], d * column1)
-            assert_within(E[:, 1], d * C * column2)
+            assert_within(E[0], d * column1)
+            assert_within(E[1], d * C * column2)
         assert_within(sums[0], first.sum())
         assert_within(sums[1], second.sum())
         block.check(before, ds=p, dxi=q)
@@ -206,7 +222,7 @@ def test_correct(simd, hinge):
         if hinge:
             ratios += [da / u, -dxi / xi]
             first, second = first + (u * dxi - xi * da), second - dxi * da
-        ratio, row, *sums = _core.correct(
+        ratio, row, *sums = correct(
             block.C, block.vectors, block.z, target, hinge, simd
         )
         if k:
@@ -222,13 +238,12 @@ def test_the_first_of_equal_rows_blocks_the_step(simd, hinge):
     for k in (1, 7, 8, 9, 17, 40):
         for first in range(min(k, 10)):
             vectors = [np.ones(k) for _ in VECTORS]
-            z, E = np.zeros(k), np.empty((k, 2))
+            z = np.zeros(k)
             z[first:] = 5.0
-            assert (
-                _core.predict(np.ones(k), vectors, z, 1.0, E, hinge, simd)[1] == first
-            )
+            ahead, _ = predict(np.ones(k), vectors, z, 1.0, hinge, simd)
+            assert ahead[1] == first
             vectors = [np.ones(k) for _ in VECTORS]
-            assert _core.correct(np.ones(k), vectors, z, 0.1, hinge, simd)[1] == first
+            assert correct(np.ones(k), vectors, z, 0.1, hinge, simd)[1] == first
 
 
 @on_every_kernel
@@ -239,11 +254,12 @@ def test_kernels_give_the_same_bits_again_wherever_the_rows_lie(simd, hinge):
     for offset in (0, 1, 3):
         block = Block(k)
         move = lambda v, n=offset: np.concatenate([np.empty(n), v])[n:]  # noqa: E731
-        vectors, E = [move(v) for v in block.vectors], np.empty((k, 2))
+        vectors = [move(v) for v in block.vectors]
         C, z = move(block.C), move(block.z)
+        ahead, E = predict(C, vectors, z, 0.3, hinge, simd)
         sums = [
-            _core.predict(C, vectors, z, 0.3, E, hinge, simd),
-            _core.correct(C, vectors, z, 0.1, hinge, simd),
+            ahead,
+            correct(C, vectors, z, 0.1, hinge, simd),
             _core.advance(C, vectors, 0.01, hinge, simd),
         ]
         answers.append((sums, np.stack(vectors), E))
@@ -274,20 +290,40 @@ def ones(k=3, **replaced):
             lambda: _core.advance(np.ones(2), ones()[1], 0.1, True),
             "do not fit each other",
         ),
+        (lambda: predict(*ones(), np.ones(2), 0.1, True), "do not fit each other"),
+        (lambda: correct(*ones(), np.ones(4), 0.1, True), "do not fit each other"),
         (
-            lambda: _core.predict(*ones(), np.ones(2), 0.1, np.ones((3, 2)), True),
+            lambda: _core.predict_sweep(
+                *block_of(np.ones(3)), *ones(), 0.1, np.ones((2, 3)), True
+            ),
             "do not fit each other",
         ),
         (
-            lambda: _core.predict(*ones(), np.ones(3), 0.1, np.ones((3, 1)), True),
+            lambda: _core.predict_sweep(
+                *block_of(np.ones(3)), *ones(), 0.1, np.ones((3, 4)), True
+            ),
             "do not fit each other",
         ),
         (
-            lambda: _core.predict(*ones(), np.ones(3), 0.1, np.ones((2, 3)), True),
+            lambda: _core.correct_sweep(
+                block_of(np.ones(3))[0], np.ones(3), *ones(), 0.1, True
+            ),
             "do not fit each other",
         ),
         (
-            lambda: _core.correct(*ones(), np.ones(4), 0.1, True),
+            lambda: _core.normal_sweep(
+                block_of(np.ones(3))[0], *ones(), np.ones((2, 4)), None, True
+            ),
+            "do not fit each other",
+        ),
+        (
+            lambda: _core.normal_sweep(
+                block_of(np.ones(3))[0], *ones(), np.ones((3, 4)), np.ones((3, 3)), True
+            ),
+            "do not fit each other",
+        ),
+        (
+            lambda: _core.block(np.ones((3, 2)), np.ones(2), True),
             "do not fit each other",
         ),
         (lambda: _core.advance(*ones(), 0.1, True, 3), "no such instruction set"),
@@ -313,9 +349,9 @@ def test_what_cannot_be_written_in_place_is_refused(name, bad):
     # A converted copy would be written to instead, and lost.
     with pytest.raises(TypeError, match="incompatible function arguments"):
         _core.advance(*ones(**{name: bad}), 0.1, True)
-    E = np.ones((3, 2), np.float32)
+    E = np.ones((2, 4), np.float32)
     with pytest.raises(TypeError, match="incompatible function arguments"):
-        _core.predict(*ones(), np.ones(3), 0.1, E, True)
+        _core.predict_sweep(*block_of(np.ones(3)), *ones(), 0.1, E, True)
 
 
 # -- CSR products ----------------------------------------------------------------------

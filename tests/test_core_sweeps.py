@@ -50,12 +50,70 @@ def test_products_of_blocks_do_not_depend_on_their_order_in_memory(dtype):
         linalg.matvec(X, np.ones(5))
 
 
-def rows_of(X, kind):
-    """Arrays of the core for rows X, and their float64 numbers."""
+def block_of(X, kind, y, intercept, simd=-1):
+    """Rows Y [X 1] or Y X for the sweeps of the core."""
     if kind == "dense":
-        return (X,)
+        return _core.block(X, y, intercept, simd)
     S = sparse.csr_array(X)
-    return S.indptr, S.indices, S.data, X.shape[1]
+    arrays = S.indptr, S.indices, S.data, X.shape[1]
+    return _core.block(*arrays, y, intercept, simd)
+
+
+def test_a_block_keeps_its_arrays():
+    rng = np.random.default_rng(5)
+    X, ones = rng.normal(size=(1000, 50)), np.ones(1000)
+    for kind in ("dense", "csr"):
+        A = block_of(X.copy(), kind, ones.copy(), True)
+        other = [np.full((1000, 50), np.nan) for _ in range(20)]  # where they lay
+        g, f = np.zeros(51), np.empty(1000)
+        v = rng.normal(size=51)
+        _core.penalty_sweep(A, v, ones, 0.5 * ones, 1.0, f, np.empty(1000), g)
+        np.testing.assert_allclose(f, X @ v[:50] + v[50], atol=1e-11)
+        del other
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [*SHAPES, (65, 8), (500, 129)])
+@pytest.mark.parametrize("simd", SIMD)
+def test_dense_gram(dtype, shape, simd):
+    X, (k, n) = dense(*shape, dtype), shape
+    rng = np.random.default_rng(6)
+    d = rng.random(k) * (rng.random(k) < 0.7)
+    for extra in (0, 1):
+        G = np.full((n + extra, n + extra), np.nan)
+        _core.dense_gram(X, d, G, simd)
+        A = np.c_[X, np.ones(k)][:, : n + extra].astype(np.longdouble)
+        expected = (A.T @ (d[:, None] * A)).astype(float)
+        scale = np.abs(expected).max(initial=1.0)
+        np.testing.assert_allclose(G, expected, rtol=0.0, atol=1e-14 * (k + 1) * scale)
+        np.testing.assert_array_equal(G, G.T)
+
+
+@pytest.mark.parametrize("simd", SIMD)
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("hinge", [True, False])
+def test_normal_sweep_is_its_formula(simd, kind, intercept, hinge):
+    rng = np.random.default_rng(7)
+    k, n = 301, 30
+    X = rng.normal(size=(k, n)) * (rng.random((k, n)) < 0.6)
+    y, C = np.sign(rng.normal(size=k)), rng.uniform(0.1, 2.0, k)
+    vectors = list(rng.uniform(0.1, 1.0, (8, k)))
+    alpha, _, s, xi, d, *_ = vectors
+    A = y[:, None] * (np.c_[X, np.ones(k)] if intercept else X)
+    block, width = block_of(X, kind, y, intercept, simd), n + intercept
+    U = np.stack([alpha, d * (s - xi if hinge else s), d * y])
+    sums = np.zeros((3, width))
+    _core.normal_sweep(block, C, vectors, sums, None, hinge)
+    np.testing.assert_allclose(sums, U @ A, atol=1e-11)
+    gram, again = np.full((width, width), np.nan), np.zeros((3, width))
+    if kind == "csr":
+        with pytest.raises(ValueError, match="only dense rows"):
+            _core.normal_sweep(block, C, vectors, again, gram, hinge)
+        return
+    _core.normal_sweep(block, C, vectors, again, gram, hinge)
+    np.testing.assert_array_equal(again, sums)
+    np.testing.assert_allclose(gram, A.T @ (d[:, None] * A), atol=1e-11)
 
 
 @pytest.mark.parametrize("simd", SIMD)
@@ -68,8 +126,8 @@ def test_penalty_sweep_is_its_formula(simd, kind, intercept, k, n):
     y, C = np.sign(rng.normal(size=k)), rng.uniform(0.1, 2.0, k)
     v, multiplier, s = rng.normal(size=n + intercept), C * rng.random(k), 0.7
     f, alpha, g = np.empty(k), np.empty(k), np.zeros(v.size)
-    rows = rows_of(X, kind)
-    sums = _core.penalty_sweep(*rows, y, v, C, multiplier, s, f, alpha, g, simd)
+    block = block_of(X, kind, y, intercept, simd)
+    sums = _core.penalty_sweep(block, v, C, multiplier, s, f, alpha, g)
 
     A = y[:, None] * (np.c_[X, np.ones(k)] if intercept else X)
     t = 1.0 - A @ v
@@ -82,9 +140,7 @@ def test_penalty_sweep_is_its_formula(simd, kind, intercept, k, n):
     np.testing.assert_allclose(sums, expected, atol=1e-11)
 
     again, known = np.zeros(v.size), f.copy()  # without v: with the scores as they are
-    sums2 = _core.penalty_sweep(
-        *rows, y, None, C, multiplier, s, known, alpha, again, simd
-    )
+    sums2 = _core.penalty_sweep(block, None, C, multiplier, s, known, alpha, again)
     np.testing.assert_array_equal(known, f)
     np.testing.assert_array_equal(again, g)
     assert sums2 == sums
@@ -117,9 +173,10 @@ def test_penalty_slope_is_the_derivative_of_the_value(simd):
 def test_sweeps_that_do_not_fit_are_refused(n):
     k, X = 3, np.ones((3, 3))
     one = np.ones(k)
+    A = _core.block(X, one, False)
     with pytest.raises(ValueError, match="do not fit each other"):
         _core.penalty_sweep(
-            X, one, np.ones(n), one, one, 1.0, one.copy(), one.copy(), np.ones(3)
+            A, np.ones(n), one, one, 1.0, one.copy(), one.copy(), np.ones(3)
         )
     with pytest.raises(ValueError, match="do not fit each other"):
         _core.dense_matvec(X, np.ones(n), np.ones(k))

@@ -54,26 +54,51 @@ def simd_levels() -> list[int]: ...
 def advance(
     C: Vector, vectors: list[Vector], t: float, hinge: bool, simd: int = -1
 ) -> tuple[float, float, float]: ...
-def predict(
+
+class Block:
+    """Rows Y [X 1] or Y X as the sweeps read them, by reference."""
+
+def block(*arguments: Any, simd: int = -1) -> Block:
+    """Of X, or of indptr, indices, data and n of CSR; then y and intercept."""
+
+def predict_sweep(
+    A: Block,
+    dv: Vector,
     C: Vector,
     vectors: list[Vector],
-    z: Vector,
     clip: float,
-    E: Vector,
+    G: Vector,
     hinge: bool,
-    simd: int = -1,
 ) -> tuple[float, int, float, float]: ...
-def correct(
+def correct_sweep(
+    A: Block,
+    dv: Vector,
     C: Vector,
     vectors: list[Vector],
-    z: Vector,
     target: float,
     hinge: bool,
-    simd: int = -1,
 ) -> tuple[float, int, float, float]: ...
+def normal_sweep(
+    A: Block,
+    C: Vector,
+    vectors: list[Vector],
+    G: Vector,
+    gram: Vector | None,
+    hinge: bool,
+) -> None: ...
+def dense_gram(X: NDArray[Any], d: Vector, G: Vector, simd: int = -1) -> None: ...
 def dense_matvec(X: NDArray[Any], w: Vector, out: Vector, simd: int = -1) -> None: ...
 def dense_rmatvec(X: NDArray[Any], u: Vector, out: Vector, simd: int = -1) -> None: ...
-def penalty_sweep(*arrays: Any, simd: int = -1) -> tuple[float, float, float]: ...
+def penalty_sweep(
+    A: Block,
+    v: Vector | None,
+    C: Vector,
+    multiplier: Vector,
+    s: float,
+    f: Vector,
+    alpha: Vector,
+    g: Vector,
+) -> tuple[float, float, float]: ...
 def penalty_slope(
     C: Vector,
     multiplier: Vector,

@@ -19,6 +19,9 @@ Vector = NDArray[np.float64]
 # Above this share of nonzeros a BLAS product of the densified block beats scattering
 # the outer products of sparse rows (benchmarks/sweeps.py).
 DENSE_GRAM_DENSITY = 0.25
+# Columns up to which the core makes dense Gram matrices: with more, BLAS is as fast. So
+# it is without AVX2 (benchmarks/sweeps.py).
+CORE_GRAM_COLUMNS = 128 if _core.simd_levels()[-1] > 0 else 0
 
 
 def as_matrix(X: Any) -> Matrix:
@@ -207,9 +210,14 @@ def _is_mixed(block: Any) -> bool:
     return (
         isinstance(block, np.ndarray)
         and block.dtype != np.float64
-        and block.dtype in _CORE_TYPES
-        and block.flags.c_contiguous
-        and block.flags.aligned
+        and _is_in_core(block)
+    )
+
+
+def _is_in_core(block: NDArray[Any]) -> bool:
+    """Whether the core reads a dense block as it is."""
+    return (
+        block.dtype in _CORE_TYPES and block.flags.c_contiguous and block.flags.aligned
     )
 
 
@@ -225,11 +233,29 @@ def gram(block: Any, d: Vector) -> Vector:
         out = np.zeros((n, n))
         _core.csr_gram(*_csr(block), np.ascontiguousarray(d, dtype=np.float64), out)
         return out
+    if _has_core_gram(block):
+        return _core_gram(block, d, intercept=False)
     if isinstance(block, np.ndarray):
         block, d = _weighted_rows(block, d)
         scaled = block * np.sqrt(d)[:, np.newaxis]
         return np.asarray(scaled.T @ scaled)  # NumPy recognises A'A and calls syrk
     return np.asarray(block.gram(d))
+
+
+def _has_core_gram(block: Any) -> bool:
+    """Whether the core makes the Gram matrix of a block, faster than BLAS."""
+    return (
+        isinstance(block, np.ndarray)
+        and block.shape[1] <= CORE_GRAM_COLUMNS
+        and _is_in_core(block)
+    )
+
+
+def _core_gram(block: NDArray[Any], d: Vector, intercept: bool) -> Vector:
+    """[X 1]' diag(d) [X 1] of a dense block, or X' diag(d) X."""
+    out = np.empty((block.shape[1] + intercept,) * 2)
+    _core.dense_gram(block, d, out)
+    return out
 
 
 def _weighted_rows(block: Any, d: Vector) -> tuple[Any, Vector]:
@@ -395,6 +421,8 @@ class SignedBlock:
         if not self._intercept:
             return gram(self._X, d)
         if isinstance(self._X, np.ndarray):
+            if self.has_core_gram:
+                return _core_gram(self._X, d, intercept=True)
             X, d = _weighted_rows(self._X, d)
             return SignedBlock(X, np.ones(0), True)._gram(d)
         return self._gram(d)
@@ -407,6 +435,11 @@ class SignedBlock:
         out[n, :n] = out[:n, n] = rmatvec(self._X, d)
         out[n, n] = d.sum()
         return out
+
+    @property
+    def has_core_gram(self) -> bool:
+        """Whether the core makes `gram`, and beside other sums in the same pass."""
+        return _has_core_gram(self._X)
 
     def gram_diagonal(self, d: Vector) -> Vector:
         """Diagonal of `gram`: (n + 1,)."""
@@ -423,9 +456,10 @@ class SignedBlock:
         inner *= self._y[:, np.newaxis]
         return inner
 
-    def core_arrays(self) -> tuple[Any, ...]:
-        """The rows and their signs, for the sweeps of the C++ core."""
-        return *core_arrays(formed(self._X)), self._y
+    def in_core(self) -> _core.Block:
+        """The rows as the sweeps of the C++ core read them."""
+        y = np.ascontiguousarray(self._y)
+        return _core.block(*core_arrays(formed(self._X)), y, self._intercept)
 
     def stacked(self, blocks: "list[SignedBlock]") -> "SignedBlock":
         """These blocks on top of each other, all with an intercept or none."""

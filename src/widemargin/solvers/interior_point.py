@@ -33,8 +33,10 @@ from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.normal_equations import (
     DUAL_COLUMNS,
     FORMS,
+    VECTORS,
     ActiveSet,
     NormalEquations,
+    row_vectors,
 )
 from widemargin.solvers.step_length import Ahead, blocking, inverse, recentre
 
@@ -48,9 +50,6 @@ CLIP = 10.0
 RESTORE = 0.1
 # mu of the central start, cold and warm (section 13).
 COLD_MU, WARM_MU = 0.75, 0.1
-
-# The row vectors, in the order of RowVectors in cpp/row_steps.hpp.
-VECTORS = ("alpha", "u", "s", "xi", "d", "dalpha", "ds", "dxi")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,9 +200,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             if behind:
                 sigma = 1.0
             target = sigma * mu
-            dv = normal.solve(
-                rhs - E[:, 0] + target * E[:, 1]
-            )  # corrector (3.9)-(3.10)
+            dv = normal.solve(rhs - E[0] + target * E[1])  # corrector (3.9)-(3.10)
             t = A.sweep(_correct, state, dv, target, hinge).length(products, pairs)
             if self.corrector:
                 extra, t = recentre(state, normal, t, target, products, pairs, hinge)
@@ -237,16 +234,12 @@ def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
 # -- functions of one block ------------------------------------------------------------
 
 
-def _vectors(part: RowState) -> list[Vector]:
-    return [getattr(part, name) for name in VECTORS]
-
-
 def _advance(part: RowState, t: float, hinge: bool) -> tuple[float, float, float]:
     """Apply the last step and weigh the rows anew: d = 1 / omega.
 
     Returns the sum of complementary products, the losses, and the linear part of D.
     """
-    return _core.advance(part.C, _vectors(part), t, hinge)
+    return _core.advance(part.C, row_vectors(part), t, hinge)
 
 
 def _predict(
@@ -255,21 +248,21 @@ def _predict(
     """Predictor along dv: what lies ahead, and the right sides of the corrector.
 
     With p = ds dalpha and q = dxi du clipped, and left in ``ds`` and ``dxi``, r_Omega
-    of the corrector grows by p/alpha - q/u - sigma mu (C/alpha - C/u): two columns.
+    of the corrector grows by p/alpha - q/u - sigma mu (C/alpha - C/u): two lines.
     """
-    E = np.empty((block.shape[0], 2))
-    ratio, _, first, second = _core.predict(
-        part.C, _vectors(part), block @ dv, clip, E, hinge
+    E = np.zeros((2, block.shape[1]))
+    ratio, _, first, second = _core.predict_sweep(
+        block.in_core(), dv, part.C, row_vectors(part), clip, E, hinge
     )
-    return Ahead(Least(inverse(ratio)), first, second), np.asarray(block.T @ E)
+    return Ahead(Least(inverse(ratio)), first, second), E
 
 
 def _correct(
     block: Any, part: RowState, dv: Vector, target: float, hinge: bool
 ) -> Ahead:
     """Corrector along dv, left in the state, (3.13)-(3.16), and what lies ahead."""
-    ratio, row, first, second = _core.correct(
-        part.C, _vectors(part), block @ dv, target, hinge
+    ratio, row, first, second = _core.correct_sweep(
+        block.in_core(), dv, part.C, row_vectors(part), target, hinge
     )
     return Ahead(Least(inverse(ratio), blocking(part, row, hinge)), first, second)
 

@@ -13,7 +13,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin import linalg
+from widemargin import _core, linalg
 from widemargin.data.state import RowState
 from widemargin.problem import Problem
 from widemargin.solvers.cholesky import cholesky, threads_for, with_jitter
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from widemargin.solvers.interior_point import InteriorPoint
 
 Vector = NDArray[np.float64]
+# The row vectors, in the order of RowVectors in cpp/row_steps.hpp.
+VECTORS = ("alpha", "u", "s", "xi", "d", "dalpha", "ds", "dxi")
 # Solves M_Q x = r, and whether M_Q is then exactly the matrix of its rows.
 Factor = tuple[Callable[[Vector], Vector], bool]
 
@@ -39,6 +41,11 @@ DUAL_ROWS = 1200
 DUAL_STEPS = 20
 # Columns from which the dual form is offered: with q > n it cancels.
 DUAL_COLUMNS = 500
+
+
+def row_vectors(part: RowState) -> list[Vector]:
+    """The vectors of some rows, as the C++ core takes them."""
+    return [getattr(part, name) for name in VECTORS]
 
 
 # -- the active set --------------------------------------------------------------------
@@ -191,11 +198,11 @@ class NormalEquations:
             _assemble, active.state, active.rule, active.levels, hinge, self.form
         )
         self.steps = 0
-        return self._sums[:, 0], self._sums[:, 1]
+        return self._sums[0], self._sums[1]
 
     def factor(self) -> None:
         """Factor M_Q; with all rows in Q it needs no conjugate gradients."""
-        n, border = self._n, self._sums[:, 2]
+        n, border = self._n, self._sums[2]
         self._border = border[:n] if border.size > n else None
         self._pivot = float(border[-1] + self._R[-1])
         with self._blas:
@@ -290,10 +297,13 @@ def _assemble(
     form: str,
 ) -> tuple[Vector, int, Any]:
     """A'[alpha, d r_Omega, d y] over all rows, |Q|, and what the matrix of Q needs."""
-    slack = part.s - part.xi if hinge else part.s  # r_Omega of the predictor
-    columns = (part.alpha, part.d * slack, part.d * part.labels)
-    sums = np.asarray(block.T @ np.column_stack(columns))
     index = _in_active_set(part, rule, levels)
+    sums, whole = np.zeros((3, block.shape[1])), None
+    if index is None and form == "dense" and block.has_core_gram:
+        whole = np.empty((block.shape[1],) * 2)
+    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, hinge)
+    if whole is not None:
+        return sums, block.shape[0], whole
     rows, d = (block, part.d) if index is None else (block[index], part.d[index])
     if form == "dense":
         return sums, rows.shape[0], linalg.gram(rows, d)

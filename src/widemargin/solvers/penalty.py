@@ -224,7 +224,7 @@ def _evaluate(
     """A'alpha, A'D A where asked for, rows with D > 0, and the sums of P, D and L."""
     g = np.zeros(block.shape[1])
     sums = _core.penalty_sweep(
-        *block.core_arrays(), v, part.C, part.multiplier, s, part.f, part.alpha, g
+        block.in_core(), v, part.C, part.multiplier, s, part.f, part.alpha, g
     )
     d = _weights(part)
     active = int(np.count_nonzero(d))

@@ -1,0 +1,156 @@
+// What the solvers do with a block of rows, each in one pass: see fused.hpp. Formulas and their
+// source: src/widemargin/solvers/penalty.py, interior_point.py and normal_equations.py.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <variant>
+#include <vector>
+
+#include "fused.hpp"
+#include "row_steps.hpp"
+#include "simd.hpp"
+
+namespace widemargin {
+
+// The rows A = Y [X 1], or Y X, of a block, and the code of an instruction set.
+struct Block {
+  std::variant<FusedDense<double>, FusedDense<float>, FusedDense<std::int16_t>,
+               FusedDense<std::uint8_t>, FusedCsr<double, std::int32_t>,
+               FusedCsr<double, std::int64_t>, FusedCsr<float, std::int32_t>,
+               FusedCsr<float, std::int64_t>>
+      X;
+  std::span<const double> y;
+  bool intercept;
+  RowSteps steps;
+
+  std::size_t rows() const { return y.size(); }
+  std::size_t width() const {
+    return std::visit([](const auto& rows) { return rows.columns(); }, X) + intercept;
+  }
+
+  // fused_sweep of these rows.
+  template <std::size_t columns, typename Step>
+  void sweep(std::span<const double> v, std::span<double> G, Step step) const {
+    std::visit([&](const auto& rows) { fused_sweep<columns>(rows, y.data(), v, G, step); }, X);
+  }
+};
+
+// Scores f = A v (as they are where v is empty), alpha, and g += A'alpha.
+inline PenaltySums penalty_sweep(const Block& A, std::span<const double> v, const PenaltyRows& all,
+                                 double* f, double* alpha, std::span<double> g) {
+  PenaltySums total{};
+  A.sweep<1>(v, g, [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
+    if (!v.empty()) std::copy_n(z, end - begin, f + begin);
+    const PenaltyRows rows{all.C + begin, all.multiplier + begin, f + begin, all.s, end - begin};
+    const PenaltySums sums = A.steps.penalty(rows, u[0]);
+    std::copy_n(u[0], end - begin, alpha + begin);
+    total.losses += sums.losses;
+    total.linear += sums.linear;
+    total.value += sums.value;
+  });
+  return total;
+}
+
+// The sums of rows and of those behind them, which begin at this row.
+inline void add(StepSums& total, const StepSums& sums, std::size_t begin) {
+  if (sums.ratio > total.ratio) {
+    total.ratio = sums.ratio;
+    total.row = begin + sums.row;
+  }
+  total.first += sums.first;
+  total.second += sums.second;
+}
+
+// Predictor along A dv, and G += E'A with the columns E that RowSteps::predict makes.
+inline StepSums predict_sweep(const Block& A, std::span<const double> dv, const RowVectors& all,
+                              double clip, std::span<double> G, bool hinge) {
+  StepSums total{};
+  A.sweep<2>(dv, G, [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
+    add(total, A.steps.predict(all.part(begin, end), z, clip, u[0], u[1], hinge), begin);
+  });
+  return total;
+}
+
+// Corrector along A dv.
+inline StepSums correct_sweep(const Block& A, std::span<const double> dv, const RowVectors& all,
+                              double target, bool hinge) {
+  StepSums total{};
+  A.sweep<0>(dv, {}, [&](std::size_t begin, std::size_t end, const double* z, auto&) {
+    add(total, A.steps.correct(all.part(begin, end), z, target, hinge), begin);
+  });
+  return total;
+}
+
+// Weighted Gram matrix [X 1]' diag(d) [X 1], or X' diag(d) X, of dense rows by chunks.
+template <typename Real>
+class DenseGram {
+ public:
+  explicit DenseGram(const FusedDense<Real>& X)
+      : X_(X),
+        width_(padded(X.columns())),
+        work_(gram_work(X.columns())),
+        tiles_(width_ * width_),
+        border_(width_) {}
+
+  // Add the rows begin .. end - 1.
+  void add(std::size_t begin, std::size_t end, const double* d) {
+    X_.products.gram(X_.slice(begin, end), d, work_.data(), tiles_.data(), border_.data());
+    for (std::size_t i = 0; i < end - begin; ++i) corner_ += d[i];
+  }
+
+  // Write the matrix of order n, or n + 1 with the intercept.
+  void write(double* out, std::size_t order) const {
+    const std::size_t n = X_.columns();
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = i; j < n; ++j)
+        out[i * order + j] = out[j * order + i] = tiles_[i * width_ + j];
+      if (order > n) out[i * order + n] = out[n * order + i] = border_[i];
+    }
+    if (order > n) out[n * order + n] = corner_;
+  }
+
+ private:
+  const FusedDense<Real>& X_;
+  std::size_t width_;
+  std::vector<double> work_, tiles_, border_;
+  double corner_ = 0.0;
+};
+
+// G += [alpha, d r, d y]'A, with r = s - xi for the hinge, s for the squared hinge; and A'diag(d)A
+// of dense rows where `gram` is not null, in the same pass.
+inline void normal_sweep(const Block& A, const RowVectors& all, std::span<double> G, double* gram,
+                         bool hinge) {
+  const auto columns = [&](std::size_t begin, std::size_t end, auto& u) {
+    const RowVectors rows = all.part(begin, end);
+    for (std::size_t i = 0; i < rows.k; ++i) {
+      u[0][i] = rows.alpha[i];
+      u[1][i] = rows.d[i] * (hinge ? rows.s[i] - rows.xi[i] : rows.s[i]);
+      u[2][i] = rows.d[i] * A.y[begin + i];
+    }
+  };
+  const auto sums_only = [&](std::size_t begin, std::size_t end, const double*, auto& u) {
+    columns(begin, end, u);
+  };
+  if (!gram) return A.sweep<3>({}, G, sums_only);
+  std::visit(
+      [&]<typename Rows>(const Rows& X) {
+        if constexpr (requires { X.products; }) {
+          DenseGram matrix(X);
+          const auto both = [&](std::size_t begin, std::size_t end, const double*, auto& u) {
+            columns(begin, end, u);
+            matrix.add(begin, end, all.d + begin);
+          };
+          fused_sweep<3>(X, A.y.data(), {}, G, both);
+          matrix.write(gram, A.width());
+        } else {
+          throw std::invalid_argument("only dense rows have a Gram matrix here");
+        }
+      },
+      A.X);
+}
+
+}  // namespace widemargin
