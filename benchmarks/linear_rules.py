@@ -46,7 +46,7 @@ def main():
                     for solver in ("coordinate_descent", OTHER[loss])
                     for tol in (1e-4, 1e-6)
                 ]
-                kappa, choice = auto._difficulty(problem), auto.choose(problem)
+                kappa, choice = problem.kappa, auto.choose(problem)
                 print(
                     f"  {name:18} C {C:6g}  kappa {kappa:8.2g}  "
                     + " ".join(f"{t:>7}" for t in found)

@@ -107,12 +107,13 @@ void csr_rmatvec(const Array<const Index>& indptr, const Array<const Index>& ind
 
 template <class Real, class Index>
 void csr_gram(const Array<const Index>& indptr, const Array<const Index>& indices,
-              const Array<const Real>& data, const Array<const double>& d,
+              const Array<const Real>& data, std::size_t n, const Array<const double>& d,
               const Matrix<double>& out) {
   const auto X = csr_view(indptr, indices, data);
-  require(d.size() == X.rows() && out.shape(0) == out.shape(1));
+  const std::size_t order = out.shape(0);
+  require(d.size() == X.rows() && out.shape(1) == order && (order == n || order == n + 1));
   const nb::gil_scoped_release release;
-  widemargin::csr_gram(X, span(d), span(out), out.shape(0));
+  widemargin::csr_gram(X, span(d), span(out), n, order);
 }
 
 template <class Real, class Index>
@@ -145,7 +146,8 @@ void bind_csr(nb::module_& m) {
   };
   bind("csr_matvec", &csr_matvec<Real, Index>);
   bind("csr_rmatvec", &csr_rmatvec<Real, Index>);
-  bind("csr_gram", &csr_gram<Real, Index>);
+  m.def("csr_gram", &csr_gram<Real, Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "data"_a.noconvert(), "n"_a, "d"_a, "out"_a.noconvert());
   bind("csr_row_products", &csr_row_products<Real, Index>);
   bind("csr_row_squares", &csr_row_squares<Real, Index>);
 }

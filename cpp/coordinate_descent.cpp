@@ -22,6 +22,11 @@ constexpr std::int64_t kFar = 8, kNear = 4;
 constexpr std::size_t kCacheLine = 64, kPrefetched = 1024;
 // Projected gradients below this are rounding. (With 1e-12 the gap ends at 1e-12 sum C.)
 constexpr double kStill = 1e-15;
+// A round ends where the gap has fallen to these shares of what it was, or of what is asked for.
+constexpr double kOfRound = 0.01, kOfGoal = 0.3;
+// In the first epoch of a round rows are left out only this many times farther from leaving their
+// bound than those of the round before.
+constexpr double kAllRows = 100.0;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ------------------------------------------------------------------------------------- rows
@@ -166,6 +171,13 @@ inline void look_ahead(const Rows& X, const Variables& z, DescentState& s) {
 
 // ---------------------------------------------------------------------------------- descent
 
+// What a row adds to P - D, by the gradient G of its alpha.
+inline double gap_of(const Coordinate& row, double G) {
+  if (row.diagonal == 0.0) return G * (G > 0.0 ? row.alpha : row.alpha - row.upper);
+  const double shrunk = row.diagonal * row.alpha;
+  return shrunk > G ? 0.5 * G * G / row.diagonal : row.alpha * (G - 0.5 * shrunk);
+}
+
 // Minimise over alpha_i. False: row i stays at its bound and is left out.
 template <typename Rows>
 inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64_t i) {
@@ -182,6 +194,7 @@ inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64
     if (G < s.lower) return false;
     projected = G > 0.0 ? G : 0.0;
   }
+  s.sum += gap_of(row, G);
   s.largest = projected > s.largest ? projected : s.largest;
   s.smallest = projected < s.smallest ? projected : s.smallest;
   if (projected > kStill || projected < -kStill) {
@@ -198,23 +211,23 @@ inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64
 inline void begin_epoch(DescentState& s, std::int64_t size) {
   s.position = s.kept = s.shuffled = 0;
   s.size = size;
+  s.sum = 0.0;
   s.largest = -kInfinity;
   s.smallest = kInfinity;
 }
 
-// True: the round has ended, and the next one begins with all rows.
-inline bool end_epoch(DescentState& s, std::int64_t m, bool shrinking) {
-  const bool converged = s.largest - s.smallest <= s.eps || s.kept == 0;
-  if (converged) {
-    s.eps *= s.kept == m ? 0.1 : 0.3;
-  }
-  const bool open = converged || !shrinking;
-  s.upper = !open && s.largest > 0.0 ? s.largest : kInfinity;
-  s.lower = !open && s.smallest < 0.0 ? s.smallest : -kInfinity;
+// A round begins with all rows, and ends where the gap of those that stay has fallen far enough.
+inline void end_epoch(DescentState& s, std::int64_t m, bool shrinking) {
+  if (s.size == m) s.first = s.sum;
+  const double least = kOfGoal * s.goal, target = kOfRound * s.first;
+  const bool ended = s.sum <= (target > least ? target : least) || s.kept == 0;
+  const double factor = ended ? kAllRows : 1.0;
+  s.upper = shrinking && s.largest > 0.0 ? factor * s.largest : kInfinity;
+  s.lower = shrinking && s.smallest < 0.0 ? factor * s.smallest : -kInfinity;
+  s.gap = s.sum;
   s.active = s.kept;
   ++s.epoch;
-  begin_epoch(s, converged ? m : s.kept);
-  return converged;
+  begin_epoch(s, ended ? m : s.kept);
 }
 
 }  // namespace
@@ -231,8 +244,8 @@ bool descend(const Rows& X, const Variables& z, DescentState& state, std::int64_
       if (visit(X, z, s, z.order[s.position])) swap(z.order[s.kept++], z.order[s.position]);
     }
     if (s.position == s.size) {
-      const bool converged = end_epoch(s, z.m, shrinking);
-      due = converged || s.visits >= mark;
+      end_epoch(s, z.m, shrinking);
+      due = s.gap <= s.goal || s.visits >= mark;
     }
   }
   state = s;

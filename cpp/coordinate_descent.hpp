@@ -49,13 +49,15 @@ struct DescentState {
   std::int64_t visits;       // rows visited since the start
   std::int64_t epoch;        // epochs ended since the start
   std::uint64_t random;      // state of the generator
-  double eps;                // the spread of projected gradients that ends a round
   double upper, lower;       // rows at a bound whose gradient is beyond them are left out
   double largest, smallest;  // projected gradients of this epoch
+  double gap, sum;           // P - D by the gradients of the last epoch, of this one so far
+  double first;              // gap of the first epoch of this round
+  double goal;               // a certificate is due where the gap is at most this
 };
 
 // Visits rows until an epoch ends at which a certificate is due (true: `mark` visits are passed or
-// the round has ended), or `budget` rows have been visited (false).
+// the gap is at its goal), or `budget` rows have been visited (false).
 template <typename Rows>
 using Descend = bool (*)(const Rows& rows, const Variables& variables, DescentState& state,
                          std::int64_t budget, std::int64_t mark, bool shrinking);

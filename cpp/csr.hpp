@@ -64,29 +64,46 @@ void csr_rmatvec(const CsrView<Real, Index>& X, std::span<const double> U, std::
   }
 }
 
-// out += X' diag(d) X, out (n, n) row-major, symmetric. Both triangles are filled at the end, so
-// `out` must be symmetric before. Cost: sum of nnz_i^2 / 2 over the rows with d_i != 0.
+// out += X' diag(d) X of n columns, or [X 1]' diag(d) [X 1] where its order is n + 1: row-major,
+// symmetric. Both triangles are filled at the end, so `out` must be symmetric before. Cost: sum of
+// nnz_i^2 / 2 over the rows with d_i != 0.
 template <typename Real, typename Index>
 void csr_gram(const CsrView<Real, Index>& X, std::span<const double> d, std::span<double> out,
-              std::size_t n) {
+              std::size_t n, std::size_t order) {
   for (std::size_t i = 0; i < X.rows(); ++i) {
-    if (d[i] == 0.0) continue;
+    const double di = d[i];
+    if (di == 0.0) continue;
     const auto begin = static_cast<std::size_t>(X.indptr[i]);
     const auto end = static_cast<std::size_t>(X.indptr[i + 1]);
+    bool rising = true;
+    for (std::size_t p = begin + 1; p < end; ++p)
+      rising = rising && X.indices[p - 1] < X.indices[p];
     for (std::size_t p = begin; p < end; ++p) {
       const auto a = static_cast<std::size_t>(X.indices[p]);
-      const double weighted = d[i] * static_cast<double>(X.data[p]);
-      out[a * n + a] += weighted * static_cast<double>(X.data[p]);
+      const double x = static_cast<double>(X.data[p]), weighted = di * x;
+      out[a * order + a] += weighted * x;
+      // Lower triangle; a repeated column meets itself in both orders.
+      if (rising) {
+        double* line = &out[a * order];
+        for (std::size_t q = begin; q < p; ++q)
+          line[X.indices[q]] += weighted * static_cast<double>(X.data[q]);
+        continue;
+      }
       for (std::size_t q = begin; q < p; ++q) {
         const auto b = static_cast<std::size_t>(X.indices[q]);
         const double product = weighted * static_cast<double>(X.data[q]);
-        // Lower triangle; a repeated column meets itself in both orders.
-        out[a > b ? a * n + b : b * n + a] += a == b ? 2.0 * product : product;
+        out[a > b ? a * order + b : b * order + a] += a == b ? 2.0 * product : product;
       }
     }
+    if (order > n) {
+      double* border = &out[n * order];
+      for (std::size_t p = begin; p < end; ++p)
+        border[X.indices[p]] += di * static_cast<double>(X.data[p]);
+      border[n] += di;
+    }
   }
-  for (std::size_t a = 0; a < n; ++a)
-    for (std::size_t b = 0; b < a; ++b) out[b * n + a] = out[a * n + b];
+  for (std::size_t a = 0; a < order; ++a)
+    for (std::size_t b = 0; b < a; ++b) out[b * order + a] = out[a * order + b];
 }
 
 // out_i = |x_i|^2. `sums` (n) is zero, and is zero again at the end.

@@ -6,6 +6,7 @@ differ by rounding: `Bounded` computes a formula with a bound on that.
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from widemargin import _core
 
@@ -403,14 +404,27 @@ def test_csr_products(real, index, k):
             bound = scale.T @ np.abs(V) + np.abs(start)
             assert_summed(out, start + X.T @ V, bound, stored.sum(axis=0), k)
 
-        start = rng.normal(size=(n, n))
-        start += start.T
-        out = start.copy()
-        _core.csr_gram(*arrays, d, out)
-        G = start + X.T @ (d[:, np.newaxis] * X)
-        bound = scale.T @ (d[:, np.newaxis] * scale) + np.abs(start)
-        assert_summed(out, G, bound, stored.T @ stored, k)
-        np.testing.assert_array_equal(out, out.T)
+        check_gram(arrays, X, scale, stored, d)
+        ones = np.ones((k, 1))
+        wide = [np.hstack([part, ones]) for part in (X, scale, stored)]
+        check_gram(arrays, *wide, d, n)
+        X = X.astype(real).astype(float)
+        S = sparse.csr_array(X.astype(real))
+        rising = S.indptr.astype(index), S.indices.astype(index), S.data
+        check_gram(rising, X, np.abs(X), (X != 0.0) * 1.0, d)
+
+
+def check_gram(arrays, X, scale, stored, d, n=None):
+    """X'DX, also where X has a column of ones beside the n columns of the arrays."""
+    order = X.shape[1]
+    start = np.random.default_rng(order).normal(size=(order, order))
+    start += start.T
+    out = start.copy()
+    _core.csr_gram(*arrays, n or order, d, out)
+    G = start + X.T @ (d[:, np.newaxis] * X)
+    bound = scale.T @ (d[:, np.newaxis] * scale) + np.abs(start)
+    assert_summed(out, G, bound, stored.T @ stored, len(d))
+    np.testing.assert_array_equal(out, out.T)
 
 
 def csr(indptr=(0, 1, 3), indices=(1, 0, 1), data=(1.0, 2.0, 3.0), index=np.int32):
@@ -439,7 +453,7 @@ def test_rows_outside_of_csr_arrays_are_refused(arrays, index):
     for call in (
         lambda: _core.csr_matvec(*given, np.ones(2), np.ones(k)),
         lambda: _core.csr_rmatvec(*given, np.ones((k, 1)), np.ones((2, 1))),
-        lambda: _core.csr_gram(*given, np.ones(k), np.ones((2, 2))),
+        lambda: _core.csr_gram(*given, 2, np.ones(k), np.ones((2, 2))),
     ):
         with pytest.raises(ValueError, match="do not fit each other"):
             call()
@@ -469,11 +483,11 @@ def test_rows_outside_of_csr_arrays_are_refused(arrays, index):
             "one to three columns",
         ),
         (
-            lambda: _core.csr_gram(*csr(), np.ones(3), np.ones((2, 2))),
+            lambda: _core.csr_gram(*csr(), 2, np.ones(3), np.ones((2, 2))),
             "do not fit each other",
         ),
         (
-            lambda: _core.csr_gram(*csr(), np.ones(2), np.ones((2, 1))),
+            lambda: _core.csr_gram(*csr(), 2, np.ones(2), np.ones((2, 1))),
             "do not fit each other",
         ),
     ],
@@ -486,8 +500,8 @@ def test_vectors_that_do_not_fit_csr_arrays_are_refused(call, message):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: _core.csr_gram(*csr(), np.ones(2), np.ones((2, 2), np.float32)),
-        lambda: _core.csr_gram(*csr(), np.ones(2), np.ones((2, 4))[:, ::2]),
+        lambda: _core.csr_gram(*csr(), 2, np.ones(2), np.ones((2, 2), np.float32)),
+        lambda: _core.csr_gram(*csr(), 2, np.ones(2), np.ones((2, 4))[:, ::2]),
         lambda: _core.csr_matvec(*csr(), np.ones(2), np.ones(2, np.float32)),
         lambda: _core.csr_matvec(*csr(), np.ones(2), frozen(2)),
         lambda: _core.csr_matvec(*csr(), np.ones(2, int), np.ones(2)),

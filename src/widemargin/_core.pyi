@@ -25,6 +25,7 @@ def csr_gram(
     indptr: NDArray[Any],
     indices: NDArray[Any],
     data: NDArray[Any],
+    n: int,
     d: Vector,
     out: Vector,
 ) -> None: ...

@@ -1,5 +1,6 @@
 """scikit-learn estimators: validate, build the problems, solve, keep the model."""
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -274,15 +275,15 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
-        signs = multiclass.signs(index, len(self.classes_))
-        callbacks = Callbacks(self, len(signs), data)
+        plain = sample_weight is None and self.class_weight is None
+        C = self.C if plain else self.C * weights * factors
+        n_problems = len(multiclass.positive_classes(len(self.classes_)))
+        callbacks = Callbacks(self, n_problems, data)
         try:
-            solutions = self._solve(
-                rows, signs, self.C * weights * factors, clock, callbacks
-            )
+            solutions = self._solve(rows, index, C, clock, callbacks)
         finally:
             callbacks.close()
-        self._store(solutions, rows, signs, index)
+        self._store(solutions, rows, index)
 
     def _rows(self, X: Any, reset: bool = False) -> Rows:
         """Rows of data to train (reset) or to predict; numbers are checked later."""
@@ -305,8 +306,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     def _solve(
         self,
         rows: Rows,
-        signs: list[Vector],
-        C: Vector,
+        index: NDArray[Any],
+        C: ArrayLike,
         clock: Clock,
         callbacks: Callbacks,
     ) -> list[Solution]:
@@ -316,9 +317,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             seed = int(seed.randint(2**31))
         names = getattr(self, "feature_names_in_", None)
 
-        def solve_one(k: int) -> Callable[[Rows], Solution]:
+        def solve_one(k: int, positive: int) -> Callable[[Rows], Solution]:
             def solve(rows: Rows) -> Solution:
-                problem = Problem(rows, signs[k], C, self.loss, self.intercept)
+                y = multiclass.signs(index, positive)
+                problem = Problem(rows, y, C, self.loss, self.intercept)
+                del y  # the problem has its own
                 choice = auto.choose(problem, self.solver, seed)
                 limits = Limits(
                     self.tol, self.max_iter, self.time_limit, callbacks.of(k), clock
@@ -329,33 +332,37 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
 
             return solve
 
-        solves = [solve_one(k) for k in range(len(signs))]
+        classes = multiclass.positive_classes(len(self.classes_))
+        solves = [solve_one(k, positive) for k, positive in enumerate(classes)]
         return multiclass.solve_together(rows, solves, self.memory_limit)
 
     def _store(
         self,
         solutions: list[Solution],
         rows: Rows,
-        signs: list[Vector],
-        index: NDArray[np.intp],
+        index: NDArray[Any],
     ) -> None:
         """Keep the answers, and facts about the training as it was."""
         self.solutions_, self.solution_ = solutions, solutions[0]
         self.coef_ = np.stack([s.w for s in solutions])
         self.intercept_ = np.array([s.b for s in solutions])
-        dual_coef = np.stack(
-            [y * s.alpha for y, s in zip(signs, solutions, strict=True)]
-        )
-        self.support_ = np.flatnonzero(dual_coef.any(axis=0))
+        support = functools.reduce(np.logical_or, (s.alpha != 0.0 for s in solutions))
+        self.support_ = np.flatnonzero(support)
         self.support_vectors_ = rows.take(self.support_)
-        self.dual_coef_ = dual_coef[:, self.support_]
-        self.n_support_ = np.bincount(
-            index[self.support_], minlength=len(self.classes_)
+        index, n_classes = index[self.support_], len(self.classes_)
+        classes = multiclass.positive_classes(n_classes)
+        self.dual_coef_ = np.stack(
+            [
+                multiclass.signs(index, positive) * s.alpha[self.support_]
+                for positive, s in zip(classes, solutions, strict=True)
+            ]
         )
+        self.n_support_ = np.bincount(index, minlength=n_classes)
         self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
         self.dual_gap_ = float(worst.certificate.relative_gap)
-        self.status_ = worst.status.value
+        interrupted = any(s.status is Status.INTERRUPTED for s in solutions)
+        self.status_ = (Status.INTERRUPTED if interrupted else worst.status).value
         self._meta = {
             "loss": self.loss,
             "C": self.C,

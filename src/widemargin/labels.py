@@ -13,6 +13,7 @@ from widemargin.parameters import Checker
 
 Vector = NDArray[np.float64]
 Labels = NDArray[Any]
+Index = NDArray[np.integer[Any]]
 
 # Labels of one kind can be sorted, and two that look the same are the same.
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -112,13 +113,13 @@ def _refuse_missing(check: Checker, y: Labels, missing: NDArray[np.bool_]) -> No
 
 def find_classes(
     check: Checker, y: Labels, weights: Vector
-) -> tuple[Labels, NDArray[np.intp]]:
+) -> tuple[Labels, Index]:
     """Classes with a positive weight, and the index of each row's class (else 0)."""
     classes = np.unique(y[weights > 0])
     if len(classes) < 2:
         check.refuse_part("y", "hold at least two classes", f"one class ({classes[0]})")
     place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return classes, place
+    return classes, place.astype(np.min_scalar_type(len(classes)))  # mostly a byte
 
 
 # -- weights ---------------------------------------------------------------------------
@@ -131,7 +132,7 @@ def read_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
     """
     name = "sample_weight"
     if sample_weight is None:
-        return np.ones(m)
+        return np.broadcast_to(1.0, m)
     try:
         given = np.asarray(sample_weight)
     except ValueError:  # lists of several lengths
@@ -165,13 +166,13 @@ def class_factors(
     check: Checker,
     class_weight: Any,
     classes: Labels,
-    labels: NDArray[np.intp],
+    labels: Index,
     weights: Vector,
 ) -> Vector:
     """Factor of C for each row, by its class: (m,)."""
     name = "class_weight"
     if class_weight is None:
-        return np.ones(labels.shape)
+        return np.broadcast_to(1.0, labels.shape)
     if isinstance(class_weight, str) and class_weight == "balanced":
         mass = np.bincount(labels, weights=weights, minlength=len(classes))
         factors = mass.sum() / (len(classes) * mass)

@@ -221,47 +221,45 @@ def _is_in_core(block: NDArray[Any]) -> bool:
     )
 
 
-def gram(block: Any, d: Vector) -> Vector:
-    """Weighted Gram matrix block' diag(d) block, (n, n) float64, for d >= 0.
+def gram(block: Any, d: Vector, intercept: bool = False) -> Vector:
+    """Weighted Gram matrix block' diag(d) block for d >= 0: (n, n) float64.
 
-    Costs what the rows with d > 0 cost.
+    With ``intercept`` of [block 1], (n + 1, n + 1). Costs what the rows with d > 0
+    cost.
     """
     if sparse.issparse(block):
         k, n = block.shape
         if block.nnz > DENSE_GRAM_DENSITY * k * n:
-            return gram(_float64(block).toarray(), d)
-        out = np.zeros((n, n))
-        _core.csr_gram(*_csr(block), np.ascontiguousarray(d, dtype=np.float64), out)
+            return gram(_float64(block).toarray(), d, intercept)
+        out = np.zeros((n + intercept,) * 2)
+        _core.csr_gram(*_csr(block), n, np.ascontiguousarray(d, dtype=np.float64), out)
         return out
     if _has_core_gram(block):
-        return _core_gram(block, d, intercept=False)
-    if isinstance(block, np.ndarray):
-        block, d = _weighted_rows(block, d)
-        scaled = block * np.sqrt(d)[:, np.newaxis]
-        return np.asarray(scaled.T @ scaled)  # NumPy recognises A'A and calls syrk
-    return np.asarray(block.gram(d))
+        out = np.empty((block.shape[1] + intercept,) * 2)
+        _core.dense_gram(block, d, out)
+        return out
+    inner = block.gram(d) if isinstance(block, SignedBlock) else _blas_gram(block, d)
+    if not intercept:
+        return inner
+    border = rmatvec(block, d)[:, np.newaxis]
+    return np.block([[inner, border], [border.T, np.array([[d.sum()]])]])
+
+
+def _blas_gram(block: NDArray[Any], d: Vector) -> Vector:
+    rows = np.flatnonzero(d)
+    if rows.size < 0.8 * d.size:
+        block, d = block[rows], d[rows]
+    scaled = block * np.sqrt(d)[:, np.newaxis]
+    return np.asarray(scaled.T @ scaled)  # NumPy recognises A'A and calls syrk
 
 
 def _has_core_gram(block: Any) -> bool:
-    """Whether the core makes the Gram matrix of a block, faster than BLAS."""
+    """Whether the core makes the Gram matrix of a dense block, faster than BLAS."""
     return (
         isinstance(block, np.ndarray)
         and block.shape[1] <= CORE_GRAM_COLUMNS
         and _is_in_core(block)
     )
-
-
-def _core_gram(block: NDArray[Any], d: Vector, intercept: bool) -> Vector:
-    """[X 1]' diag(d) [X 1] of a dense block, or X' diag(d) X."""
-    out = np.empty((block.shape[1] + intercept,) * 2)
-    _core.dense_gram(block, d, out)
-    return out
-
-
-def _weighted_rows(block: Any, d: Vector) -> tuple[Any, Vector]:
-    """The rows with d > 0, and their d; all where most have it."""
-    rows = np.flatnonzero(d)
-    return (block[rows], d[rows]) if rows.size < 0.8 * d.size else (block, d)
 
 
 def sparse_gram(block: Any, d: Vector) -> sparse.csr_array:
@@ -347,14 +345,23 @@ def _float64(block: Any) -> Any:
 
 
 def stack(blocks: list[Any]) -> Any:
-    """Blocks of rows on top of each other: one dense or CSR array, or view of one."""
+    """Blocks of rows on top of each other: one dense or CSR array, or view of one.
+
+    Takes dense blocks out of the list, so that they need not stay beside their copy.
+    """
     if len(blocks) == 1:
         return blocks[0]
     if isinstance(blocks[0], SignedBlock):
         return blocks[0].stacked(blocks)
     if sparse.issparse(blocks[0]):
         return sparse.csr_array(sparse.vstack(blocks))
-    return np.vstack(blocks)
+    out = np.empty((sum(map(len, blocks)), blocks[0].shape[1]), blocks[0].dtype)
+    end = len(out)
+    while blocks:
+        block = blocks.pop()
+        out[end - len(block) : end] = block
+        end -= len(block)
+    return out
 
 
 def dense(X: Any) -> Vector:
@@ -418,23 +425,7 @@ class SignedBlock:
 
     def gram(self, d: Vector) -> Vector:
         """[X 1]' diag(d) [X 1], since Y^2 = I: (n + 1, n + 1)."""
-        if not self._intercept:
-            return gram(self._X, d)
-        if isinstance(self._X, np.ndarray):
-            if self.has_core_gram:
-                return _core_gram(self._X, d, intercept=True)
-            X, d = _weighted_rows(self._X, d)
-            return SignedBlock(X, np.ones(0), True)._gram(d)
-        return self._gram(d)
-
-    def _gram(self, d: Vector) -> Vector:
-        inner = gram(self._X, d)
-        n = self._X.shape[1]
-        out = np.empty((n + 1, n + 1))
-        out[:n, :n] = inner
-        out[n, :n] = out[:n, n] = rmatvec(self._X, d)
-        out[n, n] = d.sum()
-        return out
+        return gram(self._X, d, self._intercept)
 
     @property
     def has_core_gram(self) -> bool:

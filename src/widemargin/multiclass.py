@@ -19,10 +19,14 @@ TOGETHER_BYTES = 1 << 30
 LARGEST_MATRIX = 4000
 
 
-def signs(labels: NDArray[np.intp], n_classes: int) -> list[NDArray[np.float64]]:
-    """The labels of the binary problems: one for two classes, else one a class."""
-    positive = [1] if n_classes == 2 else range(n_classes)
-    return [np.where(labels == k, 1.0, -1.0) for k in positive]
+def positive_classes(n_classes: int) -> Sequence[int]:
+    """The class of label +1 in each binary problem: one for two classes, else all."""
+    return [1] if n_classes == 2 else range(n_classes)
+
+
+def signs(labels: NDArray[Any], positive: int) -> NDArray[np.float64]:
+    """Labels of the binary problem of one class against the others."""
+    return np.where(labels == positive, 1.0, -1.0)
 
 
 def solve_together(

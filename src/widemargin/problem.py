@@ -101,8 +101,9 @@ class Problem:
         self.shape = rows.shape
         self.loss = loss
         self.intercept = intercept
-        self.y, self.C = _check_labels(y, C, rows.shape[0])
-        self.kept = None if np.all(self.C > 0) else self.C > 0
+        y, C = _check_labels(y, C, rows.shape[0])
+        self.kept = None if np.all(C > 0) else C > 0
+        self.y, self.C = (y, C) if self.kept is None else (y.copy(), C.copy())
         self.rows = rows if self.kept is None else rows.select(self.kept)
         self.view(self.rows)
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
@@ -113,6 +114,8 @@ class Problem:
         self.rows = rows
         self.A = rows.signed(self.y[kept], self.intercept != "none")
         self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
+        if self.kept is None:  # the same vectors again: nobody writes to them
+            self.y, self.C = self._state.labels, self._state.C
         self.penalty = np.ones(self.A.shape[1])
         if self.intercept == "free":
             self.penalty[-1] = 0.0
@@ -129,8 +132,8 @@ class Problem:
         return self.state(alpha=alpha if self.kept is None else alpha[self.kept])
 
     def gather(self, state: RowState) -> Vector:
-        """The ``alpha`` of a row state, over all rows: (m,)."""
-        return self.spread(np.array(state.alpha))
+        """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
+        return self.spread(state.alpha)
 
     def spread(self, alpha: Vector) -> Vector:
         """Dual variables of the kept rows over all rows, (m,): zero where C is."""
@@ -159,6 +162,16 @@ class Problem:
     def zero_objective(self) -> float:
         """Objective of v = 0, which is sum C."""
         return float(self.C.sum())
+
+    @property
+    def kappa(self) -> float:
+        """Mean C times mean |z|^2 of the rows z = (x, 1): how far from v = 0 they pull.
+
+        The mean of C |z|^2 where all weights are equal. Known without a sweep.
+        """
+        mean, std = self.rows.moments
+        square = float(np.sum(mean * mean + std * std)) + (self.intercept != "none")
+        return self.zero_objective / self.rows.shape[0] * square
 
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
         """Primal objective P(w, b). One sweep."""
@@ -207,30 +220,29 @@ class Problem:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
 
         Rows that do not matter are no support vectors: preferred are the dual variables
-        ``rounded`` to the bounds that the margins suggest, then those ``cleared`` of
-        what is tiny, where their gap is within ``tol``, or no larger than that of
-        ``alpha``. Where ``tol`` is missed, w = X'Y alpha is tried too. Two sweeps, or
-        three.
+        rounded to the bounds that the margins suggest, then those cleared of what is
+        tiny, where their gap is within ``tol``, or no larger than that of ``alpha``.
+        Where ``tol`` is missed, w = X'Y alpha is tried too. Two sweeps to four.
         """
-        state = state.join(self.A.state(score=0.0, **dict.fromkeys(_SPARSER, 0.0)))
+        state = state.join(self.A.state(score=0.0, sparser=0.0))
         self.repair(state)
+        sums = self.A.sweep(_scores_and_sums, state, self._without_intercept(v))
         v = self._with_best_intercept(state, v)
-        state.sweep(_round_to_margins, self.split(v)[1], self.loss == "hinge")
-        for name in _SPARSER:
-            self.repair(state, name)
-        losses, sums = self.A.sweep(_candidate_sums, state, v, self.loss)
-        primal, (g, *_) = self._ridge(v) + losses, sums[-1]
-        *sparser, dual = (self._dual_value(*candidate) for candidate in sums)
-        enough = min(dual, primal - tol * abs(primal))
-        for name, value, candidate in zip(_SPARSER, sparser, sums, strict=False):
-            if value >= enough:
-                state.sweep(_copy, name, "alpha")
-                dual, g = value, candidate[0]
+        primal, dual = self._scored_primal(state, v), self._dual_value(*sums)
+        enough, g = min(dual, primal - tol * abs(primal)), sums[0]
+        for rule in (_round_to_margins, _clear):
+            state.sweep(rule, self.split(v)[1], self.loss == "hinge")
+            self.repair(state, "sparser")
+            sums = self.A.sweep(_sums_of, state, "sparser")
+            if (value := self._dual_value(*sums)) >= enough:
+                state.sweep(_copy, "sparser", "alpha")
+                dual, g = value, sums[0]
                 break
         if not primal - dual <= tol * abs(primal):
-            other = self._with_best_intercept(state, np.where(self.penalty > 0, g, v))
-            losses = state.sweep(_scored_losses, self.split(other)[1], self.loss)
-            if self._ridge(other) + losses < primal:
+            other = np.where(self.penalty > 0, g, v)
+            self.A.sweep(_scores, state, self._without_intercept(other))
+            other = self._with_best_intercept(state, other)
+            if self._scored_primal(state, other) < primal:
                 v = other
         return v
 
@@ -278,16 +290,24 @@ class Problem:
         steps.
         One sweep.
         """
-        v = self._with_best_intercept(self.state(score=0.0), self.stack(w, b))
-        return self.split(v)[1]
+        v, state = self.stack(w, b), self.state(score=0.0)
+        self.A.sweep(_scores, state, self._without_intercept(v))
+        return self.split(self._with_best_intercept(state, v))[1]
+
+    def _without_intercept(self, v: Vector) -> Vector:
+        """V with b = 0, whose product with A is ``score`` by the labels."""
+        return v if self.intercept == "none" else np.append(v[:-1], 0.0)
 
     def _with_best_intercept(self, state: RowState, v: Vector) -> Vector:
-        """V with its best intercept; leaves x'w in ``score``. One sweep."""
-        w = v if self.intercept == "none" else np.append(v[:-1], 0.0)
-        self.A.sweep(_scores, state, w)
+        """V with the best intercept for the ``score`` x'w."""
         if self.intercept != "free":
             return v
         return np.append(v[:-1], best_intercept(state, float(v[-1]), self.loss))
+
+    def _scored_primal(self, state: RowState, v: Vector) -> float:
+        """P(v) from the ``score`` x'w."""
+        losses = state.sweep(_scored_losses, self.split(v)[1], self.loss)
+        return self._ridge(v) + float(losses)
 
     # -- recovery ----------------------------------------------------------------------
 
@@ -317,11 +337,13 @@ DualSums = tuple[Vector, float, float]  # A'alpha, sum alpha, sum alpha^2 / (4 C
 
 
 def _dual_sums(block: Any, part: RowState) -> DualSums:
-    return np.asarray(block.T @ part.alpha), *_row_sums(part, part.alpha)
+    return _sums_of(block, part, "alpha")
 
 
-def _row_sums(part: RowState, alpha: Vector) -> tuple[float, float]:
-    return float(alpha.sum()), float(alpha @ (alpha / (4.0 * part.C)))
+def _sums_of(block: Any, part: RowState, name: str) -> DualSums:
+    alpha = getattr(part, name)
+    squares = float(alpha @ (alpha / (4.0 * part.C)))
+    return np.asarray(block.T @ alpha), float(alpha.sum()), squares
 
 
 def _both_sums(
@@ -330,22 +352,13 @@ def _both_sums(
     return _losses(block, part, v, loss), _dual_sums(block, part)
 
 
-# Row vectors of sparser dual variables than ``alpha``, the sparsest first.
-_SPARSER = ("rounded", "cleared")
-
-
-def _candidate_sums(
-    block: Any, part: RowState, v: Vector, loss: str
-) -> tuple[float, tuple[DualSums, ...]]:
-    """Losses, and the dual sums of ``rounded``, ``cleared`` and ``alpha``."""
-    candidates = [getattr(part, name) for name in (*_SPARSER, "alpha")]
-    g = block.T @ np.column_stack(candidates)
-    sums = ((g[:, j], *_row_sums(part, a)) for j, a in enumerate(candidates))
-    return _losses(block, part, v, loss), tuple(sums)
-
-
 def _scores(block: Any, part: RowState, w: Vector) -> None:
     part.score = part.labels * (block @ w)
+
+
+def _scores_and_sums(block: Any, part: RowState, w: Vector) -> DualSums:
+    _scores(block, part, w)
+    return _dual_sums(block, part)
 
 
 def _clip(part: RowState, name: str, upper: bool) -> None:
@@ -371,21 +384,26 @@ def _scale_class(
 
 
 def _round_to_margins(part: RowState, b: float, hinge: bool) -> None:
-    """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i.
+    """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i."""
+    slack, share = _slack_and_share(part, b, hinge)
+    rounded = np.where(slack > share, 0.0, part.alpha)
+    part.sparser = np.where(-slack > 1.0 - share, part.C, rounded) if hinge else rounded
 
-    ``cleared``: zero only where s_i > 100 alpha_i / C_i (hinge). In between it is open
-    on which side the row ends, and rounding many such rows can cost the gap.
+
+def _clear(part: RowState, b: float, hinge: bool) -> None:
+    """Zero only where s_i > 100 alpha_i / C_i (hinge).
+
+    In between it is open on which side the row ends, and rounding many such rows can
+    cost the gap.
     """
-    rounded, cleared = part.alpha.copy(), part.alpha.copy()
-    slack = part.labels * (part.score + b) - 1.0
-    share = part.alpha / part.C if hinge else 0.5 * part.alpha / part.C
-    rounded[slack > share] = 0.0
-    cleared[slack > 100.0 * share] = 0.0
-    part.cleared = cleared
-    if hinge:
-        full = -slack > 1.0 - share
-        rounded[full] = part.C[full]
-    part.rounded = rounded
+    slack, share = _slack_and_share(part, b, hinge)
+    part.sparser = np.where(slack > 100.0 * share, 0.0, part.alpha)
+
+
+def _slack_and_share(part: RowState, b: float, hinge: bool) -> tuple[Vector, Vector]:
+    """Y (x'w + b) - 1, and alpha / C, or half of it for the squared hinge."""
+    share = part.alpha / part.C
+    return part.labels * (part.score + b) - 1.0, share if hinge else 0.5 * share
 
 
 def _copy(part: RowState, source: str, target: str) -> None:
@@ -396,7 +414,7 @@ def _copy(part: RowState, source: str, target: str) -> None:
 
 
 def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
-    """Labels and weights as float64 vectors (m,)."""
+    """Labels and weights as float64 vectors (m,), perhaps the user's own."""
     y = np.asarray(y)
     if y.shape != (m,):
         raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
@@ -410,11 +428,11 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
-    y = y.astype(np.float64)
+    y = y.astype(np.float64, copy=False)
     for sign in (1, -1):
         if not np.any(C[y == sign] > 0):
             raise ValueError(
                 "Both labels must occur in a row with C > 0. "
                 f"Got no such row with label {sign:+d}."
             )
-    return y, np.array(C)
+    return y, C

@@ -1,6 +1,7 @@
 """ALM-Newton: its sweeps, its bands, and its matrices."""
 
 import _thread
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -161,6 +162,56 @@ def test_wide_rows_need_no_matrix_of_the_columns(intercept, C, order, monkeypatc
     assert solution.status == "solved"
     reference = reference_objective(X.toarray(), y, C, "hinge", intercept)
     assert solution.certificate.primal <= reference * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_the_hessian_is_kept_up_to_date(intercept, sparse_rows, monkeypatch):
+    """A'D A by the rows that have changed is that of all rows, through refreshes too."""
+    monkeypatch.setattr(penalty, "EAGER_ORDER", 0)
+    monkeypatch.setattr(penalty, "MOST_UPDATES", 4)
+    updates, made, hessian = [], [], penalty.Piece._hessian
+
+    def checked(piece, active):
+        found = hessian(piece, active)
+        state = piece.state
+        d = state.C * ((state.alpha > 0) & (state.alpha < state.C))
+        rows = piece.A.take(np.arange(piece.A.shape[0]))
+        rows = rows.toarray() if sparse_rows else rows
+        expected = rows.T @ (d[:, np.newaxis] * rows)
+        np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+        updates.append(piece._updates)
+        made.append(np.count_nonzero(d) == active)
+        return found
+
+    monkeypatch.setattr(penalty.Piece, "_hessian", checked)
+    X, y = tall(2500, 20)
+    C = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    problem = Problem(
+        sparse.csr_array(X) if sparse_rows else X, y, C, "hinge", intercept
+    )
+    assert solve(problem, AugmentedLagrangian(), tol=1e-8).status == "solved"
+    assert all(made)
+    assert {0, 1, 2, 3, 4} >= set(updates) > {0, 1}
+
+
+def test_memory_beside_the_data():
+    """At most 15 vectors of length m, beside the band and the sample of the rows."""
+    m, n = 200_000, 16  # blocks are small beside m
+    X, y = ndc(m, n)
+    shares = []
+
+    def callback(step):
+        if step.details["rows"] < m:
+            shares.append(step.details["rows"] / m)
+
+    LinearSVC(intercept="penalized").fit(X[:5000], y[:5000])
+    tracemalloc.start()
+    LinearSVC(intercept="penalized", tol=1e-6, callback=callback).fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A row of a band has n entries, twice while it is made, and ten numbers beside.
+    assert peak / (8 * m) <= 15 + (2 * n + 10) * max(shares)
 
 
 def test_large_wide_rows():

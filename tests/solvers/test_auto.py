@@ -49,11 +49,11 @@ def test_rules(shape, C, loss, intercept, name):
     assert solution.reason == choice.reason
 
 
-def test_the_difficulty_is_that_of_the_rows():
+def test_kappa_is_that_of_the_rows():
     problem = random_problem(400, 7, 0.3)
     X = problem.rows.take(np.arange(400))
     expected = 0.3 * np.mean(np.sum(X * X, axis=1) + 1.0)
-    assert auto._difficulty(problem) == pytest.approx(expected, rel=1e-12)
+    assert problem.kappa == pytest.approx(expected, rel=1e-12)
 
 
 def test_rows_out_of_memory_are_not_visited_one_by_one():

@@ -46,11 +46,11 @@ class Plain:
         self.q = np.sum(self.Z**2, axis=1) + self.D
         self.alpha, self.v = np.zeros(len(y)), np.zeros(X.shape[1])
         self.A, self.left_out = list(range(len(y))), []
-        self.eps, self.up, self.lo = 1.0, np.inf, -np.inf
+        self.up, self.lo = np.inf, -np.inf
         self.shrinking, self.numbers = shrinking, Numbers(seed)
 
-    def epoch(self):
-        A, size = self.A, len(self.A)
+    def epoch(self, goal):
+        A, size, self.gap = self.A, len(self.A), 0.0
         for s in range(size):
             t = s + self.numbers.draw(size - s)
             A[s], A[t] = A[t], A[s]
@@ -61,13 +61,22 @@ class Plain:
                 kept += 1
         self.A, self.left_out = A[:kept], A[kept:] + self.left_out
         largest, smallest = spread
-        if largest - smallest <= self.eps or kept == 0:
-            self.eps *= 0.1 if kept == len(self.q) else 0.3
+        if size == len(self.q):
+            self.first = self.gap
+        ended = self.gap <= max(0.01 * self.first, 0.3 * goal) or kept == 0
+        if ended:
             self.A, self.left_out = self.A + self.left_out, []
-            self.up, self.lo = np.inf, -np.inf
-        elif self.shrinking:
-            self.up = largest if largest > 0 else np.inf
-            self.lo = smallest if smallest < 0 else -np.inf
+        if self.shrinking:
+            factor = 100.0 if ended else 1.0
+            self.up = factor * largest if largest > 0 else np.inf
+            self.lo = factor * smallest if smallest < 0 else -np.inf
+
+    def pair(self, i, t):
+        """What row i adds to P - D where its loss is L(t)."""
+        xi, alpha = max(t, 0.0), self.alpha[i]
+        if self.D[i] == 0.0:
+            return self.U[i] * xi - alpha * t
+        return (xi * xi + alpha * alpha * self.D[i] ** 2) / (2 * self.D[i]) - alpha * t
 
     def visit(self, i, spread):
         G = self.Z[i] @ self.v - 1.0 + self.D[i] * self.alpha[i]
@@ -80,6 +89,7 @@ class Plain:
             if self.lo > G:
                 return False
             projected = max(G, 0.0)
+        self.gap += self.pair(i, 1.0 - self.Z[i] @ self.v)
         spread[:] = max(spread[0], projected), min(spread[1], projected)
         if abs(projected) > 1e-15:
             new = self.U[i]
@@ -136,8 +146,9 @@ def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, si
     problem = Problem(MATRICES[kind](X), y, C, loss, intercept)
     plain = Plain(X, y, C, loss, intercept, seed=3, shrinking=shrinking)
     descent = descent_of(problem, random_state=3, shrinking=shrinking)
+    descent._state["goal"] = goal = 1e-3
     for _ in range(12):
-        plain.epoch()
+        plain.epoch(goal)
         _core.descend(
             *descent._rows,
             descent._coordinates,
@@ -151,8 +162,8 @@ def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, si
         )
         assert list(descent._order) == plain.A + plain.left_out
         state = descent._state[0]
-        assert state["eps"] == pytest.approx(plain.eps)
         assert state["size"] == len(plain.A)
+        assert state["gap"] == pytest.approx(plain.gap, rel=1e-6, abs=1e-9)
         np.testing.assert_allclose(descent.alpha, plain.alpha, rtol=1e-9, atol=1e-13)
         np.testing.assert_allclose(descent._v, plain.v, rtol=1e-9, atol=1e-12)
     assert shrinking or state["epoch"] * len(y) == state["visits"]

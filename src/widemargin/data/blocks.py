@@ -50,6 +50,13 @@ class Blocks:
 
     def __call__(self, task: Callable[[slice], Any]) -> Any:
         """Values of the task on the rows of each block, added up in order."""
+        if self._threads == 1:
+            with ONE_BLAS_THREAD:
+                return total(total(map(task, lane)) for lane in self._lanes)
+        return self._shared(task)
+
+    def _shared(self, task: Callable[[slice], Any]) -> Any:
+        """The same in several threads."""
         cancelled, lanes = threading.Event(), self._lanes
         left, sums = itertools.count(), [None] * len(lanes)
 

@@ -166,7 +166,7 @@ class Rows(ABC):
             raise ValueError(
                 f"y must hold +1 and -1 only. Got {y[np.abs(y) != 1.0][0]} instead."
             )
-        return SignedRows(self, y.copy(), intercept)
+        return SignedRows(self, y, intercept)
 
     def mapped(self, feature_map: FeatureMap) -> "Rows":
         """View of the rows after a feature map: (m, rank), one block at a time."""
@@ -341,7 +341,7 @@ class SignedRows(_View):
         super().__init__(base)
         self.shape = (base.shape[0], base.shape[1] + intercept)
         self.labels = base.state(labels=y)
-        self._y, self._intercept = y, intercept
+        self._intercept = intercept
         self._prefix = _own_name("signs")
         self._signs = self.labels.prefixed(self._prefix)
 
@@ -364,7 +364,8 @@ class SignedRows(_View):
         """Rows ``index``: see `Rows.take`."""
         index = row_index(index, self.shape[0])
         X = self._base.take(index)
-        return linalg.SignedBlock(X, self._y[index], self._intercept).matrix()
+        y = self.labels.labels[index]
+        return linalg.SignedBlock(X, y, self._intercept).matrix()
 
 
 def _signed_block(

@@ -3,8 +3,6 @@
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Solution, Step
@@ -80,7 +78,7 @@ def _for_hinge(problem: Problem) -> Choice:
         reason = "dense rows of so many columns need few iterations of it"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
     descent = CoordinateDescent()
-    kappa = _difficulty(problem)
+    kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     if kappa <= most and few_rows and descent.supports(problem) is None:
         reserves = (Reserve(newton, _after_updates), *reserves)
@@ -93,7 +91,7 @@ def _for_squared_hinge(problem: Problem) -> Choice:
     size = f"{m:,} rows x {n:,} features"
     descent, last = CoordinateDescent(), InteriorPoint()
     most = SQUARED_WIDE if n > WIDE else SQUARED_TALL
-    kappa = _difficulty(problem)
+    kappa = problem.kappa
     if kappa <= most and descent.supports(problem) is None:
         reserves = (Reserve(last, _after_updates),)
         return Choice(descent, _small(kappa, most, size), reserves)
@@ -110,16 +108,6 @@ def _small(kappa: float, most: float, size: str) -> str:
 
 
 _RULES = {"hinge": _for_hinge, "squared_hinge": _for_squared_hinge}
-
-
-def _difficulty(problem: Problem) -> float:
-    """Mean C times mean |z|^2: what the epochs of coordinate descent grow with.
-
-    Known without a sweep; the mean of C |z|^2 where all weights are equal.
-    """
-    mean, std = problem.rows.moments
-    square = float(np.sum(mean * mean + std * std)) + (problem.intercept != "none")
-    return problem.zero_objective / problem.rows.shape[0] * square
 
 
 def _after_updates(step: Step) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.data.blocks import ONE_BLAS_THREAD
 
@@ -35,8 +35,10 @@ def cholesky(M: Vector) -> tuple[Callable[[Vector], Vector], float]:
     def factored(jitter: float) -> Callable[[Vector], Vector]:
         M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
         with threads_for(n):
-            L = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
-        return lambda r: np.asarray(scipy.linalg.cho_solve(L, r, check_finite=False))
+            L, info = dpotrf(M, lower=True, clean=False)
+        if info != 0:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        return lambda r: np.asarray(dpotrs(L, r, lower=True)[0])
 
     return with_jitter(factored)
 
