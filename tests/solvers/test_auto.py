@@ -26,7 +26,7 @@ def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):
         ((300, 10), 0.1, "hinge", "penalized", "coordinate_descent"),
         ((300, 10), 0.1, "hinge", "free", "augmented_lagrangian"),
         ((300, 10), 10.0, "hinge", "penalized", "augmented_lagrangian"),
-        ((6000, 10), 0.1, "hinge", "penalized", "augmented_lagrangian"),
+        ((26_000, 10), 0.1, "hinge", "penalized", "augmented_lagrangian"),
         ((60, 600), 5.0, "hinge", "none", "coordinate_descent"),
         ((50, 2000), 1.0, "hinge", "none", "coordinate_descent"),
         ((50, 2000), 1e4, "hinge", "none", "interior_point"),

@@ -20,10 +20,10 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
 # hinge (wide data, many columns, other) and the squared hinge (wide, other): from
 # benchmarks/linear_rules.py.
-DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 0.5
-SQUARED_WIDE, SQUARED_TALL = 10.0, 1.0
+DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
+SQUARED_WIDE, SQUARED_TALL = 1000.0, 1.0
 # Rows a column from which Newton's method on a sample is a better start.
-DESCENT_ROWS = 500
+DESCENT_ROWS = 2500
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
 # the augmented Lagrangian does.
 MOST_UPDATES, MOST_SWEEPS = 100.0, 400
