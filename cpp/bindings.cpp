@@ -65,91 +65,70 @@ Fields& fields(const Array<T>& array) {
 // ---------------------------------------------------------------------------- products of CSR
 
 // Rows that lie inside of `indices` and `data`. That no column index is out of range is checked
-// once for the whole matrix, where rows are made (linalg.as_matrix).
+// once for the whole matrix, where rows are made (data/matrix.py).
 template <class Real, class Index>
-widemargin::CsrView<Real, Index> csr_view(const Array<const Index>& indptr,
-                                          const Array<const Index>& indices,
-                                          const Array<const Real>& data) {
+widemargin::Csr csr(const Array<const Index>& indptr, const Array<const Index>& indices,
+                    const Array<const Real>& data, std::size_t n) {
   const auto ends = span(indptr);
   require(!ends.empty() && ends.front() >= 0 && indices.size() == data.size() &&
           static_cast<std::size_t>(ends.back()) <= data.size() && std::ranges::is_sorted(ends));
-  return {ends, span(indices), span(data)};
+  return {widemargin::CsrView<Real, Index>{ends, span(indices), span(data)}, n};
 }
 
-template <class Real, class Index>
-void csr_matvec(const Array<const Index>& indptr, const Array<const Index>& indices,
-                const Array<const Real>& data, const Array<const double>& w,
-                const Array<double>& out) {
-  const auto X = csr_view(indptr, indices, data);
-  require(out.size() == X.rows());
+void csr_matvec(const widemargin::Csr& X, const Array<const double>& w, const Array<double>& out) {
+  require(w.size() == X.n && out.size() == X.rows());
   const nb::gil_scoped_release release;
-  X.matvec(0, X.rows(), w.data(), out.data());
+  X.visit([&](const auto& rows) { rows.matvec(0, rows.rows(), w.data(), out.data()); });
 }
 
-template <class Real, class Index>
-void csr_rmatvec(const Array<const Index>& indptr, const Array<const Index>& indices,
-                 const Array<const Real>& data, const Matrix<const double>& U,
-                 const Matrix<double>& out) {
-  const auto X = csr_view(indptr, indices, data);
-  require(U.shape(0) == X.rows() && U.shape(1) == out.shape(1));
+void csr_rmatvec(const widemargin::Csr& X, const Array<const double>& u, const Array<double>& out) {
+  require(u.size() == X.rows() && out.size() == X.n);
   const nb::gil_scoped_release release;
-  switch (U.shape(1)) {
-    case 1:
-      return X.rmatvec(0, X.rows(), U.data(), out.data());
-    case 2:
-      return widemargin::csr_rmatvec<2>(X, span(U), span(out));
-    case 3:
-      return widemargin::csr_rmatvec<3>(X, span(U), span(out));
-    default:
-      throw std::invalid_argument("U may have one to three columns");
-  }
+  X.visit([&](const auto& rows) { rows.rmatvec(0, rows.rows(), u.data(), out.data()); });
 }
 
-template <class Real, class Index>
-void csr_gram(const Array<const Index>& indptr, const Array<const Index>& indices,
-              const Array<const Real>& data, std::size_t n, const Array<const double>& d,
-              const Matrix<double>& out) {
-  const auto X = csr_view(indptr, indices, data);
+void csr_gram(const widemargin::Csr& X, const Array<const double>& d, const Matrix<double>& out) {
   const std::size_t order = out.shape(0);
-  require(d.size() == X.rows() && out.shape(1) == order && (order == n || order == n + 1));
+  require(d.size() == X.rows() && out.shape(1) == order && (order == X.n || order == X.n + 1));
   const nb::gil_scoped_release release;
-  widemargin::csr_gram(X, span(d), span(out), n, order);
+  X.visit([&](const auto& rows) { widemargin::csr_gram(rows, span(d), span(out), X.n, order); });
 }
 
-template <class Real, class Index>
-void csr_row_squares(const Array<const Index>& indptr, const Array<const Index>& indices,
-                     const Array<const Real>& data, const Array<double>& sums,
-                     const Array<double>& out) {
-  const auto X = csr_view(indptr, indices, data);
+void csr_row_squares(const widemargin::Csr& X, const Array<double>& out) {
   require(out.size() == X.rows());
   const nb::gil_scoped_release release;
-  widemargin::csr_row_squares(X, span(sums), span(out));
+  std::vector<double> sums(X.n);
+  X.visit([&](const auto& rows) {
+    widemargin::csr_row_squares(rows, std::span<double>(sums), span(out));
+  });
 }
 
-template <class Real, class Index>
-void csr_row_products(const Array<const Index>& indptr, const Array<const Index>& indices,
-                      const Array<const Real>& data, const Array<const double>& scale,
+void csr_row_products(const widemargin::Csr& X, const Array<const double>& scale,
                       const Matrix<double>& out) {
-  const auto X = csr_view(indptr, indices, data);
-  require(out.shape(0) == X.rows() && out.shape(1) == X.rows());
+  require(scale.size() == X.n && out.shape(0) == X.rows() && out.shape(1) == X.rows());
   const nb::gil_scoped_release release;
-  widemargin::csr_row_products(X, span(scale), span(out));
+  X.visit([&](const auto& rows) { widemargin::csr_row_products(rows, span(scale), span(out)); });
 }
 
 // No conversions: an array of another type would be copied, and what is written into the copy
 // would be lost; float64 entries would pass as float32 where the index types differ.
 template <class Real, class Index>
 void bind_csr(nb::module_& m) {
+  m.def("csr", &csr<Real, Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "data"_a.noconvert(), "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
+        nb::keep_alive<0, 3>());
+}
+
+void bind_csr_products(nb::module_& m) {
+  nb::class_<widemargin::Csr>(m, "Csr", "Rows of a CSR matrix, by reference.");
   const auto bind = [&m](const char* name, auto function) {
-    m.def(name, function, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
-          "in"_a.noconvert(), "out"_a.noconvert());
+    m.def(name, function, "X"_a, "in"_a.noconvert(), "out"_a.noconvert());
   };
-  bind("csr_matvec", &csr_matvec<Real, Index>);
-  bind("csr_rmatvec", &csr_rmatvec<Real, Index>);
-  m.def("csr_gram", &csr_gram<Real, Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
-        "data"_a.noconvert(), "n"_a, "d"_a, "out"_a.noconvert());
-  bind("csr_row_products", &csr_row_products<Real, Index>);
-  bind("csr_row_squares", &csr_row_squares<Real, Index>);
+  bind("csr_matvec", &csr_matvec);
+  bind("csr_rmatvec", &csr_rmatvec);
+  bind("csr_gram", &csr_gram);
+  bind("csr_row_products", &csr_row_products);
+  m.def("csr_row_squares", &csr_row_squares, "X"_a, "out"_a.noconvert());
 }
 
 // ------------------------------------------------------------- row steps of interior point
@@ -164,16 +143,9 @@ widemargin::RowVectors row_vectors(const Array<const double>& C, const Vectors& 
   return {C.data(), at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), C.size()};
 }
 
-// An instruction set; -1: the best of this processor.
-widemargin::Simd simd_level(int simd) {
-  static const auto levels = widemargin::simd_levels();
-  const auto level = simd < 0 ? levels.back() : static_cast<widemargin::Simd>(simd);
-  if (std::ranges::find(levels, level) == levels.end())
-    throw std::invalid_argument("this processor or build has no such instruction set");
-  return level;
+widemargin::Compiled compiled(int simd) {
+  return widemargin::compiled(widemargin::simd_level(simd));
 }
-
-widemargin::Compiled compiled(int simd) { return widemargin::compiled(simd_level(simd)); }
 
 std::vector<int> simd_levels() {
   std::vector<int> levels;
@@ -298,8 +270,17 @@ widemargin::Block block(const Rows& X, const Array<const double>& y, bool interc
   return {X, span(y), intercept, compiled(simd).steps};
 }
 
+widemargin::Block csr_block(const widemargin::Csr& X, const Array<const double>& y, bool intercept,
+                            int simd) {
+  return X.visit([&]<class Real, class Index>(const widemargin::CsrView<Real, Index>& rows) {
+    return block(widemargin::FusedCsr<Real, Index>{rows, X.n}, y, intercept, simd);
+  });
+}
+
 void bind_sweeps(nb::module_& m) {
   nb::class_<widemargin::Block>(m, "Block", "Rows Y [X 1] or Y X as the sweeps read them.");
+  m.def("block", &csr_block, "X"_a, "y"_a.noconvert(), "intercept"_a, "simd"_a = -1,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   m.def("penalty_sweep", &penalty_sweep, "A"_a, "v"_a.none(), "C"_a, "multiplier"_a, "s"_a,
         "f"_a.noconvert(), "alpha"_a.noconvert(), "g"_a.noconvert());
   m.def("predict_sweep", &predict_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "clip"_a,
@@ -327,130 +308,89 @@ void bind_dense(nb::module_& m) {
       nb::keep_alive<0, 2>());
 }
 
-template <class Real, class Index>
-void bind_csr_block(nb::module_& m) {
-  m.def(
-      "block",
-      [](const Array<const Index>& indptr, const Array<const Index>& indices,
-         const Array<const Real>& data, std::size_t n, const Array<const double>& y, bool intercept,
-         int simd) {
-        const widemargin::FusedCsr<Real, Index> X{csr_view(indptr, indices, data), n};
-        return block(X, y, intercept, simd);
-      },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n"_a,
-      "y"_a.noconvert(), "intercept"_a, "simd"_a = -1, nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 5>());
-}
-
 // ------------------------------------------------------------------------------- equal rows
 
-struct GroupArrays {
-  const Array<const double>& labels;
-  const Array<std::int64_t>&group, &first, &table;
-};
+// f(rows as bytes, how many)
+auto with_bytes(const Matrix<const std::uint8_t>& X, auto f) {
+  return f(widemargin::RowBytes{X.data(), X.shape(1)}, X.shape(0));
+}
+auto with_bytes(const widemargin::Csr& X, auto f) {
+  return X.visit([&]<class Real, class Index>(const widemargin::CsrView<Real, Index>& rows) {
+    return f(widemargin::CsrBytes<Real, Index>{rows}, rows.rows());
+  });
+}
 
 // Python made `first` and `table`: nothing in them may lead out of the arrays.
 template <class Rows>
-std::int64_t group_rows(const Rows& rows, std::size_t m, const GroupArrays& arrays,
-                        std::size_t begin, std::size_t end, std::int64_t found) {
-  const std::size_t slots = arrays.table.size();
-  require(arrays.labels.size() == m && arrays.group.size() == m && arrays.first.size() == m &&
-          begin <= end && end <= m && found >= 0 && static_cast<std::size_t>(found) <= begin &&
-          slots > 2 * m && (slots & (slots - 1)) == 0);
-  const nb::gil_scoped_release release;
-  return widemargin::group_rows(rows, span(arrays.labels), begin, end, found, span(arrays.group),
-                                span(arrays.first), span(arrays.table));
+std::int64_t group_rows(const Rows& X, const Array<const double>& labels, std::size_t begin,
+                        std::size_t end, std::int64_t found, const Array<std::int64_t>& group,
+                        const Array<std::int64_t>& first, const Array<std::int64_t>& table) {
+  return with_bytes(X, [&](const auto& rows, std::size_t m) {
+    const std::size_t slots = table.size();
+    require(labels.size() == m && group.size() == m && first.size() == m && begin <= end &&
+            end <= m && found >= 0 && static_cast<std::size_t>(found) <= begin && slots > 2 * m &&
+            (slots & (slots - 1)) == 0);
+    const nb::gil_scoped_release release;
+    return widemargin::group_rows(rows, span(labels), begin, end, found, span(group), span(first),
+                                  span(table));
+  });
 }
 
-void bind_dense_groups(nb::module_& m) {
-  m.def(
-      "group_rows",
-      [](const Matrix<const std::uint8_t>& bytes, const Array<const double>& labels,
-         std::size_t begin, std::size_t end, std::int64_t found, const Array<std::int64_t>& group,
-         const Array<std::int64_t>& first, const Array<std::int64_t>& table) {
-        return group_rows(widemargin::RowBytes{bytes.data(), bytes.shape(1)}, bytes.shape(0),
-                          {labels, group, first, table}, begin, end, found);
-      },
-      "bytes"_a.noconvert(), "labels"_a, "begin"_a, "end"_a, "found"_a, "group"_a.noconvert(),
-      "first"_a.noconvert(), "table"_a.noconvert());
-}
-
-template <class Real, class Index>
-void bind_csr_groups(nb::module_& m) {
-  m.def(
-      "group_rows",
-      [](const Array<const Index>& indptr, const Array<const Index>& indices,
-         const Array<const Real>& data, const Array<const double>& labels, std::size_t begin,
-         std::size_t end, std::int64_t found, const Array<std::int64_t>& group,
-         const Array<std::int64_t>& first, const Array<std::int64_t>& table) {
-        const auto X = csr_view(indptr, indices, data);
-        return group_rows(widemargin::CsrBytes<Real, Index>{X}, X.rows(),
-                          {labels, group, first, table}, begin, end, found);
-      },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "labels"_a, "begin"_a,
-      "end"_a, "found"_a, "group"_a.noconvert(), "first"_a.noconvert(), "table"_a.noconvert());
+void bind_groups(nb::module_& m) {
+  const auto bind = [&m](auto function) {
+    m.def("group_rows", function, "X"_a.noconvert(), "labels"_a, "begin"_a, "end"_a, "found"_a,
+          "group"_a.noconvert(), "first"_a.noconvert(), "table"_a.noconvert());
+  };
+  bind(&group_rows<Matrix<const std::uint8_t>>);
+  bind(&group_rows<widemargin::Csr>);
 }
 
 // ------------------------------------------------------------------------ coordinate descent
 
-// How far to go, and with which instruction set.
-struct Stretch {
-  std::int64_t budget, mark;
-  bool shrinking;
-  int simd;
-};
+// f(rows as they are visited, how many)
+template <class Real>
+auto with_rows(const Matrix<const Real>& X, auto f) {
+  return f(widemargin::DenseRows<Real>{X.data(), X.shape(1)}, X.shape(0));
+}
+auto with_rows(const widemargin::Csr& X, auto f) {
+  return X.visit([&]<class Real, class Index>(const widemargin::CsrView<Real, Index>& rows) {
+    return f(widemargin::CsrRows<Real, Index>{rows.indptr.data(), rows.indices.data(),
+                                              rows.data.data(), X.n},
+             rows.rows());
+  });
+}
 
 // Nothing in `order` and `state` may lead out of the arrays: Python made them.
-template <class Rows>
-bool descend(const Rows& X, std::size_t m, const Matrix<double>& coordinates,
-             const Array<std::int64_t>& order, const Array<double>& v,
-             const Array<std::uint8_t>& state, const Stretch& stretch) {
-  require(coordinates.shape(0) == m && coordinates.shape(1) == 4 && order.size() == m &&
-          (v.size() == X.n || v.size() == X.n + 1));
-  auto& at = fields<widemargin::DescentState>(state);
-  require(0 <= at.kept && at.kept <= at.position && at.position <= at.shuffled &&
-          at.shuffled <= at.size && at.size <= static_cast<std::int64_t>(m));
-  const widemargin::Variables variables{
-      reinterpret_cast<widemargin::Coordinate*>(coordinates.data()), order.data(),
-      static_cast<std::int64_t>(m), v.data(), v.size() == X.n + 1};
-  const auto run = widemargin::descend<Rows>(simd_level(stretch.simd));
-  const nb::gil_scoped_release release;
-  return run(X, variables, at, stretch.budget, stretch.mark, stretch.shrinking);
+template <class X>
+bool descend(const X& matrix, const Matrix<double>& coordinates, const Array<std::int64_t>& order,
+             const Array<double>& v, const Array<std::uint8_t>& state, std::int64_t budget,
+             std::int64_t mark, bool shrinking, int simd) {
+  return with_rows(matrix, [&]<class Rows>(const Rows& rows, std::size_t m) {
+    require(coordinates.shape(0) == m && coordinates.shape(1) == 4 && order.size() == m &&
+            (v.size() == rows.n || v.size() == rows.n + 1));
+    auto& at = fields<widemargin::DescentState>(state);
+    require(0 <= at.kept && at.kept <= at.position && at.position <= at.shuffled &&
+            at.shuffled <= at.size && at.size <= static_cast<std::int64_t>(m));
+    const widemargin::Variables variables{
+        reinterpret_cast<widemargin::Coordinate*>(coordinates.data()), order.data(),
+        static_cast<std::int64_t>(m), v.data(), v.size() == rows.n + 1};
+    const auto run = widemargin::descend<Rows>(widemargin::simd_level(simd));
+    const nb::gil_scoped_release release;
+    return run(rows, variables, at, budget, mark, shrinking);
+  });
 }
 
-template <class Real>
-bool descend_dense(const Matrix<const Real>& data, const Matrix<double>& coordinates,
-                   const Array<std::int64_t>& order, const Array<double>& v,
-                   const Array<std::uint8_t>& state, std::int64_t budget, std::int64_t mark,
-                   bool shrinking, int simd) {
-  const widemargin::DenseRows<Real> X{data.data(), data.shape(1)};
-  return descend(X, data.shape(0), coordinates, order, v, state, {budget, mark, shrinking, simd});
-}
-
-template <class Real, class Index>
-bool descend_csr(const Array<const Index>& indptr, const Array<const Index>& indices,
-                 const Array<const Real>& data, std::size_t n, const Matrix<double>& coordinates,
-                 const Array<std::int64_t>& order, const Array<double>& v,
-                 const Array<std::uint8_t>& state, std::int64_t budget, std::int64_t mark,
-                 bool shrinking, int simd) {
-  const auto view = csr_view(indptr, indices, data);
-  const widemargin::CsrRows<Real, Index> X{indptr.data(), indices.data(), data.data(), n};
-  return descend(X, view.rows(), coordinates, order, v, state, {budget, mark, shrinking, simd});
-}
-
-template <class Real>
-void bind_descend_dense(nb::module_& m) {
-  m.def("descend", &descend_dense<Real>, "X"_a.noconvert(), "coordinates"_a.noconvert(),
-        "order"_a.noconvert(), "v"_a.noconvert(), "state"_a.noconvert(), "budget"_a, "mark"_a,
-        "shrinking"_a, "simd"_a = -1);
-}
-
-template <class Real, class Index>
-void bind_descend_csr(nb::module_& m) {
-  m.def("descend", &descend_csr<Real, Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
-        "data"_a.noconvert(), "n"_a, "coordinates"_a.noconvert(), "order"_a.noconvert(),
-        "v"_a.noconvert(), "state"_a.noconvert(), "budget"_a, "mark"_a, "shrinking"_a,
-        "simd"_a = -1);
+void bind_descend(nb::module_& m) {
+  const auto bind = [&m](auto function) {
+    m.def("descend", function, "X"_a.noconvert(), "coordinates"_a.noconvert(),
+          "order"_a.noconvert(), "v"_a.noconvert(), "state"_a.noconvert(), "budget"_a, "mark"_a,
+          "shrinking"_a, "simd"_a = -1);
+  };
+  bind(&descend<Matrix<const double>>);
+  bind(&descend<Matrix<const float>>);
+  bind(&descend<Matrix<const std::int16_t>>);
+  bind(&descend<Matrix<const std::uint8_t>>);
+  bind(&descend<widemargin::Csr>);
 }
 
 // ----------------------------------------------------------------------------- svmlight text
@@ -522,24 +462,19 @@ void bind_svmlight(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   m.doc() = "C++ core of widemargin: free functions on arrays that Python owns.";
+  bind_csr_products(m);
   bind_row_steps(m);
   bind_sweeps(m);
   bind_dense<double>(m);
   bind_dense<float>(m);
   bind_dense<std::int16_t>(m);
   bind_dense<std::uint8_t>(m);
-  bind_dense_groups(m);
-  bind_descend_dense<double>(m);
-  bind_descend_dense<float>(m);
-  bind_descend_dense<std::int16_t>(m);
-  bind_descend_dense<std::uint8_t>(m);
+  bind_groups(m);
+  bind_descend(m);
   m.def("count_svmlight", &count_svmlight, "lines"_a.noconvert());
   m.def("svmlight_line_start", &svmlight_line_start, "text"_a.noconvert(), "position"_a);
   const auto bind_types = [&]<class Real, class Index>(Real, Index) {
     bind_csr<Real, Index>(m);
-    bind_csr_block<Real, Index>(m);
-    bind_descend_csr<Real, Index>(m);
-    bind_csr_groups<Real, Index>(m);
     bind_svmlight<Real, Index>(m);
   };
   bind_types(double{}, std::int32_t{});

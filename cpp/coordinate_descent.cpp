@@ -24,8 +24,7 @@ constexpr std::size_t kCacheLine = 64, kPrefetched = 1024;
 constexpr double kStill = 1e-15;
 // A round ends where the gap has fallen to these shares of what it was, or of what is asked for.
 constexpr double kOfRound = 0.01, kOfGoal = 0.3;
-// In the first epoch of a round rows are left out only this many times farther from leaving their
-// bound than those of the round before.
+// The thresholds in the first epoch of a round are this many times wider than the last ones.
 constexpr double kAllRows = 100.0;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

@@ -52,7 +52,7 @@ struct DescentState {
   double upper, lower;       // rows at a bound whose gradient is beyond them are left out
   double largest, smallest;  // projected gradients of this epoch
   double gap, sum;           // P - D by the gradients of the last epoch, of this one so far
-  double first;              // gap of the first epoch of this round
+  double first;              // gap of the first epoch of this round; infinite: it is to end
   double goal;               // a certificate is due where the gap is at most this
 };
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 namespace widemargin {
@@ -48,21 +50,21 @@ struct CsrView {
   }
 };
 
-// out += X' U for U (k, columns) and out (n, columns), row-major. Rows of zeros in U, such as dual
-// variables have, are not read.
-template <std::size_t columns, typename Real, typename Index>
-void csr_rmatvec(const CsrView<Real, Index>& X, std::span<const double> U, std::span<double> out) {
-  for (std::size_t i = 0; i < X.rows(); ++i) {
-    const double* u = &U[i * columns];
-    bool zero = true;
-    for (std::size_t c = 0; c < columns; ++c) zero = zero && u[c] == 0.0;
-    if (zero) continue;
-    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
-      double* sum = &out[static_cast<std::size_t>(X.indices[p]) * columns];
-      for (std::size_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(X.data[p]) * u[c];
-    }
+// Rows of n columns, of any type that the core reads.
+struct Csr {
+  std::variant<CsrView<double, std::int32_t>, CsrView<double, std::int64_t>,
+               CsrView<float, std::int32_t>, CsrView<float, std::int64_t>>
+      X;
+  std::size_t n;
+
+  template <typename F>
+  auto visit(F f) const {
+    return std::visit(f, X);
   }
-}
+  std::size_t rows() const {
+    return visit([](const auto& rows) { return rows.rows(); });
+  }
+};
 
 // out += X' diag(d) X of n columns, or [X 1]' diag(d) [X 1] where its order is n + 1: row-major,
 // symmetric. Both triangles are filled at the end, so `out` must be symmetric before. Cost: sum of

@@ -94,35 +94,39 @@ inline void add_tiles(const double* L, const double* R, std::size_t rows, std::s
   }
 }
 
+inline void flush(std::size_t n, const double* work, std::size_t packed, double* G) {
+  const std::size_t width = padded(n);
+  add_tiles(work, work + packed_rows(n) * width, packed, width, G);
+}
+
 template <typename Real>
-void gram(const DenseView<Real>& X, const double* d, double* work, double* G, double* c) {
+std::size_t gram(const DenseView<Real>& X, const double* d, double* work, std::size_t packed,
+                 double* G, double* c) {
   const std::size_t width = padded(X.n), most = packed_rows(X.n);
   double *L = work, *R = work + most * width;
-  std::size_t rows = 0;
   for (std::size_t i = 0; i < X.k; ++i) {
     const double di = d[i];
-    if (di != 0.0) {
-      const Real* x = X.data + i * X.n;
-      double *l = L + rows * width, *r = R + rows * width;
+    if (di == 0.0) continue;
+    const Real* x = X.data + i * X.n;
+    double *l = L + packed * width, *r = R + packed * width;
 #pragma omp simd
-      for (std::size_t j = 0; j < X.n; ++j) {
-        const double xj = static_cast<double>(x[j]), lj = di * xj;
-        r[j] = xj;
-        l[j] = lj;
-        c[j] += lj;
-      }
-      ++rows;
+    for (std::size_t j = 0; j < X.n; ++j) {
+      const double xj = static_cast<double>(x[j]), lj = di * xj;
+      r[j] = xj;
+      l[j] = lj;
+      c[j] += lj;
     }
-    if (rows == most || (i + 1 == X.k && rows)) {
-      add_tiles(L, R, rows, width, G);
-      rows = 0;
+    if (++packed == most) {
+      flush(X.n, work, packed, G);
+      packed = 0;
     }
   }
+  return packed;
 }
 
 template <typename Real>
 DenseProducts<Real> products() {
-  return {&matvec<Real>, &rmatvec<Real>, &gram<Real>};
+  return {&matvec<Real>, &rmatvec<Real>, &gram<Real>, &flush};
 }
 
 }  // namespace

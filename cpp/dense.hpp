@@ -18,13 +18,13 @@ struct DenseView {
 // Columns padded to whole tiles of a Gram matrix, and the rows that are packed for one pass over
 // its tiles: both copies of them stay in the first-level cache.
 constexpr std::size_t kTile = 8, kPackBytes = 32768, kPackRows = 64;
-constexpr std::size_t padded(std::size_t n) { return (n + kTile - 1) / kTile * kTile; }
-constexpr std::size_t packed_rows(std::size_t n) {
+static constexpr std::size_t padded(std::size_t n) { return (n + kTile - 1) / kTile * kTile; }
+static constexpr std::size_t packed_rows(std::size_t n) {
   const std::size_t rows = kPackBytes / (16 * padded(n) + 1);
   return rows < 8 ? 8 : (rows > kPackRows ? kPackRows : rows);
 }
 // Numbers that `gram` needs to work with: the packed rows twice.
-constexpr std::size_t gram_work(std::size_t n) { return 2 * packed_rows(n) * padded(n); }
+static constexpr std::size_t gram_work(std::size_t n) { return 2 * packed_rows(n) * padded(n); }
 
 // The functions of one instruction set for one type of entries.
 template <typename Real>
@@ -32,9 +32,12 @@ struct DenseProducts {
   void (*matvec)(const DenseView<Real>& X, const double* w, double* out);   // out = X w
   void (*rmatvec)(const DenseView<Real>& X, const double* u, double* out);  // out += X' u
   // G += X' diag(d) X, and c += X' d: G of padded(n) x padded(n), c of padded(n). Only the tiles on
-  // and above the diagonal. `work` holds gram_work(n) zeros, or what another block of as many
-  // columns left there. Rows with d = 0 cost nothing.
-  void (*gram)(const DenseView<Real>& X, const double* d, double* work, double* G, double* c);
+  // and above the diagonal. Rows with d = 0 cost nothing. The last rows stay packed in `work`,
+  // which begins as gram_work(n) zeros, until `flush`; returns how many of them, and is given it
+  // again.
+  std::size_t (*gram)(const DenseView<Real>& X, const double* d, double* work, std::size_t packed,
+                      double* G, double* c);
+  void (*flush)(std::size_t n, const double* work, std::size_t packed, double* G);
 };
 
 struct DenseTable {

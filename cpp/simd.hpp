@@ -1,6 +1,7 @@
 // Run-time choice of the instruction set.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -22,6 +23,15 @@ inline std::vector<Simd> simd_levels() {
     levels.push_back(Simd::avx512);
 #endif
   return levels;
+}
+
+// An instruction set; -1: the best of this processor.
+inline Simd simd_level(int simd) {
+  static const auto levels = simd_levels();
+  const auto level = simd < 0 ? levels.back() : static_cast<Simd>(simd);
+  if (std::ranges::find(levels, level) == levels.end())
+    throw std::invalid_argument("this processor or build has no such instruction set");
+  return level;
 }
 
 // What is compiled for an instruction set.

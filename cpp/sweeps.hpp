@@ -98,13 +98,15 @@ class DenseGram {
 
   // Add the rows begin .. end - 1.
   void add(std::size_t begin, std::size_t end, const double* d) {
-    X_.products.gram(X_.slice(begin, end), d, work_.data(), tiles_.data(), border_.data());
+    packed_ = X_.products.gram(X_.slice(begin, end), d, work_.data(), packed_, tiles_.data(),
+                               border_.data());
     for (std::size_t i = 0; i < end - begin; ++i) corner_ += d[i];
   }
 
   // Write the matrix of order n, or n + 1 with the intercept.
-  void write(double* out, std::size_t order) const {
+  void write(double* out, std::size_t order) {
     const std::size_t n = X_.columns();
+    X_.products.flush(n, work_.data(), packed_, tiles_.data());
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = i; j < n; ++j)
         out[i * order + j] = out[j * order + i] = tiles_[i * width_ + j];
@@ -115,7 +117,7 @@ class DenseGram {
 
  private:
   const FusedDense<Real>& X_;
-  std::size_t width_;
+  std::size_t width_, packed_ = 0;
   std::vector<double> work_, tiles_, border_;
   double corner_ = 0.0;
 };

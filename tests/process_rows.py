@@ -17,6 +17,7 @@ import weakref
 import numpy as np
 
 from widemargin import linalg
+from widemargin.data.matrix import as_matrix
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, row_index
@@ -107,7 +108,7 @@ class ProcessRows(Rows):
     """Rows in the shared worker."""
 
     def __init__(self, X, **options):
-        X = linalg.as_matrix(X)
+        X = as_matrix(X)
         self.shape, self.dtype, self.density = X.shape, X.dtype, linalg.density(X)
         self.worker = shared_worker()
         self.handle = self.worker.handle()

@@ -54,9 +54,7 @@ def block_of(X, kind, y, intercept, simd=-1):
     """Rows Y [X 1] or Y X for the sweeps of the core."""
     if kind == "dense":
         return _core.block(X, y, intercept, simd)
-    S = sparse.csr_array(X)
-    arrays = S.indptr, S.indices, S.data, X.shape[1]
-    return _core.block(*arrays, y, intercept, simd)
+    return _core.block(linalg.in_core(sparse.csr_array(X)), y, intercept, simd)
 
 
 def test_a_block_keeps_its_arrays():
@@ -214,7 +212,7 @@ def test_row_products(kind, intercept):
 def test_row_products_that_do_not_fit_are_refused():
     S = sparse.csr_array(np.eye(3))
     with pytest.raises(ValueError, match="do not fit each other"):
-        _core.csr_row_products(S.indptr, S.indices, S.data, np.ones(3), np.ones((2, 2)))
+        _core.csr_row_products(linalg.in_core(S), np.ones(3), np.ones((2, 2)))
 
 
 # -- groups of equal rows --------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import PROBLEMS
+from problems import PROBLEMS, ndc
 from reference import objective
 
 from widemargin import Problem, as_rows, solve
@@ -198,3 +198,19 @@ def test_rows_that_do_not_matter_are_no_support_vectors(name, loss):
     matter = np.count_nonzero(exact.alpha > 1e-6 * exact.alpha.max())
     assert np.count_nonzero(usual.alpha) == pytest.approx(matter, rel=0.1)
     assert usual.certificate.relative_gap <= 1e-4
+
+
+def test_labels_and_weights_of_a_problem_are_not_to_be_changed():
+    X, y = ndc(50, 3)
+    problem = Problem(X, y, 0.5)
+    for vector in (problem.y, problem.C):
+        with pytest.raises(ValueError, match="read-only"):
+            vector[0] = 2.0
+
+
+def test_the_answer_is_the_users_own():
+    X, y = ndc(60, 3)
+    mask = np.arange(60) % 3 > 0
+    for rows, labels in ((as_rows(X), y), (as_rows(X).select(mask), y[mask])):
+        alpha = solve(Problem(rows, labels)).alpha
+        alpha[0] = 3.0

@@ -1,4 +1,4 @@
-"""Types of the C++ core: free functions on arrays that Python owns."""
+"""Types of the C++ core: free functions on arrays that Python owns, or on views."""
 
 from typing import Any
 
@@ -7,50 +7,31 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-def csr_matvec(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    w: Vector,
-    out: Vector,
-) -> None: ...
-def csr_rmatvec(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    U: Vector,
-    out: Vector,
-) -> None: ...
-def csr_gram(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    n: int,
-    d: Vector,
-    out: Vector,
-) -> None: ...
-def csr_row_squares(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    sums: Vector,
-    out: Vector,
-) -> None: ...
-def descend(*arguments: Any, **options: Any) -> bool:
-    """Visit rows of a dense (X) or CSR (indptr, indices, data, n) matrix.
+class Csr:
+    """Rows of a CSR matrix, by reference."""
 
-    Then: coordinates (m, 4), order (m,) of int64, v, state (cpp/coordinate_descent.hpp)
-    as bytes, budget, mark, shrinking, simd=-1.
-    """
+def csr(
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], n: int
+) -> Csr: ...
+def csr_matvec(X: Csr, w: Vector, out: Vector) -> None: ...
+def csr_rmatvec(X: Csr, u: Vector, out: Vector) -> None: ...
+def csr_gram(X: Csr, d: Vector, out: Vector) -> None: ...
+def csr_row_squares(X: Csr, out: Vector) -> None: ...
+def csr_row_products(X: Csr, scale: Vector, out: Vector) -> None: ...
+def descend(
+    X: Csr | NDArray[Any],
+    coordinates: Vector,
+    order: NDArray[np.int64],
+    v: Vector,
+    state: NDArray[np.uint8],
+    budget: int,
+    mark: int,
+    shrinking: bool,
+    simd: int = -1,
+) -> bool:
+    """Visit rows: see cpp/coordinate_descent.hpp."""
 
-def csr_row_products(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    scale: Vector,
-    out: Vector,
-) -> None: ...
-def group_rows(*arrays: Any) -> int: ...
+def group_rows(X: Csr | NDArray[np.uint8], *arguments: Any) -> int: ...
 def simd_levels() -> list[int]: ...
 def advance(
     C: Vector, vectors: list[Vector], t: float, hinge: bool, simd: int = -1
@@ -59,9 +40,9 @@ def advance(
 class Block:
     """Rows Y [X 1] or Y X as the sweeps read them, by reference."""
 
-def block(*arguments: Any, simd: int = -1) -> Block:
-    """Of X, or of indptr, indices, data and n of CSR; then y and intercept."""
-
+def block(
+    X: Csr | NDArray[Any], y: Vector, intercept: bool, simd: int = -1
+) -> Block: ...
 def predict_sweep(
     A: Block,
     dv: Vector,

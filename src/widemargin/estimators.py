@@ -3,7 +3,7 @@
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -90,7 +90,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
     n_iter_ : int, iterations of the longest binary problem
     dual_gap_ : float, the largest certified relative gap of the binary problems
-    status_ : str, the worst status of the binary problems
+    status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
+        largest gap
     solution_, solutions_ : Solution of the (first) binary problem; list of all
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
@@ -277,13 +278,13 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         )
         plain = sample_weight is None and self.class_weight is None
         C = self.C if plain else self.C * weights * factors
-        n_problems = len(multiclass.positive_classes(len(self.classes_)))
-        callbacks = Callbacks(self, n_problems, data)
+        positive = multiclass.positive_classes(len(self.classes_))
+        callbacks = Callbacks(self, len(positive), data)
         try:
-            solutions = self._solve(rows, index, C, clock, callbacks)
+            solutions = self._solve(rows, index, positive, C, clock, callbacks)
         finally:
             callbacks.close()
-        self._store(solutions, rows, index)
+        self._store(solutions, rows, index, positive)
 
     def _rows(self, X: Any, reset: bool = False) -> Rows:
         """Rows of data to train (reset) or to predict; numbers are checked later."""
@@ -307,6 +308,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         self,
         rows: Rows,
         index: NDArray[Any],
+        positive: Sequence[int],
         C: ArrayLike,
         clock: Clock,
         callbacks: Callbacks,
@@ -317,9 +319,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             seed = int(seed.randint(2**31))
         names = getattr(self, "feature_names_in_", None)
 
-        def solve_one(k: int, positive: int) -> Callable[[Rows], Solution]:
+        def solve_one(k: int) -> Callable[[Rows], Solution]:
             def solve(rows: Rows) -> Solution:
-                y = multiclass.signs(index, positive)
+                y = multiclass.signs(index, positive[k])
                 problem = Problem(rows, y, C, self.loss, self.intercept)
                 del y  # the problem has its own
                 choice = auto.choose(problem, self.solver, seed)
@@ -332,8 +334,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
 
             return solve
 
-        classes = multiclass.positive_classes(len(self.classes_))
-        solves = [solve_one(k, positive) for k, positive in enumerate(classes)]
+        solves = [solve_one(k) for k in range(len(positive))]
         return multiclass.solve_together(rows, solves, self.memory_limit)
 
     def _store(
@@ -341,6 +342,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         solutions: list[Solution],
         rows: Rows,
         index: NDArray[Any],
+        positive: Sequence[int],
     ) -> None:
         """Keep the answers, and facts about the training as it was."""
         self.solutions_, self.solution_ = solutions, solutions[0]
@@ -349,15 +351,14 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         support = functools.reduce(np.logical_or, (s.alpha != 0.0 for s in solutions))
         self.support_ = np.flatnonzero(support)
         self.support_vectors_ = rows.take(self.support_)
-        index, n_classes = index[self.support_], len(self.classes_)
-        classes = multiclass.positive_classes(n_classes)
+        index = index[self.support_]
         self.dual_coef_ = np.stack(
             [
-                multiclass.signs(index, positive) * s.alpha[self.support_]
-                for positive, s in zip(classes, solutions, strict=True)
+                multiclass.signs(index, k) * s.alpha[self.support_]
+                for k, s in zip(positive, solutions, strict=True)
             ]
         )
-        self.n_support_ = np.bincount(index, minlength=n_classes)
+        self.n_support_ = np.bincount(index, minlength=len(self.classes_))
         self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
         self.dual_gap_ = float(worst.certificate.relative_gap)

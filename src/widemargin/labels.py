@@ -111,9 +111,7 @@ def _refuse_missing(check: Checker, y: Labels, missing: NDArray[np.bool_]) -> No
         check.refuse_part("y", expected, f"{y[row]} at row {row}")
 
 
-def find_classes(
-    check: Checker, y: Labels, weights: Vector
-) -> tuple[Labels, Index]:
+def find_classes(check: Checker, y: Labels, weights: Vector) -> tuple[Labels, Index]:
     """Classes with a positive weight, and the index of each row's class (else 0)."""
     classes = np.unique(y[weights > 0])
     if len(classes) < 2:

@@ -5,10 +5,10 @@ one of these (`widemargin.data.rows`). Blocks multiply with ``@``; what ``@`` ca
 is here. Sums are float64 whatever the dtype of the data.
 """
 
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
@@ -24,116 +24,8 @@ DENSE_GRAM_DENSITY = 0.25
 CORE_GRAM_COLUMNS = 128 if _core.simd_levels()[-1] > 0 else 0
 
 
-def as_matrix(X: Any) -> Matrix:
-    """X as a dense or CSR array of real numbers, copied only when it must be.
-
-    Raises
-    ------
-    ValueError if X is no matrix of real numbers with a row and a column, has masked
-    entries, or is a sparse matrix whose index arrays point outside of it.
-    """
-    if not sparse.issparse(X):
-        X = _as_array(X)
-    if X.ndim != 2 or X.dtype.kind not in "fiubO":
-        _refuse(f"dtype {X.dtype} in {X.ndim} dimension(s)")
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(
-            f"X must have at least one row and one column. Got shape {X.shape} instead."
-        )
-    return _as_csr(X) if sparse.issparse(X) else _as_computable(X)
-
-
-def _as_csr(X: Any) -> sparse.csr_array:
-    """X as a CSR array that the C++ core can follow without looking where to."""
-    if X.format in ("csr", "csc", "bsr"):
-        _check_indices(X)
-    elif X.format == "coo":
-        X = sparse.coo_array((X.data, X.coords), shape=X.shape)  # checks them
-    if X.format != "csr":
-        X = sparse.csr_array(X)
-    data = _as_computable(np.asarray(X.data))
-    types = {X.indptr.dtype, X.indices.dtype}
-    index = types.pop() if len(types) == 1 and types < _INDEX_TYPES else np.int64
-    # Set field by field: see row_slice.
-    rows = sparse.csr_array(X.shape, dtype=data.dtype)
-    rows.data = np.require(data, requirements=["C", "A"])
-    rows.indptr = np.require(np.asarray(X.indptr), index, ["C", "A"])
-    rows.indices = np.require(np.asarray(X.indices), index, ["C", "A"])
-    return rows
-
-
 # Dense entries that the C++ core reads as they are.
 _CORE_TYPES = {np.dtype(t) for t in (np.float64, np.float32, np.int16, np.uint8)}
-_INDEX_TYPES = {np.dtype(np.int32), np.dtype(np.int64)}
-
-
-def _refuse(got: str, cause: Exception | None = None) -> NoReturn:
-    raise ValueError(
-        f"X must be a matrix of real numbers (m rows, n columns). Got {got} instead."
-    ) from cause
-
-
-def _as_array(X: ArrayLike) -> NDArray[Any]:
-    if np.ma.is_masked(X):  # asarray would read what is under the mask
-        raise ValueError("X must have no masked entries. Fill or drop them first.")
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        _refuse("rows of different lengths", error)
-
-
-def _as_computable(X: NDArray[Any]) -> NDArray[Any]:
-    """X in a dtype that products promote to float64 block by block."""
-    if _computable(X.dtype):
-        return X
-    try:
-        return X.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        _refuse(f"an entry that is no number ({error})", error)
-
-
-def _check_indices(X: Any) -> None:
-    """Raise ValueError where the index arrays of a CSR, CSC or BSR array are broken.
-
-    One pass over them, once for all products.
-    """
-    rows, columns = X.shape if X.format != "csc" else X.shape[::-1]
-    if X.format == "bsr":
-        rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
-    indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
-    got = None
-    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-        got = f"indices of dtype {indptr.dtype} and {indices.dtype}"
-    elif indptr.shape != (rows + 1,):
-        got = f"an indptr of shape {indptr.shape}"
-    elif indices.ndim != 1 or len(indices) != len(X.data):
-        got = f"{indices.size} indices for {len(X.data)} entries"
-    elif (
-        indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1])
-    ):
-        got = f"an indptr that does not rise from 0 to at most {len(indices)}"
-    elif not _all_below(indices := indices[: indptr[-1]], columns):
-        wrong = int(np.argmax((indices < 0) | (indices >= columns)))
-        got = f"index {indices[wrong]} at entry {wrong}"
-    if got is not None:
-        raise ValueError(
-            f"X must be a valid {X.format.upper()} matrix of shape {X.shape}. "
-            f"Got {got} instead."
-        )
-
-
-def _all_below(indices: NDArray[Any], end: int) -> bool:
-    """Whether all indices are in 0 .. end - 1: one pass, without temporary arrays."""
-    if indices.size == 0:
-        return True
-    if indices.dtype in _INDEX_TYPES:  # a negative index is a large unsigned one
-        indices = indices.view(f"u{indices.itemsize}")
-    return bool(indices.max() < end) and bool(indices.min() >= 0)
-
-
-def _computable(dtype: np.dtype[Any]) -> bool:
-    """Whether products promote the dtype to float64 by themselves, block by block."""
-    return dtype.isnative and (dtype.kind in "iu" or dtype in (np.float32, np.float64))
 
 
 def n_bytes(X: Matrix) -> int:
@@ -174,13 +66,13 @@ def matvec(block: Any, W: Any) -> Vector:
     in_core = sparse.issparse(block) or _is_mixed(block)
     if not (in_core and W.ndim == 1):
         return np.asarray(block @ W)
-    if W.shape[0] != block.shape[1]:  # which the C++ core cannot know of CSR
+    if W.shape[0] != block.shape[1]:
         raise ValueError(
             f"W must have length {block.shape[1]}. Got shape {W.shape} instead."
         )
     out, w = np.empty(block.shape[0]), np.ascontiguousarray(W, dtype=np.float64)
     if sparse.issparse(block):
-        _core.csr_matvec(*_csr(block), w, out)
+        _core.csr_matvec(_csr(block), w, out)
     else:
         _core.dense_matvec(block, w, out)
     return out
@@ -188,21 +80,15 @@ def matvec(block: Any, W: Any) -> Vector:
 
 def rmatvec(block: Any, U: Any) -> Vector:
     """Product block' U, float64, for U (k,) or (k, j)."""
-    columns = 1 if U.ndim == 1 else U.shape[1]
-    if sparse.issparse(block) and 1 <= columns <= 3:
-        out = np.zeros((block.shape[1], columns))
-        U2 = np.ascontiguousarray(U.reshape(-1, columns), dtype=np.float64)
-        _core.csr_rmatvec(*_csr(block), U2, out)
-        return out[:, 0] if U.ndim == 1 else out
-    if isinstance(block, np.ndarray) and U.ndim == 2 and 1 <= columns <= 3:
-        # Twice as fast as one product with so thin a matrix (benchmarks/sweeps.py).
-        return np.stack([rmatvec(block, U[:, j]) for j in range(columns)], axis=1)
-    if _is_mixed(block) and U.ndim == 1:
-        out = np.zeros(block.shape[1])
-        u = np.ascontiguousarray(U, dtype=np.float64)
+    in_core = sparse.issparse(block) or _is_mixed(block)
+    if not (in_core and U.ndim == 1):
+        return np.asarray(block.T @ U)
+    out, u = np.zeros(block.shape[1]), np.ascontiguousarray(U, dtype=np.float64)
+    if sparse.issparse(block):
+        _core.csr_rmatvec(_csr(block), u, out)
+    else:
         _core.dense_rmatvec(block, u, out)
-        return out
-    return np.asarray(block.T @ U)
+    return out
 
 
 def _is_mixed(block: Any) -> bool:
@@ -232,7 +118,7 @@ def gram(block: Any, d: Vector, intercept: bool = False) -> Vector:
         if block.nnz > DENSE_GRAM_DENSITY * k * n:
             return gram(_float64(block).toarray(), d, intercept)
         out = np.zeros((n + intercept,) * 2)
-        _core.csr_gram(*_csr(block), n, np.ascontiguousarray(d, dtype=np.float64), out)
+        _core.csr_gram(_csr(block), np.ascontiguousarray(d, dtype=np.float64), out)
         return out
     if _has_core_gram(block):
         out = np.empty((block.shape[1] + intercept,) * 2)
@@ -278,7 +164,7 @@ def row_products(block: Any, scale: Vector) -> Vector:
     if not sparse.issparse(block):
         return np.asarray((block * scale) @ block.T, dtype=np.float64)
     out = np.empty((block.shape[0],) * 2)
-    _core.csr_row_products(*_csr(block), np.ascontiguousarray(scale), out)
+    _core.csr_row_products(_csr(block), np.ascontiguousarray(scale), out)
     return out
 
 
@@ -297,8 +183,8 @@ def row_squares(block: Any) -> Vector:
     if isinstance(block, SignedBlock):
         return row_squares(block._X) + float(block._intercept)
     if sparse.issparse(block):
-        out, sums = np.empty(block.shape[0]), np.zeros(block.shape[1])
-        _core.csr_row_squares(*_csr(block), sums, out)
+        out = np.empty(block.shape[0])
+        _core.csr_row_squares(_csr(block), out)
         return out
     return np.asarray(np.einsum("ij,ij->i", block, block, dtype=np.float64))
 
@@ -347,7 +233,8 @@ def _float64(block: Any) -> Any:
 def stack(blocks: list[Any]) -> Any:
     """Blocks of rows on top of each other: one dense or CSR array, or view of one.
 
-    Takes dense blocks out of the list, so that they need not stay beside their copy.
+    Dense blocks are taken out of the list one by one: where nobody else refers to them
+    (a band of the rows), they need not stay beside their copy.
     """
     if len(blocks) == 1:
         return blocks[0]
@@ -450,7 +337,7 @@ class SignedBlock:
     def in_core(self) -> _core.Block:
         """The rows as the sweeps of the C++ core read them."""
         y = np.ascontiguousarray(self._y)
-        return _core.block(*core_arrays(formed(self._X)), y, self._intercept)
+        return _core.block(in_core(formed(self._X)), y, self._intercept)
 
     def stacked(self, blocks: "list[SignedBlock]") -> "SignedBlock":
         """These blocks on top of each other, all with an intercept or none."""
@@ -483,21 +370,22 @@ def _rows_times(y: Vector, U: Any) -> Any:
     return y * U if U.ndim == 1 else y[:, np.newaxis] * U
 
 
-def _csr(block: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Arrays of a CSR block in the types that the C++ core takes."""
+def _csr(block: Any) -> _core.Csr:
+    """A CSR block as the C++ core reads it: its arrays, in types that that takes."""
     data = block.data
     if data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)
-    return block.indptr.astype(block.indices.dtype, copy=False), block.indices, data
+    indptr = block.indptr.astype(block.indices.dtype, copy=False)
+    return _core.csr(indptr, block.indices, data, block.shape[1])
 
 
-def core_arrays(X: Matrix) -> tuple[Any, ...]:
-    """X as the C++ core reads rows: (X,), or (indptr, indices, data, n) of CSR.
+def in_core(X: Matrix) -> Any:
+    """X as the C++ core reads rows: an array, or `_core.Csr`.
 
     By reference; entries of other types than the core knows are copied as float64, and
     dense rows that are not contiguous in C order.
     """
     if sparse.issparse(X):
-        return *_csr(X), X.shape[1]
+        return _csr(X)
     dtype = X.dtype if X.dtype in _CORE_TYPES else np.float64
-    return (np.require(X, dtype, ["C", "A"]),)
+    return np.require(X, dtype, ["C", "A"])

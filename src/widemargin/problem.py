@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.data.state import RowState, finite
+from widemargin.data.state import RowState, finite, read_only
 from widemargin.intercept import best_intercept
 from widemargin.model import Decision
 from widemargin.parameters import Checker
@@ -103,9 +103,8 @@ class Problem:
         self.intercept = intercept
         y, C = _check_labels(y, C, rows.shape[0])
         self.kept = None if np.all(C > 0) else C > 0
-        self.y, self.C = (y, C) if self.kept is None else (y.copy(), C.copy())
-        self.rows = rows if self.kept is None else rows.select(self.kept)
-        self.view(self.rows)
+        self.y, self.C = np.array(y), np.array(C)
+        self.view(rows if self.kept is None else rows.select(self.kept))
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
 
     def view(self, rows: Rows) -> None:
@@ -114,8 +113,8 @@ class Problem:
         self.rows = rows
         self.A = rows.signed(self.y[kept], self.intercept != "none")
         self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
-        if self.kept is None:  # the same vectors again: nobody writes to them
-            self.y, self.C = self._state.labels, self._state.C
+        if self.kept is None and rows.is_in_memory:  # the same vectors, by reference
+            self.y, self.C = read_only(self._state.labels), read_only(self._state.C)
         self.penalty = np.ones(self.A.shape[1])
         if self.intercept == "free":
             self.penalty[-1] = 0.0
@@ -133,7 +132,8 @@ class Problem:
 
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
-        return self.spread(state.alpha)
+        alpha = state.alpha
+        return self.spread(alpha if alpha.flags.writeable else alpha.copy())
 
     def spread(self, alpha: Vector) -> Vector:
         """Dual variables of the kept rows over all rows, (m,): zero where C is."""
@@ -165,9 +165,10 @@ class Problem:
 
     @property
     def kappa(self) -> float:
-        """Mean C times mean |z|^2 of the rows z = (x, 1): how far from v = 0 they pull.
+        """Mean C times mean |z|^2 of the rows z of A: how far from v = 0 they pull.
 
-        The mean of C |z|^2 where all weights are equal. Known without a sweep.
+        The mean of C |z|^2 where all weights are equal. By the moments of the rows,
+        which a sweep finds once.
         """
         mean, std = self.rows.moments
         square = float(np.sum(mean * mean + std * std)) + (self.intercept != "none")

@@ -195,6 +195,14 @@ def test_the_hessian_is_kept_up_to_date(intercept, sparse_rows, monkeypatch):
     assert {0, 1, 2, 3, 4} >= set(updates) > {0, 1}
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-170, 1e-5])
+def test_many_columns_of_almost_nothing(scale):
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.normal(size=(60, 600)), np.sign(rng.normal(size=60))
+    solution = solve(Problem(X, y, 1.0, "hinge", "none"), AugmentedLagrangian())
+    assert solution.status == "solved"
+
+
 def test_memory_beside_the_data():
     """At most 15 vectors of length m, beside the band and the sample of the rows."""
     m, n = 200_000, 16  # blocks are small beside m

@@ -150,7 +150,7 @@ def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, si
     for _ in range(12):
         plain.epoch(goal)
         _core.descend(
-            *descent._rows,
+            descent._rows,
             descent._coordinates,
             descent._order,
             descent._v,
@@ -189,12 +189,33 @@ def test_arrays_that_do_not_fit_are_refused():
     state = descent._state.view(np.uint8)
     with pytest.raises(ValueError, match="do not fit"):
         _core.descend(
-            *descent._rows, descent._coordinates, descent._order[1:].copy(), descent._v,
+            descent._rows, descent._coordinates, descent._order[1:].copy(), descent._v,
             state, 1, 0, True,
         )  # fmt: skip
     descent._state["size"] += 1
     with pytest.raises(ValueError, match="do not fit"):
         descent.advance(1.0)
+
+
+def test_a_wrong_promise_ends_the_round():
+    """Where the gap is far above what the gradients met, left out rows come back."""
+    problem = Problem(*PROBLEMS["ndc"](), 0.1, intercept="penalized")
+    descent = descent_of(problem)
+    state, m = descent._state, problem.rows.shape[0]
+    while state["size"][0] == m:
+        descent.advance(0.0)
+    assert np.isfinite(state["first"][0])
+    promised = state["gap"][0]
+    descent._steer(2.0 * promised, 1e-3 * promised)  # as good as was promised
+    assert np.isfinite(state["first"][0])
+    assert state["goal"][0] == 1e-3 * promised
+    descent._steer(2.0 * promised, 0.8 * promised)  # a second try needs half the gap
+    assert state["goal"][0] == 0.5 * promised
+    descent._steer(100.0 * promised, 0.8 * promised)
+    assert state["goal"][0] == 0.8 * promised
+    state["goal"] = 0.0
+    descent.advance(0.0)
+    assert state["size"][0] == m
 
 
 # -- answers ---------------------------------------------------------------------------
@@ -428,18 +449,21 @@ def test_rows_in_memory_are_the_rows(storage):
 @pytest.mark.parametrize("kind", MATRICES)
 def test_rows_are_used_where_they_lie(kind):
     matrix = as_rows(MATRICES[kind](whole_numbers(30, 4)[0])).in_memory()
-    followed = linalg.core_arrays(matrix)
+    followed = linalg.in_core(matrix)
     if sparse.issparse(matrix):
-        assert np.shares_memory(followed[1], matrix.indices)
-        assert np.shares_memory(followed[2], matrix.data)
+        out, before = np.zeros(30), matrix.data[0]
+        matrix.data[0] = 99.0
+        _core.csr_matvec(followed, np.ones(4), out)
+        matrix.data[0] = before
+        assert out.max() >= 99.0
     else:
-        assert followed[0] is matrix
+        assert followed is matrix
 
 
 def test_other_rows_are_copied():
     X = whole_numbers(30, 4)[0]
     for other in (np.asfortranarray(X), X[::2], X.astype(np.int64)):
-        (followed,) = linalg.core_arrays(other)
+        followed = linalg.in_core(other)
         assert followed.flags.c_contiguous
         assert followed.dtype == np.float64
         np.testing.assert_array_equal(followed, other)

@@ -22,17 +22,15 @@ def equal_rows(
     Equal means the same entries; in CSR stored in the same order.
     """
     m = X.shape[0]
-    arrays: tuple[Any, ...]
+    rows: Any
     if sparse.issparse(X):
-        arrays = linalg.core_arrays(X)[:3]
+        rows = linalg.in_core(X)
     else:
-        arrays = (np.ascontiguousarray(X).view(np.uint8).reshape(m, -1),)
+        rows = np.ascontiguousarray(X).view(np.uint8).reshape(m, -1)
     group, first = np.empty(m, np.int64), np.empty(m, np.int64)
     table = np.full(1 << (2 * m).bit_length(), -1, np.int64)
     found = 0
     for begin in range(0, m, GROUPED_ROWS):
         end = min(begin + GROUPED_ROWS, m)
-        found = _core.group_rows(
-            *arrays, labels, begin, end, found, group, first, table
-        )
+        found = _core.group_rows(rows, labels, begin, end, found, group, first, table)
     return first[:found], group

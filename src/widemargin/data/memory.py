@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from widemargin import linalg
 from widemargin.data.blocks import Blocks
+from widemargin.data.matrix import as_matrix
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, row_index, row_vector
 from widemargin.parameters import Checker, is_integer
@@ -138,4 +139,4 @@ def as_rows(
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     if isinstance(X, Rows):
         return X
-    return MemoryRows(linalg.as_matrix(X), n_jobs, memory_limit)
+    return MemoryRows(as_matrix(X), n_jobs, memory_limit)

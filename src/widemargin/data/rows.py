@@ -341,6 +341,8 @@ class SignedRows(_View):
         super().__init__(base)
         self.shape = (base.shape[0], base.shape[1] + intercept)
         self.labels = base.state(labels=y)
+        # Labels are kept once where rows are in memory, and here where they are not.
+        self._y = self.labels.labels if base.is_in_memory else y.copy()
         self._intercept = intercept
         self._prefix = _own_name("signs")
         self._signs = self.labels.prefixed(self._prefix)
@@ -364,8 +366,7 @@ class SignedRows(_View):
         """Rows ``index``: see `Rows.take`."""
         index = row_index(index, self.shape[0])
         X = self._base.take(index)
-        y = self.labels.labels[index]
-        return linalg.SignedBlock(X, y, self._intercept).matrix()
+        return linalg.SignedBlock(X, self._y[index], self._intercept).matrix()
 
 
 def _signed_block(

@@ -211,6 +211,13 @@ def finite(name: str, value: ArrayLike, length: int) -> Vector:
     return vector
 
 
+def read_only(vector: Vector) -> Vector:
+    """A view of a vector that cannot be written to."""
+    view = vector.view()
+    view.flags.writeable = False
+    return view
+
+
 def bools(name: str, value: ArrayLike, length: int) -> NDArray[np.bool_]:
     """An argument as bool vector of this length."""
     array = np.asarray(value)

@@ -33,10 +33,10 @@ Vector = NDArray[np.float64]
 
 # These constants are measured by benchmarks/augmented_lagrangian.py where others were
 # tried, else they are those of the first version that solved all test problems.
-# First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move;
-# with dense rows of more columns than this their matrix costs too much, and all begin
-# at C, with this penalty over the root of kappa (mnist, C = 100: 3.3 s; 5.6 with the
-# penalty that is best for C = 1).
+# First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move.
+# With dense rows of more columns than this their matrix costs much; there it is the
+# last number over the root of kappa, and all begin at C unless kappa is above 1600
+# (mnist: C = 1 3 s instead of 4.5; C = 100, with 0.4, 3.3 s, with 1 4.4 s, with 4 5.6).
 START_PENALTY, WARM_PENALTY = 0.5, 5.0
 MANY_COLUMNS, MANY_PENALTY = 500, 40.0
 # A point is minimal enough for new multipliers where 1/2 |r|^2 is this share of the
@@ -98,13 +98,14 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    Solves the hinge with all three intercepts. One sweep a Newton step; 25 to 150
-    sweeps of all rows without reduction, 4 to 40 with it. k n^2 flops for the k rows
-    between their bounds, and n^3 / 3, up to 1500 columns; beyond, a matrix of those
-    rows, or conjugate gradients where they are more than 1500. Nine vectors of length
-    m; the band is a copy of the rows near the margin, mostly a tenth of all, at most
-    about 60 %. Rows far from zero (mean over deviation 1e6) lose digits where the
-    intercept is not free and C is large: `InteriorPoint` loses fewer.
+    Solves the hinge with all three intercepts. One sweep a Newton step, beyond 400
+    columns another one over the rows that enter or leave; 25 to 150 steps with all rows
+    without reduction, 4 to 40 with it. k n^2 flops for the k rows between their bounds
+    (beyond 400 columns: that enter or leave), and n^3 / 3, up to 1500 columns; beyond,
+    a matrix of those rows, or conjugate gradients where they are more than 1500. Ten
+    vectors of length m; the band is a copy of the rows near the margin, mostly a tenth
+    of all, at most about 60 %. Rows far from zero (mean over deviation 1e6) lose digits
+    where the intercept is not free and C is large: `InteriorPoint` loses fewer.
 
     The method of multipliers is [hestenes1969]_'s and [rockafellar1976]_'s; Newton's
     method on its minima for support vector machines is in [yan2020]_.
@@ -171,9 +172,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
             del given
             whole.begin(start.v.copy(), WARM_PENALTY)
         elif not (band and sample and band.begin_beside(sample)):
-            many = problem.rows.density == 1.0 and v.size > MANY_COLUMNS
-            penalty = MANY_PENALTY / problem.kappa**0.5 if many else START_PENALTY
-            whole.begin(v, penalty)
+            whole.begin(v, _first_penalty(problem))
         sample = None  # its rows are not needed any more
         while True:
             yield _step(next(numbers), whole)
@@ -185,6 +184,13 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
                 yield _step(next(numbers), whole, inner)
             band.judge(inner)
             del inner  # before the next one takes its memory
+
+
+def _first_penalty(problem: Problem) -> float:
+    """Penalty for a start at v = 0."""
+    if problem.rows.density < 1.0 or problem.A.shape[1] <= MANY_COLUMNS:
+        return START_PENALTY
+    return MANY_PENALTY / float(np.sqrt(max(1.0, problem.kappa)))
 
 
 def _step(number: int, whole: "_Run", inner: "_Run | None" = None) -> Step:
@@ -417,7 +423,9 @@ def _gather(block: Any, part: RowState, width: float, k: int) -> Any:
     return g, float(fixed.sum()), [block[index]], chosen
 
 
-def _scatter(part: RowState, index: NDArray[np.int64], multiplier: Vector) -> None:
+def _scatter(
+    part: RowState, index: NDArray[np.integer[Any]], multiplier: Vector
+) -> None:
     first, last = part.row[0], part.row[-1]
     low, high = np.searchsorted(index, [first, last + 1])
     part.multiplier[(index[low:high] - first).astype(np.intp)] = multiplier[low:high]

@@ -15,7 +15,7 @@ for the squared hinge. A visit of row i minimises over alpha_i,
 and moves v along z_i: twice the entries of one row. An epoch visits the rows A in
 random order. Rows at a bound that the last epoch found far from leaving it drop out of
 A. The gradients that an epoch meets add up to its gap P - D: where that has fallen to a
-hundredth of what the round began with, all rows return.
+hundredth of what the round began with, or is as small as was asked for, all return.
 """
 
 import functools
@@ -37,9 +37,9 @@ from widemargin.solvers.base import Solver, Start
 Vector = NDArray[np.float64]
 
 # A certificate is made where the gap by the gradients of an epoch is small enough, and
-# where the visits pass a mark, in units of m: 1, 2.5, 4.75, .. and at the latest so
+# where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .. and at the latest so
 # many after the last. It costs about as much as one unit.
-MARK_FACTOR, MARK_STEP, LARGEST_STEP = 1.5, 1.0, 50.0
+FIRST_MARK, MARK_FACTOR, MARK_STEP, LARGEST_STEP = 1.0, 1.5, 0.5, 50.0
 # The gap may be so many times what the gradients promised.
 WRONG = 10.0
 # Entries that are visited between two looks at the clock, about 0.05 s, and how many of
@@ -85,7 +85,8 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    An iteration is a certificate, made in one sweep after more and more epochs. An
+    An iteration is a certificate, made in one sweep where the gradients promise one and
+    after more and more epochs. An
     epoch costs 4 flops for each stored entry of its rows, in one thread; 40 bytes a row
     of memory beside the data. Rows are used where they lie: CSR with float32 or float64
     entries, and dense rows of float32, float64, int16 or uint8 in C order; others are
@@ -140,7 +141,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
         state = problem.dual_state(0.0 if start is None else start.alpha)
         problem.repair(state)
         descent = _Descent(self, problem, state)
-        mark = MARK_STEP
+        mark = FIRST_MARK
         for iteration in itertools.count():
             v, primal, dual, residual = descent.certify(state, tol)
             if not np.isfinite(primal - dual):
@@ -165,7 +166,7 @@ class _Descent:
         matrix = problem.rows.in_memory()
         if matrix is None:
             raise ValueError(solver.supports(problem))
-        self._rows = linalg.core_arrays(matrix)
+        self._rows = linalg.in_core(matrix)
         m = problem.rows.shape[0]
         self._coordinates = _coordinates(problem, state)
         self._order = np.arange(m)
@@ -194,28 +195,32 @@ class _Descent:
     def certify(
         self, state: RowState, tol: float
     ) -> tuple[Vector, float, float, float]:
-        """V and its P, D of alpha in ``state``, and the drift of v, which is undone.
-
-        Sets the gap at which the next certificate is worth its cost: that asked for,
-        and half of the last one that the gradients promised. Where that was far from
-        the truth, rows were left out wrongly: the round ends.
-        """
+        """V and its P, D of alpha in ``state``, and the drift of v, which is undone."""
         v = self._v.copy()
         if not v.any() and not state.alpha.any():  # at the start: nothing to read
             primal, dual, g = self._problem.zero_objective, 0.0, v
         else:
             bounds, g = self._problem.evaluate(state, v)
             primal, dual, self._v[:] = bounds.primal, bounds.dual, g
-        promised = self._state["gap"][0]
-        self._state["goal"] = min(tol * primal, 0.5 * promised)
-        if primal - dual > WRONG * promised:
-            self._state["first"] = np.inf
+        self._steer(primal - dual, tol * primal)
         return v, primal, dual, float(np.abs(v - g).max())
+
+    def _steer(self, gap: float, goal: float) -> None:
+        """Set the gap at which the next certificate is worth its cost.
+
+        That is the goal, and half of what the gradients promised last. Where they were
+        far from the truth, rows were left out wrongly, and the round ends.
+        """
+        state, promised = self._state, self._state["gap"][0]
+        if gap > max(goal, WRONG * promised):
+            state["goal"], state["first"] = goal, np.inf
+        else:
+            state["goal"] = min(goal, 0.5 * promised)
 
     def advance(self, mark: float) -> bool:
         """Visit rows for about 0.05 s; whether a certificate is due then."""
         return _core.descend(
-            *self._rows,
+            self._rows,
             self._coordinates,
             self._order,
             self._v,

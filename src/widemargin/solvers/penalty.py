@@ -32,7 +32,7 @@ DENSE_ORDER = 1500
 # is needed: it costs more than the sweep, and rejected points need none (mnist: a
 # quarter less time; w8a: a tenth more).
 EAGER_ORDER = 400
-# There it is updated by the rows that have changed since the last one, where they are
+# Beyond, it is updated by the rows that have changed since the last one, where they are
 # at most this share of the active ones, and so many times.
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
 # Relative residual of conjugate gradients, and their most steps.
@@ -89,7 +89,8 @@ class Piece:
     Attributes
     ----------
     state : RowState with ``f`` and ``alpha`` of the current point, ``multiplier``, and
-        ``new_f`` and ``new_alpha`` of the point that is tried
+        ``new_f`` and ``new_alpha`` of the point that is tried; with many columns also
+        ``counted``, the D of the Hessian as it was last made
     """
 
     def __init__(
@@ -173,17 +174,16 @@ class Piece:
     def _hessian(self, active: int) -> Vector:
         """A'D A of the current point. Reads the rows where D is, or has changed."""
         if self._eager:
-            return np.asarray(self.A.sweep(_gram, self.state))
+            return np.asarray(self.A.sweep(_active_gram, self.state))
         changed = self.state.sweep(_count_changed)
         if self._updates == MOST_UPDATES or changed > CHANGED_SHARE * active:
             self._gram, self._updates = None, 0
             self.state.counted = 0.0
         change = self.A.sweep(_gram_change, self.state)
-        if self._gram is None:
-            self._gram = change
-        elif change is not None:
-            self._gram = self._gram + change
-            self._updates += 1
+        if self._gram is None or change is None:
+            self._gram = change if self._gram is None else self._gram
+        else:
+            self._gram, self._updates = self._gram + change, self._updates + 1
         return self._gram
 
     def _search(self, point: Point, dv: Vector, s: float, scale: float) -> float:
@@ -265,7 +265,7 @@ def _weights(part: RowState) -> Vector:
     return np.asarray(part.C * inside)
 
 
-def _gram(block: Any, part: RowState) -> Vector:
+def _active_gram(block: Any, part: RowState) -> Vector:
     return np.asarray(block.gram(_weights(part)))
 
 
@@ -282,8 +282,8 @@ def _gram_change(block: Any, part: RowState) -> Vector | None:
     for sign in (1.0, -1.0):
         grown = np.maximum(sign * change, 0.0)
         if grown.any():
-            part_of_it = sign * block.gram(grown)
-            total = part_of_it if total is None else total + part_of_it
+            term = sign * block.gram(grown)
+            total = term if total is None else total + term
     return total
 
 
