@@ -35,7 +35,10 @@ _ADVICE = {
         "The gap is within 100 times tol; the solver got no further. Scaling the "
         "features (StandardScaler) or a smaller C usually helps."
     ),
-    Status.MAX_ITER: "Raise max_iter, scale the features (StandardScaler) or lower C.",
+    Status.MAX_ITER: (
+        "Raise max_iter, scale the features (StandardScaler), lower C or try another "
+        "solver (solver='auto')."
+    ),
     Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
     Status.INTERRUPTED: "The best answer so far was kept.",
     Status.STOPPED_BY_CALLBACK: "The callback returned True; the best answer was kept.",

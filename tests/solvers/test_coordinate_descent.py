@@ -421,7 +421,7 @@ class _Doubled:
 
 def test_what_it_cannot_solve_is_refused_in_one_sentence():
     X, y = PROBLEMS["ndc"]()
-    with pytest.raises(ValueError, match="needs a penalized intercept or none; use"):
+    with pytest.raises(ValueError, match="needs intercept='penalized' or 'none'"):
         solve(Problem(X, y), "coordinate_descent")
     mapped = as_rows(X).mapped(_Doubled())
     with pytest.raises(ValueError, match="without a feature map; use InteriorPoint"):

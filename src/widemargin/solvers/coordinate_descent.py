@@ -123,8 +123,9 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
         """Problems without a free intercept whose rows are in memory."""
         if problem.intercept == "free":
             return (
-                "CoordinateDescent needs a penalized intercept or none; "
-                "use AugmentedLagrangian or InteriorPoint."
+                "CoordinateDescent needs intercept='penalized' or 'none' (for the "
+                "hinge 'auto' means 'free'); with a free intercept use "
+                "augmented_lagrangian or interior_point."
             )
         if not problem.rows.is_in_memory:
             return (
