@@ -11,7 +11,7 @@ import time
 from datasets import DATASETS
 
 from widemargin import Problem, as_rows, solve
-from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian
+from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian, penalty
 
 CHANGES = (
     {},
@@ -28,18 +28,32 @@ CHANGES = (
     {"SAMPLE_GAP": 1e-2},
     {"SAMPLE_GAP": 1e-3},
     {"MANY_COLUMNS": 10**9},
+    {"MANY_PENALTY": 10.0},
+    {"MANY_PENALTY": 160.0},
+    {"EAGER_ORDER": 0},
+    {"EAGER_ORDER": 10**9},
+    {"CHANGED_SHARE": 0.0},
+    {"CHANGED_SHARE": 1.5},
+    {"MOST_UPDATES": 5},
+    {"MOST_UPDATES": 80},
 )
 
 
 @contextlib.contextmanager
 def changed(constants):
-    """The solver with these constants."""
-    kept = {name: getattr(augmented_lagrangian, name) for name in constants}
-    vars(augmented_lagrangian).update(constants)
+    """The solver with these constants, each in the module that has it."""
+    homes = {
+        name: next(vars(m) for m in (augmented_lagrangian, penalty) if hasattr(m, name))
+        for name in constants
+    }
+    kept = {name: home[name] for name, home in homes.items()}
+    for name, home in homes.items():
+        home[name] = constants[name]
     try:
         yield
     finally:
-        vars(augmented_lagrangian).update(kept)
+        for name, home in homes.items():
+            home[name] = kept[name]
 
 
 def measure(problem, tol, limit=30.0):

@@ -23,8 +23,12 @@ constexpr std::size_t kCacheLine = 64, kPrefetched = 1024;
 // Projected gradients below this are rounding. (With 1e-12 the gap ends at 1e-12 sum C.)
 constexpr double kStill = 1e-15;
 // A round ends where the gap has fallen to these shares of what it was, or of what is asked for.
+// (a9a, C = 0.01, to 1e-8, with shares of what it was of 0.3, 0.1, 0.03, 0.01: 29, 25, 23, 21 ms;
+// with 0.003 22, but C = 0.1 264 instead of 137. Shares of what is asked for from 0.1 to 0.5:
+// alike.)
 constexpr double kOfRound = 0.01, kOfGoal = 0.3;
-// The thresholds in the first epoch of a round are this many times wider than the last ones.
+// The thresholds in the first epoch of a round are this many times wider than the last ones
+// (ijcnn1, C = 0.01, to 1e-8: 24 ms, without any 28; 30 is as good).
 constexpr double kAllRows = 100.0;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
