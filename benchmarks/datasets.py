@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-from ndc import make_ndc
 from scipy import sparse
 
-from widemargin import load_svmlight
+from widemargin import load_svmlight, make_ndc
 
 SHIPPED = Path(__file__).parents[1] / "examples" / "data"
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from widemargin.data.memory import as_rows as as_rows
+    from widemargin.data.ndc import make_ndc as make_ndc
     from widemargin.data.svmlight import load_svmlight as load_svmlight
     from widemargin.data.svmlight import save_svmlight as save_svmlight
     from widemargin.estimators import LinearSVC as LinearSVC
@@ -20,6 +21,7 @@ __all__ = [
     "as_rows",
     "load_model",
     "load_svmlight",
+    "make_ndc",
     "save_model",
     "save_svmlight",
     "solve",
@@ -33,6 +35,7 @@ _MODULES = {
     "as_rows": "data.memory",
     "load_model": "io.model_file",
     "load_svmlight": "data.svmlight",
+    "make_ndc": "data.ndc",
     "save_model": "io.model_file",
     "save_svmlight": "data.svmlight",
     "solve": "solvers.auto",

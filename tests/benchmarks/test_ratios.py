@@ -8,7 +8,6 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 ratios = runpy.run_path(str(FOLDER / "ratios.py"))
-make_ndc = runpy.run_path(str(FOLDER / "ndc.py"))["make_ndc"]
 
 
 def run(peer, tol, seconds, primal, **more):
@@ -64,21 +63,3 @@ def test_fastest_reaches_the_gap_or_is_the_most_accurate():
     assert ratios["fastest"](curves(), 1e-2) == "other"
     assert ratios["fastest"](curves(), 1e-9) == "other"
     assert ratios["fastest"]({"widemargin": curves()["widemargin"]}) is None
-
-
-def test_ndc_is_integer_of_two_classes_and_does_not_depend_on_m():
-    X, y = make_ndc(3000, 8, random_state=3)
-    assert X.shape == (3000, 8)
-    assert np.array_equal(X, np.round(X))
-    assert set(y) == {-1.0, 1.0}
-    assert 100 < np.abs(X).max() < 2**15
-    again, _ = make_ndc(1000, 8, random_state=3)
-    assert np.array_equal(again, X[:1000])
-    assert not np.array_equal(make_ndc(1000, 8, random_state=4)[0], again)
-
-
-def test_ndc_columns_are_strongly_correlated():
-    X, _ = make_ndc(5000)
-    correlation = np.corrcoef(X.T)
-    assert correlation.min() > 0.4
-    assert np.linalg.eigvalsh(correlation)[-1] > 0.6 * 32
