@@ -3,6 +3,7 @@
 import difflib
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,15 @@ from typing import IO, Any
 Path = str | os.PathLike[str]
 # Opens a path with a mode; compressed formats have openers of their own.
 Opener = Callable[[Any, Any], Any]
+
+TEXT = (".svm", ".svmlight", ".libsvm", ".txt")  # endings of svmlight text
+COMPRESSED = (".gz", ".bz2", ".xz")
+
+
+def ending(path: str) -> str:
+    """The last ending in lower case, before that of a compressed file; perhaps ""."""
+    name, last = os.path.splitext(path.lower())
+    return os.path.splitext(name)[1] if last in COMPRESSED else last
 
 
 def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:
@@ -48,6 +58,20 @@ def replacing(path: Path, opener: Opener = open) -> Iterator[IO[bytes]]:
         os.replace(temporary, target)
 
 
+@contextmanager
+def creating(path: Path) -> Iterator[str]:
+    """A new folder that gets the name ``path`` at the end, or vanishes on an error."""
+    target = os.path.realpath(path)
+    _check_new(path, target)
+    with _beside(path, target) as temporary:
+        os.mkdir(temporary)
+        yield temporary
+        for name in os.listdir(temporary):
+            _flush(os.path.join(temporary, name))
+        _check_new(path, target)  # a rename would take the place of an empty folder
+        os.rename(temporary, target)
+
+
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Raise now what `replacing` the outputs would raise when the work is done.
 
@@ -82,28 +106,43 @@ def _target(path: Path) -> tuple[str, int | None]:
     if os.path.abspath(path).startswith(_STREAMS):
         raise ValueError(f"expected a file, found a pipe or device: {path}")
     target = os.path.realpath(path)  # a symbolic link stays, what it names is replaced
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"no such folder: {folder}")
+    _check_folder_of(target)
     mode = os.stat(target).st_mode if os.path.exists(target) else None
     if mode is not None:
         _check_regular(path, mode)
     return target, mode
 
 
+def _check_new(path: Path, target: str) -> None:
+    """Raise where no new folder can get this name."""
+    _check_folder_of(target)
+    if os.path.lexists(target):
+        kind = "folder" if os.path.isdir(target) else "file"
+        raise FileExistsError(
+            f"expected a new name for a folder, found one of a {kind}: {path}"
+        )
+
+
+def _check_folder_of(target: str) -> None:
+    """Raise where the folder of a file to be is missing."""
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"no such folder: {folder}")
+
+
 @contextmanager
 def _beside(path: Path, target: str) -> Iterator[str]:
-    """A new name beside ``target``; an error removes its file and names ``path``."""
+    """A new name beside ``target``; an error removes what has it and names ``path``."""
     name = f".{secrets.token_hex(8)}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
     try:
         yield temporary
     except BaseException as error:
         with suppress(OSError):
-            os.unlink(temporary)
+            (shutil.rmtree if os.path.isdir(temporary) else os.unlink)(temporary)
         if isinstance(error, PermissionError):
             raise PermissionError(f"no permission to write {path}") from None
-        if isinstance(error, OSError):  # name the file that the user knows
+        if isinstance(error, OSError) and error.errno is not None:  # a name users know
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
 

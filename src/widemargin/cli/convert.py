@@ -7,7 +7,7 @@ from widemargin.cli import names
 from widemargin.cli.output import SOLVED
 from widemargin.cli.reading import LIBLINEAR, OURS, kind_of_model, read
 from widemargin.data.svmlight import save_svmlight
-from widemargin.files import check_outputs
+from widemargin.files import check_outputs, ending
 from widemargin.io.liblinear import read_liblinear, write_liblinear
 from widemargin.io.model_file import load_model, save_model
 from widemargin.io.onnx import write_onnx
@@ -47,4 +47,4 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
             "found a model"
         )
     names.check_model(options.output)
-    _WRITERS[names.ending(options.output)](reader(options.input), options.output)
+    _WRITERS[ending(options.output)](reader(options.input), options.output)

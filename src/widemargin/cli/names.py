@@ -1,20 +1,18 @@
 """Which endings the names of files to write may have: the one rule of all commands."""
 
-import os
+from widemargin.files import COMPRESSED, TEXT, ending
 
-DATA = (".svm", ".svmlight", ".libsvm", ".txt")
-COMPRESSED = (".gz", ".bz2", ".xz")
 MODELS = (".wm", ".model", ".onnx")
 _TRAINED, _PAGES = MODELS[:1], (".html", ".htm")
 # A model under such a name was surely meant to be something else.
-_NO_MODEL = (*DATA, ".csv", *_PAGES, *MODELS[1:])
+_NO_MODEL = (*TEXT, ".csv", *_PAGES, *MODELS[1:])
 
 
 def check_data(path: str) -> None:
     """Refuse a name for data that is one of something else."""
     found = ending(path)
-    if found and found not in DATA:
-        names = f"{', '.join(DATA)} or has no ending (then perhaps "
+    if found and found not in TEXT:
+        names = f"{', '.join(TEXT)} or has no ending (then perhaps "
         _refuse(path, "data", f"{names}{', '.join(COMPRESSED)})")
 
 
@@ -35,12 +33,6 @@ def check_report(path: str) -> None:
     """Refuse a name that no browser would open as a page."""
     if ending(path) not in _PAGES:
         _refuse(path, "a report", " or ".join(_PAGES))
-
-
-def ending(path: str) -> str:
-    """The last ending in lower case, before that of a compressed file; perhaps ""."""
-    name, last = os.path.splitext(path.lower())
-    return os.path.splitext(name)[1] if last in COMPRESSED else last
 
 
 def _refuse(path: str, what: str, endings: str) -> None:
