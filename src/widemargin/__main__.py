@@ -4,6 +4,11 @@ import signal
 import sys
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+# What a command did not do; the others write nothing, or say it themselves.
+_NOT_DONE = {
+    "train": "; no model was written",
+    "generate": "; nothing was written",
+}
 
 
 def run() -> int:
@@ -14,10 +19,9 @@ def run() -> int:
         return main()
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # another one ends all at once
-        training = sys.argv[1:2] == ["train"]
-        words = "interrupted; no model was written" if training else "interrupted"
+        words = "".join(_NOT_DONE.get(word, "") for word in sys.argv[1:2])
         if sys.stderr is not None:
-            sys.stderr.write(f"widemargin: {words}\n")
+            sys.stderr.write(f"widemargin: interrupted{words}\n")
         return _INTERRUPTED
 
 

@@ -1,4 +1,4 @@
-"""Command line: train, predict, inspect and convert.
+"""Command line: train, predict, inspect, convert and generate.
 
 Results go to standard output, progress and errors to standard error. Exit status: 0 for
 a solved problem, 1 for an answer that is usable but not as good as asked, 2 for bad

@@ -52,6 +52,22 @@ examples:
 Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or
 followed by .gz, .bz2 or .xz; query ids (qid) are kept.
 """
+_GENERATE_EXAMPLES = """\
+examples:
+  widemargin generate ndc big.parquet --rows 7000000 --features 32 --seed 1
+  widemargin generate ndc test.parquet --rows 70000 --features 32 --seed 1 --part test
+  widemargin generate ndc shards --rows 7000000 --dtype float32
+  widemargin generate ndc small.svm.gz --rows 10000 --expand 1
+
+ndc: normally distributed clusters, rows of integers around random centers, labelled 1
+or -1 by the side of a plane that their center is on. A million rows take some seconds,
+as compressed text a minute; memory does not grow with them. The same seed gives the
+same rows, and fewer rows are the first of more.
+
+FILE ends in .parquet (columns x0, x1, ... and label), or in .svm, .svmlight, .libsvm or
+.txt, perhaps followed by .gz, .bz2 or .xz (svmlight text), or has no ending: a new
+folder of shards X-00000.npy, y-00000.npy, ... of a million rows each.
+"""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST_BYTES = 1 << 14
 _GUESS = "0 if an index is 0, else 1"
@@ -106,6 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_inspect(_command(commands, "inspect", "describe a model", _INSPECT_EXAMPLES))
     what = "convert a model or data"
     _add_convert(_command(commands, "convert", what, _CONVERT_EXAMPLES))
+    what = "make up data of any size"
+    _add_generate(_command(commands, "generate", what, _GENERATE_EXAMPLES))
     return parser
 
 
@@ -197,6 +215,36 @@ def _add_convert(convert: Any) -> None:
     _add_reading(convert, f"auto: {_GUESS}; of data only")
 
 
+def _add_generate(generate: Any) -> None:
+    add = generate.add_argument
+    add("kind", choices=("ndc",), help="normally distributed clusters")
+    add("output", metavar="FILE", help="the ending says the format")
+    add("--rows", type=_count, required=True, metavar="M", help="number of rows")
+    add("--features", type=_count, default=32, metavar="N", help="columns (32)")
+    add("--seed", type=_seed, default=0, metavar="S", help="same seed, same rows (0)")
+    # These choices and defaults are in widemargin.data.ndc, too, which is slow to
+    # import.
+    add(
+        "--part",
+        choices=("train", "test"),
+        default="train",
+        help="test: other rows of the same centers (train)",
+    )
+    add(
+        "--expand",
+        type=_positive,
+        default=10.0,
+        metavar="E",
+        help="the larger, the more rows on the wrong side of the plane (10)",
+    )
+    add("--centers", type=_count, default=20, metavar="K", help="clusters (20)")
+    add(
+        "--dtype",
+        choices=("int16", "float32", "float64"),
+        help="of the numbers in Parquet and shards (int16)",
+    )
+
+
 def _add_json(command: Any) -> None:
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -251,6 +299,15 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(
             f"expected a positive whole number, found {text!r}"
+        )
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    """A whole number from 0 on."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number, 0 or larger, found {text!r}"
         )
     return int(text)
 
