@@ -48,6 +48,11 @@ std::span<T> span(const std::optional<Array<T>>& array) {
   return array ? span(*array) : std::span<T>();
 }
 
+template <class Optional>
+auto data(const Optional& array) {
+  return array ? array->data() : nullptr;
+}
+
 void require(bool fits) {
   if (!fits) throw std::invalid_argument("the arrays do not fit each other");
 }
@@ -161,23 +166,31 @@ std::tuple<double, double, double> advance(const Array<const double>& C, const V
   return {sums.products, sums.losses, sums.linear};
 }
 
-std::tuple<double, double> penalty_slope(const Array<const double>& C,
-                                         const Array<const double>& multiplier, double s,
-                                         const Array<const double>& f,
-                                         const Array<const double>& f_new, double t, int simd) {
+template <class Real>
+widemargin::PenaltyRows penalty_rows(const Array<const double>& C,
+                                     const std::optional<Array<const double>>& multiplier, double s,
+                                     const Array<Real>& f) {
   const std::size_t k = C.size();
-  require(multiplier.size() == k && f.size() == k && f_new.size() == k);
+  require(f.size() == k && (!multiplier || multiplier->size() == k));
+  return {C.data(), data(multiplier), f.data(), s, k};
+}
+
+std::tuple<double, double> penalty_slope(const Array<const double>& C,
+                                         const std::optional<Array<const double>>& multiplier,
+                                         double s, const Array<const double>& f,
+                                         const Array<const double>& f_new, double t, int simd) {
+  const auto rows = penalty_rows(C, multiplier, s, f);
+  require(f_new.size() == rows.k);
   const nb::gil_scoped_release release;
-  const auto sums =
-      compiled(simd).steps.slope({C.data(), multiplier.data(), f.data(), s, k}, f_new.data(), t);
+  const auto sums = compiled(simd).steps.slope(rows, f_new.data(), t);
   return {sums.first, sums.second};
 }
 
 void bind_row_steps(nb::module_& m) {
   m.def("simd_levels", &simd_levels);
   m.def("advance", &advance, "C"_a, "vectors"_a.noconvert(), "t"_a, "hinge"_a, "simd"_a = -1);
-  m.def("penalty_slope", &penalty_slope, "C"_a, "multiplier"_a, "s"_a, "f"_a, "f_new"_a, "t"_a,
-        "simd"_a = -1);
+  m.def("penalty_slope", &penalty_slope, "C"_a, "multiplier"_a.none(), "s"_a, "f"_a, "f_new"_a,
+        "t"_a, "simd"_a = -1);
 }
 
 // ------------------------------------------------------------------- sweeps that read rows once
@@ -218,19 +231,24 @@ void dense_gram(const Matrix<const Real>& X, const Array<const double>& d, const
   matrix.write(G.data(), order);
 }
 
-using Sums = std::tuple<double, double, double>;
 using Ahead = std::tuple<double, std::size_t, double, double>;
 
-Sums penalty_sweep(const widemargin::Block& A, const std::optional<Array<const double>>& v,
-                   const Array<const double>& C, const Array<const double>& multiplier, double s,
-                   const Array<double>& f, const Array<double>& alpha, const Array<double>& g) {
-  const std::size_t k = A.rows();
-  require(C.size() == k && multiplier.size() == k && f.size() == k && alpha.size() == k &&
-          g.size() == A.width() && (!v || v->size() == g.size()));
+std::tuple<double, double, double, std::size_t, std::size_t> penalty_sweep(
+    const widemargin::Block& A, const std::optional<Array<const double>>& v,
+    const Array<const double>& C, const std::optional<Array<const double>>& multiplier, double s,
+    const Array<double>& f, const std::optional<Array<double>>& alpha, const Array<double>& g,
+    const std::optional<Array<std::uint8_t>>& counted, const std::optional<Array<double>>& d,
+    const std::optional<Matrix<double>>& gram) {
+  const auto rows = penalty_rows(C, multiplier, s, f);
+  const std::size_t k = rows.k, width = A.width();
+  require(k == A.rows() && (!alpha || alpha->size() == k) && g.size() == width &&
+          (!v || v->size() == width) && (!counted || (d && counted->size() == k)) &&
+          (!d || d->size() == k) &&
+          (!gram || (counted && gram->shape(0) == width && gram->shape(1) == width)));
   const nb::gil_scoped_release release;
-  const auto sums = widemargin::penalty_sweep(
-      A, span(v), {C.data(), multiplier.data(), f.data(), s, k}, f.data(), alpha.data(), span(g));
-  return {sums.losses, sums.linear, sums.value};
+  const auto [sums, found] = widemargin::penalty_sweep(
+      A, span(v), rows, {f.data(), data(alpha), span(g), data(counted), data(d), data(gram)});
+  return {sums.losses, sums.linear, sums.value, found.active, found.changed};
 }
 
 Ahead predict_sweep(const widemargin::Block& A, const Array<const double>& dv,
@@ -261,7 +279,7 @@ void normal_sweep(const widemargin::Block& A, const Array<const double>& C, cons
   require(rows.k == A.rows() && G.shape(0) == 3 && G.shape(1) == width &&
           (!gram || (gram->shape(0) == width && gram->shape(1) == width)));
   const nb::gil_scoped_release release;
-  widemargin::normal_sweep(A, rows, span(G), gram ? gram->data() : nullptr, hinge);
+  widemargin::normal_sweep(A, rows, span(G), data(gram), hinge);
 }
 
 template <class Rows>
@@ -281,8 +299,10 @@ void bind_sweeps(nb::module_& m) {
   nb::class_<widemargin::Block>(m, "Block", "Rows Y [X 1] or Y X as the sweeps read them.");
   m.def("block", &csr_block, "X"_a, "y"_a.noconvert(), "intercept"_a, "simd"_a = -1,
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
-  m.def("penalty_sweep", &penalty_sweep, "A"_a, "v"_a.none(), "C"_a, "multiplier"_a, "s"_a,
-        "f"_a.noconvert(), "alpha"_a.noconvert(), "g"_a.noconvert());
+  m.def("penalty_sweep", &penalty_sweep, "A"_a, "v"_a.none(), "C"_a, "multiplier"_a.none(), "s"_a,
+        "f"_a.noconvert(), "alpha"_a.noconvert().none(), "g"_a.noconvert(),
+        "counted"_a.noconvert().none() = nb::none(), "d"_a.noconvert().none() = nb::none(),
+        "gram"_a.noconvert().none() = nb::none());
   m.def("predict_sweep", &predict_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "clip"_a,
         "G"_a.noconvert(), "hinge"_a);
   m.def("correct_sweep", &correct_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "target"_a,

@@ -44,10 +44,20 @@ void matvec(const DenseView<Real>& X, const double* w, double* out) {
   }
 }
 
+// Load what lies behind these rows into the cache: sweeps go on there, and the memory would
+// rest while a chunk is computed with.
+template <typename Real>
+inline void prefetch_behind(const DenseView<Real>& X, std::size_t i) {
+  constexpr std::size_t line = 64 / sizeof(Real);
+  const Real* next = X.data + (X.k + i) * X.n;
+  for (std::size_t j = 0; j < kTogether * X.n; j += line) __builtin_prefetch(next + j);
+}
+
 template <typename Real>
 void rmatvec(const DenseView<Real>& X, const double* u, double* out) {
   std::size_t i = 0;
   for (; i + kTogether <= X.k; i += kTogether) {
+    prefetch_behind(X, i);
     const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
     if (u0 == 0.0 && u1 == 0.0 && u2 == 0.0 && u3 == 0.0) continue;
     const Real *x0 = X.data + i * X.n, *x1 = x0 + X.n, *x2 = x1 + X.n, *x3 = x2 + X.n;

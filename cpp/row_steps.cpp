@@ -150,7 +150,19 @@ StepSums correct(const RowVectors& r, const double* z, double target) {
   return ahead.sums();
 }
 
+PenaltySums squared(const PenaltyRows& r, double* alpha) {
+  Lanes losses, linear;
+  for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
+    const double t = larger(1.0 - r.f[i], 0.0), a = 2.0 * r.C[i] * t, loss = r.C[i] * t * t;
+    alpha[i] = a;
+    losses.value[lane] += loss;
+    linear.value[lane] += a - loss;
+  });
+  return {losses.sum(), linear.sum(), losses.sum()};
+}
+
 PenaltySums penalty(const PenaltyRows& r, double* alpha) {
+  if (!r.multiplier) return squared(r, alpha);
   Lanes losses, linear, value;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
     const double t = 1.0 - r.f[i], C = r.C[i], scaled = r.s * C;
@@ -164,7 +176,34 @@ PenaltySums penalty(const PenaltyRows& r, double* alpha) {
   return {losses.sum(), linear.sum(), value.sum()};
 }
 
+// Sums are integers: their order does not matter.
+template <bool Hinge>
+CountedRows count(const PenaltyRows& r, const double* alpha, std::uint8_t* counted, double* d) {
+  std::size_t active = 0, changed = 0;
+  for (std::size_t i = 0; i < r.k; ++i) {
+    const bool inside = (alpha[i] > 0.0) & (!Hinge || alpha[i] < r.C[i]);
+    const bool before = counted[i];
+    active += inside;
+    changed += inside != before;
+    d[i] = r.C[i] * (static_cast<double>(inside) - static_cast<double>(before));
+    counted[i] = inside;
+  }
+  return {active, changed};
+}
+
+SlopeSums squared_slope(const PenaltyRows& r, const double* f_new, double t) {
+  Lanes first, second;
+  for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
+    const double change = f_new[i] - r.f[i], weighted = 2.0 * r.C[i] * change;
+    const double left = 1.0 - r.f[i] - t * change;
+    first.value[lane] -= larger(left, 0.0) * weighted;
+    second.value[lane] += left > 0.0 ? weighted * change : 0.0;
+  });
+  return {first.sum(), second.sum()};
+}
+
 SlopeSums slope(const PenaltyRows& r, const double* f_new, double t) {
+  if (!r.multiplier) return squared_slope(r, f_new, t);
   Lanes first, second;
   for_each_row(r.k, [&](std::size_t i, std::size_t lane) {
     const double change = f_new[i] - r.f[i], C = r.C[i], scaled = r.s * C;
@@ -188,7 +227,12 @@ RowSteps row_steps() {
       [](const RowVectors& rows, const double* z, double target, bool hinge) {
         return hinge ? correct<true>(rows, z, target) : correct<false>(rows, z, target);
       },
-      &penalty, &slope};
+      &penalty,
+      [](const PenaltyRows& rows, const double* alpha, std::uint8_t* counted, double* d) {
+        return rows.multiplier ? count<true>(rows, alpha, counted, d)
+                               : count<false>(rows, alpha, counted, d);
+      },
+      &slope};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace widemargin {
 
@@ -39,19 +40,29 @@ struct PointSums {
   double linear;    // sum alpha, less sum alpha^2 / (4 C) for the squared hinge
 };
 
-// Rows of the augmented Lagrangian: bounds C, multipliers, penalty s C, scores f.
+// Rows of the augmented Lagrangian: bounds C, multipliers, penalty s C, scores f. Without
+// multipliers those of the squared hinge, which is its own: no bounds, multipliers 0, s = 2.
 struct PenaltyRows {
   const double* C;
   const double* multiplier;
   const double* f;
   double s;
   std::size_t k;
+
+  PenaltyRows part(std::size_t begin, std::size_t end) const {
+    return {C + begin, multiplier ? multiplier + begin : nullptr, f + begin, s, end - begin};
+  }
 };
 
 struct PenaltySums {
-  double losses;  // sum C max(0, 1 - f)
-  double linear;  // sum alpha
+  double losses;  // sum C L(1 - f)
+  double linear;  // sum alpha, less sum alpha^2 / (4 C) for the squared hinge
   double value;   // sum alpha (1 - f) - (alpha - multiplier)^2 / (2 s C)
+};
+
+// Which rows are counted in a matrix A'D A, D = C where alpha is strictly between its bounds.
+struct CountedRows {
+  std::size_t active, changed;  // rows with D > 0, and those that were counted otherwise before
 };
 
 struct SlopeSums {
@@ -71,6 +82,9 @@ struct RowSteps {
   StepSums (*correct)(const RowVectors& rows, const double* z, double target, bool hinge);
   // alpha = multiplier + s C (1 - f), clipped to [0, C].
   PenaltySums (*penalty)(const PenaltyRows& rows, double* alpha);
+  // D less the one of the rows counted before, which become those with D > 0.
+  CountedRows (*count)(const PenaltyRows& rows, const double* alpha, std::uint8_t* counted,
+                       double* d);
   // What the value does at f + t (f_new - f).
   SlopeSums (*slope)(const PenaltyRows& rows, const double* f_new, double t);
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,52 +39,6 @@ struct Block {
     std::visit([&](const auto& rows) { fused_sweep<columns>(rows, y.data(), v, G, step); }, X);
   }
 };
-
-// Scores f = A v (as they are where v is empty), alpha, and g += A'alpha.
-inline PenaltySums penalty_sweep(const Block& A, std::span<const double> v, const PenaltyRows& all,
-                                 double* f, double* alpha, std::span<double> g) {
-  PenaltySums total{};
-  A.sweep<1>(v, g, [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
-    if (!v.empty()) std::copy_n(z, end - begin, f + begin);
-    const PenaltyRows rows{all.C + begin, all.multiplier + begin, f + begin, all.s, end - begin};
-    const PenaltySums sums = A.steps.penalty(rows, u[0]);
-    std::copy_n(u[0], end - begin, alpha + begin);
-    total.losses += sums.losses;
-    total.linear += sums.linear;
-    total.value += sums.value;
-  });
-  return total;
-}
-
-// The sums of rows and of those behind them, which begin at this row.
-inline void add(StepSums& total, const StepSums& sums, std::size_t begin) {
-  if (sums.ratio > total.ratio) {
-    total.ratio = sums.ratio;
-    total.row = begin + sums.row;
-  }
-  total.first += sums.first;
-  total.second += sums.second;
-}
-
-// Predictor along A dv, and G += E'A with the columns E that RowSteps::predict makes.
-inline StepSums predict_sweep(const Block& A, std::span<const double> dv, const RowVectors& all,
-                              double clip, std::span<double> G, bool hinge) {
-  StepSums total{};
-  A.sweep<2>(dv, G, [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
-    add(total, A.steps.predict(all.part(begin, end), z, clip, u[0], u[1], hinge), begin);
-  });
-  return total;
-}
-
-// Corrector along A dv.
-inline StepSums correct_sweep(const Block& A, std::span<const double> dv, const RowVectors& all,
-                              double target, bool hinge) {
-  StepSums total{};
-  A.sweep<0>(dv, {}, [&](std::size_t begin, std::size_t end, const double* z, auto&) {
-    add(total, A.steps.correct(all.part(begin, end), z, target, hinge), begin);
-  });
-  return total;
-}
 
 // Weighted Gram matrix [X 1]' diag(d) [X 1], or X' diag(d) X, of dense rows by chunks.
 template <typename Real>
@@ -122,37 +77,113 @@ class DenseGram {
   double corner_ = 0.0;
 };
 
-// G += [alpha, d r, d y]'A, with r = s - xi for the hinge, s for the squared hinge; and A'diag(d)A
-// of dense rows where `gram` is not null, in the same pass.
-inline void normal_sweep(const Block& A, const RowVectors& all, std::span<double> G, double* gram,
-                         bool hinge) {
-  const auto columns = [&](std::size_t begin, std::size_t end, auto& u) {
-    const RowVectors rows = all.part(begin, end);
-    for (std::size_t i = 0; i < rows.k; ++i) {
-      u[0][i] = rows.alpha[i];
-      u[1][i] = rows.d[i] * (hinge ? rows.s[i] - rows.xi[i] : rows.s[i]);
-      u[2][i] = rows.d[i] * A.y[begin + i];
-    }
-  };
-  const auto sums_only = [&](std::size_t begin, std::size_t end, const double*, auto& u) {
-    columns(begin, end, u);
-  };
-  if (!gram) return A.sweep<3>({}, G, sums_only);
+// step(begin, end, z, u, matrix) as in fused_sweep, where `matrix` is called with (begin, end, d)
+// and adds A'diag(d)A of these rows to `gram`: of dense rows only.
+template <std::size_t columns, typename Step>
+void gram_sweep(const Block& A, std::span<const double> v, std::span<double> G, double* gram,
+                Step step) {
   std::visit(
       [&]<typename Rows>(const Rows& X) {
         if constexpr (requires { X.products; }) {
           DenseGram matrix(X);
-          const auto both = [&](std::size_t begin, std::size_t end, const double*, auto& u) {
-            columns(begin, end, u);
-            matrix.add(begin, end, all.d + begin);
-          };
-          fused_sweep<3>(X, A.y.data(), {}, G, both);
+          fused_sweep<columns>(X, A.y.data(), v, G,
+                               [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
+                                 matrix.add(begin, end, step(begin, end, z, u));
+                               });
           matrix.write(gram, A.width());
         } else {
           throw std::invalid_argument("only dense rows have a Gram matrix here");
         }
       },
       A.X);
+}
+
+// Where a penalty_sweep writes: scores f, perhaps alpha, and the sums g += A'alpha. With `counted`
+// it also writes d, the change of D since these rows were counted, and A'diag(d)A to `gram` where
+// that is not null.
+struct PenaltyOut {
+  double* f;
+  double* alpha;
+  std::span<double> g;
+  std::uint8_t* counted;
+  double* d;
+  double* gram;
+};
+
+// Scores f = A v (as they are where v is empty), alpha, and their sums.
+inline std::pair<PenaltySums, CountedRows> penalty_sweep(const Block& A, std::span<const double> v,
+                                                         const PenaltyRows& all,
+                                                         const PenaltyOut& out) {
+  PenaltySums total{};
+  CountedRows found{};
+  const auto step = [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
+    if (!v.empty()) std::copy_n(z, end - begin, out.f + begin);
+    const PenaltyRows rows = all.part(begin, end);
+    const PenaltySums sums = A.steps.penalty(rows, u[0]);
+    if (out.alpha) std::copy_n(u[0], end - begin, out.alpha + begin);
+    total.losses += sums.losses;
+    total.linear += sums.linear;
+    total.value += sums.value;
+    if (!out.counted) return out.d;
+    const CountedRows counted = A.steps.count(rows, u[0], out.counted + begin, out.d + begin);
+    found.active += counted.active;
+    found.changed += counted.changed;
+    return out.d + begin;
+  };
+  if (out.gram)
+    gram_sweep<1>(A, v, out.g, out.gram, step);
+  else
+    A.sweep<1>(v, out.g, step);
+  return {total, found};
+}
+
+// The sums of rows and of those behind them, which begin at this row.
+inline void add(StepSums& total, const StepSums& sums, std::size_t begin) {
+  if (sums.ratio > total.ratio) {
+    total.ratio = sums.ratio;
+    total.row = begin + sums.row;
+  }
+  total.first += sums.first;
+  total.second += sums.second;
+}
+
+// Predictor along A dv, and G += E'A with the columns E that RowSteps::predict makes.
+inline StepSums predict_sweep(const Block& A, std::span<const double> dv, const RowVectors& all,
+                              double clip, std::span<double> G, bool hinge) {
+  StepSums total{};
+  A.sweep<2>(dv, G, [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
+    add(total, A.steps.predict(all.part(begin, end), z, clip, u[0], u[1], hinge), begin);
+  });
+  return total;
+}
+
+// Corrector along A dv.
+inline StepSums correct_sweep(const Block& A, std::span<const double> dv, const RowVectors& all,
+                              double target, bool hinge) {
+  StepSums total{};
+  A.sweep<0>(dv, {}, [&](std::size_t begin, std::size_t end, const double* z, auto&) {
+    add(total, A.steps.correct(all.part(begin, end), z, target, hinge), begin);
+  });
+  return total;
+}
+
+// G += [alpha, d r, d y]'A, with r = s - xi for the hinge, s for the squared hinge; and A'diag(d)A
+// of dense rows where `gram` is not null, in the same pass.
+inline void normal_sweep(const Block& A, const RowVectors& all, std::span<double> G, double* gram,
+                         bool hinge) {
+  const auto step = [&](std::size_t begin, std::size_t end, const double*, auto& u) {
+    const RowVectors rows = all.part(begin, end);
+    for (std::size_t i = 0; i < rows.k; ++i) {
+      u[0][i] = rows.alpha[i];
+      u[1][i] = rows.d[i] * (hinge ? rows.s[i] - rows.xi[i] : rows.s[i]);
+      u[2][i] = rows.d[i] * A.y[begin + i];
+    }
+    return all.d + begin;
+  };
+  if (gram)
+    gram_sweep<3>(A, {}, G, gram, step);
+  else
+    A.sweep<3>({}, G, step);
 }
 
 }  // namespace widemargin

@@ -125,7 +125,7 @@ def test_penalty_sweep_is_its_formula(simd, kind, intercept, k, n):
     v, multiplier, s = rng.normal(size=n + intercept), C * rng.random(k), 0.7
     f, alpha, g = np.empty(k), np.empty(k), np.zeros(v.size)
     block = block_of(X, kind, y, intercept, simd)
-    sums = _core.penalty_sweep(block, v, C, multiplier, s, f, alpha, g)
+    *sums, _, _ = _core.penalty_sweep(block, v, C, multiplier, s, f, alpha, g)
 
     A = y[:, None] * (np.c_[X, np.ones(k)] if intercept else X)
     t = 1.0 - A @ v
@@ -138,31 +138,79 @@ def test_penalty_sweep_is_its_formula(simd, kind, intercept, k, n):
     np.testing.assert_allclose(sums, expected, atol=1e-11)
 
     again, known = np.zeros(v.size), f.copy()  # without v: with the scores as they are
-    sums2 = _core.penalty_sweep(block, None, C, multiplier, s, known, alpha, again)
+    *sums2, _, _ = _core.penalty_sweep(
+        block, None, C, multiplier, s, known, alpha, again
+    )
     np.testing.assert_array_equal(known, f)
     np.testing.assert_array_equal(again, g)
     assert sums2 == sums
 
 
 @pytest.mark.parametrize("simd", SIMD)
-def test_penalty_slope_is_the_derivative_of_the_value(simd):
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("hinge", [True, False])
+@pytest.mark.parametrize(("k", "n"), [(1, 1), (9, 5), (300, 31)])
+def test_penalty_sweep_counts_its_rows(simd, kind, intercept, hinge, k, n):
+    """The change of A'D A since rows were counted, and that of the squared hinge."""
+    rng = np.random.default_rng(k)
+    X = rng.normal(size=(k, n)) * (rng.random((k, n)) < 0.6)
+    y, C = np.sign(rng.normal(size=k)), rng.uniform(0.1, 2.0, k)
+    v, s = rng.normal(size=n + intercept), 0.7 if hinge else 2.0
+    multiplier = C * rng.random(k) if hinge else None
+    before = rng.random(k) < 0.5
+    f, g, counted, d = (
+        np.empty(k),
+        np.zeros(v.size),
+        before.astype(np.uint8),
+        np.empty(k),
+    )
+    gram = np.empty((v.size, v.size)) if kind == "dense" else None
+    block = block_of(X, kind, y, intercept, simd)
+    *sums, active, changed = _core.penalty_sweep(
+        block, v, C, multiplier, s, f, None, g, counted, d, gram
+    )
+    A = y[:, None] * (np.c_[X, np.ones(k)] if intercept else X)
+    t = 1.0 - A @ v
+    if hinge:
+        a = np.clip(multiplier + s * C * t, 0.0, C)
+        inside = (a > 0.0) & (a < C)
+    else:
+        a = 2.0 * C * np.maximum(t, 0.0)
+        inside = a > 0.0
+        loss = C @ np.maximum(t, 0.0) ** 2
+        expected = loss, a.sum() - np.sum(a * a / (4.0 * C)), loss
+        np.testing.assert_allclose(sums, expected, atol=1e-10)
+    np.testing.assert_allclose(g, A.T @ a, atol=1e-10)
+    np.testing.assert_array_equal(counted, inside)
+    assert (active, changed) == (inside.sum(), np.sum(inside != before))
+    np.testing.assert_array_equal(d, C * (inside.astype(float) - before))
+    if gram is not None:
+        np.testing.assert_allclose(gram, A.T @ (d[:, None] * A), atol=1e-10)
+
+
+@pytest.mark.parametrize("simd", SIMD)
+@pytest.mark.parametrize("hinge", [True, False])
+def test_penalty_slope_is_the_derivative_of_the_value(simd, hinge):
     rng = np.random.default_rng(3)
-    k, s = 101, 1.3
+    k, s = 101, 1.3 if hinge else 2.0
     C, f, new = rng.uniform(0.1, 2.0, k), rng.normal(size=k), rng.normal(size=k)
-    multiplier = C * rng.random(k)
+    multiplier = C * rng.random(k) if hinge else np.zeros(k)
+    bound = C if hinge else np.inf
 
     def value(t):
         v = 1.0 - f - t * (new - f)
-        a = np.clip(multiplier + s * C * v, 0.0, C)
+        a = np.clip(multiplier + s * C * v, 0.0, bound)
         return a @ v - np.sum((a - multiplier) ** 2 / (2 * s * C))
 
     for t in (0.0, 0.3, 0.9):
-        slope, curvature = _core.penalty_slope(C, multiplier, s, f, new, t, simd)
+        given = multiplier if hinge else None
+        slope, curvature = _core.penalty_slope(C, given, s, f, new, t, simd)
         assert slope == pytest.approx(
             (value(t + 1e-6) - value(t - 1e-6)) / 2e-6, rel=1e-6
         )
-        inside = np.clip(multiplier + s * C * (1 - f - t * (new - f)), 0, C)
-        inside = (inside > 0) & (inside < C)
+        inside = np.clip(multiplier + s * C * (1 - f - t * (new - f)), 0, bound)
+        inside = (inside > 0) & (inside < bound)
         expected = np.sum((s * C * (new - f) ** 2)[inside])
         assert curvature == pytest.approx(expected, rel=1e-12)
 

@@ -75,15 +75,18 @@ def penalty_sweep(
     A: Block,
     v: Vector | None,
     C: Vector,
-    multiplier: Vector,
+    multiplier: Vector | None,
     s: float,
     f: Vector,
-    alpha: Vector,
+    alpha: Vector | None,
     g: Vector,
-) -> tuple[float, float, float]: ...
+    counted: NDArray[np.uint8] | None = None,
+    d: Vector | None = None,
+    gram: Vector | None = None,
+) -> tuple[float, float, float, int, int]: ...
 def penalty_slope(
     C: Vector,
-    multiplier: Vector,
+    multiplier: Vector | None,
     s: float,
     f: Vector,
     f_new: Vector,

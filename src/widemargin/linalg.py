@@ -108,9 +108,9 @@ def _is_in_core(block: NDArray[Any]) -> bool:
 
 
 def gram(block: Any, d: Vector, intercept: bool = False) -> Vector:
-    """Weighted Gram matrix block' diag(d) block for d >= 0: (n, n) float64.
+    """Weighted Gram matrix block' diag(d) block: (n, n) float64.
 
-    With ``intercept`` of [block 1], (n + 1, n + 1). Costs what the rows with d > 0
+    With ``intercept`` of [block 1], (n + 1, n + 1). Costs what the rows with d != 0
     cost.
     """
     if sparse.issparse(block):
@@ -132,6 +132,10 @@ def gram(block: Any, d: Vector, intercept: bool = False) -> Vector:
 
 
 def _blas_gram(block: NDArray[Any], d: Vector) -> Vector:
+    if d.min(initial=0.0) < 0.0:  # what syrk can do has one sign
+        return _blas_gram(block, np.maximum(d, 0.0)) - _blas_gram(
+            block, np.maximum(-d, 0.0)
+        )
     rows = np.flatnonzero(d)
     if rows.size < 0.8 * d.size:
         block, d = block[rows], d[rows]

@@ -130,6 +130,15 @@ class Problem:
         alpha = finite("alpha", alpha, self.shape[0])
         return self.state(alpha=alpha if self.kept is None else alpha[self.kept])
 
+    def slopes(self, v: Vector) -> RowState:
+        """Row state with alpha_i = C_i L'(1 - (A v)_i), which belongs to v. One sweep.
+
+        For the squared hinge: (9) in [mangasarian2001]_.
+        """
+        state = self.state(alpha=0.0)
+        self.A.sweep(_slopes, state, v, self.loss)
+        return state
+
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
         alpha = state.alpha
@@ -324,6 +333,11 @@ def _loss(t: Vector, loss: str) -> Vector:
     """L(t): max(0, t), or its square."""
     positive = np.maximum(t, 0.0)
     return positive if loss == "hinge" else positive * positive
+
+
+def _slopes(block: Any, part: RowState, v: Vector, loss: str) -> None:
+    t = 1.0 - block @ v
+    part.alpha = part.C * ((t > 0.0) if loss == "hinge" else 2.0 * np.maximum(t, 0.0))
 
 
 def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:

@@ -106,7 +106,7 @@ class Step:
     def point(self) -> tuple[Vector, Any]:
         """The current (w, b), while the step is the latest one.
 
-        From a solver to the driver: v and the row state that holds ``alpha``.
+        From a solver to the driver: v and the row state that holds ``alpha``, or None.
         """
         if self._point is None:
             raise ValueError("This step has passed: only the latest step has a point.")

@@ -21,6 +21,13 @@ ILL_POSED = {
     for intercept in ("penalized", "none")
     for C in (1.0, 1e3, 1e6)
 }
+# The dual point of ActiveSet is made of the same products, times 2 C: digits are lost
+# for its loss too. InteriorPoint has alpha of its own, and reaches the gap.
+LOSES_DIGITS = {
+    ("active_set", "shifted", "squared_hinge", intercept, C)
+    for intercept in ("penalized", "none")
+    for C in (1.0, 1e3, 1e6)
+}
 # All rows are on the margin, where rounding of a few eps in y f costs that times C each:
 # the objective itself has no more than seven digits. Interior point gets there with b.
 ROUNDING = {("wide", "hinge", 1e6)}
@@ -48,10 +55,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(
-    ("name", "loss", "intercept", "C"), [c for c in CASES if c not in ILL_POSED]
-)
+SHIFTED = [(s, *case) for s in SOLVERS for case in sorted(ILL_POSED)]
+SHIFTED = [case for case in SHIFTED if case[0] != "active_set"] + sorted(LOSES_DIGITS)
+WELL_POSED = [(s, *case) for s in SOLVERS for case in CASES if case not in ILL_POSED]
+WELL_POSED = [case for case in WELL_POSED if case not in LOSES_DIGITS]
+
+
+@pytest.mark.parametrize(("solver", "name", "loss", "intercept", "C"), WELL_POSED)
 def test_agrees_with_the_conic_solver(solver, name, loss, intercept, C):
     X, y = PROBLEMS[name]()
     problem = Problem(X, y, C, loss, intercept)
@@ -80,8 +90,7 @@ def test_agrees_with_the_conic_solver(solver, name, loss, intercept, C):
     assert certificate.gap >= -rounding * certificate.primal
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(("name", "loss", "intercept", "C"), sorted(ILL_POSED))
+@pytest.mark.parametrize(("solver", "name", "loss", "intercept", "C"), SHIFTED)
 def test_a_shift_that_cannot_be_removed_is_answered_with_advice(
     solver, name, loss, intercept, C
 ):

@@ -1,5 +1,6 @@
 """The training systems, one file each; `solve` chooses and runs one."""
 
+from widemargin.solvers.active_set import ActiveSet as ActiveSet
 from widemargin.solvers.augmented_lagrangian import (
     AugmentedLagrangian as AugmentedLagrangian,
 )
@@ -8,4 +9,4 @@ from widemargin.solvers.coordinate_descent import (
 )
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
 
-__all__ = ["AugmentedLagrangian", "CoordinateDescent", "InteriorPoint"]
+__all__ = ["ActiveSet", "AugmentedLagrangian", "CoordinateDescent", "InteriorPoint"]

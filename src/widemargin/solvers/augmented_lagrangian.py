@@ -27,7 +27,7 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.penalty import Piece, Point
+from widemargin.solvers.penalty import Piece, Point, sampled
 
 Vector = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     ) -> Generator[Step, None, None]:
         """The start, then sweeps of all rows and bands in turn."""
         v = np.zeros(problem.A.shape[1])
-        whole = _Run(Piece(problem.A, problem.state(), problem.penalty, v, 0.0))
+        whole = _Run(Piece(problem.A, problem.state(), problem.penalty))
         whole.point = Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
         many_rows = problem.rows.shape[0] >= BAND_ROWS
         band = _Band(problem, whole) if self.reduction and many_rows else None
@@ -367,21 +367,11 @@ def _sample(problem: Problem) -> _Run | None:
     """A run on a sample of the rows, begun at zero, where there are many; else None."""
     m, n = problem.rows.shape
     size = max(SAMPLE_ROWS, SAMPLE_PER_COLUMN * n, int(SAMPLE_SHARE * m))
-    if m < SAMPLE_TIMES * size:
+    piece = sampled(problem, size) if m >= SAMPLE_TIMES * size else None
+    if piece is None:
         return None
-    # Anywhere in its stride, or periodic data would show one face only.
-    offset = np.random.default_rng(0).integers(0, m, size)
-    index = (np.arange(size) * m + offset) // size
-    kept = slice(None) if problem.kept is None else problem.kept
-    y, C = problem.y[kept][index], problem.C[kept][index]
-    if np.ptp(y) == 0.0:
-        return None
-    X = as_rows(problem.rows.take(index), **problem.rows.options)
-    A = X.signed(y, problem.intercept != "none")
-    C = C * (problem.zero_objective / C.sum())
-    zeros = np.zeros(A.shape[1])
-    sample = _Run(Piece(A, A.state(C=C), problem.penalty, zeros, 0.0))
-    sample.begin(zeros, START_PENALTY)
+    sample = _Run(piece)
+    sample.begin(np.zeros(problem.A.shape[1]), START_PENALTY)
     return sample
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Solution, Step
+from widemargin.solvers.active_set import ActiveSet
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Callback, Choice, Limits, Reserve, Solver, run
 from widemargin.solvers.coordinate_descent import CoordinateDescent
@@ -30,7 +31,8 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 
 # A new solver is one file and one line here.
 SOLVERS: dict[str, type[Solver]] = {
-    cls.name: cls for cls in (InteriorPoint, AugmentedLagrangian, CoordinateDescent)
+    cls.name: cls
+    for cls in (InteriorPoint, ActiveSet, AugmentedLagrangian, CoordinateDescent)
 }
 
 

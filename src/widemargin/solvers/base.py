@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.conditioning import conditioned
-from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solvers.best import Best
 
 Vector = NDArray[np.float64]
 Callback = Callable[[Step], Any]
@@ -57,7 +57,8 @@ class Solver(ABC):
         """Yield the current step at the head of each iteration, the start included.
 
         ``step.point()`` gives v and a row state with the vector ``alpha``, both valid
-        until the next step. Numerical breakdown raises ArithmeticError or LinAlgError.
+        until the next step; or v and None where alpha is `Problem.slopes` of v.
+        Numerical breakdown raises ArithmeticError or LinAlgError.
         """
 
 
@@ -86,57 +87,6 @@ class Choice(NamedTuple):
     solver: Solver
     reason: str
     reserves: tuple[Reserve, ...] = ()
-
-
-class _Best:
-    """The best v and the best alpha so far, by the steps' estimates; zero at first.
-
-    Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._slots = problem.state(best0=0.0, best1=0.0)
-        self._slot = 0
-        self.v: Vector = np.zeros(problem.A.shape[1])
-        self.primal, self.dual = problem.zero_objective, 0.0
-        self._least_gap = np.inf
-
-    @property
-    def relative_gap(self) -> float:
-        return (self.primal - self.dual) / abs(self.primal)
-
-    @property
-    def merit(self) -> float:
-        """What falls with every progress, of the best point or of the steps."""
-        return max(0.0, self.relative_gap) * max(0.0, self._least_gap)
-
-    def offer(self, v: Vector, state: RowState, primal: float, dual: float) -> None:
-        """Keep what is better in a point."""
-        self._least_gap = min(self._least_gap, primal - dual)
-        if primal < self.primal:
-            self.v, self.primal = v.copy(), primal
-        if dual > self.dual:
-            self._slots.join(state).sweep(_copy, "alpha", f"best{1 - self._slot}")
-            self._slot, self.dual = 1 - self._slot, dual
-
-    def forget_gap(self) -> None:
-        """Let the merit of the next solver be its own."""
-        self._least_gap = np.inf
-
-    def correct(self, certificate: Certificate) -> None:
-        """Put recomputed values in the place of estimates."""
-        self.primal, self.dual = certificate.primal, certificate.dual
-
-    def alpha(self) -> Vector:
-        """The best dual variables, over all rows of the problem."""
-        copied = self._problem.state(alpha=0.0)
-        self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")
-        return self._problem.gather(copied)
-
-
-def _copy(part: RowState, source: str, target: str) -> None:
-    setattr(part, target, getattr(part, source))
 
 
 @dataclass(frozen=True)
@@ -220,7 +170,7 @@ class _Driver:
         self._reserves = list(reserves)
         self.core, self.lift = conditioned(problem)
         self._first_sweep = self.core.rows.sweeps
-        self.best = _Best(self.core)
+        self.best = Best(self.core)
         self.trace = Trace()
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
@@ -362,12 +312,20 @@ class _Driver:
 
     def _answer(self) -> _Answer:
         """The best point, feasible, on the original problem, with its certificate."""
-        problem = self.problem
+        problem, tol = self.problem, self.limits.tol
         with np.errstate(all="ignore"):
-            state = problem.dual_state(self.lift.alpha_up(self.best.alpha()))
+            alpha = self.lift.alpha_up(self.best.alpha())
             v = self.lift.up(self.best.v)
-            if self._started:  # else there is no time, and zero stays as it is
-                v = problem.finish(state, v, self.limits.tol)
+            w, b = problem.split(v)
+            if not self._started:  # there is no time, and zero stays as it is
+                return _Answer(alpha, w, b, problem.certify(alpha, w, b))
+            if self.best.has_slopes and problem.intercept != "free":
+                # Feasible, and zero where it can be: nothing to finish if it will do.
+                certificate = problem.certify(alpha, w, b)
+                if certificate.relative_gap <= tol:
+                    return _Answer(alpha, w, b, certificate)
+            state = problem.dual_state(alpha)
+            v = problem.finish(state, v, tol)
             alpha, (w, b) = problem.gather(state), problem.split(v)
             return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 

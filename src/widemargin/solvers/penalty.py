@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of a hinge problem, and Newton's method on it.
+"""The augmented Lagrangian of a problem, and Newton's method on it.
 
 For multipliers lambda in [0, C] and a penalty s, with f = A v,
 
@@ -10,6 +10,9 @@ gradient is r = Rv - c - A'alpha, its generalised Hessian R + s A'D A with D_i =
 where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed at a
 bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
 row that occurs twice.
+
+The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no upper
+bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all there is to do.
 """
 
 from dataclasses import dataclass, replace
@@ -19,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core, linalg
+from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
+from widemargin.problem import Problem
 from widemargin.roots import monotone_root
 from widemargin.solvers.cholesky import cholesky
 
@@ -32,9 +37,12 @@ DENSE_ORDER = 1500
 # is needed: it costs more than the sweep, and rejected points need none (mnist: a
 # quarter less time; w8a: a tenth more).
 EAGER_ORDER = 400
-# Beyond, it is updated by the rows that have changed since the last one, where they are
-# at most this share of the active ones, and so many times.
+# It is updated by the rows that have changed since the last one, where they are at most
+# this share of the active ones (where that is not known yet: were at most, the last
+# time), and so many times.
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
+# The penalty of the squared hinge.
+SQUARED = 2.0
 # Relative residual of conjugate gradients, and their most steps.
 CG_TOL = 1e-2
 CG_STEPS = 500
@@ -75,7 +83,7 @@ class Point:
 class Piece:
     """The rows of A that may move, beside rows fixed at a bound.
 
-    Minimises 1/2 v'Rv + constant - fixed'v + sum C h(1 - A v): rows fixed at alpha = C
+    Minimises 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
     cost C (1 - f), rows fixed at 0 nothing.
 
     Parameters
@@ -85,27 +93,39 @@ class Piece:
     R : ndarray (k,), diagonal of the ridge
     fixed, constant : ndarray (k,) and float
         Sums of C_i A_i and C_i over the rows that are fixed at C.
+    hinge : bool; else the squared hinge, of which no rows are fixed
 
     Attributes
     ----------
-    state : RowState with ``f`` and ``alpha`` of the current point, ``multiplier``, and
-        ``new_f`` and ``new_alpha`` of the point that is tried; with many columns also
-        ``counted``, the D of the Hessian as it was last made
+    state : RowState with ``f`` of the current point and ``new_f`` of the point that is
+        tried; for the hinge also ``alpha``, ``new_alpha`` and ``multiplier``. Up to
+        1500 columns with ``counted``: whether the Hessian as last made counts a row
     """
 
     def __init__(
-        self, A: Rows, C: RowState, R: Vector, fixed: Vector, constant: float
+        self,
+        A: Rows,
+        C: RowState,
+        R: Vector,
+        fixed: Vector | None = None,
+        constant: float = 0.0,
+        *,
+        hinge: bool = True,
     ) -> None:
-        self.A, self._R, self._fixed, self._constant = A, R, fixed, constant
+        self.A, self._R, self._constant = A, R, constant
+        self._fixed = np.zeros(R.size) if fixed is None else fixed
         self._free = R[-1] == 0.0
         self._dense = R.size <= min(DENSE_ORDER, A.shape[0])
         self._eager = self._dense and R.size <= EAGER_ORDER
         self._gram: Vector | None = None
         self._updates = 0  # of this matrix since it was made
-        self._shared = C.join(A.state(multiplier=0.0))
-        if self._dense and not self._eager:  # what `_gram` is made of
-            self._shared = self._shared.join(A.state(counted=0.0))
-        self._here, self._there = (A.state(f=0.0, alpha=0.0) for _ in range(2))
+        self._stale = True  # whether it is to be made anew
+        vectors = {"f": 0.0, "alpha": 0.0} if hinge else {"f": 0.0}
+        self._shared = C.join(A.state(multiplier=0.0)) if hinge else C
+        if self._dense:
+            none = np.broadcast_to(np.uint8(0), A.shape[0])
+            self._shared = self._shared.join(A.state(counted=none))
+        self._here, self._there = (A.state(**vectors) for _ in range(2))
         self._least = FREE_CURVATURE * C.sweep(_total) if self._free else 0.0
         self._join()
 
@@ -125,9 +145,14 @@ class Piece:
 
         One sweep.
         """
-        g, matrix, active, losses, linear, value = self.A.sweep(
-            _evaluate, self._try, v if scores else None, s, hessian and self._eager
+        make = hessian and self._eager
+        fresh = make and self._stale
+        g, change, losses, linear, value, active, changed = self.A.sweep(
+            _evaluate, self._try, v if scores else None, s, make, fresh
         )
+        if make:
+            self._add(change, fresh)
+            self._stale |= changed > CHANGED_SHARE * active
         g += self._fixed
         ridge = 0.5 * float(self._R @ (v * v))
         rest = ridge - float(self._fixed @ v) + self._constant
@@ -136,9 +161,19 @@ class Piece:
         if self._free:
             imbalance = 3.0 * max(1.0, abs(v[-1])) * abs(residual[-1])
         dual = self._constant + linear - 0.5 * float(self._R @ (g * g)) - imbalance
+        matrix = self._gram if make else None
         return Point(
             v, residual, matrix, rest + losses, dual, rest + value, active, imbalance
         )
+
+    def _add(self, change: Vector | None, fresh: bool) -> None:
+        """Take what A'D A has grown by into the matrix, or make it that."""
+        if fresh:
+            self._gram, self._updates = change, 0
+        elif change is not None:
+            self._gram = change if self._gram is None else self._gram + change
+            self._updates += 1
+        self._stale = self._updates == MOST_UPDATES
 
     def renew_multipliers(self) -> None:
         """Alpha as multipliers."""
@@ -171,19 +206,11 @@ class Piece:
         self.accept()
         return new
 
-    def _hessian(self, active: int) -> Vector:
-        """A'D A of the current point. Reads the rows where D is, or has changed."""
-        if self._eager:
-            return np.asarray(self.A.sweep(_active_gram, self.state))
+    def _hessian(self, active: int) -> Vector | None:
+        """A'D A of the current point. Reads the rows where D has changed."""
         changed = self.state.sweep(_count_changed)
-        if self._updates == MOST_UPDATES or changed > CHANGED_SHARE * active:
-            self._gram, self._updates = None, 0
-            self.state.counted = 0.0
-        change = self.A.sweep(_gram_change, self.state)
-        if self._gram is None or change is None:
-            self._gram = change if self._gram is None else self._gram
-        else:
-            self._gram, self._updates = self._gram + change, self._updates + 1
+        fresh = self._stale or changed > CHANGED_SHARE * active
+        self._add(self.A.sweep(_gram_change, self.state, fresh), fresh)
         return self._gram
 
     def _search(self, point: Point, dv: Vector, s: float, scale: float) -> float:
@@ -243,48 +270,82 @@ def _woodbury(A: Any, d: Vector, diagonal: Vector, r: Vector) -> Vector:
     return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
 
 
+def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
+    """Some rows that stand for all of a problem, in memory; None where all are alike.
+
+    One random row of each of ``size`` equal slices, weighted so that sum C is the same.
+    """
+    m = problem.rows.shape[0]
+    # Anywhere in its slice, or periodic data would show one face only.
+    offset = np.random.default_rng(seed).integers(0, m, size)
+    index = (np.arange(size) * m + offset) // size
+    kept = slice(None) if problem.kept is None else problem.kept
+    y, C = problem.y[kept][index], problem.C[kept][index]
+    if np.ptp(y) == 0.0:
+        return None
+    X = as_rows(problem.rows.take(index), **problem.rows.options)
+    A = X.signed(y, problem.intercept != "none")
+    C = C * (problem.zero_objective / C.sum())
+    return Piece(A, A.state(C=C), problem.penalty, hinge=problem.loss == "hinge")
+
+
 # -- functions of one block ------------------------------------------------------------
 
 
 def _evaluate(
-    block: Any, part: RowState, v: Vector | None, s: float, hessian: bool
-) -> tuple[Vector, Vector | None, int, float, float, float]:
-    """A'alpha, A'D A where asked for, rows with D > 0, and the sums of P, D and L."""
-    g = np.zeros(block.shape[1])
-    sums = _core.penalty_sweep(
-        block.in_core(), v, part.C, part.multiplier, s, part.f, part.alpha, g
+    block: Any, part: RowState, v: Vector | None, s: float, make: bool, fresh: bool
+) -> tuple[Vector, Vector | None, float, float, float, int, int]:
+    """A'alpha, the sums of P, D and L, how many rows have D > 0 and how many changed.
+
+    Second, where asked for, what A'D A has grown by since ``counted``, or all of it.
+    """
+    k, width = block.shape
+    g, gram, counted, d = np.zeros(width), None, None, None
+    if make:
+        counted, d = part.counted, np.empty(k)
+        gram = np.empty((width, width)) if block.has_core_gram else None
+        if fresh:
+            counted[:] = 0
+    multiplier, alpha = _multiplier(part), getattr(part, "alpha", None)
+    *sums, active, changed = _core.penalty_sweep(
+        block.in_core(), v, part.C, multiplier, s, part.f, alpha, g, counted, d, gram
     )
-    d = _weights(part)
-    active = int(np.count_nonzero(d))
-    return g, block.gram(d) if hessian and active else None, active, *sums
+    if d is None:
+        active = int(np.count_nonzero(_inside(part)))
+    elif gram is None and changed:
+        gram = block.gram(d)
+    return g, gram, *sums, active, changed
+
+
+def _multiplier(part: RowState) -> Vector | None:
+    """The multipliers of the hinge; None for the squared hinge."""
+    return getattr(part, "multiplier", None)
+
+
+def _inside(part: RowState) -> NDArray[np.bool_]:
+    """Whether alpha is strictly between its bounds."""
+    if _multiplier(part) is None:
+        return np.asarray(part.f < 1.0)
+    return np.asarray((part.alpha > 0.0) & (part.alpha < part.C))
 
 
 def _weights(part: RowState) -> Vector:
     """The diagonal of D: C where alpha is strictly between its bounds."""
-    inside = (part.alpha > 0.0) & (part.alpha < part.C)
-    return np.asarray(part.C * inside)
-
-
-def _active_gram(block: Any, part: RowState) -> Vector:
-    return np.asarray(block.gram(_weights(part)))
+    return np.asarray(part.C * _inside(part))
 
 
 def _count_changed(part: RowState) -> int:
-    return int(np.count_nonzero(_weights(part) != part.counted))
+    return int(np.count_nonzero(_inside(part) != part.counted))
 
 
-def _gram_change(block: Any, part: RowState) -> Vector | None:
-    """What A'D A has grown by since ``counted``, which becomes D."""
-    d = _weights(part)
-    change = d - part.counted
-    part.counted = d
-    total = None
-    for sign in (1.0, -1.0):
-        grown = np.maximum(sign * change, 0.0)
-        if grown.any():
-            term = sign * block.gram(grown)
-            total = term if total is None else total + term
-    return total
+def _gram_change(block: Any, part: RowState, fresh: bool) -> Vector | None:
+    """What A'D A has grown by since ``counted``, which becomes D > 0; or all of it."""
+    inside = _inside(part)
+    d = part.C * (
+        inside.astype(np.int8) - (0 if fresh else part.counted.astype(np.int8))
+    )
+    part.counted = inside
+    return np.asarray(block.gram(d)) if d.any() else None
 
 
 def _active_rows(block: Any, part: RowState) -> tuple[list[Any], list[Vector]] | None:
@@ -304,7 +365,8 @@ def _hessian_product(block: Any, part: RowState, p: Vector) -> Vector:
 
 def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:
     """Derivatives of L's sum at t along f + t (new_f - f)."""
-    return _core.penalty_slope(part.C, part.multiplier, s, part.f, part.new_f, t)
+    multiplier = _multiplier(part)
+    return _core.penalty_slope(part.C, multiplier, s, part.f, part.new_f, t)
 
 
 def _renew(part: RowState) -> None:
