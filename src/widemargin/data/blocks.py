@@ -4,7 +4,7 @@ import contextvars
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
@@ -25,37 +25,90 @@ class Least:
         return other if other.key < self.key else self
 
 
-class Blocks:
-    """The cut of m rows into blocks, and the threads that run a task on each."""
+def even_blocks(borders: Iterable[int], block_rows: int) -> list[slice]:
+    """Blocks of at most ``block_rows`` that begin at borders where that is possible.
 
-    def __init__(self, m: int, block_rows: int, lanes: int, n_jobs: int | None) -> None:
-        blocks = [slice(a, min(a + block_rows, m)) for a in range(0, m, block_rows)]
+    Spans between borders that are too long are cut into equal parts, short ones joined.
+    """
+    blocks: list[slice] = []
+    for start, stop in itertools.pairwise(borders):
+        parts = -(-(stop - start) // block_rows)
+        if blocks and stop - blocks[-1].start <= block_rows:
+            blocks[-1] = slice(blocks[-1].start, stop)
+            continue
+        ends = [start + (stop - start) * i // parts for i in range(parts + 1)]
+        blocks += [slice(a, b) for a, b in itertools.pairwise(ends)]
+    return blocks
+
+
+class Blocks:
+    """The cut of rows into blocks, and the threads that run a task on each.
+
+    Parameters
+    ----------
+    blocks : list of slices, which follow each other
+    lanes : int, how many groups of blocks are added up, at most
+    n_jobs : int or None, threads; None: as many as BLAS may use
+    """
+
+    def __init__(self, blocks: list[slice], lanes: int, n_jobs: int | None) -> None:
         size = -(-len(blocks) // lanes)
         self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         self._threads = min(n_threads(n_jobs), len(self._lanes))
-        self._pools: dict[int, ThreadPoolExecutor] = {}
+        self._pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pools": {}}
 
-    @property
-    def _pool(self) -> ThreadPoolExecutor:
-        """The threads of this process: a forked one has none of its parent's."""
-        if os.getpid() not in self._pools:
-            pool = ThreadPoolExecutor(
-                self._threads - 1, thread_name_prefix="widemargin"
-            )
-            self._pools.setdefault(os.getpid(), pool)
-        return self._pools[os.getpid()]
+    def _pool(self, what: str, threads: int) -> ThreadPoolExecutor:
+        """Threads of this process: a forked one has none of its parent's."""
+        key = os.getpid(), what
+        if key not in self._pools:
+            pool = ThreadPoolExecutor(threads, thread_name_prefix=f"widemargin-{what}")
+            self._pools.setdefault(key, pool)
+        return self._pools[key]
 
-    def __call__(self, task: Callable[[slice], Any]) -> Any:
-        """Values of the task on the rows of each block, added up in order."""
+    def __call__(
+        self, task: Callable[..., Any], load: Callable[[slice], Any] | None = None
+    ) -> Any:
+        """Values of the task on the rows of each block, added up in order.
+
+        With ``load`` it also gets load(rows), which other threads make while the block
+        before is at work: in each thread there are two at a time.
+        """
         if self._threads == 1:  # nothing to share, nobody to call off: 15 us less
             with ONE_BLAS_THREAD:
-                return total(total(map(task, lane)) for lane in self._lanes)
-        return self._shared(task)
+                return total(
+                    total(self._values(lane, task, load)) for lane in self._lanes
+                )
+        return self._shared(task, load)
 
-    def _shared(self, task: Callable[[slice], Any]) -> Any:
+    def _values(
+        self,
+        lane: list[slice],
+        task: Callable[..., Any],
+        load: Callable[[slice], Any] | None,
+    ) -> Iterator[Any]:
+        """Values of the task on the blocks of a lane, one after the other."""
+        if load is None:
+            yield from map(task, lane)
+            return
+        submit = self._pool("reader", self._threads).submit
+        ahead = submit(load, lane[0])
+        try:
+            for rows, following in itertools.pairwise([*lane, None]):
+                block = ahead.result()
+                if following is not None:
+                    ahead = submit(load, following)
+                yield task(rows, block)
+                del block  # or it would wait here for the next one
+        finally:
+            if not ahead.cancel():
+                wait([ahead])  # what it reads is not to outlive the sweep
+
+    def _shared(
+        self, task: Callable[..., Any], load: Callable[[slice], Any] | None
+    ) -> Any:
         """The same in several threads."""
         cancelled, lanes = threading.Event(), self._lanes
         left, sums = itertools.count(), [None] * len(lanes)
@@ -63,15 +116,19 @@ class Blocks:
         def work() -> None:
             _GIVEN_UP.set(cancelled)
             while not cancelled.is_set() and (i := next(left)) < len(lanes):
-                sums[i] = total(task(r) for r in lanes[i] if not cancelled.is_set())
+                values = self._values(lanes[i], task, load)
+                sums[i] = total(
+                    itertools.takewhile(lambda _: not cancelled.is_set(), values)
+                )
 
         with ONE_BLAS_THREAD:
             helpers: list[Future[Any]] = []
             try:
+                helper_pool = self._pool("sweep", self._threads - 1)
                 # In copies of this context: numpy.errstate holds there too.
                 for _ in range(self._threads - 1):
                     run = contextvars.copy_context().run
-                    helpers.append(self._pool.submit(run, work))
+                    helpers.append(helper_pool.submit(run, work))
                 contextvars.copy_context().run(work)  # this thread is one of them
                 for helper in helpers:
                     helper.result()

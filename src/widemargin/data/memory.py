@@ -88,7 +88,9 @@ def _cut(X: linalg.Matrix, n_jobs: int | None, memory_limit: int | None) -> Bloc
     if n_blocks > LANES:
         n_blocks = -(-n_blocks // LANES) * LANES  # equal lanes
     lanes = min(LANES, max(1, LANE_BYTES // (8 * n * n)))
-    return Blocks(m, -(-m // n_blocks), lanes, n_jobs)
+    block_rows = -(-m // n_blocks)
+    blocks = [slice(a, min(a + block_rows, m)) for a in range(0, m, block_rows)]
+    return Blocks(blocks, lanes, n_jobs)
 
 
 def as_rows(

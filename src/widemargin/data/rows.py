@@ -50,6 +50,7 @@ class Rows(ABC):
     density : float, share of the entries that are stored
     sweeps : int, how many times the data was read
     options : dict, what `as_rows` is to be given for rows made from these
+    copy_rows : float, how many rows may be copied into memory at a time
     is_in_memory : bool, whether `in_memory` has an answer (which may be a copy)
     """
 
@@ -59,6 +60,7 @@ class Rows(ABC):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     density: float = 1.0
+    copy_rows: float = np.inf
     sweeps: int = 0
     _moments: Moments | None = None
 
@@ -275,7 +277,7 @@ class _View(Rows):
         self.shape = base.shape
         self.dtype = base.dtype
         self.density = base.density
-        self.options = base.options
+        self.options, self.copy_rows = base.options, base.copy_rows
         self._name = base._name
 
     @property

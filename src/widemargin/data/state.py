@@ -254,8 +254,8 @@ def row_index(index: ArrayLike, m: int) -> NDArray[np.intp]:
     return array.astype(np.intp, copy=False)
 
 
-def row_vector(name: str, value: Any, m: int) -> NDArray[Any]:
-    """A copy of an array, or a vector of a number."""
+def row_vector(name: str, value: Any, m: int, copy: bool = True) -> NDArray[Any]:
+    """A copy of an array, or a vector of a number; else what can be copied to one."""
     if name.startswith("_") or hasattr(RowState, name):
         raise ValueError(f"A row vector must have another name than {name!r}.")
     array = np.asarray(value)
@@ -264,6 +264,6 @@ def row_vector(name: str, value: Any, m: int) -> NDArray[Any]:
             f"{name} must hold real numbers. Got dtype {array.dtype} instead."
         )
     if array.ndim == 0:
-        return np.full(m, float(array))
+        array = np.broadcast_to(np.float64(array), m)
     check_length(name, array, m)
-    return array.copy()
+    return array.copy() if copy else array

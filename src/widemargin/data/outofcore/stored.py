@@ -1,0 +1,139 @@
+"""Rows in files: read block by block, in every sweep anew."""
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin import linalg
+from widemargin.data.blocks import Blocks, even_blocks, n_threads
+from widemargin.data.outofcore.scratch import FileVector, ScratchState
+from widemargin.data.outofcore.source import Source
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, row_index, row_vector
+
+# A block that is read while another one is worked on, and what a block is at least: a
+# weighted Gram matrix adds n^2 numbers for each (benchmarks/out_of_core.py).
+BLOCK_BYTES, LARGE_BLOCK_BYTES = 8 << 20, 64 << 20
+LANES = 8
+# Copies of a block that a thread may hold: the one it works on, the one that is read,
+# and what products make of them (float64 of int16 is four times as large).
+COPIES = 8
+# Bytes a row that are in memory whatever the limit: labels, the answer, its support.
+ROW_BYTES = 32
+# n x n matrices that a solver holds beside the sums of the lanes.
+MATRICES = 8
+
+
+class StoredRows(Rows):
+    """Rows of a `Source`.
+
+    Parameters
+    ----------
+    source : Source
+    n_jobs : int or None, threads of a sweep; None: as many as BLAS may use
+    memory_limit : int or None
+        Bytes that a fit may take, all in all. None: blocks of about 8 MiB, row vectors
+        in memory.
+
+    Raises
+    ------
+    ValueError if the limit is too small for rows of this number and width.
+
+    Attributes
+    ----------
+    copy_rows : float, how many rows may be copied into memory at a time
+    """
+
+    def __init__(
+        self, source: Source, n_jobs: int | None, memory_limit: int | None
+    ) -> None:
+        self.shape, self.dtype, self.density = (
+            source.shape,
+            source.dtype,
+            source.density,
+        )
+        self.options = {"n_jobs": n_jobs, "memory_limit": memory_limit}
+        self._source = source
+        m, n = source.shape
+        stored = max(1, int(n * source.density) * _entry_bytes(source))
+        size = min(max(BLOCK_BYTES, 16 * n * n), LARGE_BLOCK_BYTES)
+        self._room = np.inf  # for row vectors
+        if memory_limit is not None:
+            spare = _spare(source.path, m, n, stored, memory_limit)
+            size = min(size, int(spare) // (4 * COPIES * n_threads(n_jobs)))
+            self._room = 0.5 * spare
+            self.copy_rows = 0.125 * spare / stored
+        blocks = even_blocks(source.borders.tolist(), max(1, size // stored))
+        self._blocks = Blocks(blocks, LANES, n_jobs)
+        self._lock = threading.Lock()
+
+    def sweep(
+        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
+    ) -> Any:
+        """Read the data once: see `Rows.sweep`."""
+
+        def load(rows: slice) -> Any:
+            return self._source.read(rows.start, rows.stop)
+
+        def task(rows: slice, block: Any) -> Any:
+            return f(block, None if state is None else state.part(rows), *broadcast)
+
+        self.sweeps += 1
+        return self._blocks(task, load)
+
+    def take(self, index: ArrayLike) -> linalg.Matrix:
+        """Rows ``index``: see `Rows.take`. Counts as a sweep: it may read all pages."""
+        self.sweeps += 1
+        return self._source.take(row_index(index, self.shape[0]))
+
+    def state(self, **vectors: Any) -> RowState:
+        """Vectors beside the rows: see `Rows.state`."""
+        m, made = self.shape[0], {}
+        for name, value in vectors.items():
+            given = row_vector(name, value, m, copy=False)
+            made[name] = self._vector(given)
+        return ScratchState(made, self._blocks)
+
+    def _vector(self, given: NDArray[Any]) -> Any:
+        """A copy: in memory where there is room for it, else in a file."""
+        with self._lock:
+            fits = given.nbytes <= self._room
+            self._room -= given.nbytes if fits else 0
+        if not fits:
+            vector = FileVector(given.shape, given.dtype)
+            vector[...] = given
+            return vector
+        copied = np.array(given)
+        if np.isfinite(self._room):
+            weakref.finalize(copied, self._free, given.nbytes).atexit = False
+        return copied
+
+    def _free(self, size: int) -> None:
+        with self._lock:
+            self._room += size
+
+    def vector(self, kind: str) -> NDArray[Any] | None:
+        """The "label" or "weight" of every row (m,), or None: see `Source.vector`."""
+        return self._source.vector(kind)
+
+
+def _entry_bytes(source: Source) -> int:
+    """Bytes of a stored entry: with its index, where not all are stored."""
+    return source.dtype.itemsize + (0 if source.density == 1.0 else 8)
+
+
+def _spare(path: str, m: int, n: int, stored: int, memory_limit: int) -> float:
+    """Bytes left for blocks, row vectors and copied rows; refuses too few."""
+    order = n + 1
+    fixed = ROW_BYTES * m + 8 * (LANES + MATRICES) * min(order, 4000) ** 2
+    least = fixed + 64 * max(stored, 1 << 16)
+    if memory_limit < least:
+        raise ValueError(
+            f"{path}: expected a memory_limit of at least {least:,} bytes for "
+            f"{m:,} rows x {n:,} columns. Got {memory_limit:,} instead."
+        )
+    return float(memory_limit - fixed)
