@@ -1,0 +1,287 @@
+"""Parquet files, read batch by batch: never a whole row group to hand out a part."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from widemargin import files
+
+# What a column may hold of its compressed pages: without a limit it is all of them.
+_BUFFER_BYTES = 1 << 17
+# Cursors that wait for the next read. Each holds an open file, a batch and a page of
+# every column.
+KEPT_CURSORS = 16
+
+
+def list_files(path: str) -> list[str]:
+    """The file, or the files of the folder by name; hidden and _metadata left out.
+
+    Raises
+    ------
+    What `files.open_regular` raises; ValueError for a folder with a folder inside, or
+    without files.
+    """
+    if not os.path.isdir(path):
+        files.open_regular(path).close()
+        return [path]
+    try:
+        found = sorted(name for name in os.listdir(path) if name[0] not in "._")
+    except PermissionError:
+        raise PermissionError(f"no permission to read {path}") from None
+    paths = [os.path.join(path, name) for name in found]
+    for inner in paths:
+        if os.path.isdir(inner):
+            raise ValueError(
+                f"{path}: expected Parquet files only, found the folder {inner}; "
+                "files of partitions must be in one folder, with all their columns"
+            )
+        files.open_regular(inner).close()
+    if not paths:
+        raise ValueError(f"{path}: expected Parquet files, found none")
+    return paths
+
+
+class DataFile:
+    """One Parquet file, as it was when it was opened.
+
+    Attributes
+    ----------
+    path : str
+    metadata : pyarrow.parquet.FileMetaData
+    schema : pyarrow.Schema, the types that reading returns
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._identity = _identity(os.stat(path))
+        with self._stream() as stream:
+            try:
+                opened = pq.ParquetFile(stream, pre_buffer=False)
+                self.metadata, self.schema = opened.metadata, opened.schema_arrow
+            except (pa.ArrowException, OSError, ValueError) as error:
+                self.check()
+                raise ValueError(
+                    f"{path}: expected a Parquet file, "
+                    f"found damage or another format ({_reason(error)})"
+                ) from None
+        lengths = self.group_lengths()
+        if any(length < 0 for length in lengths):
+            raise ValueError(
+                f"{path}: expected a Parquet file, "
+                f"found damage (a row group of {min(lengths)} rows)"
+            )
+
+    def group_lengths(self) -> list[int]:
+        """Number of rows of every row group."""
+        return [
+            self.metadata.row_group(g).num_rows
+            for g in range(self.metadata.num_row_groups)
+        ]
+
+    def check(self) -> None:
+        """Raise OSError if the file is not the one that was opened."""
+        try:
+            is_same = _identity(os.stat(self.path)) == self._identity
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise OSError(f"{self.path} was changed while it was read")
+
+    def damage(self, reason: str) -> OSError:
+        """The error for data that cannot be read."""
+        self.check()  # a file that was replaced looks damaged
+        return OSError(f"{self.path}: expected Parquet data, found damage ({reason})")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Calls of pyarrow: what they raise becomes one sentence."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self.damage(_reason(error)) from None
+
+    def batches(
+        self, groups: Sequence[int], columns: Sequence[str], batch_rows: int
+    ) -> tuple[Any, Iterator[Any]]:
+        """An open stream, and record batches of columns of row groups from it."""
+        self.check()
+        stream = self._stream()
+        try:
+            with self.reading():
+                opened = pq.ParquetFile(
+                    stream,
+                    metadata=self.metadata,
+                    buffer_size=_BUFFER_BYTES,
+                    pre_buffer=False,
+                    page_checksum_verification=True,
+                )
+                return stream, opened.iter_batches(
+                    batch_rows,
+                    row_groups=list(groups),
+                    columns=list(columns),
+                    use_threads=False,
+                )
+        except BaseException:
+            stream.close()
+            raise
+
+    def _stream(self) -> Any:
+        return files.open_bytes(self.path, lambda path, mode: pa.OSFile(path, mode))
+
+
+class Part(NamedTuple):
+    """Some rows of a file: a record batch that begins at ``row`` of all rows."""
+
+    file: DataFile
+    row: int
+    batch: Any
+
+    def column(self, name: str) -> Any:
+        """A column as a pyarrow array; ValueError where it misses a value."""
+        array = self.batch.column(name)
+        if array.null_count:
+            missing = array.is_null().to_numpy(zero_copy_only=False)
+            raise ValueError(
+                f"{self.file.path}: expected a value in column '{name}', found none in "
+                f"row {self.row + int(missing.argmax())} of the data (counted from 0); "
+                "fill it, or leave out the row or the column"
+            )
+        return array
+
+
+class Group(NamedTuple):
+    """A row group: the rows start .. stop - 1 of all."""
+
+    file: DataFile
+    number: int
+    start: int
+    stop: int
+
+
+class Cursor:
+    """Reads row groups that follow each other in a file, from their first row on.
+
+    Attributes
+    ----------
+    row : int, the row that is read next
+    """
+
+    def __init__(
+        self, groups: Sequence[Group], columns: Sequence[str], batch_rows: int
+    ) -> None:
+        self.row = groups[0].start
+        self._file = groups[0].file
+        self._rest: Any = None
+        self._stream, self._batches = self._file.batches(
+            [group.number for group in groups], columns, batch_rows
+        )
+
+    def read(self, stop: int) -> Iterator[Part]:
+        """The rows up to ``stop``, part by part."""
+        while self.row < stop:
+            batch = self._next() if self._rest is None else self._rest
+            start, length = self.row, min(batch.num_rows, stop - self.row)
+            self._rest = batch.slice(length) if length < batch.num_rows else None
+            self.row += length
+            yield Part(self._file, start, batch.slice(0, length))
+
+    def skip(self, row: int) -> None:
+        """Go on to ``row``: what is before it must be decoded."""
+        for _ in self.read(row):
+            pass
+
+    def close(self) -> None:
+        """Close the file and free the batches."""
+        self._rest = None
+        self._batches = iter(())
+        self._stream.close()
+
+    def __enter__(self) -> "Cursor":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _next(self) -> Any:
+        with self._file.reading():
+            batch = next(self._batches, None)
+        if batch is None:
+            raise self._file.damage("fewer rows than it says")
+        return batch
+
+
+class Cursors:
+    """Cursors in the middle of row groups, kept for the reads that go on from there."""
+
+    def __init__(self, opener: Callable[[Group], Cursor]) -> None:
+        self._opener = opener
+        self._kept: OrderedDict[int, Cursor] = OrderedDict()  # by the next row
+        self._busy: list[int] = []  # rows at which the reads under way will end
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def at(self, group: Group, start: int, stop: int) -> Iterator[Cursor]:
+        """A cursor at ``start``, which the caller reads to ``stop``; both in a group.
+
+        Waits for a read under way that ends at ``start``: it ends sooner than the rows
+        before ``start`` are decoded anew.
+        """
+        with self._changed:
+            self._busy.append(stop)
+        cursor = None
+        try:
+            cursor = self._take(group, start)
+            cursor.skip(start)
+            yield cursor
+            if cursor.row < group.stop:
+                self._keep(cursor)
+                cursor = None
+        finally:
+            if cursor is not None:
+                cursor.close()
+            with self._changed:
+                self._busy.remove(stop)
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Close all that are kept."""
+        with self._changed:
+            while self._kept:
+                self._kept.popitem()[1].close()
+
+    def _take(self, group: Group, start: int) -> Cursor:
+        if start > group.start:
+            with self._changed:
+                while start in self._busy and start not in self._kept:
+                    self._changed.wait()
+                cursor = self._kept.pop(start, None)
+            if cursor is not None:
+                return cursor
+        return self._opener(group)
+
+    def _keep(self, cursor: Cursor) -> None:
+        with self._changed:
+            twin = self._kept.pop(cursor.row, None)
+            self._kept[cursor.row] = cursor
+            if twin is None and len(self._kept) > KEPT_CURSORS:
+                _, twin = self._kept.popitem(last=False)
+        if twin is not None:
+            twin.close()
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _reason(error: BaseException) -> str:
+    """The first sentence of what pyarrow says."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return line.split(". ")[0].rstrip(".")
