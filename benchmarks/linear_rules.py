@@ -12,7 +12,7 @@ from datasets import DATASETS
 from widemargin import Problem, solve
 from widemargin.solvers import auto
 
-OTHER = {"hinge": "augmented_lagrangian", "squared_hinge": "interior_point"}
+OTHER = {"hinge": "augmented_lagrangian", "squared_hinge": "active_set"}
 SETS = "a9a,w8a,ijcnn1,covtype_20k,mnist,reuters,ndc-500k-scaled"
 
 

@@ -19,10 +19,10 @@ MANY, WIDE = 500, 1500
 # at most (1500 x 5000, C = 1, free intercept: 2 s instead of 18 s).
 DENSE, DENSE_ORDER = 0.25, 4000
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
-# hinge (wide data, many columns, other) and the squared hinge (wide, other): from
-# benchmarks/linear_rules.py.
+# hinge (wide data, many columns, other) and the squared hinge (wide; else Newton's
+# method is, whatever C is): from benchmarks/linear_rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
-SQUARED_WIDE, SQUARED_TALL = 1000.0, 1.0
+SQUARED_WIDE = 1000.0
 # Rows a column from which Newton's method on a sample is a better start.
 DESCENT_ROWS = 2500
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
@@ -91,14 +91,14 @@ def _for_hinge(problem: Problem) -> Choice:
 def _for_squared_hinge(problem: Problem) -> Choice:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
-    descent, last = CoordinateDescent(), InteriorPoint()
-    most = SQUARED_WIDE if n > WIDE else SQUARED_TALL
+    descent, newton = CoordinateDescent(), ActiveSet()
+    last = Reserve(InteriorPoint(), _never)
     kappa = problem.kappa
-    if kappa <= most and descent.supports(problem) is None:
-        reserves = (Reserve(last, _after_updates),)
-        return Choice(descent, _small(kappa, most, size), reserves)
-    reason = f"because it takes few iterations, whatever C is ({size})"
-    return Choice(last, reason)
+    if n > WIDE and kappa <= SQUARED_WIDE and descent.supports(problem) is None:
+        reserves = (Reserve(newton, _after_updates), last)
+        return Choice(descent, _small(kappa, SQUARED_WIDE, size), reserves)
+    reason = f"because Newton's method on the active rows takes few sweeps ({size})"
+    return Choice(newton, reason, (last,))
 
 
 def _small(kappa: float, most: float, size: str) -> str:
@@ -110,6 +110,10 @@ def _small(kappa: float, most: float, size: str) -> str:
 
 
 _RULES = {"hinge": _for_hinge, "squared_hinge": _for_squared_hinge}
+
+
+def _never(step: Step) -> bool:
+    return False
 
 
 def _after_updates(step: Step) -> bool:
@@ -148,9 +152,9 @@ def solve(
     ----------
     problem : Problem
     solver : str or Solver, default="auto"
-        "auto", a name ("augmented_lagrangian", "coordinate_descent",
-        "interior_point"), or an object with
-        options, such as ``InteriorPoint(reduction="omega")``.
+        "auto", a name ("active_set", "augmented_lagrangian", "coordinate_descent",
+        "interior_point"), or an object with options, such as
+        ``InteriorPoint(reduction="omega")``.
     tol : float in (0, 1], default=1e-4
         Relative duality gap: the objective is at most this share above the optimum.
     max_iter : int >= 1 or None, default=None
@@ -159,8 +163,9 @@ def solve(
         Checked after each iteration. Time in the callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
-        worse. The interior point method starts at the central path beside (w, b),
-        coordinate descent at alpha, the augmented Lagrangian at both.
+        worse. The interior point method starts at the central path beside (w, b), the
+        active set at (w, b), coordinate descent at alpha, the augmented Lagrangian at
+        both.
     callback : callable or None, default=None
         Called with each `Step`; returning True stops the solve.
 

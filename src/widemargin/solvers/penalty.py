@@ -152,7 +152,7 @@ class Piece:
         )
         if make:
             self._add(change, fresh)
-            self._stale |= changed > CHANGED_SHARE * active
+            self._stale |= not fresh and changed > CHANGED_SHARE * active
         g += self._fixed
         ridge = 0.5 * float(self._R @ (v * v))
         rest = ridge - float(self._fixed @ v) + self._constant
@@ -273,15 +273,17 @@ def _woodbury(A: Any, d: Vector, diagonal: Vector, r: Vector) -> Vector:
 def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     """Some rows that stand for all of a problem, in memory; None where all are alike.
 
-    One random row of each of ``size`` equal slices, weighted so that sum C is the same.
+    One random row of each of ``size`` equal slices, or as many as may be copied,
+    weighted so that sum C is the same.
     """
     m = problem.rows.shape[0]
+    size = int(min(size, problem.rows.copy_rows))
     # Anywhere in its slice, or periodic data would show one face only.
     offset = np.random.default_rng(seed).integers(0, m, size)
     index = (np.arange(size) * m + offset) // size
     kept = slice(None) if problem.kept is None else problem.kept
     y, C = problem.y[kept][index], problem.C[kept][index]
-    if np.ptp(y) == 0.0:
+    if not size or np.ptp(y) == 0.0:
         return None
     X = as_rows(problem.rows.take(index), **problem.rows.options)
     A = X.signed(y, problem.intercept != "none")

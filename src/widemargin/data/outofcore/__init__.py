@@ -17,4 +17,8 @@ def open_rows(
 ) -> StoredRows:
     """X"""
     name = os.fsdecode(path)
-    return StoredRows(ShardSource(name, label=None if label is None else str(label)), n_jobs, memory_limit)
+    return StoredRows(
+        ShardSource(name, label=None if label is None else str(label)),
+        n_jobs,
+        memory_limit,
+    )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.blocks import Blocks
 from widemargin.data.state import RowState
 
 # Rows of a vector that are written or read at a time.
@@ -116,5 +115,3 @@ class ScratchState(RowState):
     def prefixed(self, prefix: str) -> "ScratchState":
         vectors = {prefix + name: vector for name, vector in self._vectors.items()}
         return ScratchState(vectors, self._blocks)
-
-

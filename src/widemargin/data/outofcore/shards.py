@@ -43,7 +43,9 @@ class _Shard:
                 start, stop = int(index[run[0]]), int(index[run[-1]]) + 1
                 if (stop - start) * out[:1].nbytes <= _NEAR * run.size:
                     rows = np.empty((stop - start, *out.shape[1:]), out.dtype)
-                    read_at(file, self.stamp, self.offset + start * out[:1].nbytes, rows)
+                    read_at(
+                        file, self.stamp, self.offset + start * out[:1].nbytes, rows
+                    )
                     out[run] = rows[index[run] - start]
                     continue
                 for i in run:
@@ -63,7 +65,9 @@ def _open(path: str) -> _Shard:
             }[version]
             shape, fortran, dtype = read(file)
         except (ValueError, KeyError, EOFError):
-            raise ValueError(f"{path}: expected a .npy array, found something else") from None
+            raise ValueError(
+                f"{path}: expected a .npy array, found something else"
+            ) from None
         offset = file.tell()
     if dtype.kind not in _KINDS or not dtype.isnative:
         raise ValueError(f"{path}: expected real numbers, found dtype {dtype}")
@@ -118,7 +122,6 @@ class _Stack:
             if low < high:
                 shard.read(low - begin, out[low - start : high - start])
         return out
-
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Rows ``index``, which do not decrease."""
@@ -212,8 +215,6 @@ class ShardSource(Source):
             stop = min(start + _RUN, m)
             out[start:stop] = self._rows.read(start, stop)[:, column]
         return out
-
-
 
 
 def _shards(path: str) -> list[str]:
