@@ -19,10 +19,10 @@ MANY, WIDE = 500, 1500
 # at most (1500 x 5000, C = 1, free intercept: 2 s instead of 18 s).
 DENSE, DENSE_ORDER = 0.25, 4000
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
-# hinge (wide data, many columns, other) and the squared hinge (wide; else Newton's
-# method is, whatever C is): from benchmarks/linear_rules.py.
+# hinge (wide data, many columns, other) and the squared hinge (wide, many columns; with
+# fewer Newton's method is, whatever C is): from benchmarks/linear_rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
-SQUARED_WIDE = 1000.0
+SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # Rows a column from which Newton's method on a sample is a better start.
 DESCENT_ROWS = 2500
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
@@ -93,10 +93,10 @@ def _for_squared_hinge(problem: Problem) -> Choice:
     size = f"{m:,} rows x {n:,} features"
     descent, newton = CoordinateDescent(), ActiveSet()
     last = Reserve(InteriorPoint(), _never)
-    kappa = problem.kappa
-    if n > WIDE and kappa <= SQUARED_WIDE and descent.supports(problem) is None:
+    kappa, most = problem.kappa, SQUARED_WIDE if n > WIDE else SQUARED_MANY
+    if n > MANY and kappa <= most and descent.supports(problem) is None:
         reserves = (Reserve(newton, _after_updates), last)
-        return Choice(descent, _small(kappa, SQUARED_WIDE, size), reserves)
+        return Choice(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
     return Choice(newton, reason, (last,))
 
