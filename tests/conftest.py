@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import hypothesis
 import numpy as np
+import pyarrow.parquet
 import pytest
 from problems import PROBLEMS as PROBLEMS
 from process_rows import ProcessRows
@@ -17,7 +18,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 from svmlight_files import SLICES
 
-from widemargin import as_rows
+from widemargin import as_rows, open_rows
 from widemargin.data.rows import Rows
 from widemargin.solvers.auto import SOLVERS as _SOLVERS
 
@@ -147,6 +148,41 @@ def memory_mapped_csr(X):
     return csr(rows, **{name: memory_mapped(array) for name, array in arrays.items()})
 
 
+def stored(X, n_jobs=None, memory_limit=None, scratch=False):
+    """Rows in two shards; blocks of a few rows where memory_limit is small."""
+    folder = _FILES / str(next(_NUMBERS))
+    folder.mkdir()
+    half = len(X) // 2
+    np.save(folder / "X-0.npy", X[:half])
+    np.save(folder / "X-1.npy", X[half:])
+    return _in_small_blocks(folder, n_jobs, memory_limit, scratch)
+
+
+def in_scratch(X, **options):
+    """The same with all row vectors in files."""
+    return stored(X, scratch=True, **options)
+
+
+def parquet(X, n_jobs=None, memory_limit=None):
+    """Rows in a Parquet file of row groups of seven."""
+    path = _FILES / f"{next(_NUMBERS)}.parquet"
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=7)
+    return _in_small_blocks(path, n_jobs, memory_limit, False)
+
+
+def _in_small_blocks(path, n_jobs, memory_limit, scratch):
+    with pytest.MonkeyPatch.context() as patch:
+        if memory_limit is not None:
+            for name in ("BLOCK_BYTES", "LARGE_BLOCK_BYTES"):
+                value = memory_limit // 4
+                patch.setattr(f"widemargin.data.outofcore.stored.{name}", value)
+        rows = open_rows(path, n_jobs=n_jobs)
+    if scratch:
+        rows._room = 0
+    return rows
+
+
 STORAGES = [
     _storage("float64", np.ascontiguousarray),
     _storage("float64-fortran", np.asfortranarray),
@@ -180,6 +216,9 @@ STORAGES = [
     _storage("csr-uint8-duplicates", duplicated, np.uint8),
     _storage("csc", sparse.csc_array),
     _storage("coo", sparse.coo_array),
+    _storage("stored", np.ascontiguousarray, rows=stored),
+    _storage("stored-int16-scratch", np.ascontiguousarray, np.int16, rows=in_scratch),
+    _storage("stored-parquet-float32", np.ascontiguousarray, np.float32, rows=parquet),
     _storage("process", np.ascontiguousarray, rows=ProcessRows),
     _storage("process-csr-float32", sparse.csr_array, np.float32, rows=ProcessRows),
 ]

@@ -125,8 +125,9 @@ def build(storage, view, case):
 
 on_every_storage = pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
 on_every_view = pytest.mark.parametrize("view", VIEWS)
-in_memory = [s for s in STORAGES if not s.name.startswith("process")]
-SOME = [s for s in STORAGES if s.name in ("float64", "csr-float32", "int16", "process")]
+in_memory = [s for s in STORAGES if not s.name.startswith(("process", "stored"))]
+_SOME = ("float64", "csr-float32", "int16", "process", "stored-int16-scratch")
+SOME = [s for s in STORAGES if s.name in _SOME]
 on_some_storages = pytest.mark.parametrize("storage", SOME, ids=lambda s: s.name)
 
 

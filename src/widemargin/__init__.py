@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from widemargin.data.memory import as_rows as as_rows
     from widemargin.data.ndc import make_ndc as make_ndc
+    from widemargin.data.outofcore import open_rows as open_rows
     from widemargin.data.svmlight import load_svmlight as load_svmlight
     from widemargin.data.svmlight import save_svmlight as save_svmlight
     from widemargin.estimators import LinearSVC as LinearSVC
@@ -22,6 +23,7 @@ __all__ = [
     "load_model",
     "load_svmlight",
     "make_ndc",
+    "open_rows",
     "save_model",
     "save_svmlight",
     "solve",
@@ -36,6 +38,7 @@ _MODULES = {
     "load_model": "io.model_file",
     "load_svmlight": "data.svmlight",
     "make_ndc": "data.ndc",
+    "open_rows": "data.outofcore",
     "save_model": "io.model_file",
     "save_svmlight": "data.svmlight",
     "solve": "solvers.auto",

@@ -1,10 +1,12 @@
 """Opening, checking and replacing files, with the sentences for what goes wrong."""
 
 import difflib
+import errno
 import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
@@ -88,6 +90,20 @@ def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
             with open(temporary, "xb"):
                 pass
             os.unlink(temporary)
+
+
+@contextmanager
+def room_for(what: str) -> Iterator[None]:
+    """Where a temporary file does not fit on its disk, say so in one sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise OSError(
+            f"no room for {what} in {tempfile.gettempdir()}; "
+            "set TMPDIR to a folder with more room"
+        ) from None
 
 
 def missing_extra(what: str, extra: str) -> ImportError:

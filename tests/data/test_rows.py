@@ -243,7 +243,7 @@ def test_joined_row_vectors_are_the_same_vectors(storage, view):
 def test_a_vector_that_is_a_copy_cannot_be_written_to(storage, view):
     rows, X, _ = build(storage, view, Case(np.eye(6, 3), 7, None))
     state = rows.state(alpha=0.0)
-    if view == "plain" and storage.name != "process":
+    if view == "plain" and storage.name not in ("process", "stored-int16-scratch"):
         state.alpha[0] = 1.0
         assert state.alpha[0] == 1.0
     else:

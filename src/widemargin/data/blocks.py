@@ -31,7 +31,7 @@ def even_blocks(borders: Iterable[int], block_rows: int) -> list[slice]:
     Spans between borders that are too long are cut into equal parts, short ones joined.
     """
     blocks: list[slice] = []
-    for start, stop in itertools.pairwise(borders):
+    for start, stop in itertools.pairwise(sorted(set(borders))):
         parts = -(-(stop - start) // block_rows)
         if blocks and stop - blocks[-1].start <= block_rows:
             blocks[-1] = slice(blocks[-1].start, stop)

@@ -344,7 +344,8 @@ class SignedRows(_View):
         self.shape = (base.shape[0], base.shape[1] + intercept)
         self.labels = base.state(labels=y)
         # Labels are kept once where rows are in memory, and here where they are not.
-        self._y = self.labels.labels if base.is_in_memory else y.copy()
+        own = y if not y.flags.writeable else y.copy()
+        self._y = self.labels.labels if base.is_in_memory else own
         self._intercept = intercept
         self._prefix = _own_name("signs")
         self._signs = self.labels.prefixed(self._prefix)

@@ -200,7 +200,7 @@ def _step(number: int, point: Point, piece: Piece) -> Step:
     residual = float(np.abs(point.residual).max())
     if not np.isfinite(residual + point.gap):
         raise FloatingPointError("the iterate is not finite")
-    details = {"rows": piece.A.shape[0]}
+    details: dict[str, float] = {"rows": piece.A.shape[0]}
     here = functools.partial(_pair, point.v)
     return Step(number, point.primal, point.dual, residual, point.active, details, here)
 

@@ -28,6 +28,7 @@ class Best:
 
     @property
     def relative_gap(self) -> float:
+        """Gap of the best values over the primal one."""
         return (self.primal - self.dual) / abs(self.primal)
 
     @property

@@ -11,8 +11,9 @@ where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed 
 bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
 row that occurs twice.
 
-The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no upper
-bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all there is to do.
+The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no
+upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all there is
+to do.
 """
 
 from dataclasses import dataclass, replace
@@ -309,14 +310,14 @@ def _evaluate(
         if fresh:
             counted[:] = 0
     multiplier, alpha = _multiplier(part), getattr(part, "alpha", None)
-    *sums, active, changed = _core.penalty_sweep(
+    losses, linear, value, active, changed = _core.penalty_sweep(
         block.in_core(), v, part.C, multiplier, s, part.f, alpha, g, counted, d, gram
     )
     if d is None:
         active = int(np.count_nonzero(_inside(part)))
     elif gram is None and changed:
         gram = block.gram(d)
-    return g, gram, *sums, active, changed
+    return g, gram, losses, linear, value, active, changed
 
 
 def _multiplier(part: RowState) -> Vector | None:

@@ -5,8 +5,8 @@ In the dual, with nu_i = 2 C_i and Q = N^-1 + A A',
     minimise f(u) = 1/2 u'Q u - e'u   over u >= 0,
 
 a set B of basic rows gives z = (I + A_B' N A_B)^-1 A_B' nu_B and the minimum of its
-face u_B = nu_B (1 - A_B z), with A'u = z (by (1), Sherman-Morrison-Woodbury). Numbers in
-brackets are the paper's steps; (4b), where the text breaks off, is reconstructed.
+face u_B = nu_B (1 - A_B z), with A'u = z (by (1), Sherman-Morrison-Woodbury). Numbers
+in brackets are the paper's steps; (4b), where the text breaks off, is reconstructed.
 """
 
 import functools
@@ -69,7 +69,10 @@ class PublishedASVM:
             value = _objective(*sums)
             primal = 0.5 * float(self.z @ self.z) + losses
             residual = float(np.abs(self.z - sums[0]).max())
-            details = {"rows": self._A.shape[0], "safeguards": self._safeguards}
+            details: dict[str, float] = {
+                "rows": self._A.shape[0],
+                "safeguards": self._safeguards,
+            }
             here = functools.partial(_pair, self.z, self._state)
             yield Step(next(numbers), primal, -value, residual, basic, details, here)
             if dropped and value >= self._value:  # (2a)

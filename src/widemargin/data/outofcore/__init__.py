@@ -1,9 +1,14 @@
 """Rows in files: arrays, Parquet and text that need not fit in memory."""
 
 import os
+from pathlib import Path
+from typing import Literal
 
 from widemargin.data.outofcore.shards import ShardSource
+from widemargin.data.outofcore.source import Source
 from widemargin.data.outofcore.stored import StoredRows
+from widemargin.data.outofcore.text import TextSource
+from widemargin.files import ending
 from widemargin.parameters import Checker, is_integer
 
 
@@ -12,13 +17,97 @@ def open_rows(
     *,
     label: str | int | None = None,
     weight: str | int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    n_features: int | None = None,
     n_jobs: int | None = None,
     memory_limit: int | None = None,
 ) -> StoredRows:
-    """X"""
+    """Rows of files, which are read block by block in each sweep.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``*.npy``: a matrix. A folder: files ``X-*.npy`` in the order of their names
+        (shards), or Parquet files. ``*.parquet``: one of these. Other names: svmlight
+        text, plain or compressed, which is converted here, once, to temporary files.
+    label, weight : str, int or None, default=None
+        What `StoredRows.vector` returns, and is no feature: of Parquet the name of a
+        column; of arrays the number of a column (negative: from the end), or a .npy
+        file of numbers. None: of shards the files ``y-*.npy`` and ``weight-*.npy``, if
+        there are; of text the targets, and there is no other label.
+    zero_based, n_features
+        Of text only: see `load_svmlight`.
+    n_jobs : int or None, default=None
+        Threads of a sweep, each with another one that reads ahead. None: as many as
+        BLAS may use at the moment.
+    memory_limit : int or None, default=None
+        Bytes that a fit may take, all in all: row vectors that do not fit are kept in
+        temporary files (TMPDIR says where). None: row vectors are in memory.
+
+    Returns
+    -------
+    StoredRows
+
+    Raises
+    ------
+    ValueError
+        A file that is not what its name says, or was not written to the end; shards of
+        different width or dtype; columns that are neither numbers nor categories; a
+        column that is not there; a memory_limit that is too small for these rows. The
+        sentence names the file.
+    OSError
+        Missing or unreadable files; no room for temporary files. Later, in a sweep: a
+        file that was changed since it was opened.
+    ImportError
+        Parquet without pyarrow.
+
+    Notes
+    -----
+    Files are read, not mapped: a map would count as memory, and end the process where
+    the file is cut short. A block takes about 8 MiB, up to 64 MiB where there are many
+    columns, and there are two for each thread.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from widemargin import LinearSVC, open_rows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "X-0.npy"), np.array([[0.0], [1.0], [2.0]]))
+    ...     np.save(Path(folder, "y-0.npy"), np.array([-1, -1, 1]))
+    ...     rows = open_rows(folder)
+    ...     model = LinearSVC().fit(rows, rows.vector("label"))
+    >>> model.status_
+    'solved'
+    """
+    check = Checker("open_rows")
+    check.count("memory_limit", memory_limit, optional=True)
+    if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
+        check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     name = os.fsdecode(path)
-    return StoredRows(
-        ShardSource(name, label=None if label is None else str(label)),
-        n_jobs,
-        memory_limit,
-    )
+    names = [None if v is None else str(v) for v in (label, weight)]
+    source: Source
+    if not is_binary(name):
+        for kind, given in zip(("label", "weight"), names, strict=True):
+            if given is not None:
+                check.refuse(kind, "None for svmlight text, which has targets", given)
+        source = TextSource(name, zero_based=zero_based, n_features=n_features)
+    else:
+        source = _binary(name, *names)
+    return StoredRows(source, n_jobs, memory_limit)
+
+
+def is_binary(path: str) -> bool:
+    """Whether a name stands for arrays or Parquet: a folder, or by its ending."""
+    return os.path.isdir(path) or ending(path) in (".npy", ".parquet")
+
+
+def _binary(name: str, label: str | None, weight: str | None) -> Source:
+    """The source of arrays or Parquet."""
+    folder = os.path.isdir(name)
+    if ending(name) == ".npy" or (folder and any(Path(name).glob("X-*.npy"))):
+        return ShardSource(name, label=label, weight=weight)
+    from widemargin.data.outofcore.parquet import ParquetSource
+
+    return ParquetSource(name, label=label, weight=weight)

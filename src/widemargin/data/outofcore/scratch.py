@@ -1,16 +1,17 @@
 """Row vectors in files without a name, of which only slices are mapped into memory."""
 
-import errno
 import math
 import mmap
 import os
 import tempfile
+import weakref
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
+from widemargin.files import room_for
 
 # Rows of a vector that are written or read at a time.
 _ROWS = 1 << 20
@@ -34,22 +35,14 @@ class FileVector:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype
         self._row = int(math.prod(shape[1:])) * dtype.itemsize
-        folder = tempfile.gettempdir()
         size = shape[0] * self._row
-        try:
-            self._file = tempfile.TemporaryFile(dir=folder)
+        with room_for(f"{size:,} bytes of row vectors"):
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  (open while it is used)
             if size and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), 0, size)
             elif size:
                 self._file.truncate(size)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise OSError(
-                    error.errno,
-                    f"no room for {size:,} bytes of row vectors in {folder}; raise "
-                    "memory_limit, or set TMPDIR to a folder with more room",
-                ) from None
-            raise
+        weakref.finalize(self, self._file.close)
 
     @property
     def nbytes(self) -> int:
@@ -110,8 +103,10 @@ class ScratchState(RowState):
         vector[...] = value
 
     def join(self, other: RowState) -> "ScratchState":
+        """The vectors of both: see `RowState.join`."""
         return ScratchState({**self._vectors, **other._vectors}, self._blocks)
 
     def prefixed(self, prefix: str) -> "ScratchState":
+        """The same vectors under other names: see `RowState.prefixed`."""
         vectors = {prefix + name: vector for name, vector in self._vectors.items()}
         return ScratchState(vectors, self._blocks)

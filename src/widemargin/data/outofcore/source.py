@@ -67,7 +67,7 @@ class FileStamp:
     def opened(self) -> Iterator[IO[bytes]]:
         """The file, open for reading; raises OSError where it is not the same."""
         try:
-            file = open(self.path, "rb", buffering=0)
+            file = open(self.path, "rb", buffering=0)  # noqa: SIM115  (closed below)
         except OSError as error:
             raise OSError(
                 error.errno, f"{self.path} was there, but cannot be read any more"
@@ -89,7 +89,7 @@ def read_at(file: IO[bytes], stamp: FileStamp, offset: int, out: NDArray[Any]) -
     Not by a memory map: a file that is cut short meanwhile would end the process, and
     the limit of the address space would count it.
     """
-    view = memoryview(out.reshape(-1).view(np.uint8))
+    view = out.reshape(-1).view(np.uint8).data
     file.seek(offset)
     done = 0
     while done < len(view):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
-from widemargin.data.blocks import Blocks, even_blocks, n_threads
+from widemargin.data.blocks import Blocks, even_blocks
 from widemargin.data.outofcore.scratch import FileVector, ScratchState
 from widemargin.data.outofcore.source import Source
 from widemargin.data.rows import Rows
@@ -20,7 +20,8 @@ from widemargin.data.state import RowState, row_index, row_vector
 BLOCK_BYTES, LARGE_BLOCK_BYTES = 8 << 20, 64 << 20
 LANES = 8
 # Copies of a block that a thread may hold: the one it works on, the one that is read,
-# and what products make of them (float64 of int16 is four times as large).
+# and what products make of them (float64 of int16 is four times as large). There are at
+# most as many threads as lanes; the cut must not depend on how many there are.
 COPIES = 8
 # Bytes a row that are in memory whatever the limit: labels, the answer, its support.
 ROW_BYTES = 32
@@ -64,7 +65,7 @@ class StoredRows(Rows):
         self._room = np.inf  # for row vectors
         if memory_limit is not None:
             spare = _spare(source.path, m, n, stored, memory_limit)
-            size = min(size, int(spare) // (4 * COPIES * n_threads(n_jobs)))
+            size = min(size, int(spare) // (4 * COPIES * LANES))
             self._room = 0.5 * spare
             self.copy_rows = 0.125 * spare / stored
         blocks = even_blocks(source.borders.tolist(), max(1, size // stored))

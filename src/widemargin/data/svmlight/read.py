@@ -1,7 +1,7 @@
 """Reading svmlight text: slices of lines, counted and parsed by C++, become arrays."""
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, Any, Literal, NamedTuple
 
@@ -226,6 +226,14 @@ def _read(
 
 def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     """The rows of a stream that is read once, and its lowest and highest index."""
+    reads = list(stream_rows(file, task))
+    lowest = min(done.cursor.lowest for done in reads)
+    highest = max(done.cursor.highest for done in reads)
+    return _join(reads, task), lowest, highest
+
+
+def stream_rows(file: IO[bytes], task: Task) -> Iterator[_Read]:
+    """The rows of a stream, slice by slice, with int32 indices while these suffice."""
 
     def read(piece: Slice) -> _Read:
         counts = _count(piece)
@@ -236,18 +244,15 @@ def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
                 break
         return done
 
-    reads: list[_Read] = []
-    piece, lines = Slice(np.empty(0, np.uint8)), 0
+    piece, lines, last, n_rows = Slice(np.empty(0, np.uint8)), 0, 0, 0
     # Decompressing takes longer than reading: more threads would only hold memory.
     for piece, done in in_order(read, svmlight_text.stream(file), min(task.n_jobs, 2)):
         _check_read(done, piece, lines, task)
+        last, n_rows = lines, n_rows + done.counts.rows
         lines += done.counts.lines
-        reads.append(done)
-    if not any(done.counts.rows for done in reads):
-        raise _no_row(piece.text, lines - reads[-1].counts.lines if reads else 0, task)
-    lowest = min(done.cursor.lowest for done in reads)
-    highest = max(done.cursor.highest for done in reads)
-    return _join(reads, task), lowest, highest
+        yield done
+    if not n_rows:
+        raise _no_row(piece.text, last, task)
 
 
 def _paged(counts: _Counts) -> Callable[[int, Any], NDArray[Any]]:
