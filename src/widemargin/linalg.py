@@ -340,7 +340,7 @@ class SignedBlock:
 
     def in_core(self) -> _core.Block:
         """The rows as the sweeps of the C++ core read them."""
-        y = np.ascontiguousarray(self._y)
+        y = np.ascontiguousarray(self._y, dtype=np.float64)
         return _core.block(in_core(formed(self._X)), y, self._intercept)
 
     def stacked(self, blocks: "list[SignedBlock]") -> "SignedBlock":

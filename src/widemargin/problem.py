@@ -103,7 +103,10 @@ class Problem:
         self.intercept = intercept
         y, C = _check_labels(y, C, rows.shape[0])
         self.kept = None if np.all(C > 0) else C > 0
-        self.y, self.C = np.array(y), np.array(C)
+        # A byte a row where the rows are elsewhere: there may be very many.
+        kind = np.float64 if rows.is_in_memory else np.int8
+        self.y: NDArray[Any] = np.array(y, dtype=kind)
+        self.C = C if C.strides == (0,) else C.copy()
         self.view(rows if self.kept is None else rows.select(self.kept))
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
 
@@ -111,7 +114,7 @@ class Problem:
         """Make these the kept rows, and fold labels and intercept into them."""
         kept = slice(None) if self.kept is None else self.kept
         self.rows = rows
-        self.A = rows.signed(self.y[kept], self.intercept != "none")
+        self.A = rows.signed(read_only(self.y)[kept], self.intercept != "none")
         self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
         if self.kept is None and rows.is_in_memory:  # the same vectors, by reference
             self.y, self.C = read_only(self._state.labels), read_only(self._state.C)
@@ -142,7 +145,10 @@ class Problem:
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
         alpha = state.alpha
-        return self.spread(alpha if alpha.flags.writeable else alpha.copy())
+        if not alpha.flags.writeable:  # a copy already, but for that of a view
+            alpha = alpha if alpha.base is None else alpha.copy()
+            alpha.flags.writeable = True
+        return self.spread(alpha)
 
     def spread(self, alpha: Vector) -> Vector:
         """Dual variables of the kept rows over all rows, (m,): zero where C is."""
@@ -428,24 +434,25 @@ def _copy(part: RowState, source: str, target: str) -> None:
 # -- checks ----------------------------------------------------------------------------
 
 
-def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[Vector, Vector]:
-    """Labels and weights as float64 vectors (m,), perhaps the user's own."""
+def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector]:
+    """Labels, and weights as a float64 vector, (m,); perhaps the user's own."""
     y = np.asarray(y)
     if y.shape != (m,):
         raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
-    wrong = ~np.isin(y, (-1, 1))
+    wrong = (y != 1) & (y != -1)
     if wrong.any():
         raise ValueError(f"y must hold +1 and -1 only. Got {y[wrong][0]} instead.")
-    C = finite("C", np.broadcast_to(C, m) if np.ndim(C) == 0 else C, m)
+    if np.ndim(C) == 0:  # one number, also for a billion rows
+        C = np.broadcast_to(finite("C", np.ravel(C), 1)[0], m)
+    C = finite("C", C, m)
     with np.errstate(over="ignore"):
         if np.any(C < 0) or not np.isfinite(C.sum()):
             raise ValueError(
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
-    y = y.astype(np.float64, copy=False)
     for sign in (1, -1):
-        if not np.any(C[y == sign] > 0):
+        if not np.any((y == sign) & (C > 0)):
             raise ValueError(
                 "Both labels must occur in a row with C > 0. "
                 f"Got no such row with label {sign:+d}."

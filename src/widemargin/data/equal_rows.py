@@ -15,7 +15,7 @@ GROUPED_ROWS = 1 << 20
 
 
 def equal_rows(
-    X: linalg.Matrix, labels: Vector
+    X: linalg.Matrix, labels: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First rows of the groups of rows equal in X and label, and each row's group.
 

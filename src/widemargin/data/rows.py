@@ -162,8 +162,13 @@ class Rows(ABC):
         return np.zeros((n, n)) if result is None else np.asarray(result)
 
     def signed(self, y: ArrayLike, intercept: bool = True) -> "SignedRows":
-        """View Y [X 1] (m, n + 1), or Y X without intercept; y holds +1 and -1."""
-        y = reals("y", y, self.shape[0])
+        """View Y [X 1] (m, n + 1), or Y X without intercept; y holds +1 and -1.
+
+        Kept as bytes where y is int8, else as float64.
+        """
+        if np.asarray(y).dtype != np.int8:
+            y = reals("y", y, self.shape[0])
+        y = np.asarray(y)
         if not np.all(np.abs(y) == 1.0):
             raise ValueError(
                 f"y must hold +1 and -1 only. Got {y[np.abs(y) != 1.0][0]} instead."
@@ -339,7 +344,7 @@ class SignedRows(_View):
     labels : RowState with the vector ``labels``
     """
 
-    def __init__(self, base: Rows, y: Vector, intercept: bool) -> None:
+    def __init__(self, base: Rows, y: NDArray[Any], intercept: bool) -> None:
         super().__init__(base)
         self.shape = (base.shape[0], base.shape[1] + intercept)
         self.labels = base.state(labels=y)

@@ -211,7 +211,7 @@ def finite(name: str, value: ArrayLike, length: int) -> Vector:
     return vector
 
 
-def read_only(vector: Vector) -> Vector:
+def read_only(vector: NDArray[Any]) -> NDArray[Any]:
     """A view of a vector that cannot be written to."""
     view = vector.view()
     view.flags.writeable = False

@@ -311,7 +311,8 @@ class _Band:
         self._width = max(width, LEAST_WIDTH)
         self._penalty = whole.s, whole.steps
         inner = None
-        if self._failures < BAND_FAILURES and np.mean(keys <= width) <= BAND_MOST:
+        few = np.mean(keys <= width) <= BAND_MOST and self._fits()
+        if self._failures < BAND_FAILURES and few:
             if whole.settled:
                 whole.renew()
             inner = self._gather()
@@ -319,6 +320,13 @@ class _Band:
             self._gap, self._again = 0.1 * min(relative, self._gap), False
             self._width, self._failures = 0.0, 0
         return inner
+
+    def _fits(self) -> bool:
+        """Whether the rows of a band may be copied. No read of X."""
+        most = self._problem.rows.copy_rows
+        if most >= self._problem.rows.shape[0]:
+            return True
+        return bool(self._whole.piece.state.sweep(_count_free, self._width) <= most)
 
     def _gather(self) -> _Run | None:
         """The run on the rows at most ``width`` from 1; the others are fixed."""
@@ -396,11 +404,19 @@ def _halfway(part: RowState) -> None:
     part.multiplier = 0.5 * part.C
 
 
+def _free(part: RowState, width: float) -> NDArray[np.bool_]:
+    """Which rows belong to a band."""
+    near = np.abs(1.0 - part.f) <= width
+    return np.asarray(near | ((part.alpha > 0.0) & (part.alpha < part.C)))
+
+
+def _count_free(part: RowState, width: float) -> int:
+    return int(np.count_nonzero(_free(part, width)))
+
+
 def _gather(block: Any, part: RowState, width: float, k: int) -> Any:
     """Sums over the rows that are fixed at C, and what the others are."""
-    free = (np.abs(1.0 - part.f) <= width) | (
-        (part.alpha > 0.0) & (part.alpha < part.C)
-    )
+    free = _free(part, width)
     fixed = np.where(free, 0.0, part.alpha)
     signed = part.labels * fixed
     g = linalg.rmatvec(block, signed)

@@ -4,7 +4,9 @@ import math
 import mmap
 import os
 import tempfile
+import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from numpy.typing import NDArray
 from widemargin.data.state import RowState
 from widemargin.files import room_for
 
-# Rows of a vector that are written or read at a time.
-_ROWS = 1 << 20
+# Bytes that a thread has mapped of a vector: mapping costs as much as reading 100 KB.
+WINDOW_BYTES = 1 << 19
 
 
 class FileVector:
@@ -35,6 +37,7 @@ class FileVector:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype
         self._row = int(math.prod(shape[1:])) * dtype.itemsize
+        self._windows: dict[int, tuple[int, mmap.mmap]] = {}
         size = shape[0] * self._row
         with room_for(f"{size:,} bytes of row vectors"):
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  (open while it is used)
@@ -55,35 +58,48 @@ class FileVector:
     def __getitem__(self, index: slice | NDArray[np.intp]) -> NDArray[Any]:
         """A view for a slice of step 1, else a copy."""
         if not isinstance(index, slice):
-            return self._whole()[index]
+            return self[: self.shape[0]][index]
         start, stop, _ = index.indices(self.shape[0])
         shape = (max(0, stop - start), *self.shape[1:])
         if not (shape[0] and self._row):
             return np.empty(shape, self.dtype)
-        first = start * self._row
-        offset = first // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-        window = mmap.mmap(
-            self._file.fileno(), stop * self._row - offset, offset=offset
-        )
-        view = np.frombuffer(window, np.uint8)[first - offset :]
+        begin, end = start * self._row, stop * self._row
+        offset, window = self._windows.get(threading.get_ident(), (0, b""))
+        if not (offset <= begin and end <= offset + len(window)):
+            offset, window = self._map(begin, end)
+        view = np.frombuffer(window, np.uint8, end - begin, begin - offset)
         return view.view(self.dtype).reshape(shape)
+
+    def _map(self, begin: int, end: int) -> tuple[int, mmap.mmap]:
+        """The window of this thread: these bytes and some that follow."""
+        offset = begin // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        end = min(max(end, offset + WINDOW_BYTES), self.nbytes)
+        window = mmap.mmap(self._file.fileno(), end - offset, offset=offset)
+        self._windows[threading.get_ident()] = offset, window
+        return offset, window
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if index is Ellipsis:
             value = np.broadcast_to(value, self.shape)
-            for start in range(0, self.shape[0], _ROWS):
-                part = slice(start, start + _ROWS)
+            for part in self._parts():
                 self[part][...] = value[part]
         elif isinstance(index, slice):
             self[index][...] = value
         else:
-            self._whole()[index] = value
+            self[: self.shape[0]][index] = value
 
-    def _whole(self) -> NDArray[Any]:
-        return self[: self.shape[0]]
+    def whole(self) -> NDArray[Any]:
+        """A copy in memory."""
+        out = np.empty(self.shape, self.dtype)
+        for part in self._parts():
+            out[part] = self[part]
+        return out
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self._whole(), dtype)
+    def _parts(self) -> Iterator[slice]:
+        """Slices of one window each."""
+        rows = max(1, WINDOW_BYTES // max(1, self._row))
+        for start in range(0, self.shape[0], rows):
+            yield slice(start, start + rows)
 
 
 class ScratchState(RowState):
@@ -94,7 +110,7 @@ class ScratchState(RowState):
     def __getattr__(self, name: str) -> NDArray[Any]:
         vector: Any = super().__getattr__(name)
         if isinstance(vector, FileVector):
-            vector = np.asarray(vector)
+            vector = vector.whole()
             vector.flags.writeable = False
         return vector  # type: ignore[no-any-return]
 

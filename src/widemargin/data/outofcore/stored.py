@@ -20,9 +20,11 @@ from widemargin.data.state import RowState, row_index, row_vector
 BLOCK_BYTES, LARGE_BLOCK_BYTES = 8 << 20, 64 << 20
 LANES = 8
 # Copies of a block that a thread may hold: the one it works on, the one that is read,
-# and what products make of them (float64 of int16 is four times as large). There are at
-# most as many threads as lanes; the cut must not depend on how many there are.
-COPIES = 8
+# and what products make of them. There are at most as many threads as lanes; the cut
+# must not depend on how many there are.
+COPIES = 4
+# Shares of the memory limit for blocks, for row vectors and for copies of rows.
+BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.25, 0.5, 0.125
 # Bytes a row that are in memory whatever the limit: labels, the answer, its support.
 ROW_BYTES = 32
 # n x n matrices that a solver holds beside the sums of the lanes.
@@ -65,9 +67,9 @@ class StoredRows(Rows):
         self._room = np.inf  # for row vectors
         if memory_limit is not None:
             spare = _spare(source.path, m, n, stored, memory_limit)
-            size = min(size, int(spare) // (4 * COPIES * LANES))
-            self._room = 0.5 * spare
-            self.copy_rows = 0.125 * spare / stored
+            size = min(size, int(BLOCK_SHARE * spare) // (COPIES * LANES))
+            self._room = STATE_SHARE * spare
+            self.copy_rows = COPY_SHARE * spare / stored
         blocks = even_blocks(source.borders.tolist(), max(1, size // stored))
         self._blocks = Blocks(blocks, LANES, n_jobs)
         self._lock = threading.Lock()
