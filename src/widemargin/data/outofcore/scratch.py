@@ -41,11 +41,11 @@ class FileVector:
         size = shape[0] * self._row
         with room_for(f"{size:,} bytes of row vectors"):
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  (open while it is used)
+            weakref.finalize(self, self._file.close)
             if size and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), 0, size)
             elif size:
                 self._file.truncate(size)
-        weakref.finalize(self, self._file.close)
 
     @property
     def nbytes(self) -> int:
