@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from widemargin.io.model_file import save_model as save_model
     from widemargin.problem import Problem as Problem
     from widemargin.solvers.auto import solve as solve
+    from widemargin.solvers.checkpoint import Checkpoint as Checkpoint
 
 __version__ = "0.1.0"
 __all__ = [
+    "Checkpoint",
     "LinearSVC",
     "Problem",
     "as_rows",
@@ -32,6 +34,7 @@ __all__ = [
 # Imported when first asked for: scikit-learn alone takes half a second, which
 # `widemargin --help` and `widemargin inspect` need not wait for.
 _MODULES = {
+    "Checkpoint": "solvers.checkpoint",
     "LinearSVC": "estimators",
     "Problem": "problem",
     "as_rows": "data.memory",

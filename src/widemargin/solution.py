@@ -71,6 +71,7 @@ class Step:
     best_primal, best_dual : float
         The least primal and the largest dual value up to this step, of all steps.
     problem : int, which binary problem of a fit this is, in the order of ``solutions_``
+    vectors : names of the row vectors that the solver goes on from, for checkpoints
     """
 
     iteration: int
@@ -85,6 +86,7 @@ class Step:
     best_primal: float = np.nan
     best_dual: float = np.nan
     problem: int = 0
+    vectors: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:

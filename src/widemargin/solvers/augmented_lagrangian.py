@@ -165,7 +165,10 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         if sample is not None:
             for _ in sample.until(0.0, SAMPLE_GAP):
                 yield _step(next(numbers), whole, sample)
-        if start is not None:
+        if start is not None and start.vectors:
+            whole.piece.state.multiplier = start.vectors["multiplier"]
+            whole.begin(start.v.copy(), start.numbers["penalty"])
+        elif start is not None:
             given = problem.dual_state(start.alpha)
             problem.repair(given)
             whole.piece.state.join(given.prefixed("given_")).sweep(_take_multipliers)
@@ -205,9 +208,11 @@ def _step(number: int, whole: "_Run", inner: "_Run | None" = None) -> Step:
     if not np.isfinite(residual + run.point.gap):
         raise FloatingPointError("the iterate is not finite")
     here = functools.partial(_pair, point.v, whole.piece.state)
-    return Step(
+    step = Step(
         number, point.primal, point.dual, residual, run.point.active, details, here
     )
+    step.vectors = ("multiplier",)
+    return step
 
 
 def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:

@@ -1,6 +1,7 @@
 """Choosing a solver, and the one function that solves any problem."""
 
 import dataclasses
+import os
 from typing import Any
 
 from widemargin.parameters import Checker
@@ -9,6 +10,7 @@ from widemargin.solution import Solution, Step
 from widemargin.solvers.active_set import ActiveSet
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Callback, Choice, Limits, Reserve, Solver, run
+from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
 
@@ -134,7 +136,7 @@ def _seeded(solver: Solver, random_state: Any) -> Solver:
     return solver
 
 
-def solve(
+def solve(  # noqa: PLR0913  (options, by keyword)
     problem: Problem,
     solver: str | Solver = "auto",
     *,
@@ -143,6 +145,7 @@ def solve(
     time_limit: float | None = None,
     start: Solution | tuple[Any, Any, float] | None = None,
     callback: Callback | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Solution:
     """Solve a problem to a certified relative duality gap.
 
@@ -168,6 +171,11 @@ def solve(
         both.
     callback : callable or None, default=None
         Called with each `Step`; returning True stops the solve.
+    checkpoint : str, path-like, Checkpoint or None, default=None
+        A file that the run is saved in every 60 s (`Checkpoint` says how often), and
+        when a limit ends it. Where the file is there, of the same problem, the run goes
+        on from it instead of ``start``, also after its process was killed; it is
+        removed once the problem is solved.
 
     Returns
     -------
@@ -193,5 +201,6 @@ def solve(
     """
     if not isinstance(problem, Problem):
         Checker("solve").refuse("problem", "a Problem", problem)
-    limits = Limits(tol, max_iter, time_limit, callback)
+    saved = Checkpoint.of(checkpoint, "solve")
+    limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
     return run(problem, choose(problem, solver), limits, start=start)

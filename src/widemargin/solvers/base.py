@@ -8,9 +8,10 @@ and decides the status. No solver prints, times itself or certifies itself.
 
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.best import Best
+from widemargin.solvers.checkpoint import Checkpoint, Saved, Saver
 
 Vector = NDArray[np.float64]
 Callback = Callable[[Step], Any]
@@ -64,10 +66,16 @@ class Solver(ABC):
 
 @dataclass(frozen=True)
 class Start:
-    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates."""
+    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates.
+
+    From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
+    step: then it goes on as if nothing had been in between.
+    """
 
     v: Vector
     alpha: Vector
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
 
 
 class Reserve(NamedTuple):
@@ -142,6 +150,7 @@ class Limits:
     time_limit: float | None = None
     callback: Callback | None = None
     clock: Clock | None = None
+    checkpoint: Checkpoint | None = None
 
     def __post_init__(self) -> None:
         check = Checker("solve")
@@ -176,6 +185,9 @@ class _Driver:
         self._accepted: _Answer | None = None
         self._started = False
         self._broken = False
+        saved = limits.checkpoint
+        self._saver = None if saved is None else Saver(saved, self.core)
+        self._turn = 0  # which reserve is at work; 0: the solver that was chosen
         self._before = 0  # iterations of the solvers before this one
         # Merit and iteration of the last clear improvement.
         self._progress = (np.inf, 0)
@@ -191,7 +203,10 @@ class _Driver:
             return Status.TIME_LIMIT
         self._started = True
         try:
-            if start is not None:
+            saved = self._saver.load() if self._saver else None
+            if saved is not None:
+                start = self._resume(saved)
+            elif start is not None:
                 self._offer(start)
             status = self._iterate(start)
             while status in _RELIEVED and self._reserves:
@@ -209,20 +224,50 @@ class _Driver:
             while step := self._next(steps):
                 self.problem.rows.check_interrupted()
                 stop = self._call_back(step)
-                if self._certified():
-                    return Status.SOLVED
-                if stop:
-                    return Status.STOPPED_BY_CALLBACK
-                if ended := self._limit_reached(step):
+                ended = Status.SOLVED if self._certified() else None
+                if stop and ended is None:
+                    ended = Status.STOPPED_BY_CALLBACK
+                ended = ended or self._limit_reached(step)
+                if self._saver is not None:
+                    self._save(self._saver, step, ended)
+                if ended is not None:
                     return ended
             return Status.NUMERICAL_ERROR if self._broken else Status.STALLED
         finally:
             steps.close()
 
+    def _save(self, saver: Saver, step: Step, ended: Status | None) -> None:
+        """Save the run where it is time to, or where it ends without its answer."""
+        if ended is Status.SOLVED and not saver.checkpoint.keep:
+            saver.checkpoint.remove()
+        elif saver.due or ended is not None:
+            try:
+                saver.save(self._turn, step, *self._point, self.best)
+            except OSError as error:  # a long run shall not end for that
+                warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
+
+    def _resume(self, saved: Saved) -> Start:
+        """Take up what another run has saved: where to go on."""
+        for _ in range(min(saved.solver, len(self._reserves))):
+            self._take_turn()
+        self._before = saved.iteration
+        self._progress = (np.inf, self._before)
+        self.reason += f" (resumed at iteration {saved.iteration:,})"
+        alpha = saved.best_alpha
+        if alpha is None:
+            source = np.zeros_like(saved.v) if saved.source is None else saved.source
+            alpha = self.core.gather(self.core.slopes(source))
+        self._offer(Start(saved.best_v, alpha))
+        return Start(saved.v, alpha, saved.vectors, saved.numbers)
+
+    def _take_turn(self) -> None:
+        """Let the next reserve work."""
+        self.solver, self._turn = self._reserves.pop(0).solver, self._turn + 1
+
     def _relieve(self) -> None:
-        """Give the turn to the next reserve."""
+        """Give up the solver whose turn it is."""
         last = self.solver.name
-        self.solver = self._reserves.pop(0).solver
+        self._take_turn()
         self._before = self.trace[-1].iteration + 1 if self.trace else 0
         self._progress, self._broken = (np.inf, self._before), False
         self.best.forget_gap()
@@ -305,7 +350,7 @@ class _Driver:
         step.seconds = self.seconds()
         step.sweeps = self.core.rows.sweeps - self._first_sweep
         self.trace.append(step)
-        v, state = step.point()
+        v, state = self._point = step.point()
         self.best.offer(v, state, step.primal, step.dual)
         step.best_primal, step.best_dual = self.best.primal, self.best.dual
         step._point = lambda: self.problem.split(self.lift.up(v))
@@ -319,7 +364,7 @@ class _Driver:
             w, b = problem.split(v)
             if not self._started:  # there is no time, and zero stays as it is
                 return _Answer(alpha, w, b, problem.certify(alpha, w, b))
-            if self.best.has_slopes and problem.intercept != "free":
+            if self.best.source is not None and problem.intercept != "free":
                 # Feasible, and zero where it can be: nothing to finish if it will do.
                 certificate = problem.certify(alpha, w, b)
                 if certificate.relative_gap <= tol:

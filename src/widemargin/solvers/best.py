@@ -15,13 +15,19 @@ class Best:
 
     Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
     Where alpha is `Problem.slopes` of some v, that v is kept in its place.
+
+    Attributes
+    ----------
+    v : ndarray (k,)
+    primal, dual : float, P(v) and D(alpha)
+    source : ndarray (k,), the v that alpha belongs to, or None
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._slots: RowState | None = None
         self._slot = 0
-        self._source: Vector | None = None
+        self.source: Vector | None = None
         self.v: Vector = np.zeros(problem.A.shape[1])
         self.primal, self.dual = problem.zero_objective, 0.0
         self._least_gap = np.inf
@@ -46,7 +52,7 @@ class Best:
         if dual > self.dual:
             if state is not None:
                 self._copy(state)
-            self._source = v.copy() if state is None else None
+            self.source = v.copy() if state is None else None
             self.dual = dual
 
     def _copy(self, state: RowState) -> None:
@@ -64,15 +70,10 @@ class Best:
         """Put recomputed values in the place of estimates."""
         self.primal, self.dual = certificate.primal, certificate.dual
 
-    @property
-    def has_slopes(self) -> bool:
-        """Whether alpha is `Problem.slopes` of some v."""
-        return self._source is not None
-
     def alpha(self) -> Vector:
         """The best dual variables, over all rows of the problem."""
-        if self._source is not None:
-            return self._problem.gather(self._problem.slopes(self._source))
+        if self.source is not None:
+            return self._problem.gather(self._problem.slopes(self.source))
         copied = self._problem.state(alpha=0.0)
         if self._slots is not None:
             self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")

@@ -188,9 +188,11 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
                 raise FloatingPointError("the iterate is not finite")
             details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
             point = functools.partial(_pair, v, state)
-            yield Step(
+            step = Step(
                 iteration, primal, dual, residual, normal.n_active, details, point
             )
+            step.vectors = _OWN
+            yield step
             normal.factor()
             rhs = g - h - R * v
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
@@ -214,6 +216,10 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         All products equal mu C and r_s = r_u = 0; a free b is moved until y'alpha = 0.
         """
         state = problem.state(**dict.fromkeys(VECTORS, 0.0))
+        if start is not None and start.vectors:
+            for name in _OWN:
+                setattr(state, name, start.vectors[name])
+            return state, start.v.copy()
         v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
         mu = COLD_MU if start is None else WARM_MU
         problem.A.sweep(_violations, state, v)
@@ -225,6 +231,10 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             v[-1] += shift
         state.sweep(_central_point, shift, mu, hinge)
         return state, v
+
+
+# Row vectors that an iteration begins with; the others are made of them.
+_OWN = ("alpha", "u", "s", "xi")
 
 
 def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:

@@ -1,0 +1,177 @@
+"""Runs that are killed, stopped or interrupted, and go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pytest
+from problems import PROBLEMS
+
+from widemargin import Checkpoint, Problem, open_rows, solve
+from widemargin.solvers import (
+    ActiveSet,
+    AugmentedLagrangian,
+    CoordinateDescent,
+    InteriorPoint,
+)
+
+RUNS = {
+    "interior_point": (InteriorPoint(), "hinge", "free"),
+    "interior_point-squared": (InteriorPoint(), "squared_hinge", "free"),
+    "augmented_lagrangian": (AugmentedLagrangian(), "hinge", "free"),
+    "band-less": (AugmentedLagrangian(reduction=None), "hinge", "penalized"),
+    "active_set": (ActiveSet(), "squared_hinge", "penalized"),
+    "asvm": (ActiveSet(mode="asvm"), "squared_hinge", "penalized"),
+    "coordinate_descent": (CoordinateDescent(random_state=0), "hinge", "none"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_in_pieces_ends_at_the_same_answer(name, tmp_path):
+    solver, loss, intercept = RUNS[name]
+    X, y = PROBLEMS["breast_cancer"]()
+    # Equal rows and a far mean: what the solver sees is another, equivalent problem.
+    X, y = np.repeat(X, 25, axis=0) + 100.0 * (intercept == "free"), np.repeat(y, 25)
+
+    def problem():
+        return Problem(X, y, 0.1, loss, intercept)
+
+    path = tmp_path / "run.checkpoint"
+    whole = solve(problem(), solver, tol=1e-7)
+    pieces, last = [], None
+    for _ in range(60):
+        start = 0 if last is None else last.trace[-1].iteration
+        last = solve(problem(), solver, tol=1e-7, max_iter=start + 3, checkpoint=path)
+        pieces.append(last)
+        if last.status == "solved":
+            break
+        assert path.exists()
+    assert last.status == "solved"
+    assert not path.exists()
+    assert last.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-7)
+    gaps = [piece.trace[-1].best_gap for piece in pieces]
+    assert gaps == sorted(gaps, reverse=True)
+    if len(pieces) > 1:
+        assert "(resumed at iteration " in last.reason
+    if solver.name == "interior_point":  # as if there had been nothing in between
+        assert last.trace[-1].iteration <= len(whole.trace) + len(pieces)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    solve(Problem(X, y, 1.0), "interior_point", max_iter=2, checkpoint=path)
+    message = r"a.checkpoint: expected a checkpoint of this problem \(total C 1138.0\)"
+    with pytest.raises(ValueError, match=message):
+        solve(Problem(X, y, 2.0), checkpoint=path)
+    with pytest.raises(ValueError, match=r"\(rows 568\), found another one's \(569\)"):
+        solve(Problem(X[1:], y[1:]), checkpoint=path)
+    for text in (b"", b"something", path.read_bytes()[:-30]):
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match="expected a checkpoint, found something"):
+            solve(Problem(X, y), checkpoint=path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("checkpoint.json", json.dumps({"version": 99}))
+    with pytest.raises(
+        ValueError, match="expected a checkpoint of version 1, found 99"
+    ):
+        solve(Problem(X, y), checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (3, ValueError, "'checkpoint' parameter of solve must be a path, a Checkpoint"),
+        ([], TypeError, "'checkpoint' parameter of solve must be a path, a Checkpoint"),
+        ({"path": 1}, ValueError, "'path' parameter of Checkpoint must be a str"),
+        ({"path": "a", "every": 0}, ValueError, "'every' parameter of Checkpoint must"),
+    ],
+)
+def test_parameters_are_checked(given, error, message):
+    X, y = PROBLEMS["breast_cancer"]()
+    with pytest.raises(error, match=message):
+        solve(
+            Problem(X, y),
+            checkpoint=Checkpoint(**given) if isinstance(given, dict) else given,
+        )
+
+
+def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
+    def full(path, *args):
+        raise OSError(28, "No space left on device")
+
+    X, y = PROBLEMS["breast_cancer"]()
+    monkeypatch.setattr("widemargin.solvers.checkpoint.replacing", full)
+    with pytest.warns(RuntimeWarning, match="no checkpoint: .*No space left"):
+        solution = solve(
+            Problem(X, y), checkpoint=Checkpoint(tmp_path / "a", every=1e-9)
+        )
+    assert solution.status == "solved"
+
+
+SCRIPT = """
+import sys, time
+from widemargin import Checkpoint, Problem, open_rows, solve
+folder, path, solver, loss = sys.argv[1:]
+rows = open_rows(folder)
+problem = Problem(rows, rows.vector("label"), 1.0, loss)
+print("ready", flush=True)
+solution = solve(
+    problem, solver, tol=1e-7, checkpoint=Checkpoint(path, every=1e-3),
+    callback=lambda step: time.sleep(0.02),  # or it would be over too soon
+)
+print(solution.status, repr(solution.certificate.primal), solution.reason, sep="|")
+"""
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [("interior_point", "hinge"), ("augmented_lagrangian", "hinge")],
+)
+def test_kill_9_at_random_moments(solver, loss, tmp_path):
+    X, y = PROBLEMS["ndc"]()
+    np.save(tmp_path / "X-0.npy", X)
+    np.save(tmp_path / "y-0.npy", y.astype(np.int8))
+    path = tmp_path / "run.checkpoint"
+    whole = solve(Problem(X, y, 1.0, loss), solver, tol=1e-7)
+    rng = np.random.default_rng(0)
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(path), solver, loss]
+    killed = 0
+    for attempt in range(40):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        if attempt < 5:
+            time.sleep(rng.uniform(0.03, 0.3))
+            process.send_signal(signal.SIGKILL)
+        output, _ = process.communicate(timeout=60)
+        if process.returncode == 0:
+            break
+        killed += 1
+        leftovers = {f for f in os.listdir(tmp_path) if f.endswith(".tmp")}
+        assert len(leftovers) <= killed  # what was being written when it was killed
+    assert killed >= 2
+    status, primal, reason = output.strip().split("|")
+    assert status == "solved"
+    assert "resumed at iteration" in reason
+    assert float(primal) == pytest.approx(whole.certificate.primal, rel=1e-7)
+    assert not path.exists()
+
+
+def test_stored_rows_go_on_too(tmp_path):
+    X, y = PROBLEMS["ndc"]()
+    np.save(tmp_path / "X-0.npy", X)
+    rows = open_rows(tmp_path)
+    rows._room = 0
+    path = tmp_path / "a.checkpoint"
+    first = solve(Problem(rows, y), "interior_point", max_iter=4, checkpoint=path)
+    again = solve(Problem(open_rows(tmp_path), y), "interior_point", checkpoint=path)
+    assert first.status == "max_iter"
+    assert again.status == "solved"
+    assert again.trace[0].iteration == 4
+    gap = first.trace[-1].relative_gap
+    assert again.trace[0].relative_gap == pytest.approx(gap, rel=1e-6)
