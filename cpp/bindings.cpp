@@ -1,71 +1,16 @@
-// The only file that includes nanobind: every C++ function that Python calls is bound here.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
+// Every C++ function that Python calls is bound here, but for those of svmlight text.
+#include "bindings.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <stdexcept>
-#include <tuple>
-#include <type_traits>
-#include <vector>
 
 #include "coordinate_descent.hpp"
 #include "csr.hpp"
 #include "equal_rows.hpp"
 #include "row_steps.hpp"
 #include "simd.hpp"
-#include "svmlight.hpp"
 #include "sweeps.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace {
-
-template <class T>
-using Array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<T> span(const Array<T>& array) {
-  return {array.data(), array.size()};
-}
-
-template <class T>
-std::span<T> span(const Matrix<T>& matrix) {
-  return {matrix.data(), matrix.size()};
-}
-
-template <class T>
-std::span<T> span(const std::optional<Array<T>>& array) {
-  return array ? span(*array) : std::span<T>();
-}
-
-template <class Optional>
-auto data(const Optional& array) {
-  return array ? array->data() : nullptr;
-}
-
-void require(bool fits) {
-  if (!fits) throw std::invalid_argument("the arrays do not fit each other");
-}
-
-// A struct kept in an array, so that Python can hold it between calls.
-template <class Fields, class T>
-Fields& fields(const Array<T>& array) {
-  static_assert(std::is_standard_layout_v<Fields>);
-  if (array.size() * sizeof(T) != sizeof(Fields)) {
-    throw std::invalid_argument("the cursor has the wrong length");
-  }
-  return *reinterpret_cast<Fields*>(array.data());
-}
 
 // ---------------------------------------------------------------------------- products of CSR
 
@@ -218,6 +163,15 @@ void dense_rmatvec(const Matrix<const Real>& X, const Array<const double>& u,
   rows.rmatvec(0, rows.rows(), u.data(), out.data());
 }
 
+template <class Real>
+void dense_column_sums(const Matrix<const Real>& X, const Array<double>& sums,
+                       const Array<double>& squares, int simd) {
+  const auto rows = dense_rows(X, simd);
+  require(sums.size() == X.shape(1) && squares.size() == X.shape(1));
+  const nb::gil_scoped_release release;
+  rows.products.column_sums(rows.X, sums.data(), squares.data());
+}
+
 // G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G.
 template <class Real>
 void dense_gram(const Matrix<const Real>& X, const Array<const double>& d, const Matrix<double>& G,
@@ -317,6 +271,8 @@ void bind_dense(nb::module_& m) {
         "simd"_a = -1);
   m.def("dense_rmatvec", &dense_rmatvec<Real>, "X"_a.noconvert(), "u"_a, "out"_a.noconvert(),
         "simd"_a = -1);
+  m.def("dense_column_sums", &dense_column_sums<Real>, "X"_a.noconvert(), "sums"_a.noconvert(),
+        "squares"_a.noconvert(), "simd"_a = -1);
   m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(),
         "simd"_a = -1);
   m.def(
@@ -413,71 +369,6 @@ void bind_descend(nb::module_& m) {
   bind(&descend<widemargin::Csr>);
 }
 
-// ----------------------------------------------------------------------------- svmlight text
-
-using Bytes = Array<const std::uint8_t>;
-
-std::string_view view(const Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-namespace sl = widemargin::svmlight;
-
-std::tuple<std::int64_t, std::int64_t, std::int64_t> count_svmlight(const Bytes& lines) {
-  const nb::gil_scoped_release release;
-  const sl::Counts counts = sl::count(view(lines));
-  return {counts.rows, counts.entries, counts.lines};
-}
-
-std::size_t svmlight_line_start(const Bytes& text, std::size_t position) {
-  require(position <= text.size());
-  const nb::gil_scoped_release release;
-  return sl::line_start(view(text), position);
-}
-
-template <class Real, class Index>
-std::string_view read_svmlight(const Bytes& text, std::int64_t budget, std::int64_t base,
-                               std::int64_t first, std::int64_t last, bool need_qid,
-                               const Array<Real>& data, const Array<Index>& indices,
-                               const Array<Index>& indptr, const Array<double>& targets,
-                               const std::optional<Array<std::int64_t>>& qid,
-                               std::int64_t first_entry, const Array<std::int64_t>& cursor) {
-  require(data.size() == indices.size() && indptr.size() == targets.size() + 1 &&
-          (!qid || qid->size() == targets.size()));
-  const sl::RowsOut<Real, Index> out{span(data),    span(indices), span(indptr),
-                                     span(targets), span(qid),     first_entry};
-  auto& at = fields<sl::ReadCursor>(cursor);
-  const nb::gil_scoped_release release;
-  return sl::read(view(text), budget, {base, first, last, need_qid}, out, at);
-}
-
-template <class Real, class Index>
-std::string_view write_svmlight(const Array<const Real>& data, const Array<const Index>& indices,
-                                const Array<const Index>& indptr,
-                                const Array<const double>& targets,
-                                const std::optional<Array<const std::int64_t>>& qid,
-                                std::int64_t base, const Array<std::uint8_t>& out,
-                                const Array<std::int64_t>& cursor) {
-  require(data.size() == indices.size() && indptr.size() == targets.size() + 1 &&
-          (!qid || qid->size() == targets.size()));
-  const sl::RowsIn<Real, Index> rows{span(data), span(indices), span(indptr), span(targets),
-                                     span(qid)};
-  auto& at = fields<sl::WriteCursor>(cursor);
-  const nb::gil_scoped_release release;
-  return sl::write(rows, base, {reinterpret_cast<char*>(out.data()), out.size()}, at);
-}
-
-template <class Real, class Index>
-void bind_svmlight(nb::module_& m) {
-  m.def("read_svmlight", &read_svmlight<Real, Index>, "text"_a, "budget"_a, "base"_a, "first"_a,
-        "last"_a, "need_qid"_a, "data"_a.noconvert(), "indices"_a.noconvert(),
-        "indptr"_a.noconvert(), "targets"_a.noconvert(), "qid"_a.noconvert().none(),
-        "first_entry"_a, "cursor"_a.noconvert());
-  m.def("write_svmlight", &write_svmlight<Real, Index>, "data"_a.noconvert(),
-        "indices"_a.noconvert(), "indptr"_a.noconvert(), "targets"_a.noconvert(),
-        "qid"_a.noconvert().none(), "base"_a, "out"_a.noconvert(), "cursor"_a.noconvert());
-}
-
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -491,14 +382,9 @@ NB_MODULE(_core, m) {
   bind_dense<std::uint8_t>(m);
   bind_groups(m);
   bind_descend(m);
-  m.def("count_svmlight", &count_svmlight, "lines"_a.noconvert());
-  m.def("svmlight_line_start", &svmlight_line_start, "text"_a.noconvert(), "position"_a);
-  const auto bind_types = [&]<class Real, class Index>(Real, Index) {
-    bind_csr<Real, Index>(m);
-    bind_svmlight<Real, Index>(m);
-  };
-  bind_types(double{}, std::int32_t{});
-  bind_types(double{}, std::int64_t{});
-  bind_types(float{}, std::int32_t{});
-  bind_types(float{}, std::int64_t{});
+  bind_csr<double, std::int32_t>(m);
+  bind_csr<double, std::int64_t>(m);
+  bind_csr<float, std::int32_t>(m);
+  bind_csr<float, std::int64_t>(m);
+  bind_svmlight(m);
 }

@@ -74,6 +74,30 @@ void rmatvec(const DenseView<Real>& X, const double* u, double* out) {
   }
 }
 
+template <typename Real>
+void column_sums(const DenseView<Real>& X, double* sums, double* squares) {
+  std::size_t i = 0;
+  for (; i + kTogether <= X.k; i += kTogether) {
+    const Real *x0 = X.data + i * X.n, *x1 = x0 + X.n, *x2 = x1 + X.n, *x3 = x2 + X.n;
+#pragma omp simd
+    for (std::size_t j = 0; j < X.n; ++j) {
+      const double a = static_cast<double>(x0[j]), b = static_cast<double>(x1[j]),
+                   c = static_cast<double>(x2[j]), d = static_cast<double>(x3[j]);
+      sums[j] += (a + b) + (c + d);
+      squares[j] += (a * a + b * b) + (c * c + d * d);
+    }
+  }
+  for (; i < X.k; ++i) {
+    const Real* x = X.data + i * X.n;
+#pragma omp simd
+    for (std::size_t j = 0; j < X.n; ++j) {
+      const double a = static_cast<double>(x[j]);
+      sums[j] += a;
+      squares[j] += a * a;
+    }
+  }
+}
+
 // Rows of a tile: as many sums as the registers hold, and enough to hide their latency.
 #ifdef __AVX512F__
 constexpr std::size_t kTileRows = 8;
@@ -136,7 +160,7 @@ std::size_t gram(const DenseView<Real>& X, const double* d, double* work, std::s
 
 template <typename Real>
 DenseProducts<Real> products() {
-  return {&matvec<Real>, &rmatvec<Real>, &gram<Real>, &flush};
+  return {&matvec<Real>, &rmatvec<Real>, &column_sums<Real>, &gram<Real>, &flush};
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ static constexpr std::size_t gram_work(std::size_t n) { return 2 * packed_rows(n
 // The functions of one instruction set for one type of entries.
 template <typename Real>
 struct DenseProducts {
-  void (*matvec)(const DenseView<Real>& X, const double* w, double* out);   // out = X w
-  void (*rmatvec)(const DenseView<Real>& X, const double* u, double* out);  // out += X' u
+  void (*matvec)(const DenseView<Real>& X, const double* w, double* out);        // out = X w
+  void (*rmatvec)(const DenseView<Real>& X, const double* u, double* out);       // out += X' u
+  void (*column_sums)(const DenseView<Real>& X, double* sums, double* squares);  // +=
   // G += X' diag(d) X, and c += X' d: G of padded(n) x padded(n), c of padded(n). Only the tiles on
   // and above the diagonal. Rows with d = 0 cost nothing. The last rows stay packed in `work`,
   // which begins as gram_work(n) zeros, until `flush`; returns how many of them, and is given it

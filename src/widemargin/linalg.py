@@ -195,7 +195,12 @@ def row_squares(block: Any) -> Vector:
 
 def column_sums(block: Any) -> tuple[Vector, Vector]:
     """Sums and sums of squares of the columns, (n,) each; may overflow, silently."""
-    block, ones = formed(block), np.ones(block.shape[0])
+    block = formed(block)
+    if isinstance(block, np.ndarray) and _is_in_core(block):
+        sums, squares = np.zeros(block.shape[1]), np.zeros(block.shape[1])
+        _core.dense_column_sums(block, sums, squares)
+        return sums, squares
+    ones = np.ones(block.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
         if not sparse.issparse(block):
             squares = np.einsum("ij,ij->j", block, block, dtype=np.float64)
