@@ -48,9 +48,10 @@ void matvec(const DenseView<Real>& X, const double* w, double* out) {
 // rest while a chunk is computed with.
 template <typename Real>
 inline void prefetch_behind(const DenseView<Real>& X, std::size_t i) {
-  constexpr std::size_t line = 64 / sizeof(Real);
-  const Real* next = X.data + (X.k + i) * X.n;
-  for (std::size_t j = 0; j < kTogether * X.n; j += line) __builtin_prefetch(next + j);
+  // As a number: it may lie behind the array, where nothing is read.
+  const auto next = reinterpret_cast<std::uintptr_t>(X.data) + (X.k + i) * X.n * sizeof(Real);
+  for (std::size_t j = 0; j < kTogether * X.n * sizeof(Real); j += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(next + j));
 }
 
 template <typename Real>

@@ -95,7 +95,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
 
     name: ClassVar[str] = "active_set"
     default_max_iter: ClassVar[int] = 500
-    patience: ClassVar[int] = 60
+    patience: ClassVar[int] = 200
 
     mode: Literal["newton", "asvm"] = "newton"
     start: Literal["sample"] | None = "sample"
