@@ -102,11 +102,12 @@ class Problem:
         self.loss = loss
         self.intercept = intercept
         y, C = _check_labels(y, C, rows.shape[0])
-        self.kept = None if np.all(C > 0) else C > 0
+        self.kept = None if np.all(_distinct(C) > 0) else C > 0
         # A byte a row where the rows are elsewhere: there may be very many.
         kind = np.float64 if rows.is_in_memory else np.int8
         self.y: NDArray[Any] = np.array(y, dtype=kind)
         self.C = C if C.strides == (0,) else C.copy()
+        self._total = float(self.C.sum())
         self.view(rows if self.kept is None else rows.select(self.kept))
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
 
@@ -176,7 +177,7 @@ class Problem:
     @property
     def zero_objective(self) -> float:
         """Objective of v = 0, which is sum C."""
-        return float(self.C.sum())
+        return self._total
 
     @property
     def kappa(self) -> float:
@@ -431,6 +432,11 @@ def _copy(part: RowState, source: str, target: str) -> None:
     setattr(part, target, getattr(part, source))
 
 
+def _distinct(C: Vector) -> Vector:
+    """The numbers of a vector: one, where it is that for every row."""
+    return C[:1] if C.strides == (0,) else C
+
+
 # -- checks ----------------------------------------------------------------------------
 
 
@@ -446,13 +452,16 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vec
         C = np.broadcast_to(finite("C", np.ravel(C), 1)[0], m)
     C = finite("C", C, m)
     with np.errstate(over="ignore"):
-        if np.any(C < 0) or not np.isfinite(C.sum()):
+        if np.any(_distinct(C) < 0) or not np.isfinite(m * _distinct(C).mean()):
             raise ValueError(
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
     for sign in (1, -1):
-        if not np.any((y == sign) & (C > 0)):
+        weighted = y == sign
+        if len(_distinct(C)) > 1:
+            weighted &= C > 0
+        if not (weighted.any() and C.any()):
             raise ValueError(
                 "Both labels must occur in a row with C > 0. "
                 f"Got no such row with label {sign:+d}."

@@ -202,11 +202,12 @@ def reals(name: str, value: ArrayLike, length: int, most_ndim: int = 1) -> Vecto
 def finite(name: str, value: ArrayLike, length: int) -> Vector:
     """An argument as a float64 vector of this length, without NaN and infinities."""
     vector = reals(name, value, length)
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if bad.size:
+    good = np.isfinite(vector if vector.strides != (0,) else vector[:1])
+    if not good.all():
+        bad = int(np.argmin(good))
         raise ValueError(
             f"{name} must hold finite numbers only (no NaN, no inf). "
-            f"Got {vector[bad[0]]} at position {bad[0]} instead."
+            f"Got {vector[bad]} at position {bad} instead."
         )
     return vector
 

@@ -110,7 +110,8 @@ class StoredRows(Rows):
             vector = FileVector(given.shape, given.dtype)
             vector[...] = given
             return vector
-        copied = np.array(given)
+        copied = np.empty(given.shape, given.dtype)
+        copied[...] = given
         if np.isfinite(self._room):
             weakref.finalize(copied, self._free, given.nbytes).atexit = False
         return copied
