@@ -360,7 +360,7 @@ class SignedBlock:
             ones = np.ones((X.shape[0], 1))
             X = sparse.hstack([X, ones]) if sparse.issparse(X) else np.hstack([X, ones])
         if sparse.issparse(X):
-            return sparse.csr_array(sparse.diags_array(self._y) @ X)
+            return sparse.csr_array(sparse.diags_array(self._y, dtype=np.float64) @ X)
         return np.asarray(self._y[:, np.newaxis] * X)
 
 

@@ -103,9 +103,7 @@ class Problem:
         self.intercept = intercept
         y, C = _check_labels(y, C, rows.shape[0])
         self.kept = None if np.all(_distinct(C) > 0) else C > 0
-        # A byte a row where the rows are elsewhere: there may be very many.
-        kind = np.float64 if rows.is_in_memory else np.int8
-        self.y: NDArray[Any] = np.array(y, dtype=kind)
+        self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
         self.C = C if C.strides == (0,) else C.copy()
         self._total = float(self.C.sum())
         self.view(rows if self.kept is None else rows.select(self.kept))

@@ -359,19 +359,21 @@ class _Driver:
         """The best point, feasible, on the original problem, with its certificate."""
         problem, tol = self.problem, self.limits.tol
         with np.errstate(all="ignore"):
-            alpha = self.lift.alpha_up(self.best.alpha())
-            v = self.lift.up(self.best.v)
-            w, b = problem.split(v)
-            if not self._started:  # there is no time, and zero stays as it is
-                return _Answer(alpha, w, b, problem.certify(alpha, w, b))
-            if self.best.source is not None and problem.intercept != "free":
+            v, source = self.lift.up(self.best.v), self.best.source
+            if source is not None and problem.intercept != "free":
                 # Feasible, and zero where it can be: nothing to finish if it will do.
-                certificate = problem.certify(alpha, w, b)
+                state = problem.slopes(self.lift.up(source))
+                certificate = problem.bounds(state, v)
                 if certificate.relative_gap <= tol:
-                    return _Answer(alpha, w, b, certificate)
-            state = problem.dual_state(alpha)
-            v = problem.finish(state, v, tol)
-            alpha, (w, b) = problem.gather(state), problem.split(v)
+                    return _Answer(
+                        problem.gather(state), *problem.split(v), certificate
+                    )
+            alpha = self.lift.alpha_up(self.best.alpha())
+            if self._started:  # else there is no time, and zero stays as it is
+                state = problem.dual_state(alpha)
+                v = problem.finish(state, v, tol)
+                alpha = problem.gather(state)
+            w, b = problem.split(v)
             return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 
     def solution(self, status: Status) -> Solution:
