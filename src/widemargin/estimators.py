@@ -30,6 +30,21 @@ from widemargin.solvers.base import Clock, Limits, Solver, run
 Vector = NDArray[np.float64]
 
 
+class _OfRowsInMemory:
+    """Says why there are no ``support_vectors_``; a fit that keeps them hides this."""
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        if estimator is None:
+            return self
+        reason = "it has not been fitted"
+        if "support_" in vars(estimator):
+            reason = (
+                "it was fitted on rows that are not in memory; rows.take(support_) "
+                "reads them"
+            )
+        raise AttributeError(f"{owner.__name__} has no support_vectors_: {reason}.")
+
+
 class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear support vector classifier with a certified duality gap.
 
@@ -86,7 +101,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     coef_ : ndarray (1, n) for two classes, else (c, n)
     intercept_ : ndarray (1,) or (c,)
     support_ : ndarray of the rows with a positive dual variable in any problem
-    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. Not there
+        where the rows are not in memory: they may be a large part of the data, and
+        ``rows.take(clf.support_)`` reads them, or some of them.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
     n_iter_ : int, iterations of the longest binary problem
@@ -95,7 +112,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         largest gap
     solution_, solutions_ : Solution of the (first) binary problem; list of all
     n_features_in_ : int
-    feature_names_in_ : ndarray (n,), where X had column names
+    feature_names_in_ : ndarray (n,), where X had column names, as Parquet has
 
     See Also
     --------
@@ -118,6 +135,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     >>> clf[-1].status_, clf[-1].dual_gap_ <= 1e-4
     ('solved', True)
     """
+
+    support_vectors_ = _OfRowsInMemory()
 
     def __init__(
         self,
@@ -164,7 +183,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         Parameters
         ----------
         X : array, sparse matrix or Rows (m, n)
-            float32, float64 and integers are used as they are, without a copy.
+            float32, float64 and integers are used as they are, without a copy; rows of
+            `open_rows` stay in their files.
         y : array (m,) of labels: numbers, booleans, dates or strings
         sample_weight : array (m,) of numbers >= 0, or None
 
@@ -277,8 +297,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
-        plain = sample_weight is None and self.class_weight is None
-        C = self.C if plain else self.C * weights * factors
+        C: Any = self.C
+        if not (sample_weight is None and self.class_weight is None):
+            C = self.C * weights
+            C *= factors
+        del y, weights, factors, sample_weight  # a few copies of a row vector
         positive = multiclass.positive_classes(len(self.classes_))
         callbacks = Callbacks(self, len(positive), data)
         try:
@@ -290,9 +313,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     def _rows(self, X: Any, reset: bool = False) -> Rows:
         """Rows of data to train (reset) or to predict; numbers are checked later."""
         if isinstance(X, Rows):
-            if reset:
-                self.n_features_in_ = X.shape[1]
-                self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self._keep_columns(X) if reset else self._check_columns(X)
             return X
         X = validate_data(
             self,
@@ -304,6 +325,25 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             accept_large_sparse=True,
         )
         return as_rows(X, n_jobs=self.n_jobs, memory_limit=self.memory_limit)
+
+    def _keep_columns(self, rows: Rows) -> None:
+        """Number and names of the columns, as scikit-learn keeps those of tables."""
+        self.n_features_in_ = rows.shape[1]
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+
+    def _check_columns(self, rows: Rows) -> None:
+        """Refuse rows with other names; of another number the model says so."""
+        known = getattr(self, "feature_names_in_", None)
+        if known is None or rows.names is None or len(known) != rows.shape[1]:
+            return
+        for j, (name, found) in enumerate(zip(known, rows.names, strict=True)):
+            if name != found:
+                raise ValueError(
+                    "X must have the columns of the training data, in their order. "
+                    f"Got {found!r} as column {j} instead of {name!r}."
+                )
 
     def _solve(
         self,
@@ -351,7 +391,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.intercept_ = np.array([s.b for s in solutions])
         support = functools.reduce(np.logical_or, (s.alpha != 0.0 for s in solutions))
         self.support_ = np.flatnonzero(support)
-        self.support_vectors_ = rows.take(self.support_)
+        self.__dict__.pop("support_vectors_", None)  # of an earlier fit
+        if rows.is_in_memory:
+            self.support_vectors_ = rows.take(self.support_)
         index = index[self.support_]
         self.dual_coef_ = np.stack(
             [

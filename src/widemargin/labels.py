@@ -15,6 +15,9 @@ Vector = NDArray[np.float64]
 Labels = NDArray[Any]
 Index = NDArray[np.integer[Any]]
 
+# Rows that are looked at together: what takes several copies takes them of so many.
+_CHUNK = 1 << 20
+
 # Labels of one kind can be sorted, and two that look the same are the same.
 _KINDS: dict[str, tuple[type, ...]] = {
     "booleans": (bool, np.bool_),
@@ -52,7 +55,9 @@ def read_labels(check: Checker, y: Any, m: int) -> Labels:
         y = _of_one_kind(check, y)
     elif y.dtype.kind in "fMm":
         _refuse_missing(check, y, ~np.isfinite(y))
-    check_classification_targets(y)
+    # Each part of the rows shows what is no label as well as all of them do.
+    for rows in _chunks(len(y)):
+        check_classification_targets(y[rows])
     return np.asarray(y, dtype=str) if plain and y.dtype.kind == "O" else y
 
 
@@ -111,13 +116,28 @@ def _refuse_missing(check: Checker, y: Labels, missing: NDArray[np.bool_]) -> No
         check.refuse_part("y", expected, f"{y[row]} at row {row}")
 
 
+def distinct(y: Labels, weights: Vector | None = None) -> Labels:
+    """The labels that occur, with a positive weight if weights are given: sorted."""
+    found = [
+        np.unique(y[rows] if weights is None else y[rows][weights[rows] > 0])
+        for rows in _chunks(len(y))
+    ]
+    return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+
+
 def find_classes(check: Checker, y: Labels, weights: Vector) -> tuple[Labels, Index]:
     """Classes with a positive weight, and the index of each row's class (else 0)."""
-    classes = np.unique(y[weights > 0])
+    classes = distinct(y, weights)
     if len(classes) < 2:
         check.refuse_part("y", "hold at least two classes", f"one class ({classes[0]})")
-    place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return classes, place.astype(np.min_scalar_type(len(classes)))  # mostly a byte
+    place = np.empty(len(y), np.min_scalar_type(len(classes)))  # mostly a byte
+    for rows in _chunks(len(y)):
+        place[rows] = np.minimum(np.searchsorted(classes, y[rows]), len(classes) - 1)
+    return classes, place
+
+
+def _chunks(m: int) -> list[slice]:
+    return [slice(start, start + _CHUNK) for start in range(0, max(m, 1), _CHUNK)]
 
 
 # -- weights ---------------------------------------------------------------------------
@@ -139,7 +159,7 @@ def read_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
         check.refuse_part(name, "be one-dimensional", f"shape {given.shape}")
     if given.ndim == 1 and len(given) != m:
         check.refuse_part(name, f"have length {m}", f"length {len(given)}")
-    weights = np.array(np.broadcast_to(_reals(check, name, given), (m,)))
+    weights = np.broadcast_to(_reals(check, name, given), (m,))  # a copy already
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         row = int(np.argmax(bad))
@@ -172,7 +192,9 @@ def class_factors(
     if class_weight is None:
         return np.broadcast_to(1.0, labels.shape)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        mass = np.bincount(labels, weights=weights, minlength=len(classes))
+        mass = np.zeros(len(classes))
+        for rows in _chunks(len(labels)):  # bincount copies what it is given
+            mass += np.bincount(labels[rows], weights[rows], len(classes))
         factors = mass.sum() / (len(classes) * mass)
         return np.asarray(factors[labels])
     if not isinstance(class_weight, Mapping):

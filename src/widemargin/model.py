@@ -6,10 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 
 Vector = NDArray[np.float64]
+
+# Scores that are decided on together: their indices take as much as they do.
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,14 @@ class Model:
         ValueError if X has another number of columns than the training data, or holds
         NaN or an infinity.
         """
+        scores = self.scored(rows).scores
+        return scores if scores.flags.writeable else scores.copy()
+
+    def scored(self, rows: Rows) -> RowState:
+        """Row state whose vector ``scores`` holds what `scores` returns.
+
+        Its parts are read slice by slice, wherever the rows keep their vectors.
+        """
         if rows.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model expects "
@@ -67,17 +80,21 @@ class Model:
             )
         W = np.column_stack([decision.w for decision in self.decisions])
         b = np.array([decision.b for decision in self.decisions])
-        scores: Vector = rows.matvec(W) + b
-        if not np.all(np.isfinite(scores)):
+        if self.scheme == "binary":
+            W = W[:, 0]
+        shape = rows.shape[0], *W.shape[1:]
+        state = rows.state(scores=np.broadcast_to(0.0, shape))
+        if rows.sweep(_score, state, W, b):
             rows.refuse_nonfinite()
-        return np.asarray(scores[:, 0] if self.scheme == "binary" else scores)
+        return state
 
     def decide(self, scores: Vector) -> NDArray[Any]:
         """Labels from decision values: (m,)."""
-        winner = (
-            (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        )
-        labels: NDArray[Any] = self.classes[winner]
+        labels = np.empty(len(scores), self.classes.dtype)
+        for start in range(0, len(scores), _CHUNK):
+            part = scores[start : start + _CHUNK]
+            winner = part >= 0 if part.ndim == 1 else part.argmax(axis=1)
+            labels[start : start + _CHUNK] = self.classes[winner.astype(np.intp)]
         return labels
 
     def decision_function(self, X: ArrayLike) -> Vector:
@@ -87,3 +104,9 @@ class Model:
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of an array, sparse matrix or Rows: (m,)."""
         return self.decide(self.decision_function(X))
+
+
+def _score(block: Any, part: RowState, W: Vector, b: Vector) -> int:
+    """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
+    scores = part.scores = linalg.matvec(block, W) + b
+    return int(not np.all(np.isfinite(scores)))

@@ -24,9 +24,12 @@ def positive_classes(n_classes: int) -> Sequence[int]:
     return [1] if n_classes == 2 else range(n_classes)
 
 
-def signs(labels: NDArray[Any], positive: int) -> NDArray[np.float64]:
-    """Labels of the binary problem of one class against the others."""
-    return np.where(labels == positive, 1.0, -1.0)
+def signs(labels: NDArray[Any], positive: int) -> NDArray[np.int8]:
+    """Labels of the binary problem of one class against the others: bytes 1 and -1."""
+    y = (labels == positive).view(np.int8)
+    y *= 2
+    y -= 1
+    return y
 
 
 def solve_together(
@@ -201,6 +204,7 @@ class _Port(Rows):
     def __init__(self, rows: Rows, meeting: _Meeting, k: int) -> None:
         self.shape, self.dtype, self.density = rows.shape, rows.dtype, rows.density
         self.options, self.is_in_memory = rows.options, rows.is_in_memory
+        self.names, self.copy_rows = rows.names, rows.copy_rows
         self._rows, self._meeting, self._k = rows, meeting, k
 
     @property

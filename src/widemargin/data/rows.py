@@ -9,7 +9,7 @@ derived here, once.
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -52,6 +52,7 @@ class Rows(ABC):
     options : dict, what `as_rows` is to be given for rows made from these
     copy_rows : float, how many rows may be copied into memory at a time
     is_in_memory : bool, whether `in_memory` has an answer (which may be a copy)
+    names : sequence of str, those of the columns; None where they have none
     """
 
     is_in_memory: bool = False
@@ -62,6 +63,7 @@ class Rows(ABC):
     density: float = 1.0
     copy_rows: float = np.inf
     sweeps: int = 0
+    names: Sequence[str] | None = None
     _moments: Moments | None = None
 
     @abstractmethod
@@ -209,7 +211,7 @@ class Rows(ABC):
             column = int(np.argmin(np.isfinite(squares)))
             raise ValueError(
                 "X must hold numbers whose squares are finite. "
-                f"Column {column} is too large."
+                f"{self._column(column).capitalize()} is too large."
             )
         mean = sums / self.shape[0]
         with np.errstate(under="ignore"):
@@ -229,9 +231,13 @@ class Rows(ABC):
                 raise ValueError(
                     f"{self._name} must hold finite numbers only (no NaN, no inf). "
                     f"Got {'NaN' if np.isnan(value) else sign + 'infinity'} at "
-                    f"row {self._origin(start + row)}, column {column} instead."
+                    f"row {self._origin(start + row)}, {self._column(column)} instead."
                 )
             start += length
+
+    def _column(self, j: int) -> str:
+        """What a sentence calls a column."""
+        return f"column {j}" if self.names is None else f"column '{self.names[j]}'"
 
     _name: str = "X"
 
@@ -396,7 +402,7 @@ class _Selected(_View):
     def __init__(self, base: Rows, mask: NDArray[np.bool_]) -> None:
         super().__init__(base)
         self.shape = (int(np.count_nonzero(mask)), base.shape[1])
-        self.is_in_memory = base.is_in_memory
+        self.is_in_memory, self.names = base.is_in_memory, base.names
         self.mask, self.mask_name = mask, _own_name("mask")
         self.mask_state = base.state(**{self.mask_name: mask})
         self._copy: linalg.Matrix | None = None

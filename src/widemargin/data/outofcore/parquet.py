@@ -57,6 +57,7 @@ class ParquetSource(Source):
     Attributes
     ----------
     names : list of str, the n features: "age", "workclass=Private", ...
+    columns : dict, how many features each column is, in their order
 
     Raises
     ------
@@ -114,6 +115,7 @@ class ParquetSource(Source):
             raise ValueError(f"{self.path}: expected at least one row, found none")
         self._columns = self._describe_columns()
         self.names = [name for column in self._columns for name in column.names]
+        self.columns = {c.name: len(c.names) for c in self._columns}
         self.shape = (self._groups[-1].stop, len(self.names))
         self.borders = np.array([0, *(g.stop for g in self._groups)], np.int64)
         share = len(self._columns) / len(self.names)
@@ -208,6 +210,16 @@ class ParquetSource(Source):
 
     def _block(self, k: int) -> Block:
         return self._block_type((k, self.shape[1]), self.dtype, self._columns)
+
+
+def column_names(path: str) -> list[str]:
+    """The columns of a Parquet file, or of the first one of a folder.
+
+    Raises
+    ------
+    What `ParquetSource` raises for what is no Parquet.
+    """
+    return list(DataFile(list_files(path)[0]).schema.names)
 
 
 def _groups(files: Sequence[DataFile]) -> list[Group]:

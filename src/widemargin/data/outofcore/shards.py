@@ -172,6 +172,8 @@ class ShardSource(Source):
         if not chosen.size:
             raise ValueError(f"{path}: expected a column of features, found none")
         self._features = chosen if self._columns else None
+        if self._columns:  # the others keep the numbers that they have in the files
+            self.names = [str(j) for j in chosen.tolist()]
         self.shape = (self._rows.rows, int(chosen.size))
         if self.shape[0] == 0:
             raise ValueError(f"{path}: expected at least one row, found none")

@@ -85,6 +85,7 @@ class TextSource(Source):
             raise ValueError(
                 f'{path}: expected an "index:value" in some row, found none'
             )
+        self.first_index = 0 if self.zero_based else 1
         self.density = self._data.size / (m * self.shape[1])
 
     def _convert(self, task: Task) -> bool:
