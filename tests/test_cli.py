@@ -16,7 +16,6 @@ from widemargin import LinearSVC, load_model, load_svmlight, save_model, save_sv
 from widemargin.cli import main
 from widemargin.cli.options import _parser
 from widemargin.cli.reading import as_in_file
-from widemargin.data.svmlight.read import Contents
 from widemargin.model import Decision, Model
 from widemargin.problem import INTERCEPTS, LOSSES
 from widemargin.progress import Printer
@@ -336,17 +335,27 @@ def test_a_directory_is_refused_in_the_same_words_everywhere(here, capsys):
     main(["train", "train.svm", "m.wm"])
     capsys.readouterr()
     for command in (
-        "train . n.wm",
         "train train.svm .",
-        "predict m.wm .",
         "predict . test.svm",
         "predict m.wm test.svm --output .",
         "inspect .",
-        "convert . out.svm",
         "convert test.svm .",
     ):
         message = refused(capsys, *command.split())
         assert message == "widemargin: expected a file, found a directory: .\n"
+
+
+def test_a_directory_of_other_files_is_refused(here, capsys):
+    main(["train", "train.svm", "m.wm"])
+    capsys.readouterr()
+    for command in (
+        "train . n.wm",
+        "train train.svm n.wm --test .",
+        "predict m.wm .",
+        "convert . out.svm",
+    ):
+        message = refused(capsys, *command.split())
+        assert message.startswith("widemargin: .: expected ")
 
 
 def test_predictions_appear_as_a_whole_or_not_at_all(here, capsys, monkeypatch):
@@ -431,8 +440,7 @@ def test_fractional_labels_are_refused_with_their_line(here, capsys):
 
 
 def test_advice_counts_columns_as_the_file_does():
-    contents = Contents(None, None, None, zero_based=False)
-    said = as_in_file("Feature(s) 7, 12, ... are up to 10 times column 3.", contents)
+    said = as_in_file("Feature(s) 7, 12, ... are up to 10 times column 3.", 1)
     assert said == "Feature(s) 8, 13, ... are up to 10 times column 4."
 
 

@@ -145,7 +145,7 @@ def train_and_press(patch):
     code = (
         "import os, signal, sys\n"
         "from widemargin.__main__ import run\n"
-        "from widemargin.cli import train\n"
+        "from widemargin.cli import told\n"
         "from widemargin.progress import Printer\n"
         "from widemargin.solvers import base\n"
         "def press(*arguments): os.kill(os.getpid(), signal.SIGINT)\n"
@@ -168,7 +168,7 @@ def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
 
 
 def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
-    status = train_and_press("train._facts = press")
+    status = train_and_press("told._facts = press")
     assert status == (130, "widemargin: interrupted; the model was written to new.wm\n")
     assert load_model("new.wm").meta["status"] == "solved"
 

@@ -26,7 +26,7 @@ def positive_classes(n_classes: int) -> Sequence[int]:
 
 def signs(labels: NDArray[Any], positive: int) -> NDArray[np.int8]:
     """Labels of the binary problem of one class against the others: bytes 1 and -1."""
-    y = (labels == positive).view(np.int8)
+    y: NDArray[np.int8] = (labels == positive).view(np.int8)
     y *= 2
     y -= 1
     return y

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from widemargin.cli import names
 from widemargin.cli.output import SOLVED
 from widemargin.cli.reading import LIBLINEAR, OURS, kind_of_model, read
+from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
 from widemargin.files import check_outputs, ending
 from widemargin.io.liblinear import read_liblinear, write_liblinear
@@ -33,6 +34,11 @@ def run(options: argparse.Namespace) -> int:
 def _convert_data(options: argparse.Namespace) -> None:
     """Write data as svmlight text with indices from 1."""
     names.check_data(options.output)
+    if is_binary(options.input):
+        raise ValueError(
+            f"{options.input}: expected a model or svmlight text, "
+            "found a folder, a .npy or a .parquet file"
+        )
     data = read(options.input, options.index_base, options.jobs, keep_qid=True)
     save_svmlight(data.X, data.y, options.output, qid=data.qid)
 

@@ -8,68 +8,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from widemargin import __version__
+from widemargin.cli import examples, values
 from widemargin.cli.output import BAD_INPUT, note, say
 
-_EXIT_STATUS = """\
-See widemargin COMMAND --help for options and examples.
-
-exit status:
-  0    solved, or done
-  1    the model is usable, but not as good as asked (says how far)
-  2    bad usage or input (one line says what)
-  130  Ctrl-C before there was a model, or while testing or reporting on it
-  141  standard output was closed before all was said
-"""
-_TRAIN_EXAMPLES = """\
-examples:
-  widemargin train adult.svm adult.wm --test adult.test.svm
-  widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
-  widemargin train big.svm big.wm --time-limit 600 --memory-limit 4G --json
-
-The data are svmlight/LIBSVM text ("label index:value ..."), plain or compressed with
-gzip, bzip2 or xz. Ctrl-C stops, and saves the best model so far with its gap; before
-there is one, or the second time, it ends with status 130 and no model.
-"""
-_PREDICT_EXAMPLES = """\
-examples:
-  widemargin predict adult.wm new.svm > labels.txt
-  widemargin predict adult.wm new.svm --scores --output scores.txt
-
-Features that the model has never seen are ignored, and standard error says so.
-"""
-_INSPECT_EXAMPLES = """\
-examples:
-  widemargin inspect adult.wm
-  widemargin inspect adult.wm --json
-"""
-_CONVERT_EXAMPLES = """\
-examples:
-  widemargin convert adult.svm adult.svm.xz        data: compress, or unpack
-  widemargin convert zero_based.svm one_based.svm  data: indices from 0 to from 1
-  widemargin convert adult.wm adult.model          model: LIBLINEAR's text, and back
-  widemargin convert adult.wm adult.onnx           model: ONNX
-
-Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or
-followed by .gz, .bz2 or .xz; query ids (qid) are kept.
-"""
-_GENERATE_EXAMPLES = """\
-examples:
-  widemargin generate ndc big.parquet --rows 7000000 --features 32 --seed 1
-  widemargin generate ndc test.parquet --rows 70000 --features 32 --seed 1 --part test
-  widemargin generate ndc shards --rows 7000000 --dtype float32
-  widemargin generate ndc small.svm.gz --rows 10000 --expand 1
-
-ndc: normally distributed clusters, rows of integers around random centers, labelled 1
-or -1 by the side of a plane that their center is on. A million rows take some seconds,
-as compressed text a minute; memory does not grow with them. The same seed gives the
-same rows, and fewer rows are the first of more.
-
-FILE ends in .parquet (columns x0, x1, ... and label), or in .svm, .svmlight, .libsvm or
-.txt, perhaps followed by .gz, .bz2 or .xz (svmlight text), or has no ending: a new
-folder of shards X-00000.npy, y-00000.npy, ... of a million rows each.
-"""
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_LEAST_BYTES = 1 << 14
+_FORMATS = "svmlight text, .npy, .parquet, or a folder of these two"
 _GUESS = "0 if an index is 0, else 1"
 
 
@@ -112,27 +54,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="widemargin",
         description="Support vector machines with a certified duality gap.",
-        epilog=_EXIT_STATUS,
+        epilog=examples.EXIT_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    _add_train(_command(commands, "train", "train a model", _TRAIN_EXAMPLES))
-    _add_predict(_command(commands, "predict", "apply a model", _PREDICT_EXAMPLES))
-    _add_inspect(_command(commands, "inspect", "describe a model", _INSPECT_EXAMPLES))
+    _add_train(_command(commands, "train", "train a model", examples.TRAIN_EXAMPLES))
+    _add_predict(
+        _command(commands, "predict", "apply a model", examples.PREDICT_EXAMPLES)
+    )
+    _add_inspect(
+        _command(commands, "inspect", "describe a model", examples.INSPECT_EXAMPLES)
+    )
     what = "convert a model or data"
-    _add_convert(_command(commands, "convert", what, _CONVERT_EXAMPLES))
+    _add_convert(_command(commands, "convert", what, examples.CONVERT_EXAMPLES))
     what = "make up data of any size"
-    _add_generate(_command(commands, "generate", what, _GENERATE_EXAMPLES))
+    _add_generate(_command(commands, "generate", what, examples.GENERATE_EXAMPLES))
     return parser
 
 
-def _command(commands: Any, name: str, what: str, examples: str) -> Any:
+def _command(commands: Any, name: str, what: str, epilog: str) -> Any:
     command = commands.add_parser(
         name,
         help=what,
         description=f"{what[0].upper()}{what[1:]}.",
-        epilog=examples,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.set_defaults(command=name, parser=command)
@@ -141,14 +87,17 @@ def _command(commands: Any, name: str, what: str, examples: str) -> Any:
 
 def _add_train(train: Any) -> None:
     add = train.add_argument
-    add("data", metavar="DATA", help="svmlight file to train on")
+    add("data", metavar="DATA", help=f"to train on: {_FORMATS}")
     add("model", metavar="MODEL", help="file to write the model to")
-    add("--test", metavar="FILE", help="svmlight file to measure accuracy on")
+    add("--test", metavar="DATA", help="of the same kind, to measure accuracy on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
     add(
-        "--kernel", type=_kernel, default="linear", help='only "linear" in this version'
+        "--kernel",
+        type=values.kernel,
+        default="linear",
+        help='only "linear" in this version',
     )
-    add("-C", type=_positive, default=1.0, help="weight of the losses (1)")
+    add("-C", type=values.positive, default=1.0, help="weight of the losses (1)")
     # These choices are in widemargin.problem, too, which is slow to import.
     add(
         "--loss",
@@ -163,6 +112,7 @@ def _add_train(train: Any) -> None:
         help="auto: free for hinge, penalized for squared_hinge",
     )
     add("--class-weight", choices=("balanced",), help="let all classes weigh the same")
+    _add_columns(train)
     _add_solving(train)
     _add_json(train)
     _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
@@ -172,7 +122,7 @@ def _add_solving(train: Any) -> None:
     add = train.add_argument
     add(
         "--solver",
-        type=_solver,
+        type=values.solver,
         default="auto",
         metavar="NAME",
         help="auto (chooses and says why), augmented_lagrangian, coordinate_descent "
@@ -180,26 +130,63 @@ def _add_solving(train: Any) -> None:
     )
     add(
         "--tol",
-        type=_share,
+        type=values.share,
         default=1e-4,
         help="relative duality gap to reach, at most 1 (1e-4)",
     )
-    add("--max-iter", type=_count, metavar="N", help="iterations at most")
-    add("--time-limit", type=_positive, metavar="S", help="seconds of training at most")
+    add("--max-iter", type=values.count, metavar="N", help="iterations at most")
     add(
-        "--memory-limit",
-        type=_bytes,
-        metavar="SIZE",
-        help="for temporary arrays: bytes, or with K, M or G, such as 500M",
+        "--time-limit",
+        type=values.positive,
+        metavar="S",
+        help="seconds of training at most",
+    )
+    _add_memory_limit(
+        train,
+        "that training may take, such as 500M (K, M, G): of arrays and Parquet only "
+        "blocks are in memory, and row vectors that do not fit are in temporary files "
+        "(TMPDIR); text larger than a quarter of it is first converted to such files; "
+        "of text in memory, it limits what comes on top of the data",
+    )
+
+
+def _add_columns(train: Any) -> None:
+    add = train.add_argument
+    which = "NAME|NUMBER|FILE.npy"
+    add(
+        "--label",
+        metavar=which,
+        help="labels: a column of Parquet by name, or of a .npy matrix by number (from "
+        "0), or a .npy file; the files y-*.npy of a folder are found without",
+    )
+    add("--test-label", metavar=which, help="those of the test data, if not the same")
+    add("--weight", metavar=which, help="weights of the rows, likewise (none)")
+    add(
+        "--columns",
+        type=values.names,
+        metavar="NAME,...",
+        help="the features of Parquet (all columns but label and weight)",
+    )
+
+
+def _add_memory_limit(command: Any, words: str) -> None:
+    command.add_argument(
+        "--memory-limit", type=values.size, metavar="SIZE", help=f"bytes {words}"
     )
 
 
 def _add_predict(predict: Any) -> None:
     add = predict.add_argument
     add("model", metavar="MODEL", help="file written by train")
-    add("data", metavar="DATA", help="svmlight file; labels are ignored")
+    add("data", metavar="DATA", help=f"{_FORMATS}; labels are ignored")
+    add(
+        "--label",
+        metavar="NAME|NUMBER",
+        help="column to leave out, where the model does not know the columns",
+    )
     add("--scores", action="store_true", help="decision values instead of labels")
     add("--output", metavar="FILE", help="write there, not to the screen")
+    _add_memory_limit(predict, "to keep to, such as 500M: as in training")
     _add_reading(predict, f"auto: as in training if the model knows, or {_GUESS}")
 
 
@@ -219,9 +206,15 @@ def _add_generate(generate: Any) -> None:
     add = generate.add_argument
     add("kind", choices=("ndc",), help="normally distributed clusters")
     add("output", metavar="FILE", help="the ending says the format")
-    add("--rows", type=_count, required=True, metavar="M", help="number of rows")
-    add("--features", type=_count, default=32, metavar="N", help="columns (32)")
-    add("--seed", type=_seed, default=0, metavar="S", help="same seed, same rows (0)")
+    add("--rows", type=values.count, required=True, metavar="M", help="number of rows")
+    add("--features", type=values.count, default=32, metavar="N", help="columns (32)")
+    add(
+        "--seed",
+        type=values.seed,
+        default=0,
+        metavar="S",
+        help="same seed, same rows (0)",
+    )
     # These choices and defaults are in widemargin.data.ndc, too, which is slow to
     # import.
     add(
@@ -232,12 +225,12 @@ def _add_generate(generate: Any) -> None:
     )
     add(
         "--expand",
-        type=_positive,
+        type=values.positive,
         default=10.0,
         metavar="E",
         help="the larger, the more rows on the wrong side of the plane (10)",
     )
-    add("--centers", type=_count, default=20, metavar="K", help="clusters (20)")
+    add("--centers", type=values.count, default=20, metavar="K", help="clusters (20)")
     add(
         "--dtype",
         choices=("int16", "float32", "float64"),
@@ -252,88 +245,10 @@ def _add_json(command: Any) -> None:
 def _add_reading(command: Any, base: str) -> None:
     command.add_argument(
         "--index-base",
-        type=_index_base,
+        type=values.index_base,
         metavar="{auto,0,1}",
         help=f"first index of the svmlight file ({base})",
     )
-    command.add_argument("--jobs", type=_count, metavar="N", help="threads (all cores)")
-
-
-# -- values ----------------------------------------------------------------------------
-
-
-def _positive(text: str) -> float:
-    """A positive number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a positive number, found {text!r}")
-    return value
-
-
-def _share(text: str) -> float:
-    """A positive number up to 1, as the estimators take it."""
-    value = _positive(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"expected at most 1, found {text!r}")
-    return value
-
-
-def _bytes(text: str) -> int:
-    """A size in bytes, KiB, MiB or GiB, as large as the estimators need it."""
-    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:iB)?)?", text, re.ASCII | re.I)
-    value = 0.0
-    if form:
-        value = float(form[1]) * _UNITS[(form[2] or "").upper()]
-    if not _LEAST_BYTES <= value < float("inf"):
-        raise argparse.ArgumentTypeError(
-            f"expected bytes, at least 16K, such as 500M or 2G, found {text!r}"
-        )
-    return int(value)
-
-
-def _count(text: str) -> int:
-    """A positive whole number."""
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(
-            f"expected a positive whole number, found {text!r}"
-        )
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    """A whole number from 0 on."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(
-            f"expected a whole number, 0 or larger, found {text!r}"
-        )
-    return int(text)
-
-
-def _index_base(text: str) -> int | None:
-    """0 or 1, or None for "auto"."""
-    bases = {"auto": None, "0": 0, "1": 1}
-    if text not in bases:
-        raise argparse.ArgumentTypeError(f"expected auto, 0 or 1, found {text!r}")
-    return bases[text]
-
-
-def _kernel(text: str) -> str:
-    if text != "linear":
-        raise argparse.ArgumentTypeError(
-            f"expected 'linear', the only kernel in this version, found {text!r}"
-        )
-    return text
-
-
-def _solver(text: str) -> str:
-    """Name of a solver; the solvers are imported only to check one."""
-    if text != "auto":
-        from widemargin.solvers.auto import SOLVERS
-
-        if text not in SOLVERS:
-            names = ", ".join(("auto", *SOLVERS))
-            raise argparse.ArgumentTypeError(f"expected {names}, found {text!r}")
-    return text
+    command.add_argument(
+        "--jobs", type=values.count, metavar="N", help="threads (all cores)"
+    )

@@ -1,13 +1,17 @@
 """``widemargin predict``: a label, or scores, for every row."""
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
 
+from widemargin.cli.datasets import open_unlabeled
 from widemargin.cli.output import SOLVED, as_text, doing, say
-from widemargin.cli.reading import fit_columns, read, read_model
+from widemargin.cli.reading import read_model
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 from widemargin.files import check_outputs, replacing
 from widemargin.model import Model
-from widemargin.report.weights import known_base
+
+_ROWS = 1 << 16  # whose lines are made at a time
 
 
 def run(options: argparse.Namespace) -> int:
@@ -15,25 +19,29 @@ def run(options: argparse.Namespace) -> int:
     outputs = [options.output] if options.output else []
     check_outputs(outputs, [options.model, options.data])
     model = read_model(options.model)
-    base = known_base(model.meta) if options.index_base is None else options.index_base
-    data = read(options.data, base, options.jobs)
-    X = fit_columns(options.data, data, model.n_features)
-    with doing(f"predicting {X.shape[0]:,} rows"):
-        text = _text(model, X, options.scores)
+    rows = as_rows(open_unlabeled(options, model))
+    text = _text(model, rows, options.scores)
     if options.output:
         with replacing(options.output) as file:
-            file.write(text.encode())
+            for lines in text:
+                file.write(lines.encode())
     else:
-        say(text)
+        for lines in text:
+            say(lines)
     return SOLVED
 
 
-def _text(model: Model, X: Any, with_scores: bool) -> str:
-    """One line a row."""
-    scores = model.decision_function(X)
-    if with_scores:
-        rows = scores.reshape(len(scores), -1)
-        lines = [" ".join(map(repr, row)) for row in rows.tolist()]
-    else:
-        lines = [as_text(label) for label in model.decide(scores).tolist()]
-    return "".join(f"{line}\n" for line in lines)
+def _text(model: Model, rows: Rows, with_scores: bool) -> Iterator[str]:
+    """One line a row, of some rows at a time: all are read before the first line."""
+    m = rows.shape[0]
+    with doing(f"predicting {m:,} rows"):
+        state = model.scored(rows)
+    for start in range(0, m, _ROWS):
+        scores = state.part(slice(start, min(start + _ROWS, m))).scores
+        if with_scores:
+            lines = [
+                " ".join(map(repr, s)) for s in scores.reshape(len(scores), -1).tolist()
+            ]
+        else:
+            lines = [as_text(label) for label in model.decide(scores).tolist()]
+        yield "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from widemargin.cli.output import doing, note
+from widemargin.cli.output import as_text, doing, note
+from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.svmlight.read import Contents
 from widemargin.data.svmlight.text import opener
@@ -18,8 +19,10 @@ from widemargin.model import Model
 
 # Parameters of the reader in the words of the command line.
 _WORDS = {
-    "zero_based is False": "indices start at 1 (see --index-base)",
-    "return_qid is True": "other rows have one",
+    " because zero_based is False": " because indices start at 1 (see --index-base)",
+    " because return_qid is True": " because other rows have one",
+    "expected a memory_limit of": "expected a --memory-limit of",
+    "leave it out (columns=...)": "leave it out (--columns)",
 }
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
 OURS, LIBLINEAR = "widemargin", "LIBLINEAR"
@@ -65,18 +68,21 @@ def read(
                 path, zero_based=zero_based, return_qid=qid, n_jobs=jobs
             )
     except ValueError as error:
-        sentence = str(error)
-        for words, plain in _WORDS.items():
-            sentence = sentence.replace(f" because {words}", f" because {plain}")
-        raise ValueError(sentence) from None
+        raise ValueError(in_words(str(error))) from None
 
 
-def fit_columns(path: str, data: Contents, n_features: int) -> csr_array:
+def in_words(sentence: str) -> str:
+    """A sentence about parameters as one about options."""
+    for words, plain in _WORDS.items():
+        sentence = sentence.replace(words, plain)
+    return sentence
+
+
+def fit_columns(path: str, X: Any, first_index: int, n_features: int) -> csr_array:
     """The rows with the columns of a model; says which others there were."""
-    X = data.X
     unknown = np.unique(X.indices[X.indices >= n_features])
     if unknown.size:
-        first, last = (int(j) + (not data.zero_based) for j in unknown[[0, -1]])
+        first, last = (int(j) + first_index for j in unknown[[0, -1]])
         which = f"index {first}" if first == last else f"indices {first} to {last}"
         note(
             f"{path}: ignored {unknown.size:,} column(s) that the model has never "
@@ -88,42 +94,43 @@ def fit_columns(path: str, data: Contents, n_features: int) -> csr_array:
     return wider
 
 
-def check_training(path: str, data: Contents) -> None:
+def check_training(path: str, X: Any, y: Any) -> None:
     """Refuse data that nothing can be learned from."""
-    check_labels(path, data)
-    if data.X.shape[1] == 0:
+    if X.shape[1] == 0:
         raise ValueError(f'{path}: expected an "index:value" in some row, found none')
-    if np.all(data.y == data.y[0]):
+    if np.all(y == y[0]):
         raise ValueError(
-            f"{path}: expected at least two classes, found one ({int(data.y[0])})"
+            f"{path}: expected at least two classes, "
+            f"found one ({as_text(y[:1].tolist()[0])})"
         )
 
 
-def check_labels(path: str, data: Contents) -> None:
+def check_labels(path: str, y: Any) -> None:
     """Refuse labels that name no class."""
-    fractional = data.y != np.floor(data.y)
+    if y.dtype.kind != "f":
+        return
+    fractional = y != np.floor(y)
     if fractional.any():
         row = int(np.argmax(fractional))
         raise ValueError(
             f"{path}, {_place(path, row)}: expected a whole number as the label, "
-            f"found {data.y[row]}"
+            f"found {y[row]}"
         )
 
 
-def as_in_file(sentence: str, data: Contents) -> str:
+def as_in_file(sentence: str, first_index: int) -> str:
     """A sentence of the library with columns counted as the file counts them."""
 
     def shift(match: re.Match[str]) -> str:
-        """The match with all its numbers counted from the file's base."""
-        base = 0 if data.zero_based else 1
-        return re.sub(r"\d+", lambda j: str(int(j.group()) + base), match.group())
+        """The match with all its numbers counted from the file's first one."""
+        return re.sub(r"\d+", lambda j: str(int(j[0]) + first_index), match[0])
 
     return re.sub(r"(?i)\b(columns?|feature\(s\)) \d+(, \d+)*", shift, sentence)
 
 
 def _place(path: str, row: int) -> str:
     """The line of a row: blank lines and comments are lines, but no rows."""
-    if not os.path.isfile(path):
+    if is_binary(path) or not os.path.isfile(path):
         return f"row {row + 1}"  # a pipe cannot be read again
     with open_bytes(path, opener(path)) as file:
         numbers = (

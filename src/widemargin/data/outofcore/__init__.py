@@ -1,8 +1,8 @@
 """Rows in files: arrays, Parquet and text that need not fit in memory."""
 
 import os
-from pathlib import Path
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from widemargin.data.outofcore.shards import ShardSource
 from widemargin.data.outofcore.source import Source
@@ -12,11 +12,12 @@ from widemargin.files import ending
 from widemargin.parameters import Checker, is_integer
 
 
-def open_rows(
+def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     path: str | os.PathLike[str],
     *,
     label: str | int | None = None,
     weight: str | int | None = None,
+    columns: Sequence[str] | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     n_features: int | None = None,
     n_jobs: int | None = None,
@@ -28,13 +29,17 @@ def open_rows(
     ----------
     path : str or path-like
         ``*.npy``: a matrix. A folder: files ``X-*.npy`` in the order of their names
-        (shards), or Parquet files. ``*.parquet``: one of these. Other names: svmlight
-        text, plain or compressed, which is converted here, once, to temporary files.
+        (shards), or files ``*.parquet``. ``*.parquet``: one of these. Other names:
+        svmlight text, plain or compressed, which is converted here, once, to temporary
+        files.
     label, weight : str, int or None, default=None
         What `StoredRows.vector` returns, and is no feature: of Parquet the name of a
         column; of arrays the number of a column (negative: from the end), or a .npy
         file of numbers. None: of shards the files ``y-*.npy`` and ``weight-*.npy``, if
         there are; of text the targets, and there is no other label.
+    columns : sequence of str or None, default=None
+        Of Parquet only: the columns of the features, in this order. None: all but label
+        and weight.
     zero_based, n_features
         Of text only: see `load_svmlight`.
     n_jobs : int or None, default=None
@@ -86,15 +91,24 @@ def open_rows(
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     name = os.fsdecode(path)
-    names = [None if v is None else str(v) for v in (label, weight)]
+    chosen = {"label": label, "weight": weight, "columns": columns}
+    given: Any = {kind: value for kind, value in chosen.items() if value is not None}
+    for kind in ("label", "weight"):
+        if kind in given:
+            given[kind] = str(given[kind])
     source: Source
-    if not is_binary(name):
-        for kind, given in zip(("label", "weight"), names, strict=True):
-            if given is not None:
-                check.refuse(kind, "None for svmlight text, which has targets", given)
-        source = TextSource(name, zero_based=zero_based, n_features=n_features)
+    if is_parquet(name):
+        from widemargin.data.outofcore.parquet import ParquetSource
+
+        source = ParquetSource(name, **given)
+    elif "columns" in given:
+        check.refuse("columns", "None for what is no Parquet", columns)
+    elif is_binary(name):
+        source = ShardSource(name, **given)
     else:
-        source = _binary(name, *names)
+        for kind, value in given.items():
+            check.refuse(kind, "None for svmlight text, which has targets", value)
+        source = TextSource(name, zero_based=zero_based, n_features=n_features)
     return StoredRows(source, n_jobs, memory_limit)
 
 
@@ -103,11 +117,18 @@ def is_binary(path: str) -> bool:
     return os.path.isdir(path) or ending(path) in (".npy", ".parquet")
 
 
-def _binary(name: str, label: str | None, weight: str | None) -> Source:
-    """The source of arrays or Parquet."""
-    folder = os.path.isdir(name)
-    if ending(name) == ".npy" or (folder and any(Path(name).glob("X-*.npy"))):
-        return ShardSource(name, label=label, weight=weight)
-    from widemargin.data.outofcore.parquet import ParquetSource
+def is_parquet(path: str) -> bool:
+    """Whether a name stands for Parquet: a file, or a folder with such files."""
+    if os.path.isdir(path):
+        try:
+            return any(ending(name) == ".parquet" for name in os.listdir(path))
+        except PermissionError:
+            raise PermissionError(f"no permission to read {path}") from None
+    return ending(path) == ".parquet"
 
-    return ParquetSource(name, label=label, weight=weight)
+
+def parquet_columns(path: str) -> list[str]:
+    """Names of the columns of Parquet: see `parquet.column_names`."""
+    from widemargin.data.outofcore.parquet import column_names
+
+    return column_names(path)

@@ -32,7 +32,7 @@ from widemargin.data.outofcore.parquet_files import (
     Part,
     list_files,
 )
-from widemargin.data.outofcore.parquet_schema import choose
+from widemargin.data.outofcore.parquet_schema import choose, stored_columns
 
 # Arrow decodes this many numbers at once, column by column: they should stay in cache
 # until they are in the block, and be rows enough to pay for the interpreter.
@@ -57,7 +57,6 @@ class ParquetSource(Source):
     Attributes
     ----------
     names : list of str, the n features: "age", "workclass=Private", ...
-    columns : dict, how many features each column is, in their order
 
     Raises
     ------
@@ -115,7 +114,6 @@ class ParquetSource(Source):
             raise ValueError(f"{self.path}: expected at least one row, found none")
         self._columns = self._describe_columns()
         self.names = [name for column in self._columns for name in column.names]
-        self.columns = {c.name: len(c.names) for c in self._columns}
         self.shape = (self._groups[-1].stop, len(self.names))
         self.borders = np.array([0, *(g.stop for g in self._groups)], np.int64)
         share = len(self._columns) / len(self.names)
@@ -213,13 +211,13 @@ class ParquetSource(Source):
 
 
 def column_names(path: str) -> list[str]:
-    """The columns of a Parquet file, or of the first one of a folder.
+    """The columns of a Parquet file, or of the first of a folder: no index of pandas.
 
     Raises
     ------
     What `ParquetSource` raises for what is no Parquet.
     """
-    return list(DataFile(list_files(path)[0]).schema.names)
+    return stored_columns(DataFile(list_files(path)[0]))
 
 
 def _groups(files: Sequence[DataFile]) -> list[Group]:

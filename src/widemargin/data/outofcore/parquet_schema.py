@@ -68,6 +68,12 @@ def choose(
     return Chosen(list(columns), label, weight, types)
 
 
+def stored_columns(file: DataFile) -> list[str]:
+    """The columns of a file but for an index that pandas stored."""
+    schema = _Schema(file)
+    return [name for name in schema.types if name not in schema.index]
+
+
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type is one of those for text."""
     return str(kind) in ("string", "large_string", "string_view")

@@ -24,7 +24,6 @@ class Source(ABC):
     density : float, share of the entries that `read` stores
     borders : int64 ndarray, rows at which reading begins best: 0, ..., m, increasing
     names : list of str, those of the n features; None where the files have none
-    columns : dict, how many features each column of the files is; None as above
     first_index : int, what the files call the first column without a name
     """
 
@@ -34,7 +33,6 @@ class Source(ABC):
     density: float = 1.0
     borders: NDArray[np.int64]
     names: list[str] | None = None
-    columns: dict[str, int] | None = None
     first_index: int = 0
 
     @abstractmethod

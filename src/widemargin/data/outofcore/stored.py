@@ -49,7 +49,7 @@ class StoredRows(Rows):
     Attributes
     ----------
     copy_rows : float, how many rows may be copied into memory at a time
-    names, columns, first_index : see `Source`
+    names, first_index : see `Source`
     """
 
     def __init__(
@@ -62,8 +62,7 @@ class StoredRows(Rows):
         )
         self.options = {"n_jobs": n_jobs, "memory_limit": memory_limit}
         self._source = source
-        self.names, self.columns = source.names, source.columns
-        self.first_index = source.first_index
+        self.names, self.first_index = source.names, source.first_index
         m, n = source.shape
         stored = max(1, int(n * source.density) * _entry_bytes(source))
         size = min(max(BLOCK_BYTES, 16 * n * n), LARGE_BLOCK_BYTES)

@@ -1,0 +1,187 @@
+"""The data of a command, in memory or in their files: to train, to test, to predict."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from widemargin.cli import reading, stored
+from widemargin.data.outofcore import is_binary, is_parquet, parquet_columns
+from widemargin.data.outofcore.stored import StoredRows
+from widemargin.model import Model
+from widemargin.report.weights import known_base
+
+
+class Data(NamedTuple):
+    """Data as an estimator takes them.
+
+    Attributes
+    ----------
+    path : str
+    X : CSR array or Rows
+    y : labels (m,)
+    weights : array (m,) or None
+    first_index : int, what the file calls the first column
+    names : names of the columns, or None
+    nonzero : float, share of the entries that are stored; None where all are
+    meta : dict of what a model keeps to read such data again
+    """
+
+    path: str
+    X: Any
+    y: Any
+    weights: Any = None
+    first_index: int = 0
+    names: Sequence[str] | None = None
+    nonzero: float | None = None
+    meta: Mapping[str, Any] = {}
+
+
+# -- to train --------------------------------------------------------------------------
+
+
+def read_training(options: argparse.Namespace) -> Data:
+    """Data with labels of at least two classes."""
+    path = options.data
+    if not is_binary(path):
+        _check_text(options, path)
+        data = _read_text(options, path, options.index_base)
+    else:
+        data = _open_training(options, path)
+    reading.check_labels(path, data.y)
+    reading.check_training(path, data.X, data.y)
+    return data
+
+
+def _open_training(options: argparse.Namespace, path: str) -> Data:
+    stored.check_named(path, options.label, "--label")
+    chosen = {
+        "label": options.label,
+        "weight": options.weight,
+        "columns": options.columns,
+    }
+    rows = stored.open_data(options, path, **chosen)
+    y = stored.read_labels(rows, path, "--label")
+    meta = {k: v for k, v in chosen.items() if v is not None and k != "columns"}
+    share = rows.density if rows.density < 1 else None
+    weights = rows.vector("weight")
+    return Data(path, rows, y, weights, 0, rows.names, share, meta)
+
+
+def _read_text(options: argparse.Namespace, path: str, index_base: int | None) -> Data:
+    """Data of svmlight text: in memory, or converted where they are too large."""
+    if stored.is_stored(path, options.memory_limit):
+        base = stored.zero_based(index_base)
+        rows = stored.open_data(options, path, zero_based=base)
+        first, X, y, share = rows.first_index, rows, rows.vector("label"), rows.density
+    else:
+        found = reading.read(path, index_base, options.jobs)
+        first, X, y = int(not found.zero_based), found.X, found.y
+        share = X.nnz / max(1, X.shape[0] * X.shape[1])
+    meta = {"index_base": first}
+    return Data(path, X, y, None, first, None, share, meta)
+
+
+def _check_text(options: argparse.Namespace, path: str) -> None:
+    """Refuse options that svmlight text has no use for."""
+    for option in ("label", "weight", "columns", "test_label"):
+        value = getattr(options, option, None)
+        if value is not None:
+            raise ValueError(
+                f"{path}: expected no --{option.replace('_', '-')} for svmlight text, "
+                f"which has its labels, found {value}"
+            )
+
+
+# -- to test ---------------------------------------------------------------------------
+
+
+def read_test(options: argparse.Namespace, data: Data) -> Data | None:
+    """Data with labels, and the columns of the training data."""
+    path = options.test
+    if not path:
+        return None
+    if is_binary(path) != is_binary(data.path):
+        kinds = ("svmlight text", "arrays or Parquet")
+        raise ValueError(
+            f"{path}: expected {kinds[is_binary(data.path)]} as {data.path}, "
+            f"found {kinds[is_binary(path)]}"
+        )
+    n = data.X.shape[1]
+    if is_binary(path):
+        test = _open_test(options, data, n)
+    else:
+        test = _read_text(options, path, data.first_index)
+        test = test._replace(X=_with_columns(test, n))
+    reading.check_labels(path, test.y)
+    return test
+
+
+def _open_test(options: argparse.Namespace, data: Data, n: int) -> Data:
+    path, label, option = options.test, options.test_label, "--test-label"
+    if label is None and not _is_file(options.label):
+        label, option = options.label, "--label"
+    weight = None if _is_file(options.weight) else options.weight
+    stored.check_named(path, label, option)
+    chosen: dict[str, Any] = {"label": label, "weight": weight}
+    by_name = is_parquet(path) and data.names is not None
+    if by_name:  # a weight is then no feature, and accuracy needs none
+        columns = stored.parquet_features(path, data.names or ())
+        chosen = {"label": label, "columns": columns}
+    rows = stored.open_data(options, path, **chosen)
+    y = stored.read_labels(rows, path, option)
+    X = stored.aligned(rows, path, data.names, n)
+    if by_name:
+        stored.say_ignored(path, columns, [label, weight, *_left_out(options)])
+    return Data(path, X, y)
+
+
+def _left_out(options: argparse.Namespace) -> list[str]:
+    """Columns of the training data that --columns leaves out, which need no note."""
+    left_out = options.columns and is_parquet(options.data)
+    return parquet_columns(options.data) if left_out else []
+
+
+def _is_file(name: str | None) -> bool:
+    """Whether --label or --weight names a file, which has the rows of one data set."""
+    return name is not None and name.lower().endswith(".npy")
+
+
+def _with_columns(data: Data, n: int) -> Any:
+    """The rows of text with the n columns of a model."""
+    if isinstance(data.X, StoredRows):
+        return stored.resized(data.X, data.path, n)
+    return reading.fit_columns(data.path, data.X, data.first_index, n)
+
+
+# -- to predict ------------------------------------------------------------------------
+
+
+def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
+    """Rows to predict, with the columns of the model: a CSR array, or Rows."""
+    path, n = options.data, model.n_features
+    if not is_binary(path):
+        _check_text(options, path)
+        base = options.index_base
+        base = known_base(model.meta) if base is None else base
+        return _with_columns(_read_text(options, path, base), n)
+    names, label = _names(model), options.label
+    trained = [model.meta.get(kind) for kind in ("label", "weight")]
+    others = [str(name) for name in (label, *trained) if name is not None]
+    if is_parquet(path) and names is not None:
+        columns = stored.parquet_features(path, names)
+        rows = stored.open_data(options, path, columns=columns)
+        found = stored.aligned(rows, path, names, n)
+        stored.say_ignored(path, columns, others)
+        return found
+    if is_parquet(path) and label is None and trained[0] in parquet_columns(path):
+        label = trained[0]
+    rows = stored.open_data(options, path, label=label)
+    return stored.aligned(rows, path, names, n)
+
+
+def _names(model: Model) -> list[str] | None:
+    """Names of the columns that a model keeps; they were in a file."""
+    names = model.meta.get("feature_names")
+    if isinstance(names, list) and len(names) == model.n_features:
+        return [str(name) for name in names]
+    return None

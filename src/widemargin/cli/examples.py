@@ -1,0 +1,60 @@
+"""What the help of the commands ends with: examples, formats and exit status."""
+
+EXIT_STATUS = """\
+See widemargin COMMAND --help for options and examples.
+
+exit status:
+  0    solved, or done
+  1    the model is usable, but not as good as asked (says how far)
+  2    bad usage or input (one line says what)
+  130  Ctrl-C before there was a model, or while testing or reporting on it
+  141  standard output was closed before all was said
+"""
+TRAIN_EXAMPLES = """\
+examples:
+  widemargin train adult.svm adult.wm --test adult.test.svm
+  widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
+  widemargin train big.svm big.wm --time-limit 600 --memory-limit 4G --json
+
+The data are svmlight/LIBSVM text ("label index:value ..."), plain or compressed with
+gzip, bzip2 or xz. Ctrl-C stops, and saves the best model so far with its gap; before
+there is one, or the second time, it ends with status 130 and no model.
+"""
+PREDICT_EXAMPLES = """\
+examples:
+  widemargin predict adult.wm new.svm > labels.txt
+  widemargin predict adult.wm new.svm --scores --output scores.txt
+
+Features that the model has never seen are ignored, and standard error says so.
+"""
+INSPECT_EXAMPLES = """\
+examples:
+  widemargin inspect adult.wm
+  widemargin inspect adult.wm --json
+"""
+CONVERT_EXAMPLES = """\
+examples:
+  widemargin convert adult.svm adult.svm.xz        data: compress, or unpack
+  widemargin convert zero_based.svm one_based.svm  data: indices from 0 to from 1
+  widemargin convert adult.wm adult.model          model: LIBLINEAR's text, and back
+  widemargin convert adult.wm adult.onnx           model: ONNX
+
+Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or
+followed by .gz, .bz2 or .xz; query ids (qid) are kept.
+"""
+GENERATE_EXAMPLES = """\
+examples:
+  widemargin generate ndc big.parquet --rows 7000000 --features 32 --seed 1
+  widemargin generate ndc test.parquet --rows 70000 --features 32 --seed 1 --part test
+  widemargin generate ndc shards --rows 7000000 --dtype float32
+  widemargin generate ndc small.svm.gz --rows 10000 --expand 1
+
+ndc: normally distributed clusters, rows of integers around random centers, labelled 1
+or -1 by the side of a plane that their center is on. A million rows take some seconds,
+as compressed text a minute; memory does not grow with them. The same seed gives the
+same rows, and fewer rows are the first of more.
+
+FILE ends in .parquet (columns x0, x1, ... and label), or in .svm, .svmlight, .libsvm or
+.txt, perhaps followed by .gz, .bz2 or .xz (svmlight text), or has no ending: a new
+folder of shards X-00000.npy, y-00000.npy, ... of a million rows each.
+"""

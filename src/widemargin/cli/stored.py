@@ -1,0 +1,191 @@
+"""Data that stay in their files: opened with the options of a command."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from widemargin.cli.output import doing, note
+from widemargin.cli.reading import in_words
+from widemargin.data.outofcore import is_binary, is_parquet, open_rows, parquet_columns
+from widemargin.data.outofcore.stored import StoredRows
+from widemargin.data.rows import Rows
+from widemargin.files import COMPRESSED
+
+# Text in memory takes up to four times its bytes ("1:1 " becomes 12 of them, with a
+# copy); compressed text is taken to be so many times larger than its file.
+_SHARE, _PACKED = 4, 8
+_SHOWN = 12  # columns that a sentence names
+
+
+def is_stored(path: str, memory_limit: int | None) -> bool:
+    """Whether data are read from their files in every sweep: text where it is large."""
+    if is_binary(path):
+        return True
+    if memory_limit is None or not os.path.isfile(path):
+        return False
+    packed = path.lower().endswith(COMPRESSED)
+    size = os.path.getsize(path) * (_PACKED if packed else 1)
+    return _SHARE * size > memory_limit
+
+
+def open_data(options: argparse.Namespace, path: str, **chosen: Any) -> StoredRows:
+    """Rows of files, with a sentence in the words of the command line."""
+    if not is_binary(path):
+        note(
+            f"{path}: too large for a quarter of --memory-limit; "
+            "converting it once, to temporary files"
+        )
+    try:
+        with doing(f"reading {path}"):
+            return open_rows(
+                path, n_jobs=options.jobs, memory_limit=options.memory_limit, **chosen
+            )
+    except ValueError as error:
+        raise ValueError(in_words(str(error))) from None
+
+
+def zero_based(index_base: int | None) -> Any:
+    """What `open_rows` is told about the first index of text."""
+    return "auto" if index_base is None else index_base == 0
+
+
+# -- labels ----------------------------------------------------------------------------
+
+
+def read_labels(rows: StoredRows, path: str, option: str) -> Any:
+    """The labels; where there are none, what to type."""
+    with doing(f"reading the labels of {path}"):
+        y = rows.vector("label")
+    if y is None:
+        beside = ", or files y-*.npy in the folder" * os.path.isdir(path)
+        raise ValueError(
+            f"{path}: expected labels: {option} NUMBER (a column, from 0) or "
+            f"{option} FILE.npy{beside}"
+        )
+    return y
+
+
+def check_named(path: str, label: str | None, option: str) -> None:
+    """Refuse Parquet without the name of the labels; says which columns there are."""
+    if label is None and is_parquet(path):
+        found = _listed(parquet_columns(path))
+        raise ValueError(
+            f"{path}: expected {option} NAME, the column of the labels: {found}"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names for a sentence: all, or the first and the last ones."""
+    if len(names) > _SHOWN:
+        names = [*names[: _SHOWN - 3], "...", *names[-2:]]
+    return ", ".join(names)
+
+
+# -- columns ---------------------------------------------------------------------------
+
+
+def parquet_features(path: str, names: Sequence[str]) -> list[str]:
+    """The columns that features of these names are made of, in their order."""
+    stored = parquet_columns(path)
+    return list(dict.fromkeys(_column(name, stored) for name in names))
+
+
+def say_ignored(path: str, columns: Sequence[str], others: Sequence[Any]) -> None:
+    """Say which columns Parquet has but for these."""
+    known = {*columns, *others}
+    unknown = [name for name in parquet_columns(path) if name not in known]
+    if unknown:
+        _ignored(path, f"{len(unknown):,} column(s)", unknown)
+
+
+def _column(name: str, stored: Sequence[str]) -> str:
+    """The column of a feature: "sex" of "sex=F", unless that is a column itself."""
+    if name in stored:
+        return name
+    parts = name.split("=")
+    starts = ["=".join(parts[:k]) for k in range(len(parts) - 1, 0, -1)]
+    return next((start for start in starts if start in stored), parts[0])
+
+
+def aligned(rows: Rows, path: str, names: Sequence[str] | None, n: int) -> Rows:
+    """The rows with the n columns of a model, by their names if both have some.
+
+    Raises
+    ------
+    ValueError for a column that is missing, or of another kind; without names, for
+    another number of columns.
+    """
+    if names is None or rows.names is None or not is_parquet(path):
+        if rows.shape[1] != n:
+            more = "; --label leaves one out" * (rows.shape[1] == n + 1)
+            raise ValueError(
+                f"{path}: expected {n:,} columns as in the training data, "
+                f"found {rows.shape[1]:,}{more}"
+            )
+        return rows
+    if list(rows.names) == list(names):
+        return rows
+    place = {name: j for j, name in enumerate(names)}
+    _check_kinds(path, rows.names, place)
+    unknown = [name for name in rows.names if name not in place]
+    if unknown:
+        _ignored(
+            path,
+            f"{len(unknown):,} categor{'y' if len(unknown) == 1 else 'ies'}",
+            unknown,
+        )
+    return rows.mapped(Columns([place.get(name, -1) for name in rows.names], n))
+
+
+def _check_kinds(path: str, found: Sequence[str], place: dict[str, int]) -> None:
+    """Refuse numbers where the training data had categories, and the reverse."""
+    new = {name for name in found if name not in place}
+    missing = set(place).difference(found)
+    for name in sorted(new):
+        if any(other.startswith(f"{name}=") for other in missing):
+            raise ValueError(
+                f"{path}: expected categories in column '{name}' as in the training "
+                "data, found numbers"
+            )
+    for name in sorted(missing):
+        if any(other.startswith(f"{name}=") for other in new):
+            raise ValueError(
+                f"{path}: expected numbers in column '{name}' as in the training "
+                "data, found categories"
+            )
+
+
+def _ignored(path: str, what: str, names: Sequence[str]) -> None:
+    note(f"{path}: ignored {what} that the model has never seen ({_listed(names)})")
+
+
+class Columns:
+    """Feature map that puts each column where a model has it, or nowhere (-1)."""
+
+    def __init__(self, places: Sequence[int], n: int) -> None:
+        self.rank = n
+        to = np.array(places)
+        known = np.flatnonzero(to >= 0)
+        entries = np.ones(known.size), (known, to[known])
+        self._matrix = sparse.csr_array(entries, shape=(to.size, n))
+
+    def map(self, block: Any) -> Any:
+        """The block with the columns of the model."""
+        return block @ self._matrix
+
+
+def resized(rows: StoredRows, path: str, n: int) -> Rows:
+    """Rows of text with the first n columns; says which others there were."""
+    k, first = rows.shape[1], rows.first_index
+    if k == n:
+        return rows
+    if k > n:
+        note(
+            f"{path}: ignored the columns that the model has never seen "
+            f"(indices {n + first} to {k - 1 + first})"
+        )
+    return rows.mapped(Columns([j if j < n else -1 for j in range(k)], n))

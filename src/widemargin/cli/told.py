@@ -1,0 +1,108 @@
+"""What a training was: its facts in words or as JSON, its accuracy and its report."""
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+from widemargin.cli.datasets import Data
+from widemargin.cli.output import doing, say
+from widemargin.data.memory import as_rows
+from widemargin.estimators import LinearSVC
+from widemargin.model import Model
+from widemargin.report import write_report
+from widemargin.report.html import seconds
+
+_ROWS = 1 << 20  # whose labels are compared at a time
+
+
+def tell(
+    options: argparse.Namespace, classifier: LinearSVC, data: Data, test: Data | None
+) -> None:
+    """Test, and write the report and the facts."""
+    facts = _facts(classifier, data)
+    if test is not None:
+        m = facts["test_rows"] = test.X.shape[0]
+        with doing(f"predicting {m:,} rows"):
+            facts["accuracy"] = _right(classifier.model_, test) / m
+    if options.report:
+        with doing(f"drawing {options.report}"):
+            given = None if test is None else (test.X, test.y)
+            write_report(options.report, classifier, data.X, data.y, test=given)
+    if options.json:
+        files = {"model": options.model, "report": options.report}
+        say(f"{json.dumps(facts | files)}\n")
+    else:
+        say("".join(f"{line}\n" for line in _lines(options, classifier, facts)))
+
+
+def _right(model: Model, test: Data) -> int:
+    """How many rows a model is right on."""
+    state, right = model.scored(as_rows(test.X)), 0
+    for start in range(0, len(test.y), _ROWS):
+        rows = slice(start, min(start + _ROWS, len(test.y)))
+        guesses = model.decide(state.part(rows).scores)
+        right += int(np.count_nonzero(guesses == test.y[rows]))
+    return right
+
+
+def _facts(classifier: LinearSVC, data: Data) -> dict[str, Any]:
+    """Facts about a training, by name."""
+    solution, solutions = classifier.solution_, classifier.solutions_
+    worst = max(solutions, key=lambda s: s.certificate.relative_gap)
+    m, n = data.X.shape
+    return {
+        "rows": m,
+        "features": n,
+        "nonzero": data.nonzero,
+        "classes": classifier.classes_.tolist(),
+        "status": classifier.status_,
+        "relative_gap": classifier.dual_gap_,
+        "tol": classifier.tol,
+        "primal": [s.certificate.primal for s in solutions],
+        "dual": [s.certificate.dual for s in solutions],
+        "support_vectors": int(classifier.support_.size),
+        "iterations": classifier.n_iter_,
+        "seconds": max(s.seconds for s in solutions),
+        "solver": solution.solver,
+        "reason": solution.reason,
+        "message": worst.message,
+    }
+
+
+def _stored(facts: dict[str, Any]) -> str:
+    """The share of nonzeros, where it is known."""
+    share = facts["nonzero"]
+    return "" if share is None else f"{100 * share:.3g} % nonzero, "
+
+
+def _lines(
+    options: argparse.Namespace, classifier: LinearSVC, facts: dict[str, Any]
+) -> list[str]:
+    """The facts in words."""
+    lines = [
+        f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
+        f"{_stored(facts)}{len(facts['classes'])} classes"
+    ]
+    if len(classifier.solutions_) == 1:
+        lines.append(str(classifier.solution_))
+    else:
+        lines += [
+            f"{len(classifier.solutions_)} problems, one class against the rest: "
+            f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
+            f"(asked: {facts['tol']:.0e}) in {seconds(facts['seconds'])} by "
+            f"{facts['solver']}.",
+            f"support vectors {facts['support_vectors']:,}",
+        ]
+    if facts["status"] != "solved":
+        lines.append(facts["message"])
+    if "accuracy" in facts:
+        share = f"{100 * facts['accuracy']:.2f} %"
+        lines.append(
+            f"accuracy {share} on {options.test} ({facts['test_rows']:,} rows)"
+        )
+    lines.append(f"model: {options.model}")
+    if options.report:
+        lines.append(f"report: {options.report}")
+    return lines

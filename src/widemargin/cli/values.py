@@ -1,0 +1,90 @@
+"""Values of options: numbers, sizes and names, or a sentence. Imports nothing slow."""
+
+import argparse
+import re
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_LEAST_BYTES = 1 << 14
+
+
+def positive(text: str) -> float:
+    """A positive number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a positive number, found {text!r}")
+    return value
+
+
+def share(text: str) -> float:
+    """A positive number up to 1, as the estimators take it."""
+    value = positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"expected at most 1, found {text!r}")
+    return value
+
+
+def size(text: str) -> int:
+    """A size in bytes, KiB, MiB or GiB, as large as the estimators need it."""
+    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:iB)?)?", text, re.ASCII | re.I)
+    value = 0.0
+    if form:
+        value = float(form[1]) * _UNITS[(form[2] or "").upper()]
+    if not _LEAST_BYTES <= value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"expected bytes, at least 16K, such as 500M or 2G, found {text!r}"
+        )
+    return int(value)
+
+
+def count(text: str) -> int:
+    """A positive whole number."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(
+            f"expected a positive whole number, found {text!r}"
+        )
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A whole number from 0 on."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number, 0 or larger, found {text!r}"
+        )
+    return int(text)
+
+
+def index_base(text: str) -> int | None:
+    """0 or 1, or None for "auto"."""
+    bases = {"auto": None, "0": 0, "1": 1}
+    if text not in bases:
+        raise argparse.ArgumentTypeError(f"expected auto, 0 or 1, found {text!r}")
+    return bases[text]
+
+
+def kernel(text: str) -> str:
+    """Name of a kernel."""
+    if text != "linear":
+        raise argparse.ArgumentTypeError(
+            f"expected 'linear', the only kernel in this version, found {text!r}"
+        )
+    return text
+
+
+def solver(text: str) -> str:
+    """Name of a solver; the solvers are imported only to check one."""
+    if text != "auto":
+        from widemargin.solvers.auto import SOLVERS
+
+        if text not in SOLVERS:
+            names = ", ".join(("auto", *SOLVERS))
+            raise argparse.ArgumentTypeError(f"expected {names}, found {text!r}")
+    return text
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    return text.split(",")
