@@ -93,9 +93,13 @@ class Model:
         labels = np.empty(len(scores), self.classes.dtype)
         for start in range(0, len(scores), _CHUNK):
             part = scores[start : start + _CHUNK]
-            winner = part >= 0 if part.ndim == 1 else part.argmax(axis=1)
-            labels[start : start + _CHUNK] = self.classes[winner.astype(np.intp)]
+            labels[start : start + _CHUNK] = self.classes[self.winners(part)]
         return labels
+
+    def winners(self, scores: Vector) -> NDArray[np.intp]:
+        """Indices of the classes that decision values decide for: (m,)."""
+        winner = scores >= 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return winner.astype(np.intp)
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Decision values of an array, sparse matrix or Rows: (m,) or (m, c)."""

@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 from widemargin.files import missing_extra, replacing
 from widemargin.model import Model
 from widemargin.parameters import Checker
 from widemargin.report import html, weights
+from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of
 from widemargin.solution import Solution, Status
-
-Vector = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 # Rows of a table, and classes of a confusion matrix; of more, the worst are shown.
 MOST = 30
@@ -74,8 +73,10 @@ def write_report(
 
     Notes
     -----
-    Reads the training data four times and the test data once; takes about m (2 c + 8)
-    numbers of memory for c classes. The same estimator and data give the same bytes.
+    Reads the training data five times and the test data once; takes about m (2 c + 8)
+    numbers of memory for c classes. Of rows that are not in memory it takes about m
+    numbers, and draws the margins of a sample of at most 262,144 rows. The same
+    estimator and data give the same bytes.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def write_report(
     >>> write_report("report.html", LinearSVC().fit(X, y), X, y)  # doctest: +SKIP
     """
     check_matplotlib()
-    run = _run(estimator, X, y, test)
+    run = run_of(estimator, X, y, test)
     tables = [
         html.section("Certificate", _certificate(run)),
         html.section(
@@ -117,87 +118,12 @@ def check_matplotlib() -> None:
         raise missing_extra("a report", "plot") from None
 
 
-# -- what the page is about ------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A training and its scores, computed once.
-
-    Labels and guesses (m,) are indices of classes, -1 for a label that is none of them.
-    """
-
-    estimator: Any
-    model: Model
-    solutions: list[Solution]
-    names: list[str]
-    rows: Rows
-    scores: Vector
-    training: tuple[Labels, Labels]
-    test: tuple[Labels, Labels] | None
-
-    @property
-    def judged(self) -> tuple[Labels, Labels]:
-        """Labels and guesses that count: of the test data, if there are any."""
-        return self.test or self.training
-
-    @property
-    def data(self) -> str:
-        """Where these are from."""
-        return "test" if self.test else "training"
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns, or their numbers where the data had no names."""
-        names = weights.columns(self.model)
-        if isinstance(names, range):
-            return [f"column {j}" for j in names]
-        return [html.plain(name) for name in names]
-
-
-def _run(
-    estimator: Any, X: Any, y: ArrayLike, test: tuple[Any, ArrayLike] | None
-) -> _Run:
-    """Score the data; ValueError where it does not fit together."""
-    if not hasattr(type(estimator), "model_"):
-        check = Checker("write_report")
-        check.refuse_model("estimator", "a fitted LinearSVC", estimator)
-    model, rows = estimator.model_, as_rows(X)
-    labels = _indices("y", model.classes, y, rows)
-    if not np.any(labels >= 0):
-        raise ValueError(
-            "y must hold the classes that the estimator was fitted on. "
-            f"Got {html.plain(np.ravel(y)[0])} instead."
-        )
-    scores = model.scores(rows)
-    tested = None
-    if test is not None:
-        others = as_rows(test[0])
-        truth = _indices("y of test", model.classes, test[1], others)
-        tested = truth, _indices("", model.classes, model.predict(others), others)
-    guesses = _indices("", model.classes, model.decide(scores), rows)
-    names = [html.plain(c) for c in model.classes]
-    solutions = list(estimator.solutions_)
-    training = labels, guesses
-    return _Run(estimator, model, solutions, names, rows, scores, training, tested)
-
-
-def _indices(name: str, classes: NDArray[Any], y: ArrayLike, rows: Rows) -> Labels:
-    """Index of each label among the sorted classes: (m,), -1 where it is none."""
-    y, m = np.ravel(np.asarray(y)), rows.shape[0]
-    if len(y) != m:
-        raise ValueError(f"{name} must have length {m}. Got length {len(y)} instead.")
-    place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return np.where(classes[place] == y, place, -1)
-
-
 # -- the sentence ----------------------------------------------------------------------
 
 
-def _summary(run: _Run) -> str:
+def _summary(run: Run) -> str:
     """What was trained, how good, how long; and what to do where that failed."""
-    truth, guesses = run.judged
-    accuracy = f"{run.data} accuracy {html.percent(np.mean(truth == guesses))}"
+    accuracy = f"{run.data} accuracy {html.percent(_right(run.judged))}"
     sentence = f"{_what(run)} {_outcome(run)}; {accuracy}."
     paragraphs = [
         f'<p class="lead">{html.prose(sentence)}</p>',
@@ -210,7 +136,7 @@ def _summary(run: _Run) -> str:
     return "\n".join(paragraphs) + "\n"
 
 
-def _what(run: _Run) -> str:
+def _what(run: Run) -> str:
     (m, n), settings = run.rows.shape, run.estimator.get_params(deep=False)
     loss = settings["loss"].replace("_", " ")
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
@@ -218,7 +144,7 @@ def _what(run: _Run) -> str:
     return f"A linear SVM ({problem}) on {m:,} rows × {n:,} features"
 
 
-def _outcome(run: _Run) -> str:
+def _outcome(run: Run) -> str:
     k = len(run.solutions)
     gap = max(s.certificate.relative_gap for s in run.solutions)
     time = html.seconds(max(s.seconds for s in run.solutions))
@@ -233,49 +159,58 @@ def _outcome(run: _Run) -> str:
     return f"was solved to a certified relative gap of {gap:.1e} in {time}"
 
 
-def _comparison(run: _Run) -> str:
+def _comparison(run: Run) -> str:
     """The accuracy of a constant answer, and that on the training data."""
-    labels, guesses = run.training
-    common = int(np.argmax(np.bincount(labels[labels >= 0])))
+    common = int(np.argmax(run.training[:-1].sum(axis=1)))
+    judged = run.judged
     words = (
         "For comparison: always answering the most frequent class "
         f"({run.names[common]}) would be right for "
-        f"{html.percent(np.mean(run.judged[0] == common))}"
+        f"{html.percent(judged[common].sum() / judged.sum())}"
     )
     if run.test is None:
         return f"{words}. No test data were given: this is about the training data."
-    training = html.percent(np.mean(labels == guesses))
+    training = html.percent(_right(run.training))
     return f"{words}; the training accuracy is {training}."
+
+
+def _right(counts: Counts) -> float:
+    """Share of the rows that are right."""
+    return float(np.trace(counts) / counts.sum())
 
 
 # -- pictures --------------------------------------------------------------------------
 
 
-def _figures(run: _Run) -> str:
+def _figures(run: Run) -> str:
     """Pictures of the solves, of the margins and of two features; the confusions."""
     from widemargin.report import pictures
 
-    labels, _ = run.training
+    labels = run.labels if run.drawn is None else run.labels[run.drawn]
     known = labels >= 0
-    margin = _margins(run.scores[known], labels[known])
+    labels = labels[known]
+    margin = _margins(run.scores[known], labels)
+    which = (
+        "" if run.drawn is None else f" Drawn are {len(run.drawn):,} rows, at random."
+    )
     solutions, names = run.solutions, run.names
     with pictures.style():
         if len(names) == 2:
             drawn = [
                 pictures.convergence(solutions[0]),
-                pictures.margins(margin, labels[known], names),
+                pictures.margins(margin, labels, names, which),
             ]
         else:
             drawn = [
                 pictures.convergence_of_many(solutions, names),
-                pictures.margins_of_many(margin),
+                pictures.margins_of_many(margin, which),
             ]
         drawn.append(pictures.activity(solutions, names))
         figures = [*(html.figure(*picture) for picture in drawn), _confusions(run)]
         if run.rows.shape[1] == 2:
             support = run.estimator.support_
             plane = pictures.Plane(
-                run.model, run.rows, labels, support, names, run.columns
+                run.model, run.rows, run.labels, support, names, run.columns
             )
             figures.append(html.figure(*pictures.regions(plane)))
     if len(figures) == 3 and len(names) <= WIDE:
@@ -293,15 +228,12 @@ def _margins(scores: Vector, labels: Labels) -> Vector:
     return np.asarray(scores[rows, labels] - others.max(axis=1))
 
 
-def _confusions(run: _Run) -> str:
+def _confusions(run: Run) -> str:
     """Which class was taken for which: a matrix, or of many classes the worst pairs."""
-    truth, guesses = run.judged
-    c = len(run.names)
-    counts = np.zeros((c + 1, c), dtype=np.intp)
-    np.add.at(counts, (truth, guesses), 1)  # the last row for the label -1
+    c, counts = len(run.names), run.judged
     names = [*run.names, "another label"][: c + bool(counts[c].any())]
     counts = counts[: len(names)]
-    right = f"{np.trace(counts):,} of {len(truth):,} {run.data} rows are right"
+    right = f"{np.trace(counts):,} of {counts.sum():,} {run.data} rows are right"
     if c > MOST:
         pairs = _worst_pairs(counts, names, run.names)
         return html.figure("Largest confusions", pairs, f"{right}.")
@@ -313,7 +245,7 @@ def _confusions(run: _Run) -> str:
     return html.figure("Confusion matrix", table, caption, wide=c > WIDE)
 
 
-def _worst_pairs(counts: Labels, names: list[str], guesses: list[str]) -> str:
+def _worst_pairs(counts: Counts, names: list[str], guesses: list[str]) -> str:
     """The most frequent errors of a confusion matrix, as a table."""
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
@@ -331,7 +263,7 @@ def _worst_pairs(counts: Labels, names: list[str], guesses: list[str]) -> str:
 # -- tables ----------------------------------------------------------------------------
 
 
-def _certificate(run: _Run) -> str:
+def _certificate(run: Run) -> str:
     """Bounds of the optimum, for each binary problem."""
     words = (
         "The dual value is a lower bound of the smallest possible objective, so that "
@@ -369,20 +301,28 @@ def _proof(solution: Solution, digits: int) -> dict[str, str]:
     }
 
 
-def _data(run: _Run) -> str:
+def _data(run: Run) -> str:
     """Facts on the training data, and its classes."""
     rows, (m, n) = run.rows, run.rows.shape
     share = rows.sweep(_count_nonzeros) / (m * n)
-    repeated = _repeated_rows(rows)
-    repeats = f"{repeated:,} ({html.percent(repeated / m)}) equal an earlier row"
     facts = [
         ("rows", f"{m:,}"),
         ("columns", f"{n:,}"),
         ("numbers", f"{rows.dtype}, {html.percent(share)} nonzero"),
-        ("repeated rows", repeats if repeated else "none"),
+        ("repeated rows", _repeats(rows)),
         *_scales(rows, run.columns),
     ]
     return html.facts("Data", facts) + _classes(run)
+
+
+def _repeats(rows: Rows) -> str:
+    """How many rows equal an earlier one, in words; seeing it takes memory."""
+    m = rows.shape[0]
+    if not rows.is_in_memory and m > SAMPLE:
+        return f"not counted in more than {SAMPLE:,} rows in files"
+    repeated = _repeated_rows(rows)
+    share = html.percent(repeated / m)
+    return f"{repeated:,} ({share}) equal an earlier row" if repeated else "none"
 
 
 def _count_nonzeros(block: Any, part: None) -> int:
@@ -418,13 +358,11 @@ def _scales(rows: Rows, columns: list[str]) -> list[tuple[str, str]]:
     return facts
 
 
-def _classes(run: _Run) -> str:
+def _classes(run: Run) -> str:
     """Rows of each class, and how many of them are right."""
-    c, (labels, _), (truth, guesses) = len(run.names), run.training, run.judged
-    sizes, judged, right = (
-        np.bincount(chosen[chosen >= 0], minlength=c)
-        for chosen in (labels, truth, truth[truth == guesses])
-    )
+    c = len(run.names)
+    sizes, judged = (counts[:-1].sum(axis=1) for counts in (run.training, run.judged))
+    right = np.diag(run.judged)
     support = run.estimator.n_support_
     header = ["class", "rows", "share", "support vectors", f"right on {run.data} rows"]
     rows = [

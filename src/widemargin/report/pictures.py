@@ -25,7 +25,7 @@ from widemargin.report.html import percent, seconds, short
 from widemargin.solution import Solution, Status
 
 Vector = NDArray[np.float64]
-Labels = NDArray[np.intp]
+Labels = NDArray[np.integer[Any]]
 
 WIDTH = 4.5  # inches, with letters of 10 points
 DARK, GRAY, PALE, BLUE, RUST = "#1a1a1a", "#8a8a8a", "#b4bec9", "#10345c", "#a8431a"
@@ -250,7 +250,9 @@ def _log(axes: Axes) -> None:
 ON_PLANE = 1e-3
 
 
-def margins(margin: Vector, labels: Labels, names: Sequence[str]) -> Picture:
+def margins(
+    margin: Vector, labels: Labels, names: Sequence[str], which: str = ""
+) -> Picture:
     """Margins y f(x) of two classes: the second upwards, the first downwards."""
     figure, (axes,) = _figure(3.1)
     edges = _edges(margin)
@@ -270,11 +272,11 @@ def margins(margin: Vector, labels: Labels, names: Sequence[str]) -> Picture:
         "(dashed, right), on the right side but too close; right of +1 a row costs "
         f"nothing. {percent(far)} are even left of -1 (dashed, left), as far on the "
         "wrong side as rows should be on the right one. Bars up: class "
-        f"{names[1]}; bars down: class {names[0]}. {_ENDS}",
+        f"{names[1]}; bars down: class {names[0]}. {_ENDS}{which}",
     )
 
 
-def margins_of_many(margin: Vector) -> Picture:
+def margins_of_many(margin: Vector, which: str = "") -> Picture:
     """Scores of the true class less the best other score."""
     figure, (axes,) = _figure(3.1)
     _bars(axes, margin, _edges(margin), "")
@@ -284,7 +286,7 @@ def margins_of_many(margin: Vector) -> Picture:
         _svg(figure, "margins", "Histogram: margins of the training rows"),
         "Score of the true class less the best score of another class: "
         f"{percent(np.mean(margin < 0))} of the training rows are left of 0, which is "
-        f"to say misclassified. {_ENDS}",
+        f"to say misclassified. {_ENDS}{which}",
     )
 
 
@@ -334,13 +336,14 @@ def regions(plane: Plane) -> Picture:
     """Regions of the classes in two features, some rows and the support vectors."""
     figure, (axes,) = _figure(4.4)
     m, names = plane.rows.shape[0], plane.names
-    index = np.sort(np.random.default_rng(0).permutation(m)[:MARKERS])
+    index = np.sort(np.random.default_rng(0).choice(m, min(m, MARKERS), replace=False))
     points = np.asarray(plane.rows.take(index) @ np.eye(2))
     _shade(axes, plane, points)
     for k, name in enumerate(names):
         chosen = points[plane.labels[index] == k]
         axes.plot(*chosen.T, **_marker(k), label=f"class {short(name, 12)}")
-    chosen = points[np.isin(index, plane.support)]
+    first, last = (np.searchsorted(plane.support, index, s) for s in ("left", "right"))
+    chosen = points[last > first]
     axes.plot(*chosen.T, **_RING, mec=DARK, label="support vector")
     axes.grid(visible=False)
     axes.set(xlabel=short(plane.columns[0], 40), ylabel=short(plane.columns[1], 40))
