@@ -465,6 +465,9 @@ class _SelectedState(RowState):
         whole[self._rows.mask] = value
         setattr(self._inner, name, whole)
 
+    def part(self, index: slice | NDArray[np.intp]) -> RowState:
+        return self._inner.part(np.flatnonzero(self._rows.mask)[index])
+
     def join(self, other: RowState) -> RowState:
         return _SelectedState(self._inner.join(_inner(other)), self._rows)
 

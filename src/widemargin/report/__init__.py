@@ -5,18 +5,13 @@ import os
 import platform
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.data.state import RowState
 from widemargin.files import missing_extra, replacing
-from widemargin.model import Model
-from widemargin.parameters import Checker
 from widemargin.report import html, weights
 from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of
 from widemargin.solution import Solution, Status

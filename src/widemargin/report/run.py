@@ -43,7 +43,7 @@ class Run:
     names: list[str]
     rows: Rows
     labels: Labels
-    drawn: Labels | None
+    drawn: NDArray[np.intp] | None
     scores: Vector
     training: Counts
     test: Counts | None
@@ -90,8 +90,7 @@ def run_of(
     names = [html.plain(c) for c in model.classes]
     solutions = list(estimator.solutions_)
     drawn = _sample(rows)
-    scores = np.asarray(state.scores)
-    scores = scores if drawn is None else scores[drawn]
+    scores = state.scores if drawn is None else state.part(drawn).scores
     return Run(
         estimator,
         model,
@@ -106,7 +105,7 @@ def run_of(
     )
 
 
-def _sample(rows: Rows) -> Labels | None:
+def _sample(rows: Rows) -> NDArray[np.intp] | None:
     """The rows whose margins are drawn, in order: of rows in memory all."""
     m = rows.shape[0]
     if rows.is_in_memory or m <= SAMPLE:
