@@ -83,7 +83,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         and before each class, which is left at zero when there is no time for it.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For temporary arrays of a sweep and for classes trained at the same time. The
-        data and about 200 bytes a row come on top.
+        data and about 200 bytes a row come on top. Rows of `open_rows` have a limit of
+        their own, which is all in all.
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib). The answer does not depend on it.

@@ -53,6 +53,11 @@ def read_training(options: argparse.Namespace) -> Data:
 
 
 def _open_training(options: argparse.Namespace, path: str) -> Data:
+    if options.columns and not is_parquet(path):
+        found = ",".join(options.columns)
+        raise ValueError(
+            f"{path}: expected no --columns for what is no Parquet, found {found}"
+        )
     stored.check_named(path, options.label, "--label")
     chosen = {
         "label": options.label,

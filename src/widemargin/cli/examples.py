@@ -14,18 +14,27 @@ TRAIN_EXAMPLES = """\
 examples:
   widemargin train adult.svm adult.wm --test adult.test.svm
   widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
-  widemargin train big.svm big.wm --time-limit 600 --memory-limit 4G --json
+  widemargin train people.parquet p.wm --label income --test new.parquet
+  widemargin train X.npy m.wm --label y.npy --time-limit 600 --json
+  widemargin train shards big.wm --loss squared_hinge --memory-limit 4G
 
 The data are svmlight/LIBSVM text ("label index:value ..."), plain or compressed with
-gzip, bzip2 or xz. Ctrl-C stops, and saves the best model so far with its gap; before
+gzip, bzip2 or xz; a .npy matrix; a .parquet file, with numbers or categories in its
+columns; or a folder of X-*.npy (and y-*.npy) or of *.parquet. All but text stay in
+their files and may be larger than memory. Test data in Parquet are matched by the names
+of the columns.
+
+Ctrl-C stops, and saves the best model so far with its gap; before
 there is one, or the second time, it ends with status 130 and no model.
 """
 PREDICT_EXAMPLES = """\
 examples:
   widemargin predict adult.wm new.svm > labels.txt
   widemargin predict adult.wm new.svm --scores --output scores.txt
+  widemargin predict p.wm new.parquet
 
-Features that the model has never seen are ignored, and standard error says so.
+The data are of the kinds that train takes. Features that the model has never seen are
+ignored, and standard error says so.
 """
 INSPECT_EXAMPLES = """\
 examples:

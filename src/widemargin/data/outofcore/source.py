@@ -73,8 +73,8 @@ class FileStamp:
         try:
             file = open(self.path, "rb", buffering=0)  # noqa: SIM115  (closed below)
         except OSError as error:
-            raise OSError(
-                error.errno, f"{self.path} was there, but cannot be read any more"
+            raise type(error)(
+                f"{self.path} was there, but cannot be read any more"
             ) from None
         with file:
             self.check(file)
