@@ -455,6 +455,13 @@ def test_bad_data_to_predict_write_nothing(here, capsys):
     X[399, 2] = np.inf
     np.save("bad.npy", X)
     message = refused(capsys, "predict", "m.wm", "bad.npy")
-    assert message.endswith("Got infinity at row 399, column 2 instead.\n")
+    assert message == (
+        "widemargin: bad.npy: X must hold finite numbers only (no NaN, no inf). "
+        "Got infinity at row 399, column 2 instead.\n"
+    )
+    message = refused(
+        capsys, *["train", "shards", "n.wm", "--test", "bad.npy", "--test-label", "0"]
+    )
+    assert message.startswith("widemargin: bad.npy: expected 30 columns")
     message = refused(capsys, "predict", "m.wm", "bad.npy", "--output", "l.txt")
     assert not (here / "l.txt").exists()

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from widemargin.cli.datasets import open_unlabeled
 from widemargin.cli.output import SOLVED, as_text, doing, say
-from widemargin.cli.reading import read_model
+from widemargin.cli.reading import about, read_model
 from widemargin.data.memory import as_rows
-from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 from widemargin.files import check_outputs, replacing
 from widemargin.model import Model
 
@@ -20,7 +20,9 @@ def run(options: argparse.Namespace) -> int:
     check_outputs(outputs, [options.model, options.data])
     model = read_model(options.model)
     rows = as_rows(open_unlabeled(options, model))
-    text = _text(model, rows, options.scores)
+    with doing(f"predicting {rows.shape[0]:,} rows"), about(options.data):
+        state = model.scored(rows)  # all of them, before the first line
+    text = _text(model, state, rows.shape[0], options.scores)
     if options.output:
         with replacing(options.output) as file:
             for lines in text:
@@ -31,11 +33,8 @@ def run(options: argparse.Namespace) -> int:
     return SOLVED
 
 
-def _text(model: Model, rows: Rows, with_scores: bool) -> Iterator[str]:
-    """One line a row, of some rows at a time: all are read before the first line."""
-    m = rows.shape[0]
-    with doing(f"predicting {m:,} rows"):
-        state = model.scored(rows)
+def _text(model: Model, state: RowState, m: int, with_scores: bool) -> Iterator[str]:
+    """One line a row, of some of the m rows at a time."""
     for start in range(0, m, _ROWS):
         scores = state.part(slice(start, min(start + _ROWS, m))).scores
         if with_scores:

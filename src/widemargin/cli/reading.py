@@ -3,6 +3,8 @@
 import itertools
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,18 @@ def check_labels(path: str, y: Any) -> None:
             f"{path}, {_place(path, row)}: expected a whole number as the label, "
             f"found {y[row]}"
         )
+
+
+@contextmanager
+def about(path: str, first_index: int = 0) -> Iterator[None]:
+    """Let what the library refuses name the file, and count columns as that does."""
+    try:
+        yield
+    except ValueError as error:
+        sentence = as_in_file(str(error), first_index)
+        if not sentence.startswith(path):  # rows in files name them
+            sentence = f"{path}: {sentence}"
+        raise ValueError(sentence) from None
 
 
 def as_in_file(sentence: str, first_index: int) -> str:

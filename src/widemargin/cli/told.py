@@ -8,6 +8,7 @@ import numpy as np
 
 from widemargin.cli.datasets import Data
 from widemargin.cli.output import doing, say
+from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
 from widemargin.estimators import LinearSVC
 from widemargin.model import Model
@@ -24,7 +25,7 @@ def tell(
     facts = _facts(classifier, data)
     if test is not None:
         m = facts["test_rows"] = test.X.shape[0]
-        with doing(f"predicting {m:,} rows"):
+        with doing(f"predicting {m:,} rows"), about(test.path):
             facts["accuracy"] = _right(classifier.model_, test) / m
     if options.report:
         with doing(f"drawing {options.report}"):

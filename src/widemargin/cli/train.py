@@ -58,17 +58,12 @@ def _fit(options: argparse.Namespace, data: Data) -> LinearSVC:
         callback=printer,
     )
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), reading.about(data.path, data.first_index):
             warnings.simplefilter("ignore")  # the status is told at the end
             classifier.fit(data.X, data.y, data.weights)
     except KeyboardInterrupt:
         if not hasattr(classifier, "solutions_"):
             raise
-    except ValueError as error:
-        sentence = reading.as_in_file(str(error), data.first_index)
-        if not sentence.startswith(options.data):  # rows in files name them
-            sentence = f"{options.data}: {sentence}"
-        raise ValueError(sentence) from None
     finally:
         printer.close()
     return classifier

@@ -40,7 +40,9 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     columns : sequence of str or None, default=None
         Of Parquet only: the columns of the features, in this order. None: all but label
         and weight.
-    zero_based, n_features
+    zero_based : bool or "auto", default="auto"
+        Of text only: see `load_svmlight`.
+    n_features : int or None, default=None
         Of text only: see `load_svmlight`.
     n_jobs : int or None, default=None
         Threads of a sweep, each with another one that reads ahead. None: as many as

@@ -166,7 +166,7 @@ class ParquetSource(Source):
             return None
         dtype = self._chosen.types[name].dtype
         values: dict[Any, int] = {}
-        out = np.empty(self.shape[0], np.intp if dtype is None else dtype)
+        out = np.empty(self.shape[0], np.int32 if dtype is None else dtype)
         for part in _scan(self._groups, [name]):
             rows = slice(part.row, part.row + part.batch.num_rows)
             out[rows] = (
