@@ -260,3 +260,18 @@ def test_the_report_of_rows_in_files(binary, shards, tmp_path, monkeypatch, samp
     assert right == re.findall(r"[\d,]+ of 569 test rows are right", stored)
     assert ("Drawn are <span>100</span> rows" in stored) == (sample == 100)
     assert ("not counted in more than 100 rows in files" in stored) == (sample == 100)
+
+
+def test_the_report_of_some_of_the_rows(binary, shards, tmp_path):
+    X, y = binary
+    mask = np.arange(len(y)) % 3 > 0
+    chosen = open_rows(shards).select(mask)
+    clf = LinearSVC().fit(chosen, y[mask])
+    np.testing.assert_allclose(
+        clf.decision_function(chosen), clf.decision_function(X[mask]), rtol=1e-9
+    )
+    write_report(tmp_path / "r.html", clf, chosen, y[mask])
+    right = np.count_nonzero(clf.predict(X[mask]) == y[mask])
+    assert f"{right} of {mask.sum()} training rows" in re.sub(
+        "</?span>", "", (tmp_path / "r.html").read_text()
+    )

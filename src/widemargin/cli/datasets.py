@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from widemargin.cli import reading, stored
-from widemargin.data.outofcore import is_binary, is_parquet, parquet_columns
+from widemargin.data.outofcore import columns_of, is_binary, is_parquet
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.model import Model
 from widemargin.report.weights import known_base
@@ -143,7 +143,7 @@ def _open_test(options: argparse.Namespace, data: Data, n: int) -> Data:
 def _left_out(options: argparse.Namespace) -> list[str]:
     """Columns of the training data that --columns leaves out, which need no note."""
     left_out = options.columns and is_parquet(options.data)
-    return parquet_columns(options.data) if left_out else []
+    return columns_of(options.data) if left_out else []
 
 
 def _is_file(name: str | None) -> bool:
@@ -178,7 +178,7 @@ def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
         found = stored.aligned(rows, path, names, n)
         stored.say_ignored(path, columns, others)
         return found
-    if is_parquet(path) and label is None and trained[0] in parquet_columns(path):
+    if is_parquet(path) and label is None and trained[0] in columns_of(path):
         label = trained[0]
     rows = stored.open_data(options, path, label=label)
     return stored.aligned(rows, path, names, n)

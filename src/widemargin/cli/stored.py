@@ -10,7 +10,7 @@ from scipy import sparse
 
 from widemargin.cli.output import doing, note
 from widemargin.cli.reading import in_words
-from widemargin.data.outofcore import is_binary, is_parquet, open_rows, parquet_columns
+from widemargin.data.outofcore import columns_of, is_binary, is_parquet, open_rows
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.files import COMPRESSED
@@ -72,7 +72,7 @@ def read_labels(rows: StoredRows, path: str, option: str) -> Any:
 def check_named(path: str, label: str | None, option: str) -> None:
     """Refuse Parquet without the name of the labels; says which columns there are."""
     if label is None and is_parquet(path):
-        found = _listed(parquet_columns(path))
+        found = _listed(columns_of(path))
         raise ValueError(
             f"{path}: expected {option} NAME, the column of the labels: {found}"
         )
@@ -90,14 +90,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def parquet_features(path: str, names: Sequence[str]) -> list[str]:
     """The columns that features of these names are made of, in their order."""
-    stored = parquet_columns(path)
+    stored = columns_of(path)
     return list(dict.fromkeys(_column(name, stored) for name in names))
 
 
 def say_ignored(path: str, columns: Sequence[str], others: Sequence[Any]) -> None:
     """Say which columns Parquet has but for these."""
     known = {*columns, *others}
-    unknown = [name for name in parquet_columns(path) if name not in known]
+    unknown = [name for name in columns_of(path) if name not in known]
     if unknown:
         _ignored(path, f"{len(unknown):,} column(s)", unknown)
 

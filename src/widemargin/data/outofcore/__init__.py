@@ -129,7 +129,7 @@ def is_parquet(path: str) -> bool:
     return ending(path) == ".parquet"
 
 
-def parquet_columns(path: str) -> list[str]:
+def columns_of(path: str) -> list[str]:
     """Names of the columns of Parquet: see `parquet.column_names`."""
     from widemargin.data.outofcore.parquet import column_names
 
