@@ -270,7 +270,10 @@ FLOATS = [s for s in STORAGES if s.exact(np.full((1, 1), 0.5)) == 0.5]
 def test_nan_and_infinity_are_found(storage, memory_limit, value, name):
     X = np.ones((9, 4))
     X[6, 2] = X[6, 3] = X[8, 0] = value
-    found = f"X must hold finite numbers .* Got {name} at row 6, column 2 instead."
+    column = "(2|'x2')"  # by its name where the data have names
+    found = (
+        f"X must hold finite numbers .* Got {name} at row 6, column {column} instead."
+    )
     rows = storage.make(X.copy(), memory_limit=memory_limit)
     y = np.array([1.0] * 6 + [-1.0] * 3)
     even = np.arange(9) % 2 == 0
