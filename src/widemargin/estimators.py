@@ -26,6 +26,7 @@ from widemargin.problem import INTERCEPTS, LOSSES, Problem
 from widemargin.solution import Solution, Status, Step
 from widemargin.solvers import auto
 from widemargin.solvers.base import Clock, Limits, Solver, run
+from widemargin.solvers.checkpoint import Checkpoint
 
 Vector = NDArray[np.float64]
 
@@ -66,8 +67,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge (that of LIBLINEAR and `sklearn.svm.LinearSVC`).
     solver : str or Solver, default="auto"
-        "auto", "augmented_lagrangian", "coordinate_descent", "interior_point", or an
-        object that carries its own options, such as
+        "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
+        "interior_point", or an object that carries its own options, such as
         ``InteriorPoint(reduction="omega")``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
@@ -95,6 +96,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`, whose ``problem`` says which class
         it is about; returning True stops the fit, and an error ends it.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        A file that the fit is saved in every 60 s, and when a limit ends it (for more
+        than two classes a file for each, with a number behind its name). Where it is
+        there, the fit goes on from it, also after its process was killed; it is removed
+        once the fit is solved.
 
     Attributes
     ----------
@@ -156,6 +162,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.C = C
         self.loss = loss
@@ -171,6 +178,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -269,6 +277,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         check.choice("loss", self.loss, LOSSES)
         check.choice("intercept", self.intercept, INTERCEPTS)
         check.choice("multi_class", self.multi_class, ("ovr",))
+        Checkpoint.of(self.checkpoint, type(self).__name__)
         if not isinstance(self.solver, Solver):
             check.choice("solver", self.solver, ("auto", *auto.SOLVERS))
         if self.n_jobs is not None and not (is_integer(self.n_jobs) and self.n_jobs):
@@ -360,6 +369,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         if isinstance(seed, np.random.RandomState):
             seed = int(seed.randint(2**31))
         names = getattr(self, "feature_names_in_", None)
+        saved = self._checkpoints(len(positive))
 
         def solve_one(k: int) -> Callable[[Rows], Solution]:
             def solve(rows: Rows) -> Solution:
@@ -368,7 +378,12 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
                 del y  # the problem has its own
                 choice = auto.choose(problem, self.solver, seed)
                 limits = Limits(
-                    self.tol, self.max_iter, self.time_limit, callbacks.of(k), clock
+                    self.tol,
+                    self.max_iter,
+                    self.time_limit,
+                    callbacks.of(k),
+                    clock,
+                    saved[k],
                 )
                 solution = run(problem, choice, limits, names=names)
                 callbacks.finish(k, solution)
@@ -377,7 +392,18 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             return solve
 
         solves = [solve_one(k) for k in range(len(positive))]
-        return multiclass.solve_together(rows, solves, self.memory_limit)
+        solutions = multiclass.solve_together(rows, solves, self.memory_limit)
+        if all(solution.status is Status.SOLVED for solution in solutions):
+            for checkpoint in filter(None, saved):
+                checkpoint.remove()
+        return solutions
+
+    def _checkpoints(self, n_problems: int) -> list[Checkpoint | None]:
+        """That of each binary problem."""
+        whole = Checkpoint.of(self.checkpoint, type(self).__name__)
+        if whole is None or n_problems == 1:
+            return [whole] * n_problems
+        return [whole.part(k) for k in range(n_problems)]
 
     def _store(
         self,

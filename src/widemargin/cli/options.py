@@ -125,8 +125,8 @@ def _add_solving(train: Any) -> None:
         type=values.solver,
         default="auto",
         metavar="NAME",
-        help="auto (chooses and says why), augmented_lagrangian, coordinate_descent "
-        "or interior_point (auto)",
+        help="auto (chooses and says why), active_set, augmented_lagrangian, "
+        "coordinate_descent or interior_point (auto)",
     )
     add(
         "--tol",
@@ -141,12 +141,34 @@ def _add_solving(train: Any) -> None:
         metavar="S",
         help="seconds of training at most",
     )
+    _add_checkpoint(train)
     _add_memory_limit(
         train,
         "that training may take, such as 500M (K, M, G): of arrays and Parquet only "
         "blocks are in memory, and row vectors that do not fit are in temporary files "
         "(TMPDIR); text larger than a quarter of it is first converted to such files; "
         "of text in memory, it limits what comes on top of the data",
+    )
+
+
+def _add_checkpoint(train: Any) -> None:
+    add = train.add_argument
+    add(
+        "--checkpoint",
+        metavar="FILE",
+        help="save the run there, so that --resume can go on with it",
+    )
+    add(
+        "--checkpoint-every",
+        type=values.positive,
+        metavar="S",
+        help="seconds between two saves (60)",
+    )
+    add(
+        "--resume",
+        action="store_true",
+        help="go on from the checkpoint, if there is one (MODEL.checkpoint, which is "
+        "also written then, unless --checkpoint says another)",
     )
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import glob
 import warnings
 
 from widemargin.cli import names, reading
@@ -14,6 +15,7 @@ from widemargin.io.model_file import save_model
 from widemargin.labels import distinct
 from widemargin.progress import Printer
 from widemargin.report import check_matplotlib
+from widemargin.solvers.checkpoint import Checkpoint
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,9 +28,10 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         names.check_report(options.report)
         check_matplotlib()
+    checkpoint = _checkpoint(options)
     data = read_training(options)
     test = read_test(options, data)
-    classifier = _fit(options, data)
+    classifier = _fit(options, data, checkpoint)
     _count_as_in_file(classifier, data)
     save_model(classifier, options.model)
     try:
@@ -39,7 +42,29 @@ def run(options: argparse.Namespace) -> int:
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
 
 
-def _fit(options: argparse.Namespace, data: Data) -> LinearSVC:
+def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
+    """Where the run is saved; one that is there is not begun anew unasked."""
+    every = options.checkpoint_every
+    path = options.checkpoint or (options.resume and f"{options.model}.checkpoint")
+    if not path:
+        if every is not None:
+            raise ValueError("--checkpoint-every needs --checkpoint FILE, or --resume")
+        return None
+    found = glob.glob(f"{glob.escape(path)}*")  # of several classes, one for each
+    if found and not options.resume:
+        raise ValueError(
+            f"{found[0]}: holds a run that was not finished; "
+            "add --resume to go on with it, or remove it to begin anew"
+        )
+    if options.resume and not found:
+        note(f"{path}: no run to go on with; beginning anew")
+    check_outputs([path], [options.data])
+    return Checkpoint(path) if every is None else Checkpoint(path, every)
+
+
+def _fit(
+    options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
+) -> LinearSVC:
     """A fitted estimator; after a first Ctrl-C that with the best model so far."""
     classes = len(distinct(data.y))
     problems = 1 if classes == 2 else classes
@@ -56,6 +81,7 @@ def _fit(options: argparse.Namespace, data: Data) -> LinearSVC:
         memory_limit=options.memory_limit,
         n_jobs=options.jobs,
         callback=printer,
+        checkpoint=checkpoint,
     )
     try:
         with warnings.catch_warnings(), reading.about(data.path, data.first_index):
