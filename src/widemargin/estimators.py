@@ -25,8 +25,9 @@ from widemargin.parameters import Checker, is_integer
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
 from widemargin.solution import Solution, Status, Step
 from widemargin.solvers import auto
-from widemargin.solvers.base import Clock, Limits, Solver, run
+from widemargin.solvers.base import Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
+from widemargin.solvers.limits import Clock, Limits
 
 Vector = NDArray[np.float64]
 

@@ -11,7 +11,8 @@ from widemargin.solvers import (
     InteriorPoint,
     auto,
 )
-from widemargin.solvers.base import Choice, Limits, Reserve, run
+from widemargin.solvers.base import Choice, Reserve, run
+from widemargin.solvers.limits import Limits
 
 
 def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):

@@ -12,7 +12,8 @@ from problems import PROBLEMS
 from widemargin import Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint
-from widemargin.solvers.base import Choice, Limits, Solver, run
+from widemargin.solvers.base import Choice, Solver, run
+from widemargin.solvers.limits import Limits
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
+from widemargin.data.selected import SelectedState, of_all_rows
 from widemargin.data.state import RowState, bools, check_length, reals, row_index
 
 Vector = NDArray[np.float64]
@@ -412,7 +413,7 @@ class _Selected(_View):
     ) -> Any:
         inner = self.mask_state
         if state is not None:
-            inner = _inner(state).join(inner)
+            inner = of_all_rows(state).join(inner)
         return self._base.sweep(
             _selected_block, inner, self.mask_name, state is not None, f, *broadcast
         )
@@ -439,50 +440,7 @@ class _Selected(_View):
                 check_length(name, given, self.shape[0])
                 whole[name] = np.zeros((self.mask.size, *given.shape[1:]), given.dtype)
                 whole[name][self.mask] = given
-        return _SelectedState(self._base.state(**whole), self)
-
-
-class _SelectedState(RowState):
-    """Vectors of the selected rows, kept in vectors of the length of all rows."""
-
-    __slots__ = ("_inner", "_rows")
-    _inner: RowState
-    _rows: _Selected
-
-    def __init__(self, inner: RowState, rows: _Selected) -> None:
-        object.__setattr__(self, "_inner", inner)
-        object.__setattr__(self, "_rows", rows)
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        if name in self.__slots__:
-            raise AttributeError(name)
-        vector: NDArray[Any] = getattr(self._inner, name)[self._rows.mask]
-        vector.flags.writeable = False
-        return vector
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        whole = np.array(getattr(self._inner, name))
-        whole[self._rows.mask] = value
-        setattr(self._inner, name, whole)
-
-    def part(self, index: slice | NDArray[np.intp]) -> RowState:
-        return self._inner.part(np.flatnonzero(self._rows.mask)[index])
-
-    def join(self, other: RowState) -> RowState:
-        return _SelectedState(self._inner.join(_inner(other)), self._rows)
-
-    def prefixed(self, prefix: str) -> RowState:
-        return _SelectedState(self._inner.prefixed(prefix), self._rows)
-
-    def sweep(self, f: Callable[..., Any], *broadcast: Any) -> Any:
-        inner = self._inner.join(self._rows.mask_state)
-        return inner.sweep(_selected_part, self._rows.mask_name, f, *broadcast)
-
-
-def _inner(state: RowState) -> RowState:
-    if not isinstance(state, _SelectedState):
-        raise TypeError("The state of selected rows must be made by their `state`.")
-    return state._inner
+        return SelectedState(self._base.state(**whole), self)
 
 
 def _selected_block(
@@ -500,17 +458,5 @@ def _selected_block(
         return f(block, part if has_state else None, *broadcast)
     chosen = part.part(index)
     value = f(block[index], chosen if has_state else None, *broadcast)
-    part.store(index, chosen)
-    return value
-
-
-def _selected_part(
-    part: RowState, mask: str, f: Callable[..., Any], *broadcast: Any
-) -> Any:
-    index = np.flatnonzero(getattr(part, mask))
-    if index.size == 0:
-        return None
-    chosen = part.part(index)
-    value = f(chosen, *broadcast)
     part.store(index, chosen)
     return value

@@ -9,10 +9,11 @@ from widemargin.problem import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.active_set import ActiveSet
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
-from widemargin.solvers.base import Callback, Choice, Limits, Reserve, Solver, run
+from widemargin.solvers.base import Choice, Reserve, Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
+from widemargin.solvers.limits import Callback, Limits
 
 # Columns from which Newton's matrices cost much, and from which they no longer fit a
 # dense Cholesky.

@@ -6,8 +6,6 @@ limits, keeps the best point, records the trace, calls the user back, reacts to 
 and decides the status. No solver prints, times itself or certifies itself.
 """
 
-import threading
-import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
@@ -22,10 +20,10 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.best import Best
-from widemargin.solvers.checkpoint import Checkpoint, Saved, Saver
+from widemargin.solvers.checkpoint import Saved, Saver
+from widemargin.solvers.limits import Clock, Limits
 
 Vector = NDArray[np.float64]
-Callback = Callable[[Step], Any]
 
 # ALMOST_SOLVED is a gap within this many times tol.
 ALMOST = 100.0
@@ -103,62 +101,6 @@ class _Answer:
     w: Vector
     b: float
     certificate: Certificate
-
-
-class Clock:
-    """Seconds since it was made, without the pauses.
-
-    Several solves may share one, each in a thread of its own: time in which any of them
-    pauses counts for none, once.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._begin = time.perf_counter()
-        self._pausing, self._stopped = 0, 0.0
-
-    def seconds(self) -> float:
-        """Time that counts, so far."""
-        with self._lock:
-            end = self._stopped if self._pausing else time.perf_counter()
-            return end - self._begin
-
-    def pause(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Call f(*args) off the clock."""
-        with self._lock:
-            if not self._pausing:
-                self._stopped = time.perf_counter()
-            self._pausing += 1
-        try:
-            return f(*args)
-        finally:
-            with self._lock:
-                self._pausing -= 1
-                if not self._pausing:
-                    self._begin += time.perf_counter() - self._stopped
-
-
-@dataclass
-class Limits:
-    """What ends a run: see `widemargin.solve`. Checks its values when made.
-
-    ``clock`` is what ``time_limit`` is measured by: that of a run itself where None.
-    """
-
-    tol: float = 1e-4
-    max_iter: int | None = None
-    time_limit: float | None = None
-    callback: Callback | None = None
-    clock: Clock | None = None
-    checkpoint: Checkpoint | None = None
-
-    def __post_init__(self) -> None:
-        check = Checker("solve")
-        check.positive("tol", self.tol, most=1.0)
-        check.count("max_iter", self.max_iter, optional=True)
-        check.positive("time_limit", self.time_limit, optional=True)
-        if self.callback is not None and not callable(self.callback):
-            check.refuse("callback", "callable or None", self.callback)
 
 
 class _Driver:

@@ -23,7 +23,7 @@ _FACTS = "checkpoint.json"
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint:  # numpydoc ignore=PR02
     """Where and how often a run is saved, so that another process can go on with it.
 
     Parameters

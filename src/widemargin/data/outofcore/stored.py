@@ -42,14 +42,14 @@ class StoredRows(Rows):
         Bytes that a fit may take, all in all. None: blocks of about 8 MiB, row vectors
         in memory.
 
-    Raises
-    ------
-    ValueError if the limit is too small for rows of this number and width.
-
     Attributes
     ----------
     copy_rows : float, how many rows may be copied into memory at a time
     names, first_index : see `Source`
+
+    Raises
+    ------
+    ValueError if the limit is too small for rows of this number and width.
     """
 
     def __init__(
@@ -82,9 +82,11 @@ class StoredRows(Rows):
         """Read the data once: see `Rows.sweep`."""
 
         def load(rows: slice) -> Any:
+            """Read a block."""
             return self._source.read(rows.start, rows.stop)
 
         def task(rows: slice, block: Any) -> Any:
+            """Work on a block."""
             return f(block, None if state is None else state.part(rows), *broadcast)
 
         self.sweeps += 1

@@ -236,6 +236,7 @@ def stream_rows(file: IO[bytes], task: Task) -> Iterator[_Read]:
     """The rows of a stream, slice by slice, with int32 indices while these suffice."""
 
     def read(piece: Slice) -> _Read:
+        """Read a slice."""
         counts = _count(piece)
         for index_dtype in (np.int32, np.int64):
             rows = _allocate(counts, index_dtype, task, _paged(counts))

@@ -1,0 +1,69 @@
+"""What ends a run, and the clock that it is measured by."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from widemargin.parameters import Checker
+from widemargin.solution import Step
+from widemargin.solvers.checkpoint import Checkpoint
+
+Callback = Callable[[Step], Any]
+
+
+class Clock:
+    """Seconds since it was made, without the pauses.
+
+    Several solves may share one, each in a thread of its own: time in which any of them
+    pauses counts for none, once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begin = time.perf_counter()
+        self._pausing, self._stopped = 0, 0.0
+
+    def seconds(self) -> float:
+        """Time that counts, so far."""
+        with self._lock:
+            end = self._stopped if self._pausing else time.perf_counter()
+            return end - self._begin
+
+    def pause(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Call f(*args) off the clock."""
+        with self._lock:
+            if not self._pausing:
+                self._stopped = time.perf_counter()
+            self._pausing += 1
+        try:
+            return f(*args)
+        finally:
+            with self._lock:
+                self._pausing -= 1
+                if not self._pausing:
+                    self._begin += time.perf_counter() - self._stopped
+
+
+@dataclass
+class Limits:
+    """What ends a run: see `widemargin.solve`. Checks its values when made.
+
+    ``clock`` is what ``time_limit`` is measured by: that of a run itself where None.
+    """
+
+    tol: float = 1e-4
+    max_iter: int | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
+    clock: Clock | None = None
+    checkpoint: Checkpoint | None = None
+
+    def __post_init__(self) -> None:
+        check = Checker("solve")
+        check.positive("tol", self.tol, most=1.0)
+        check.count("max_iter", self.max_iter, optional=True)
+        check.positive("time_limit", self.time_limit, optional=True)
+        if self.callback is not None and not callable(self.callback):
+            check.refuse("callback", "callable or None", self.callback)
