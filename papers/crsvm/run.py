@@ -7,15 +7,13 @@ machines", ETNA 31 (2008) 156-177. `claim.md` compares what comes out with the p
 """
 
 import argparse
-import json
-import os
-import platform
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
+from papers import driver
 from papers.crsvm.figures import adult, iterations, printed, rules, sweeps, table, toy
 from papers.crsvm.options import Options
 
@@ -30,16 +28,6 @@ PARTS = {
     "5.6": adult,
     "5.9": toy,
 }
-
-
-def machine():
-    """Cores and processor: times mean little without."""
-    name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = [x for x in info.read_text().splitlines() if x.startswith("model name")]
-        name = lines[0].split(":")[1].strip() if lines else name
-    return f"{os.cpu_count()} cores, {name}"
 
 
 def arguments(argv):
@@ -60,35 +48,13 @@ def arguments(argv):
     return chosen
 
 
-def numbers(part, options, folder, redraw):
-    """The records of a part, measured or as they lie there."""
-    file = folder / f"{part.NAME}.json"
-    if redraw:
-        return json.loads(file.read_text())["records"] if file.exists() else []
-    records = part.run(options)
-    if records:
-        rows = ",\n".join(json.dumps(r) for r in records)
-        head = json.dumps(machine())
-        file.write_text(f'{{"machine": {head},\n"records": [\n{rows}\n]}}\n')
-    return records
-
-
 def main(argv=None):
     """Run, write and show the parts that are asked for."""
     chosen = arguments(argv)
-    chosen.output.mkdir(parents=True, exist_ok=True)
     repeat = 1 if chosen.quick else chosen.repeat
     options = Options(chosen.data, chosen.quick, repeat, chosen.timeout)
-    for name in chosen.figures:
-        part = PARTS[name]
-        records = numbers(part, options, chosen.output, chosen.redraw)
-        if not records:
-            print(f"{part.NAME} is skipped: it has no data.")
-            continue
-        part.draw(records, chosen.output)
-        text = "\n".join(part.table(records))
-        (chosen.output / f"{part.NAME}.txt").write_text(text + "\n")
-        print(f"\n{part.NAME}\n{text}", flush=True)
+    parts = [PARTS[name] for name in chosen.figures]
+    driver.show(parts, options, chosen.output, chosen.redraw)
 
 
 if __name__ == "__main__":

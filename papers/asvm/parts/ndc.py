@@ -1,0 +1,42 @@
+"""Section 4, millions of points: steps, seconds, passes over the data, memory."""
+
+from papers.asvm import apart, measure
+
+NAME = "ndc"
+DTYPES = ("int16", "float32", "float64")
+METHODS = (measure.PUBLISHED, measure.DEFAULT)
+
+
+def run(options):
+    """A record for each size, storage and method, each from a fresh process."""
+    return [
+        apart.measured(
+            rows=rows, dtype=dtype, method=m, nu=measure.NU, repeat=options.repeat
+        )
+        for rows in options.sizes
+        for dtype in DTYPES
+        for m in METHODS
+    ]
+
+
+def table(records):
+    """Lines of text. Vectors: peak memory beside X and y, in vectors of m float64."""
+    yield (
+        f"{'rows':>10}{'dtype':>9}  {'method':15}{'steps':>6}{'safe':>5}{'sweeps':>7}"
+        f"{'s':>8}{'(min':>7} {'max)':>6}{'gap':>8}{'pass s':>8}{'passes':>7}"
+        f"{'matvecs':>8}{'vectors':>8}{'train':>7}{'test':>7}"
+    )
+    for r in records:
+        mark = "" if r["status"] == "solved" else "!"
+        yield (
+            f"{r['rows']:10,}{r['dtype']:>9}  {r['method']:15}{r['iterations']:6}"
+            f"{r['safeguards']:5}{r['sweeps']:7}{r['seconds']:8.3f}{r['fastest']:7.2f}"
+            f"{r['slowest']:7.2f}{r['gap']:8.0e}{r['pass']:8.4f}{r['passes']:7.1f}"
+            f"{r['matvecs']:8.1f}{r['vectors']:8.2f}{r['train']:7.2f}{r['test']:7.2f}"
+            f"{mark}"
+        )
+    yield "steps: on all rows. A pass: NumPy's X @ w; for int16, and matvecs, ours."
+
+
+def draw(records, folder):
+    """No picture: the table says it."""

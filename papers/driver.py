@@ -1,0 +1,47 @@
+"""What the scripts of all papers do: measure parts, keep numbers, draw, show tables.
+
+A part is a module with ``NAME``, ``run(options)`` -> records, ``table(records)`` ->
+lines, and ``draw(records, folder)``.
+"""
+
+import json
+import os
+import platform
+from pathlib import Path
+
+
+def machine():
+    """Cores and processor: times mean little without."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [x for x in info.read_text().splitlines() if x.startswith("model name")]
+        name = lines[0].split(":")[1].strip() if lines else name
+    return f"{os.cpu_count()} cores, {name}"
+
+
+def numbers(part, options, folder, redraw):
+    """The records of a part, measured or as they lie there."""
+    file = folder / f"{part.NAME}.json"
+    if redraw:
+        return json.loads(file.read_text())["records"] if file.exists() else []
+    records = part.run(options)
+    if records:
+        rows = ",\n".join(json.dumps(r) for r in records)
+        head = json.dumps(machine())
+        file.write_text(f'{{"machine": {head},\n"records": [\n{rows}\n]}}\n')
+    return records
+
+
+def show(parts, options, folder, redraw=False):
+    """Measure each part, write FOLDER/NAME.json, .txt and .png, and print its table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        records = numbers(part, options, folder, redraw)
+        if not records:
+            print(f"{part.NAME} is skipped: it has no data.")
+            continue
+        part.draw(records, folder)
+        text = "\n".join(part.table(records))
+        (folder / f"{part.NAME}.txt").write_text(text + "\n")
+        print(f"\n{part.NAME}\n{text}", flush=True)
