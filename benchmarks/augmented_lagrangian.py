@@ -5,12 +5,11 @@ steps and sweeps of all rows in brackets. Penalized intercept.
 """
 
 import argparse
-import contextlib
-import time
 
+from constants import changed, described, measure
 from datasets import DATASETS
 
-from widemargin import Problem, as_rows, solve
+from widemargin import Problem, as_rows
 from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian, penalty
 
 CHANGES = (
@@ -39,36 +38,6 @@ CHANGES = (
 )
 
 
-@contextlib.contextmanager
-def changed(constants):
-    """The solver with these constants, each in the module that has it."""
-    homes = {
-        name: next(vars(m) for m in (augmented_lagrangian, penalty) if hasattr(m, name))
-        for name in constants
-    }
-    kept = {name: home[name] for name, home in homes.items()}
-    for name, home in homes.items():
-        home[name] = constants[name]
-    try:
-        yield
-    finally:
-        for name, home in homes.items():
-            home[name] = kept[name]
-
-
-def measure(problem, tol, limit=30.0):
-    """CPU seconds, steps and sweeps of all rows."""
-    seconds = []
-    while len(seconds) < 3 and sum(seconds) < limit / 3:
-        begin = time.process_time()
-        solution = solve(problem, AugmentedLagrangian(), tol=tol, time_limit=limit)
-        seconds.append(time.process_time() - begin)
-    if solution.status != "solved":
-        return "-"
-    rows = solution.trace.column("rows")
-    return f"{min(seconds):.3f} ({len(rows)}, {(rows == rows.max()).sum()})"
-
-
 def main():
     """One line a problem and change."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -80,11 +49,12 @@ def main():
         for C in (0.01, 1.0, 100.0):
             problem = Problem(as_rows(X, n_jobs=1), y, C, intercept="penalized")
             for constants in CHANGES:
-                with changed(constants):
-                    found = [measure(problem, tol) for tol in (1e-4, 1e-6)]
-                what = ", ".join(f"{k} {v:g}" for k, v in constants.items()) or "as is"
+                solver = AugmentedLagrangian()
+                with changed(constants, augmented_lagrangian, penalty):
+                    found = [measure(problem, solver, tol) for tol in (1e-4, 1e-6)]
                 line = " ".join(f"{text:>18}" for text in found)
-                print(f"{name:16} C {C:5g}  {what:24} {line}", flush=True)
+                what = f"{described(constants):24}"
+                print(f"{name:16} C {C:5g}  {what} {line}", flush=True)
 
 
 if __name__ == "__main__":

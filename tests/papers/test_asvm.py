@@ -1,0 +1,201 @@
+"""The reproduction of ASVM at reduced size: its parts, and what holds at any size."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from papers.asvm import apart, datasets, measure, others, run
+from papers.asvm.options import Options
+from papers.asvm.parts import faces, growth, ndc, sweeps, uci
+from papers.crsvm.datasets import Dataset
+from widemargin import load_svmlight, make_ndc, save_svmlight
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "examples" / "data" / "a9a.svm.bz2"
+
+
+def small_adult():
+    X, y = load_svmlight(SHIPPED, n_features=123)
+    return Dataset("a9a", X[::16], y[::16], 123)
+
+
+@pytest.fixture(scope="module", params=[0.01, 1.0])
+def found(request):
+    X, y = make_ndc(60_000)
+    return measure.compare(X, y, request.param, measure.SOLVERS, repeat=1)
+
+
+def test_on_clusters_a_few_steps_are_exact_without_safeguards(found):
+    published = found[measure.PUBLISHED]
+    assert published["status"] == "solved"
+    assert published["safeguards"] == 0
+    assert published["iterations"] <= 7
+
+
+def test_all_methods_find_the_same_objective(found):
+    primal = [numbers["primal"] for numbers in found.values()]
+    assert {numbers["status"] for numbers in found.values()} == {"solved"}
+    assert max(primal) - min(primal) <= 2e-8 * min(primal)
+
+
+def test_a_sample_as_start_saves_sweeps_of_all_rows(found):
+    assert found[measure.DEFAULT]["sweeps"] < found[measure.ZERO]["sweeps"]
+
+
+def test_the_steps_do_not_grow_with_the_rows():
+    steps = []
+    for m in (10_000, 100_000):
+        X, y = make_ndc(m)
+        answer = measure.compare(X, y, measure.NU, [measure.PUBLISHED], repeat=1)
+        steps.append(answer[measure.PUBLISHED]["iterations"])
+    assert max(steps) <= min(steps) + 2
+
+
+@pytest.mark.parametrize("storage", [np.int16, np.float32])
+def test_the_storage_of_integers_changes_nothing(storage):
+    X, y = make_ndc(20_000)
+    primal = [
+        measure.compare(rows, y, measure.NU, [measure.DEFAULT], repeat=1)
+        for rows in (X, X.astype(storage))
+    ]
+    first, second = (p[measure.DEFAULT]["primal"] for p in primal)
+    assert second == pytest.approx(first, rel=1e-8)
+
+
+def test_the_problem_is_that_of_liblinear():
+    """C = nu / 2, b = -gamma."""
+    data = small_adult()
+    nu = 0.3
+    other = LinearSVC(C=nu / 2, loss="squared_hinge", dual=False, tol=1e-10)
+    other.fit(data.X, data.y)
+    problem = measure.as_problem(data.X, data.y, nu)
+    ours = measure.compare(data.X, data.y, nu, [measure.PUBLISHED], repeat=1)
+    theirs = problem.primal(other.coef_[0], other.intercept_[0])
+    assert ours[measure.PUBLISHED]["primal"] == pytest.approx(theirs, rel=1e-7)
+
+
+def test_where_the_short_form_is_exact():
+    """It is with a small nu; with a large one on nearly separable rows it is not."""
+    data = next(d for d in datasets.small() if d.name.startswith("digits"))
+    small, large = (faces._behavior(data, nu) for nu in (1e-2, 1e2))
+    assert faces.exact(small)
+    assert small["safeguards"] == 0
+    assert not faces.exact(large)
+    assert large["safeguards"] > 0
+    assert large["status"] == "solved"
+
+
+def test_memory_and_passes_are_measured_in_a_process_apart():
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("peak memory is read from /proc")
+    record = apart.measured(
+        rows=50_000, dtype="int16", method=measure.DEFAULT, nu=measure.NU, repeat=1
+    )
+    assert record["status"] == "solved"
+    assert record["pass_by"] == "rows.matvec"
+    assert record["passes"] == pytest.approx(record["seconds"] / record["pass"])
+    assert record["vectors"] > 0
+    assert 80 < record["train"] <= 100
+    assert 80 < record["test"] <= 100
+
+
+def test_folds_are_a_partition():
+    parts = list(uci.folds(103, uci.FOLDS))
+    tests = np.concatenate([test for _, test in parts])
+    assert sorted(tests) == list(range(103))
+    for train, test in parts:
+        assert len(train) + len(test) == 103
+        assert not set(train) & set(test)
+
+
+def test_the_cells_of_tic_tac_toe():
+    np.testing.assert_array_equal(
+        datasets.crosses(np.array([[0.0, 1.0, 2.0]])), [[0.0, -1.0, 1.0]]
+    )
+
+
+def test_packages_reach_the_gap_on_the_same_problem():
+    data = small_adult()
+    said = []
+    ladders = others.ladders(said.append)
+    assert any("sklearnex" in line for line in said)
+    problem = measure.as_problem(data.X, data.y, 0.1)
+    race = others.Race(problem, data.X, data.y, 0.05, goal=1e-5, limit=10.0)
+    for label in ("LIBLINEAR, primal", "LIBLINEAR (scikit-learn), dual"):
+        answer = race.run(ladders[label])
+        assert -1e-9 < answer.gap <= 1e-5, label
+
+
+def test_a_peer_that_is_too_slow_is_asked_no_finer():
+    data = small_adult()
+    problem = measure.as_problem(data.X, data.y, 0.1)
+    race = others.Race(problem, data.X, data.y, 0.05, goal=0.0, limit=0.0)
+    ladder = others.ladders(lambda _: None)["LIBLINEAR, primal"]
+    assert race.run(ladder).gap > 1e-9  # the first setting
+
+
+def test_cross_validation_gives_every_method_a_record(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    data = Dataset("toy", rng.normal(size=(60, 3)) + y[:, None], y, 3)
+    monkeypatch.setattr(Options, "sets", lambda self, names: [data])
+    monkeypatch.setattr(uci, "NUS", np.array([0.1, 1.0]))
+    records = uci.run(Options(ROOT, quick=True, repeat=1))
+    methods = {r["method"]: r for r in records}
+    assert {measure.PUBLISHED, measure.DEFAULT, uci.ORDINARY} <= set(methods)
+    for label in (measure.PUBLISHED, measure.DEFAULT):
+        assert methods[label]["gap"] <= uci.GOAL
+    assert methods[measure.PUBLISHED]["test"] == methods[measure.DEFAULT]["test"]
+    assert len(list(uci.table(records))) == 1 + len(records)
+
+
+def test_growth_exponents():
+    records = [
+        {"dtype": "float64", "rows": m, "method": "x", "seconds": 1e-6 * m**1.2}
+        | {"pass": 1e-9 * m, "iterations": 3, "status": "solved"}
+        for m in (1000, 10_000, 100_000)
+    ]
+    slopes = growth.exponents(records)
+    assert slopes["float64", "x"] == pytest.approx(1.2)
+    assert slopes["float64", "one pass"] == pytest.approx(1.0)
+    assert "1.20" in list(growth.table(records))[-1]
+
+
+def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys, monkeypatch):
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("peak memory is read from /proc")
+    monkeypatch.setattr(ndc, "DTYPES", ("int16",))
+    monkeypatch.setattr(growth, "DTYPES", ("float64",))
+    monkeypatch.setattr(growth, "METHODS", (measure.DEFAULT,))
+    monkeypatch.setattr(run, "QUICK", {**run.QUICK, "growth": (2000, 4000)})
+    folder, output = tmp_path / "data", tmp_path / "output"
+    (folder / "a1a").mkdir(parents=True)
+    X, y = load_svmlight(SHIPPED, n_features=123)
+    save_svmlight(X[::16], y[::16], folder / "a1a" / "train.svm")
+    line = ["--quick", "--data", str(folder), "--parts", "ndc,growth,sweeps,uci,adult"]
+    run.main([*line, "--output", str(output)])
+    said = capsys.readouterr().out
+    assert "a2a is skipped: there is no a2a/train.svm[.bz2|.xz] in" in said
+    assert "uci is skipped: it has no data." in said
+    written = {f.name for f in output.iterdir()}
+    assert {"ndc.json", "growth.png", "sweeps.png", "adult.png", "adult.txt"} <= written
+    records = json.loads((output / "adult.json").read_text())["records"]
+    assert {r["set"] for r in records} == {"a1a"}
+    again = (output / "ndc.txt").read_text()
+    run.main(["--redraw", "--parts", "ndc", "--output", str(output)])
+    assert (output / "ndc.txt").read_text() == again
+
+
+def test_sweeps_are_counted_until_a_gap():
+    record = {"sweeps": [1, 3, 4], "gap": [0.5, 1e-3, 1e-9]}
+    assert sweeps._reached(record, 1e-2) == 3
+    assert sweeps._reached(record, 1e-12) == "-"
+
+
+def test_an_unknown_part_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["--parts", "table_2"])
+    assert "there is no part table_2" in capsys.readouterr().err
