@@ -87,6 +87,7 @@ DATASETS = {
     "covtype-like-500k": covtype_like(500_000),
     "ndc-100k": ndc(100_000),
     "ndc-500k": ndc(500_000),
+    "ndc-4m": ndc(4_000_000),
     "ndc-5m": ndc(5_000_000),
     "ndc-100k-scaled": ndc(100_000, scaled=True),
     "ndc-500k-scaled": ndc(500_000, scaled=True),

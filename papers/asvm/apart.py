@@ -1,7 +1,6 @@
 """One NDC problem, one method, in a process of its own: seconds, passes and memory."""
 
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -33,28 +32,32 @@ def _run(rows, dtype, method, nu, repeat):
     X, y = make_ndc(rows, dtype=np.dtype(dtype))
     source, ones = as_rows(X), np.ones(X.shape[1])
     w = ones.astype(X.dtype)  # or NumPy would convert X
-    ours, theirs, seconds, vectors = [], [], [], []
+    read = (lambda: source.matvec(ones)) if X.dtype == np.int16 else (lambda: X @ w)
+    solves, passes, matvecs, vectors = [], [_timed(read)], [], []
     for _ in range(repeat):
-        ours.append(_pass(lambda: source.matvec(ones)))
-        if X.dtype != np.int16:  # which NumPy multiplies without BLAS
-            theirs.append(_pass(lambda: X @ w))
+        matvecs.append(_timed(lambda: source.matvec(ones)))
         before = _reset_peak()
-        begin = time.perf_counter()
+        begin = _now()
         problem = measure.as_problem(X, y, nu)
         solution = solve(problem, measure.SOLVERS[method], tol=measure.TOL)
-        seconds.append(time.perf_counter() - begin)
+        solves.append(_now() - begin)
         vectors.append((_kib("VmHWM") - before) * 1024 / (8 * rows))
+        found = measure.record(solution, [wall for wall, _ in solves])
         decision = solution.w, solution.b
-        found = measure.record(solution, seconds)
         del problem, solution  # or the next run begins with its vectors
+        passes.append(_timed(read))
     X_test, y_test = make_ndc(max(rows // 100, 100), dtype=X.dtype, part="test")
-    plain = statistics.median(theirs or ours)
+    wall, cpu = np.array(solves).T
+    pass_wall, pass_cpu = np.array(passes).T
+    # Of each solve: those before and after it, as other work comes and goes.
+    around = 0.5 * (pass_wall[:-1] + pass_wall[1:])
     return found | {
-        "pass": plain,
-        "pass_by": "X @ w" if theirs else "rows.matvec",
-        "matvec": statistics.median(ours),
-        "passes": found["seconds"] / plain,
-        "matvecs": found["seconds"] / statistics.median(ours),
+        "pass": float(np.median(pass_wall)),
+        "pass_by": "rows.matvec" if X.dtype == np.int16 else "X @ w",
+        "passes": float(np.median(wall / around)),
+        "passes_least": float(wall.min() / pass_wall.min()),
+        "passes_cpu": float(cpu.min() / pass_cpu.min()),
+        "matvec": float(np.median(matvecs, axis=0)[0]),
         "vectors": max(vectors),
         "train": _correct(*decision, X, y),
         "test": _correct(*decision, X_test, y_test),
@@ -69,14 +72,23 @@ def _correct(w, b, X, y):
     return correctness([1.0], b, scores, y)
 
 
-def _pass(read):
-    """Seconds of one pass: the median of five."""
+def _now():
+    """Seconds of the clock and of all processors."""
+    import numpy as np
+
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def _timed(read):
+    """Seconds, and processor seconds, of one pass: medians of five."""
+    import numpy as np
+
     times = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = _now()
         read()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+        times.append(_now() - begin)
+    return np.median(times, axis=0)
 
 
 def _reset_peak():
