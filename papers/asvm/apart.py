@@ -34,15 +34,18 @@ def _run(rows, dtype, method, nu, repeat):
     w = ones.astype(X.dtype)  # or NumPy would convert X
     read = (lambda: source.matvec(ones)) if X.dtype == np.int16 else (lambda: X @ w)
     solves, passes, matvecs, vectors = [], [_timed(read)], [], []
+    made, stepped = [], []
     for _ in range(repeat):
         matvecs.append(_timed(lambda: source.matvec(ones)))
         before = _reset_peak()
         begin = _now()
         problem = measure.as_problem(X, y, nu)
+        made.append(_now()[0] - begin[0])
         solution = solve(problem, measure.SOLVERS[method], tol=measure.TOL)
         solves.append(_now() - begin)
         vectors.append((_kib("VmHWM") - before) * 1024 / (8 * rows))
         found = measure.record(solution, [wall for wall, _ in solves])
+        stepped.append(solution.trace[-1].seconds)
         decision = solution.w, solution.b
         del problem, solution  # or the next run begins with its vectors
         passes.append(_timed(read))
@@ -57,6 +60,8 @@ def _run(rows, dtype, method, nu, repeat):
         "passes": float(np.median(wall / around)),
         "passes_least": float(wall.min() / pass_wall.min()),
         "passes_cpu": float(cpu.min() / pass_cpu.min()),
+        "passes_made": float(np.median(np.array(made) / around)),
+        "passes_stepped": float(np.median(np.array(stepped) / around)),
         "matvec": float(np.median(matvecs, axis=0)[0]),
         "vectors": max(vectors),
         "train": _correct(*decision, X, y),
