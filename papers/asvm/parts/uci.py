@@ -35,20 +35,30 @@ def folds(m, count, seed=0):
 
 
 def _cross_validated(data, ladders, options):
-    found = {}
+    found, guards = {}, []
     for train, test in folds(len(data.y), FOLDS):
         X, y = data.X[train], data.y[train]
         nu = _chosen(X, y, measure.as_problem)
         problem = measure.as_problem(X, y, nu)
         for label, answer in _answers(problem, X, y, nu, ladders, options).items():
             found.setdefault(label, []).append((*answer, nu, train, test))
+        guards.append(_safeguards(problem))
         soft = _chosen(X, y, measure.ordinary)
         solution = solve(measure.ordinary(X, y, soft), tol=GOAL)
         gap = solution.certificate.relative_gap
         answer = (solution.trace[-1].seconds, gap, solution.w, solution.b)
         found.setdefault(ORDINARY, []).append((*answer, soft, train, test))
     shape = {"set": data.name, "rows": len(data.y), "columns": data.X.shape[1]}
-    return [shape | {"method": m} | _mean(data, runs) for m, runs in found.items()]
+    records = [shape | {"method": m} | _mean(data, runs) for m, runs in found.items()]
+    needed = sum(count > 0 for count in guards)
+    records[0] |= {"folds_guarded": needed, "safeguards": max(guards)}
+    return records
+
+
+def _safeguards(problem):
+    """How many safeguards Algorithm 3.1 needs."""
+    solution = solve(problem, measure.SOLVERS[measure.PUBLISHED], tol=GOAL)
+    return measure.record(solution, [0.0])["safeguards"]
 
 
 def _answers(problem, X, y, nu, ladders, options):
@@ -110,8 +120,15 @@ def table(records):
         size = f"{r['rows']} x {r['columns']}"
         yield (
             f"{r['set']:17}{size:>10}  {r['method']:34}{r['nu']:9.2g}{r['train']:9.2f}"
-            f"{r['test']:8.2f}{r['milliseconds']:10.3f}{r['gap']:13.0e}"
+            f"{r['test']:8.2f}{r['milliseconds']:10.3f}{r['gap']:13.0e}{_guards(r)}"
         )
+
+
+def _guards(r):
+    """What Algorithm 3.1 needed beside its short form."""
+    if not r.get("folds_guarded"):
+        return ""
+    return f"  (safeguards: {r['folds_guarded']} folds, at most {r['safeguards']})"
 
 
 def draw(records, folder):
