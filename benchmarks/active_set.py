@@ -78,7 +78,8 @@ def main():
     print(f"Bandwidth: {bandwidth / 1e9:.1f} GB/s")
     for name in options.sets.split(","):
         X, y = DATASETS[name](options.data)
-        changes = ({}, *MATRIX, *(SAMPLE if X.shape[0] >= 20_000 else ()))
+        tall = X.shape[0] >= 100 * X.shape[1]
+        changes = ({}, *MATRIX, *(SAMPLE if tall else ()))
         for C in map(float, options.C.split(",")):
             rows = as_rows(X, n_jobs=1)
             problem = Problem(rows, y, C, "squared_hinge", "penalized")
