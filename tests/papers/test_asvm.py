@@ -96,7 +96,7 @@ def test_memory_and_passes_are_measured_in_a_process_apart():
     )
     assert record["status"] == "solved"
     assert record["pass_by"] == "rows.matvec"
-    assert record["passes"] == pytest.approx(record["seconds"] / record["pass"])
+    assert 0 < record["passes_made"] + record["passes_stepped"] < record["passes"]
     assert record["vectors"] > 0
     assert 80 < record["train"] <= 100
     assert 80 < record["test"] <= 100
