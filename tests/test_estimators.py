@@ -389,3 +389,15 @@ def test_facts_of_a_model_are_those_of_its_training(binary, tmp_path):
     meta = load_model(tmp_path / "model").meta
     assert meta == clf.model_.meta
     assert (meta["C"], meta["loss"], meta["status"]) == (1.0, "hinge", "solved")
+
+
+def test_many_support_vectors_are_copied_when_asked_for(binary, monkeypatch):
+    X, y = binary
+    monkeypatch.setattr("widemargin.support_vectors.COPIED_BYTES", 100)
+    model = LinearSVC().fit(X, y)
+    assert "support_vectors_" not in vars(model)
+    restored = pickle.loads(pickle.dumps(model))
+    assert "_rows_of_fit" not in vars(restored)
+    for found in (model, restored, LinearSVC().fit(X, y)):
+        np.testing.assert_array_equal(found.support_vectors_, X[found.support_])
+        assert "_rows_of_fit" not in vars(found)

@@ -28,23 +28,9 @@ from widemargin.solvers import auto
 from widemargin.solvers.base import Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.limits import Clock, Limits
+from widemargin.support_vectors import SupportVectors, keep_support_vectors
 
 Vector = NDArray[np.float64]
-
-
-class _OfRowsInMemory:
-    """Says why there are no ``support_vectors_``; a fit that keeps them hides this."""
-
-    def __get__(self, estimator: Any, owner: type) -> Any:
-        if estimator is None:
-            return self
-        reason = "it has not been fitted"
-        if "support_" in vars(estimator):
-            reason = (
-                "it was fitted on rows that are not in memory; rows.take(support_) "
-                "reads them"
-            )
-        raise AttributeError(f"{owner.__name__} has no support_vectors_: {reason}.")
 
 
 class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,9 +95,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     coef_ : ndarray (1, n) for two classes, else (c, n)
     intercept_ : ndarray (1,) or (c,)
     support_ : ndarray of the rows with a positive dual variable in any problem
-    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. Not there
-        where the rows are not in memory: they may be a large part of the data, and
-        ``rows.take(clf.support_)`` reads them, or some of them.
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. More than
+        64 MiB are copied when they are first asked for, or pickled: until then the
+        training data are kept, and must stay as they are. Not there where the rows are
+        not in memory: ``rows.take(clf.support_)`` reads them, or some of them.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
     n_iter_ : int, iterations of the longest binary problem
@@ -144,7 +131,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
     ('solved', True)
     """
 
-    support_vectors_ = _OfRowsInMemory()
+    support_vectors_ = SupportVectors()
 
     def __init__(
         self,
@@ -180,6 +167,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+
+    def __getstate__(self) -> Any:
+        if "_rows_of_fit" in vars(self):
+            _ = self.support_vectors_
+        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -419,9 +411,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.intercept_ = np.array([s.b for s in solutions])
         support = functools.reduce(np.logical_or, (s.alpha != 0.0 for s in solutions))
         self.support_ = np.flatnonzero(support)
-        self.__dict__.pop("support_vectors_", None)  # of an earlier fit
-        if rows.is_in_memory:
-            self.support_vectors_ = rows.take(self.support_)
+        keep_support_vectors(self, rows)
         index = index[self.support_]
         self.dual_coef_ = np.stack(
             [

@@ -188,7 +188,9 @@ def test_options_that_do_not_fit_are_refused(options, message, shards):
 
 
 def test_folders_and_files_that_are_not_there(tmp_path):
-    with pytest.raises(ValueError, match=r"expected files X-\*.npy or \*.parquet, found nothing"):
+    with pytest.raises(
+        ValueError, match=r"expected files X-\*.npy or \*.parquet, found nothing"
+    ):
         open_rows(tmp_path)
     for name in ("no.npy", "no.parquet", "no.svm", "no"):
         with pytest.raises(FileNotFoundError, match=f"no such file: .*{name}"):
