@@ -267,4 +267,11 @@ def row_vector(name: str, value: Any, m: int, copy: bool = True) -> NDArray[Any]
     if array.ndim == 0:
         array = np.broadcast_to(np.float64(array), m)
     check_length(name, array, m)
-    return array.copy() if copy else array
+    return copied(array) if copy else array
+
+
+def copied(vector: NDArray[Any]) -> NDArray[Any]:
+    """A copy; zeros are left to the system, which makes pages when they are touched."""
+    if vector.strides == (0,) and vector.size and vector[0] == 0:
+        return np.zeros(vector.shape, vector.dtype)
+    return np.array(vector)

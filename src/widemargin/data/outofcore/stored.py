@@ -13,7 +13,7 @@ from widemargin.data.blocks import Blocks, even_blocks
 from widemargin.data.outofcore.scratch import FileVector, ScratchState
 from widemargin.data.outofcore.source import Source
 from widemargin.data.rows import Rows
-from widemargin.data.state import RowState, row_index, row_vector
+from widemargin.data.state import RowState, copied, row_index, row_vector
 
 # A block that is read while another one is worked on, and what a block is at least: a
 # weighted Gram matrix adds n^2 numbers for each (benchmarks/out_of_core.py).
@@ -111,14 +111,13 @@ class StoredRows(Rows):
             fits = given.nbytes <= self._room
             self._room -= given.nbytes if fits else 0
         if not fits:
-            vector = FileVector(given.shape, given.dtype)
-            vector[...] = given
-            return vector
-        copied = np.empty(given.shape, given.dtype)
-        copied[...] = given
+            file = FileVector(given.shape, given.dtype)
+            file[...] = given
+            return file
+        vector = copied(given)
         if np.isfinite(self._room):
-            weakref.finalize(copied, self._free, given.nbytes).atexit = False
-        return copied
+            weakref.finalize(vector, self._free, given.nbytes).atexit = False
+        return vector
 
     def _free(self, size: int) -> None:
         with self._lock:
