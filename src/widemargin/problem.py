@@ -132,14 +132,14 @@ class Problem:
         alpha = finite("alpha", alpha, self.shape[0])
         return self.state(alpha=alpha if self.kept is None else alpha[self.kept])
 
-    def slopes(self, v: Vector) -> RowState:
-        """Row state with alpha_i = C_i L'(1 - (A v)_i), which belongs to v. One sweep.
+    def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
+        """Row state with alpha_i = C_i L'(1 - (A v)_i), and its `bounds` with v.
 
-        For the squared hinge: (9) in [mangasarian2001]_.
+        One sweep. For the squared hinge: (9) in [mangasarian2001]_.
         """
         state = self.state(alpha=0.0)
-        self.A.sweep(_slopes, state, v, self.loss)
-        return state
+        losses, sums = self.A.sweep(_slopes, state, v, self.loss)
+        return state, self._certificate(v, losses, sums)
 
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
@@ -228,8 +228,11 @@ class Problem:
     def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
         """Certificate of v and the feasible ``alpha``, and A'alpha. One sweep."""
         losses, sums = self.A.sweep(_both_sums, state, v, self.loss)
+        return self._certificate(v, losses, sums), sums[0]
+
+    def _certificate(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         primal, dual = self._ridge(v) + losses, self._dual_value(*sums)
-        return Certificate(primal, dual, self._floor), sums[0]
+        return Certificate(primal, dual, self._floor)
 
     def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
@@ -340,11 +343,6 @@ def _loss(t: Vector, loss: str) -> Vector:
     return positive if loss == "hinge" else positive * positive
 
 
-def _slopes(block: Any, part: RowState, v: Vector, loss: str) -> None:
-    t = 1.0 - block @ v
-    part.alpha = part.C * ((t > 0.0) if loss == "hinge" else 2.0 * np.maximum(t, 0.0))
-
-
 def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:
     return float(part.C @ _loss(1.0 - block @ v, loss))
 
@@ -370,6 +368,12 @@ def _both_sums(
     block: Any, part: RowState, v: Vector, loss: str
 ) -> tuple[float, DualSums]:
     return _losses(block, part, v, loss), _dual_sums(block, part)
+
+
+def _slopes(block: Any, part: RowState, v: Vector, loss: str) -> tuple[float, DualSums]:
+    t = 1.0 - block @ v
+    part.alpha = part.C * ((t > 0.0) if loss == "hinge" else 2.0 * np.maximum(t, 0.0))
+    return float(part.C @ _loss(t, loss)), _dual_sums(block, part)
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:

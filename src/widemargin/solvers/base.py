@@ -198,7 +198,7 @@ class _Driver:
         alpha = saved.best_alpha
         if alpha is None:
             source = np.zeros_like(saved.v) if saved.source is None else saved.source
-            alpha = self.core.gather(self.core.slopes(source))
+            alpha = self.core.gather(self.core.slopes(source)[0])
         self._offer(Start(saved.best_v, alpha))
         return Start(saved.v, alpha, saved.vectors, saved.numbers)
 
@@ -304,8 +304,9 @@ class _Driver:
             v, source = self.lift.up(self.best.v), self.best.source
             if source is not None and problem.intercept != "free":
                 # Feasible, and zero where it can be: nothing to finish if it will do.
-                state = problem.slopes(self.lift.up(source))
-                certificate = problem.bounds(state, v)
+                state, certificate = problem.slopes(self.lift.up(source))
+                if not np.array_equal(source, self.best.v):
+                    certificate = problem.bounds(state, v)
                 if certificate.relative_gap <= tol:
                     return _Answer(
                         problem.gather(state), *problem.split(v), certificate

@@ -73,7 +73,7 @@ class Best:
     def alpha(self) -> Vector:
         """The best dual variables, over all rows of the problem."""
         if self.source is not None:
-            return self._problem.gather(self._problem.slopes(self.source))
+            return self._problem.gather(self._problem.slopes(self.source)[0])
         copied = self._problem.state(alpha=0.0)
         if self._slots is not None:
             self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")
