@@ -20,12 +20,17 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.penalty import SQUARED, Piece, Point, sampled
+from widemargin.solvers.penalty import (
+    SQUARED,
+    Piece,
+    Point,
+    in_one_blas_thread,
+    sampled,
+)
 from widemargin.solvers.published_asvm import PublishedASVM
 
 Vector = NDArray[np.float64]
@@ -123,13 +128,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of the method: see `Solver.iterate`."""
-        steps = self._iterate(problem, start)
-        while True:
-            with ONE_BLAS_THREAD:  # once, not in each of many short sweeps
-                step = next(steps, None)
-            if step is None:
-                return
-            yield step
+        return in_one_blas_thread(self._iterate(problem, start))
 
     def _iterate(
         self, problem: Problem, start: Start | None

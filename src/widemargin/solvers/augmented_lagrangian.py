@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import linalg
-from widemargin.data.blocks import ONE_BLAS_THREAD, Least
+from widemargin.data.blocks import Least
 from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.penalty import Piece, Point, sampled
+from widemargin.solvers.penalty import Piece, Point, in_one_blas_thread, sampled
 
 Vector = NDArray[np.float64]
 
@@ -143,13 +143,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of the method: see `Solver.iterate`."""
-        steps = self._iterate(problem, start, tol)
-        while True:
-            with ONE_BLAS_THREAD:  # once, not in each of many short sweeps
-                step = next(steps, None)
-            if step is None:
-                return
-            yield step
+        return in_one_blas_thread(self._iterate(problem, start, tol))
 
     def _iterate(
         self, problem: Problem, start: Start | None, tol: float
