@@ -35,7 +35,9 @@ from widemargin.solvers.cholesky import cholesky
 
 Vector = NDArray[np.float64]
 
-# Order up to which the Hessian is formed and factored; beyond, conjugate gradients.
+# Order up to which the Hessian is formed and factored; beyond, conjugate gradients (the
+# squared hinge, C = 10: 20,000 x 2500 dense 3.3 s, with the matrix 8.2; 50,000 x 3000
+# sparse 0.75 and 4.1. But 44 and 151 reads of the data, instead of 11 and 19).
 DENSE_ORDER = 1500
 # Up to this order the Hessian is made in the sweep that tries a point, beyond where it
 # is needed: it costs more than the sweep, and rejected points need none (mnist: a
