@@ -61,7 +61,9 @@ def solve_together(
     m, n = rows.shape
     # Sixteen row vectors, and ten matrices of the order of the normal equations.
     each = 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
-    size = max(1, (memory_limit or TOGETHER_BYTES) // each)
+    given = (memory_limit, rows.options.get("memory_limit"))
+    limit = min(filter(None, given), default=TOGETHER_BYTES)
+    size = max(1, limit // each)
     results: list[Any] = []
     for first in range(0, len(solves), size):
         group = solves[first : first + size]
@@ -112,9 +114,9 @@ class _Meeting:
                     self._changed.notify()
 
         self._rows.moments  # noqa: B018  (read once, before there are threads)
-        for k in range(len(solves)):
-            threading.Thread(target=work, args=(k,), daemon=True).start()
         try:
+            for k in range(len(solves)):
+                threading.Thread(target=work, args=(k,), daemon=True).start()
             while self._serve():
                 pass
         except BaseException:
@@ -222,6 +224,9 @@ class _Port(Rows):
 
     def in_memory(self) -> "linalg.Matrix | None":
         return self._rows.in_memory()
+
+    def reserve(self, size: int, what: str, owner: Any) -> None:
+        self._rows.reserve(size, what, owner)
 
     def check_interrupted(self) -> None:
         self._meeting.tell(self._k)

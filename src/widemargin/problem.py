@@ -102,10 +102,12 @@ class Problem:
         self.loss = loss
         self.intercept = intercept
         y, C = _check_labels(y, C, rows.shape[0])
-        self.kept = None if np.all(_distinct(C) > 0) else C > 0
+        self.kept = None if np.all(distinct(C) > 0) else C > 0
         self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
         self.C = C if C.strides == (0,) else C.copy()
         self._total = float(self.C.sum())
+        if (more := 8 * (len(distinct(self.C)) > 1) + 32 * (self.kept is not None)) > 0:
+            rows.reserve(more * rows.shape[0], "weights of the rows", self)
         self.view(rows if self.kept is None else rows.select(self.kept))
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
 
@@ -434,7 +436,7 @@ def _copy(part: RowState, source: str, target: str) -> None:
     setattr(part, target, getattr(part, source))
 
 
-def _distinct(C: Vector) -> Vector:
+def distinct(C: Vector) -> Vector:
     """The numbers of a vector: one, where it is that for every row."""
     return C[:1] if C.strides == (0,) else C
 
@@ -454,14 +456,14 @@ def _check_labels(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vec
         C = np.broadcast_to(finite("C", np.ravel(C), 1)[0], m)
     C = finite("C", C, m)
     with np.errstate(over="ignore"):
-        if np.any(_distinct(C) < 0) or not np.isfinite(m * _distinct(C).mean()):
+        if np.any(distinct(C) < 0) or not np.isfinite(m * distinct(C).mean()):
             raise ValueError(
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
     for sign in (1, -1):
         weighted = y == sign
-        if len(_distinct(C)) > 1:
+        if len(distinct(C)) > 1:
             weighted &= C > 0
         if not (weighted.any() and C.any()):
             raise ValueError(

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import glob
+import os
 import warnings
 
 from widemargin.cli import names, reading
@@ -22,13 +23,14 @@ def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
-    outputs = [path for path in (options.model, options.report) if path]
+    checkpoint = _checkpoint(options)
+    saved = checkpoint and checkpoint.path
+    outputs = [path for path in (options.model, options.report, saved) if path]
     check_outputs(outputs, inputs)
     names.check_trained(options.model)
     if options.report:
         names.check_report(options.report)
         check_matplotlib()
-    checkpoint = _checkpoint(options)
     data = read_training(options)
     test = read_test(options, data)
     classifier = _fit(options, data, checkpoint)
@@ -50,7 +52,8 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
         if every is not None:
             raise ValueError("--checkpoint-every needs --checkpoint FILE, or --resume")
         return None
-    found = glob.glob(f"{glob.escape(path)}*")  # of several classes, one for each
+    found = [path] if os.path.exists(path) else []
+    found += sorted(glob.glob(f"{glob.escape(path)}.[0-9]*"))  # one for each class
     if found and not options.resume:
         raise ValueError(
             f"{found[0]}: holds a run that was not finished; "
@@ -58,7 +61,6 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
         )
     if options.resume and not found:
         note(f"{path}: no run to go on with; beginning anew")
-    check_outputs([path], [options.data])
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 

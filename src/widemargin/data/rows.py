@@ -114,6 +114,14 @@ class Rows(ABC):
         """
         return None
 
+    def reserve(self, size: int, what: str, owner: Any) -> None:  # noqa: B027
+        """Leave so many bytes of the memory for something else, while ``owner`` lives.
+
+        Raises
+        ------
+        ValueError where the limit of the rows has not so much room, for ``what``.
+        """
+
     @abstractmethod
     def state(self, **vectors: Any) -> RowState:
         """Vectors beside the rows: copies of arrays (m, ...); a number fills (m,).

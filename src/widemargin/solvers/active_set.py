@@ -25,6 +25,7 @@ from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.penalty import (
+    DENSE_ORDER,
     SQUARED,
     Piece,
     Point,
@@ -122,6 +123,11 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 "ActiveSet(mode='asvm') has no free intercept (its dual has no "
                 "equality). Use mode='newton', or intercept='penalized'."
             )
+        if self.mode == "asvm" and problem.A.shape[1] > DENSE_ORDER:
+            return (
+                f"ActiveSet(mode='asvm') takes at most {DENSE_ORDER:,} columns, with "
+                f"the intercept. Got {problem.A.shape[1]:,} instead."
+            )
         return None
 
     def iterate(
@@ -161,6 +167,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 last.residual
             )
             idle = 0 if falls or nearer else idle + 1
+            if idle:  # rounding of the updates may be what is in the way
+                piece.renew_matrix()
 
 
 @dataclass

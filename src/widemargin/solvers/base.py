@@ -141,11 +141,11 @@ class _Driver:
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
-        if start is None and self._late():
+        saved = self._saver.load() if self._saver else None
+        if start is None and saved is None and self._late():
             return Status.TIME_LIMIT
         self._started = True
         try:
-            saved = self._saver.load() if self._saver else None
             if saved is not None:
                 start = self._resume(saved)
             elif start is not None:
@@ -184,13 +184,14 @@ class _Driver:
             saver.checkpoint.remove()
         elif saver.due or ended is not None:
             try:
-                saver.save(self._turn, step, *self._point, self.best)
+                turn = self._turn, self.solver.name
+                saver.save(turn, step, *self._point, self.best)
             except OSError as error:  # a long run shall not end for that
                 warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
 
     def _resume(self, saved: Saved) -> Start:
         """Take up what another run has saved: where to go on."""
-        for _ in range(min(saved.solver, len(self._reserves))):
+        for _ in range(min(saved.turn, len(self._reserves))):
             self._take_turn()
         self._before = saved.iteration
         self._progress = (np.inf, self._before)
@@ -200,6 +201,8 @@ class _Driver:
             source = np.zeros_like(saved.v) if saved.source is None else saved.source
             alpha = self.core.gather(self.core.slopes(source)[0])
         self._offer(Start(saved.best_v, alpha))
+        if saved.solver != self.solver.name:  # another one's vectors are not its own
+            return Start(saved.best_v, alpha)
         return Start(saved.v, alpha, saved.vectors, saved.numbers)
 
     def _take_turn(self) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import time
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +14,23 @@ from numpy.typing import NDArray
 from widemargin.data.state import RowState
 from widemargin.files import open_regular, replacing
 from widemargin.parameters import Checker
-from widemargin.problem import Problem
+from widemargin.problem import Problem, distinct
 from widemargin.solution import Step
 from widemargin.solvers.best import Best
 
 Vector = NDArray[np.float64]
 _VERSION = 1
+# What reading a damaged file raises.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    NotImplementedError,
+    EOFError,
+)
 _FACTS = "checkpoint.json"
 
 
@@ -85,7 +97,8 @@ class Saved:
 
     Attributes
     ----------
-    solver : int, 0 for the solver that was chosen, 1 for its first reserve, ...
+    turn : int, 0 for the solver that was chosen, 1 for its first reserve, ...
+    solver : str, its name
     iteration : int, of the last step
     v, best_v : ndarray (k,)
     source, best_alpha : ndarray; one of them is None
@@ -93,7 +106,8 @@ class Saved:
     numbers : dict of its numbers, the details of its last step
     """
 
-    solver: int
+    turn: int
+    solver: str
     iteration: int
     v: Vector
     best_v: Vector
@@ -122,13 +136,19 @@ class Saver:
         return time.monotonic() - self._last >= self.checkpoint.every
 
     def save(
-        self, solver: int, step: Step, v: Vector, state: RowState | None, best: Best
+        self,
+        turn: tuple[int, str],
+        step: Step,
+        v: Vector,
+        state: RowState | None,
+        best: Best,
     ) -> None:
         """Write the file anew."""
         facts = {
             "version": _VERSION,
             "problem": _facts(self._problem),
-            "solver": solver,
+            "turn": turn[0],
+            "solver": turn[1],
             "iteration": step.iteration,
             "numbers": step.details,
             "vectors": list(step.vectors),
@@ -162,23 +182,25 @@ class Saver:
             try:
                 with zipfile.ZipFile(file) as archive:
                     facts = json.loads(archive.read(_FACTS))
-                    self._check(path, facts)
-                    return _saved(archive, facts)
-            except (zipfile.BadZipFile, KeyError, TypeError, EOFError) as error:
+                    found = facts["version"], facts.get("problem", {})
+                    saved = _saved(archive, facts) if found[0] == _VERSION else None
+            except _DAMAGE as error:
                 raise ValueError(
                     f"{path}: expected a checkpoint, found something else or damage "
                     f"({error}); remove it to begin anew"
                 ) from None
+        self._check(path, *found)
+        return saved
 
-    def _check(self, path: str, facts: dict[str, Any]) -> None:
+    def _check(self, path: str, version: Any, facts: dict[str, Any]) -> None:
         """Refuse the checkpoint of another problem."""
-        if facts["version"] != _VERSION:
+        if version != _VERSION:
             raise ValueError(
                 f"{path}: expected a checkpoint of version {_VERSION}, "
-                f"found {facts['version']}; remove it to begin anew"
+                f"found {version}; remove it to begin anew"
             )
         for name, ours in _facts(self._problem).items():
-            theirs = facts["problem"].get(name)
+            theirs = facts.get(name)
             same = theirs == ours
             if isinstance(ours, float) and isinstance(theirs, float):
                 # Sums depend on the cut of blocks, which memory_limit moves.
@@ -201,6 +223,8 @@ def _facts(problem: Problem) -> dict[str, Any]:
         "intercept": problem.intercept,
         "total C": problem.zero_objective,
         "positive rows": int(np.count_nonzero(problem.y > 0)),
+        "checksum of the labels": zlib.crc32(problem.y.data),
+        "checksum of C": zlib.crc32(np.ascontiguousarray(distinct(problem.C)).data),
         "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
     }
 
@@ -225,7 +249,8 @@ def _saved(archive: zipfile.ZipFile, facts: dict[str, Any]) -> Saved:
         raise KeyError("v")
     vectors = {name: read(f"vectors/{name}") for name in facts["vectors"]}
     return Saved(
-        int(facts["solver"]),
+        int(facts["turn"]),
+        str(facts["solver"]),
         int(facts["iteration"]),
         v,
         best_v,

@@ -181,6 +181,10 @@ class Piece:
             self._updates += 1
         self._stale = self._updates == MOST_UPDATES
 
+    def renew_matrix(self) -> None:
+        """Let the next Hessian be made of all its rows."""
+        self._stale = True
+
     def renew_multipliers(self) -> None:
         """Alpha as multipliers."""
         self.state.sweep(_renew)

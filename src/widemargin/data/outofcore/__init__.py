@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from widemargin.data.blocks import n_threads
 from widemargin.data.outofcore.shards import ShardSource
 from widemargin.data.outofcore.source import Source
 from widemargin.data.outofcore.stored import StoredRows
@@ -98,6 +99,12 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     for kind in ("label", "weight"):
         if kind in given:
             given[kind] = str(given[kind])
+    if is_binary(name):
+        text = (("zero_based", zero_based, "auto"), ("n_features", n_features, None))
+        for kind, value, unset in text:
+            if value != unset:
+                expected = f"{unset!r} for what is no svmlight text"
+                check.refuse(kind, expected, value)
     source: Source
     if is_parquet(name):
         from widemargin.data.outofcore.parquet import ParquetSource
@@ -110,7 +117,12 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     else:
         for kind, value in given.items():
             check.refuse(kind, "None for svmlight text, which has targets", value)
-        source = TextSource(name, zero_based=zero_based, n_features=n_features)
+        source = TextSource(
+            name,
+            zero_based=zero_based,
+            n_features=n_features,
+            n_jobs=n_threads(n_jobs),
+        )
     return StoredRows(source, n_jobs, memory_limit)
 
 

@@ -58,7 +58,7 @@ class FileVector:
     def __getitem__(self, index: slice | NDArray[np.intp]) -> NDArray[Any]:
         """A view for a slice of step 1, else a copy."""
         if not isinstance(index, slice):
-            return self[: self.shape[0]][index]
+            return self.whole()[index]
         start, stop, _ = index.indices(self.shape[0])
         shape = (max(0, stop - start), *self.shape[1:])
         if not (shape[0] and self._row):

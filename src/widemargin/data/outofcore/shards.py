@@ -1,6 +1,7 @@
 """Rows in a .npy file, or in a folder of them."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,11 @@ class ShardSource(Source):
                 self._vectors[kind] = self._beside(name, [name])
             elif folder and (names := _names(path, prefix)):
                 self._vectors[kind] = self._beside(path, names)
+        if len(set(self._columns.values())) < len(self._columns):
+            raise ValueError(
+                f"{path}: expected labels and weights in two columns, found {label} "
+                "for both"
+            )
         chosen = np.delete(np.arange(width), list(self._columns.values()))
         if not chosen.size:
             raise ValueError(f"{path}: expected a column of features, found none")
@@ -233,7 +239,7 @@ def _names(path: str, prefix: str) -> list[str]:
 
 
 def _is_integer(name: str) -> bool:
-    return name.lstrip("-").isascii() and name.lstrip("-").isdigit()
+    return re.fullmatch("-?[0-9]+", name) is not None
 
 
 def _column(path: str, kind: str, number: int, width: int) -> int:

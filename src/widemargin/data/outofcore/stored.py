@@ -2,8 +2,9 @@
 
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,8 @@ COPIES = 4
 BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.25, 0.5, 0.125
 # Bytes a row that are in memory whatever the limit: labels, the answer, its support.
 ROW_BYTES = 32
+# Bytes a row of the vectors that a task works with.
+TASK_BYTES = 64
 # n x n matrices that a solver holds beside the sums of the lanes.
 MATRICES = 8
 
@@ -64,17 +67,26 @@ class StoredRows(Rows):
         self._source = source
         self.names, self.first_index = source.names, source.first_index
         m, n = source.shape
-        stored = max(1, int(n * source.density) * _entry_bytes(source))
+        stored = max(1, int(n * source.density * _entry_bytes(source)))
         size = min(max(BLOCK_BYTES, 16 * n * n), LARGE_BLOCK_BYTES)
         self._room = np.inf  # for row vectors
         if memory_limit is not None:
             spare = _spare(source.path, m, n, stored, memory_limit)
             size = min(size, int(BLOCK_SHARE * spare) // (COPIES * LANES))
+            # In float64, and with what a task holds for each of its rows.
+            stored = int(n * source.density * max(8, _entry_bytes(source))) + TASK_BYTES
             self._room = STATE_SHARE * spare
             self.copy_rows = COPY_SHARE * spare / stored
         blocks = even_blocks(source.borders.tolist(), max(1, size // stored))
         self._blocks = Blocks(blocks, LANES, n_jobs)
-        self._lock = threading.Lock()
+        # A vector is freed whenever the collector runs, also while the lock is held:
+        # what it gives back waits until the next one is made.
+        self._lock, self._freed = threading.Lock(), deque[int]()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "rows in files cannot be pickled or copied: open them again with open_rows"
+        )
 
     def sweep(
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
@@ -108,6 +120,7 @@ class StoredRows(Rows):
     def _vector(self, given: NDArray[Any]) -> Any:
         """A copy: in memory where there is room for it, else in a file."""
         with self._lock:
+            self._take_back()
             fits = given.nbytes <= self._room
             self._room -= given.nbytes if fits else 0
         if not fits:
@@ -116,12 +129,29 @@ class StoredRows(Rows):
             return file
         vector = copied(given)
         if np.isfinite(self._room):
-            weakref.finalize(vector, self._free, given.nbytes).atexit = False
+            weakref.finalize(vector, self._freed.append, given.nbytes).atexit = False
         return vector
 
-    def _free(self, size: int) -> None:
+    def _take_back(self) -> None:
+        """Room that has been given back."""
+        while self._freed:
+            self._room += self._freed.popleft()
+
+    def reserve(self, size: int, what: str, owner: Any) -> None:
+        """Leave memory for something else: see `Rows.reserve`."""
+        limit = self.options["memory_limit"]
+        if limit is None:
+            return
         with self._lock:
-            self._room += size
+            self._take_back()
+            if size > self._room:
+                raise ValueError(
+                    f"{self._source.path}: expected a memory_limit of at least "
+                    f"{limit + size - int(self._room):,} bytes, for {what}. "
+                    f"Got {limit:,} instead."
+                )
+            self._room -= size
+        weakref.finalize(owner, self._freed.append, size).atexit = False
 
     def vector(self, kind: str) -> NDArray[Any] | None:
         """The "label" or "weight" of every row (m,), or None: see `Source.vector`."""
