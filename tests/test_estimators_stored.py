@@ -275,3 +275,23 @@ def test_the_report_of_some_of_the_rows(binary, shards, tmp_path):
     assert f"{right} of {mask.sum()} training rows" in re.sub(
         "</?span>", "", (tmp_path / "r.html").read_text()
     )
+
+
+def test_room_for_classes_and_weights_is_asked_for(tmp_path):
+    """Each class has dual variables of its own; the limit that is named suffices."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100_000, 3)), rng.integers(0, 40, 100_000)
+    np.save(tmp_path / "X.npy", X)
+    limit = 17 << 20
+    rows = open_rows(tmp_path / "X.npy", memory_limit=limit)
+    with pytest.raises(ValueError, match="bytes, for 40 classes. Got ") as refused:
+        LinearSVC(C=1e-3).fit(rows, y)
+    enough = int(
+        str(refused.value).split("at least ")[1].split(" ")[0].replace(",", "")
+    )
+    rows = open_rows(tmp_path / "X.npy", memory_limit=enough)
+    LinearSVC(C=1e-3, tol=1.0).fit(rows, y)
+    weights = rng.random(100_000).round(0)
+    rows = open_rows(tmp_path / "X.npy", memory_limit=limit)
+    with pytest.raises(ValueError, match="bytes, for weights of the rows. Got "):
+        LinearSVC().fit(rows, y == 1, weights)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-LIMIT = 150 << 20
+LIMIT = 160 << 20
 # Stacks of threads and what the interpreter loads while it runs: not the fit's.
 EXTRA = 64 << 20
 

@@ -26,8 +26,9 @@ LANES = 8
 COPIES = 4
 # Shares of the memory limit for blocks, for row vectors and for copies of rows.
 BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.25, 0.5, 0.125
-# Bytes a row that are in memory whatever the limit: labels, the answer, its support.
-ROW_BYTES = 32
+# Bytes a row, and bytes, that are in memory whatever the limit: labels, the answer and
+# its support; threads.
+ROW_BYTES, BASE_BYTES = 40, 8 << 20
 # Bytes a row of the vectors that a task works with.
 TASK_BYTES = 64
 # n x n matrices that a solver holds beside the sums of the lanes.
@@ -145,10 +146,10 @@ class StoredRows(Rows):
         with self._lock:
             self._take_back()
             if size > self._room:
+                least = limit + int((size - self._room) / STATE_SHARE) + 1
                 raise ValueError(
                     f"{self._source.path}: expected a memory_limit of at least "
-                    f"{limit + size - int(self._room):,} bytes, for {what}. "
-                    f"Got {limit:,} instead."
+                    f"{least:,} bytes, for {what}. Got {limit:,} instead."
                 )
             self._room -= size
         weakref.finalize(owner, self._freed.append, size).atexit = False
@@ -166,7 +167,7 @@ def _entry_bytes(source: Source) -> int:
 def _spare(path: str, m: int, n: int, stored: int, memory_limit: int) -> float:
     """Bytes left for blocks, row vectors and copied rows; refuses too few."""
     order = n + 1
-    fixed = ROW_BYTES * m + 8 * (LANES + MATRICES) * min(order, 4000) ** 2
+    fixed = BASE_BYTES + ROW_BYTES * m + 8 * (LANES + MATRICES) * min(order, 4000) ** 2
     least = fixed + 64 * max(stored, 1 << 16)
     if memory_limit < least:
         raise ValueError(
