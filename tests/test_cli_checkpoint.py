@@ -116,3 +116,15 @@ def test_kill_9(tmp_path):
     assert "resumed at iteration" in done.stdout
     assert model.exists()
     assert not saved.exists()
+
+
+def test_only_checkpoints_are_taken_for_runs(data, tmp_path, capsys):
+    (tmp_path / "run.py").write_text("print()")
+    run = str(tmp_path / "run")
+    assert train(data, tmp_path / "a.wm", "--checkpoint", run, "--tol", "0.1") == 0
+    assert train(data, tmp_path / "a.wm", "--checkpoint", str(tmp_path / "a.wm")) == 2
+    assert "a.wm" in capsys.readouterr().err
+    report = str(tmp_path / "r.html")
+    options = "--report", report, "--checkpoint", report, "--resume"
+    assert train(data, tmp_path / "b.wm", *options) == 2
+    assert "would overwrite the output" in capsys.readouterr().err

@@ -175,3 +175,50 @@ def test_stored_rows_go_on_too(tmp_path):
     assert again.trace[0].iteration == 4
     gap = first.trace[-1].relative_gap
     assert again.trace[0].relative_gap == pytest.approx(gap, rel=1e-6)
+
+
+def test_another_solver_goes_on_from_the_best_point(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    first = solve(Problem(X, y), "interior_point", max_iter=5, checkpoint=path)
+    again = solve(Problem(X, y), "augmented_lagrangian", checkpoint=path)
+    assert again.status == "solved"
+    assert again.trace[0].best_gap <= first.trace[-1].best_gap * (1.0 + 1e-9)
+
+
+def test_a_run_without_time_keeps_what_was_saved(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    first = solve(Problem(X, y), "interior_point", max_iter=5, checkpoint=path)
+    late = solve(Problem(X, y), "interior_point", time_limit=1e-9, checkpoint=path)
+    assert late.status == "time_limit"
+    gap = first.certificate.relative_gap
+    assert late.certificate.relative_gap <= gap * (1.0 + 1e-9)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("what", ["labels", "C"])
+def test_the_same_numbers_in_another_order_are_another_problem(what, tmp_path):
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    C = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    solve(Problem(X, y, C), "interior_point", max_iter=3, checkpoint=path)
+    y, C = (y[::-1], C) if what == "labels" else (y, C[::-1])
+    with pytest.raises(ValueError, match=f"this problem .checksum of .*{what}"):
+        solve(Problem(X, y, C), checkpoint=path)
+
+
+def test_flipped_bits_are_one_sentence_or_none(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    solve(Problem(X, y), "interior_point", max_iter=2, checkpoint=path)
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    problem = Problem(X, y)
+    for _ in range(100):
+        damaged = bytearray(content)
+        damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            solve(problem, "interior_point", checkpoint=path)
+        except ValueError as error:
+            assert "a.checkpoint: expected a checkpoint" in str(error)

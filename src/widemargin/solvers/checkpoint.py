@@ -235,27 +235,20 @@ def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
 
 
 def _saved(archive: zipfile.ZipFile, facts: dict[str, Any]) -> Saved:
-    names = set(archive.namelist())
-
-    def read(name: str) -> Vector | None:
-        if f"{name}.npy" not in names:
-            return None
+    def read(name: str) -> Vector:
         with archive.open(f"{name}.npy") as file:
             array = np.lib.format.read_array(file, allow_pickle=False)
         return np.asarray(array, dtype=np.float64)
 
-    v, best_v = read("v"), read("best_v")
-    if v is None or best_v is None:
-        raise KeyError("v")
-    vectors = {name: read(f"vectors/{name}") for name in facts["vectors"]}
+    has_source = "source.npy" in archive.namelist()
     return Saved(
         int(facts["turn"]),
         str(facts["solver"]),
         int(facts["iteration"]),
-        v,
-        best_v,
-        read("source"),
-        read("best_alpha"),
-        {name: vector for name, vector in vectors.items() if vector is not None},
+        read("v"),
+        read("best_v"),
+        read("source") if has_source else None,
+        None if has_source else read("best_alpha"),
+        {name: read(f"vectors/{name}") for name in facts["vectors"]},
         {name: float(number) for name, number in facts["numbers"].items()},
     )
