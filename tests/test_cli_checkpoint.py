@@ -31,7 +31,7 @@ def test_a_stopped_training_goes_on(data, tmp_path, capsys):
     model, saved = tmp_path / "a.wm", tmp_path / "a.wm.checkpoint"
     options = "--solver", "interior_point", "--tol", "1e-8"
     assert train(data, model, *options, "--resume", "--max-iter", "4") == 1
-    assert "no run to go on with; beginning anew" in capsys.readouterr().err
+    assert "not there yet; beginning anew" in capsys.readouterr().err
     assert saved.exists()
     assert train(data, model, *options, "--resume") == 0
     captured = capsys.readouterr()

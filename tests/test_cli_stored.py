@@ -465,3 +465,32 @@ def test_bad_data_to_predict_write_nothing(here, capsys):
     assert message.startswith("widemargin: bad.npy: expected 30 columns")
     message = refused(capsys, "predict", "m.wm", "bad.npy", "--output", "l.txt")
     assert not (here / "l.txt").exists()
+
+
+def test_outputs_among_the_data_are_refused(tmp_path, capsys):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.save(folder / "X-0.npy", np.arange(20.0).reshape(10, 2))
+    np.save(folder / "y-0.npy", np.repeat([0, 1], 5))
+    before = {f.name: f.read_bytes() for f in folder.iterdir()}
+    for name in ("y-0.npy", "X-1.npy", "new.parquet"):
+        assert main(["train", str(folder), str(folder / name)]) == 2
+        assert "would overwrite the input" in capsys.readouterr().err
+    assert main(["train", str(folder), str(tmp_path / "a.wm")]) == 0
+    capsys.readouterr()
+    output = str(folder / "X-0.npy")
+    model = str(tmp_path / "a.wm")
+    assert main(["predict", model, str(folder), "--output", output]) == 2
+    assert "would overwrite the input" in capsys.readouterr().err
+    assert {f.name: f.read_bytes() for f in folder.iterdir()} == before
+
+
+def test_labels_may_be_words_in_a_file(tmp_path, capsys):
+    np.save(tmp_path / "X.npy", np.arange(20.0).reshape(10, 2))
+    np.save(tmp_path / "y.npy", np.repeat(["no", "yes"], 5))
+    model = str(tmp_path / "a.wm")
+    label = str(tmp_path / "y.npy")
+    assert main(["train", str(tmp_path / "X.npy"), model, "--label", label]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, str(tmp_path / "X.npy")]) == 0
+    assert capsys.readouterr().out.split() == ["no"] * 5 + ["yes"] * 5

@@ -82,7 +82,7 @@ def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
     for number, path in enumerate(outputs):
         for kind, others in (("input", inputs), ("output", outputs[:number])):
             for other in others:
-                if _is_same(path, other):
+                if _is_same(path, other) or _is_part(path, other):
                     raise ValueError(f"{path}: would overwrite the {kind} {other}")
     for path in outputs:
         target, _ = _target(path)
@@ -168,6 +168,12 @@ def _is_same(path: Path, other: Path) -> bool:
     if os.path.exists(path) and os.path.exists(other):
         return os.path.samefile(path, other)
     return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _is_part(path: Path, folder: Path) -> bool:
+    """Whether a name is one of data in a folder: a shard or a Parquet file."""
+    inside = os.path.dirname(os.path.realpath(path)) == os.path.realpath(folder)
+    return inside and ending(os.fsdecode(path)) in (".npy", ".parquet")
 
 
 def _flush(path: str) -> None:

@@ -222,3 +222,9 @@ def test_flipped_bits_are_one_sentence_or_none(tmp_path):
             solve(problem, "interior_point", checkpoint=path)
         except ValueError as error:
             assert "a.checkpoint: expected a checkpoint" in str(error)
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_at_once(tmp_path):
+    X, y = PROBLEMS["breast_cancer"]()
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        solve(Problem(X, y), checkpoint=tmp_path / "no" / "a")

@@ -5,6 +5,7 @@ import dataclasses
 import glob
 import os
 import warnings
+import zipfile
 
 from widemargin.cli import names, reading
 from widemargin.cli.datasets import Data, read_test, read_training
@@ -54,13 +55,17 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
         return None
     found = [path] if os.path.exists(path) else []
     found += sorted(glob.glob(f"{glob.escape(path)}.[0-9]*"))  # one for each class
+    if found and not zipfile.is_zipfile(found[0]):
+        raise ValueError(
+            f"{found[0]}: is no checkpoint; give --checkpoint another name"
+        )
     if found and not options.resume:
         raise ValueError(
             f"{found[0]}: holds a run that was not finished; "
             "add --resume to go on with it, or remove it to begin anew"
         )
     if options.resume and not found:
-        note(f"{path}: no run to go on with; beginning anew")
+        note(f"{path}: not there yet; beginning anew")
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
@@ -90,7 +95,8 @@ def _fit(
             warnings.simplefilter("ignore")  # the status is told at the end
             classifier.fit(data.X, data.y, data.weights)
     except KeyboardInterrupt:
-        if not hasattr(classifier, "solutions_"):
+        found = getattr(classifier, "solutions_", [])
+        if not any(solution.w.any() for solution in found):  # zero is no model
             raise
     finally:
         printer.close()

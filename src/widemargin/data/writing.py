@@ -135,7 +135,10 @@ def _write_parquet(
     kind = pyarrow.from_numpy_dtype(first[0].dtype)
     fields = [(f"x{j}", kind) for j in range(n)] + [("label", pyarrow.int8())]
     schema = pyarrow.schema(fields)
-    with replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
+    with (
+        replacing(path) as file,
+        parquet.ParquetWriter(file, schema, write_page_checksum=True) as writer,
+    ):
         for X, y in chain([first], rest):
             columns = [*np.ascontiguousarray(X.T), y.astype(np.int8)]
             table = pyarrow.table(columns, schema=schema)

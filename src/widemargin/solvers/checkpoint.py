@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
-from widemargin.files import open_regular, replacing
+from widemargin.files import check_outputs, open_regular, replacing
 from widemargin.parameters import Checker
 from widemargin.problem import Problem, distinct
 from widemargin.solution import Step
@@ -127,6 +127,7 @@ class Saver:
     """
 
     def __init__(self, checkpoint: Checkpoint, problem: Problem) -> None:
+        check_outputs([checkpoint.path], [])  # now, and not after an hour
         self.checkpoint, self._problem = checkpoint, problem
         self._last = time.monotonic()
 

@@ -38,6 +38,9 @@ from widemargin.data.outofcore.parquet_schema import choose, stored_columns
 # until they are in the block, and be rows enough to pay for the interpreter.
 BATCH_NUMBERS = 1 << 18
 LEAST_BATCH_ROWS, LARGEST_BATCH_ROWS = 1024, 1 << 16
+# What Arrow holds beside the blocks, by itself and for each column: pages, as they are
+# stored and decompressed, for each thread (32 columns: 120 to 150 MB in all).
+ARROW_BYTES, COLUMN_BYTES = 64 << 20, 3 << 20
 
 
 class ParquetSource(Source):
@@ -115,6 +118,7 @@ class ParquetSource(Source):
         self._columns = self._describe_columns()
         self.names = [name for column in self._columns for name in column.names]
         self.shape = (self._groups[-1].stop, len(self.names))
+        self.overhead = ARROW_BYTES + COLUMN_BYTES * len(self._columns)
         self.borders = np.array([0, *(g.stop for g in self._groups)], np.int64)
         share = len(self._columns) / len(self.names)
         self._block_type: type[Block] = CsrBlock if 2 * share < 1 else DenseBlock

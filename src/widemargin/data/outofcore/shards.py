@@ -14,6 +14,8 @@ from widemargin.files import open_bytes
 
 # What the core computes with, or NumPy converts block by block.
 _KINDS = "fiu"
+# Labels may also be words and booleans.
+_WORDS = "Ub"
 # Rows that are looked at together where some are wanted, or one column of all; bytes
 # between wanted rows that are read sooner than skipped: a call takes about 2 us.
 _RUN, _NEAR = 4096, 8192
@@ -70,7 +72,8 @@ def _open(path: str) -> _Shard:
                 f"{path}: expected a .npy array, found something else"
             ) from None
         offset = file.tell()
-    if dtype.kind not in _KINDS or not dtype.isnative:
+    kinds = _KINDS if len(shape) == 2 else _KINDS + _WORDS
+    if dtype.kind not in kinds or not dtype.isnative:
         raise ValueError(f"{path}: expected real numbers, found dtype {dtype}")
     if fortran and len(shape) > 1 and min(shape) > 1:
         raise ValueError(

@@ -22,6 +22,7 @@ class Source(ABC):
     shape : tuple (m, n)
     dtype : numpy dtype of the numbers that `read` returns
     density : float, share of the entries that `read` stores
+    overhead : int, bytes that reading takes beside the blocks
     borders : int64 ndarray, rows at which reading begins best: 0, ..., m, increasing
     names : list of str, those of the n features; None where the files have none
     first_index : int, what the files call the first column without a name
@@ -31,6 +32,7 @@ class Source(ABC):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     density: float = 1.0
+    overhead: int = 0
     borders: NDArray[np.int64]
     names: list[str] | None = None
     first_index: int = 0

@@ -72,7 +72,7 @@ class StoredRows(Rows):
         size = min(max(BLOCK_BYTES, 16 * n * n), LARGE_BLOCK_BYTES)
         self._room = np.inf  # for row vectors
         if memory_limit is not None:
-            spare = _spare(source.path, m, n, stored, memory_limit)
+            spare = _spare(source, stored, memory_limit)
             size = min(size, int(BLOCK_SHARE * spare) // (COPIES * LANES))
             # In float64, and with what a task holds for each of its rows.
             stored = int(n * source.density * max(8, _entry_bytes(source))) + TASK_BYTES
@@ -88,6 +88,10 @@ class StoredRows(Rows):
         raise TypeError(
             "rows in files cannot be pickled or copied: open them again with open_rows"
         )
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"<rows of {self._source.path}: {m:,} x {n:,} of {self.dtype}>"
 
     def sweep(
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
@@ -164,10 +168,16 @@ def _entry_bytes(source: Source) -> int:
     return source.dtype.itemsize + (0 if source.density == 1.0 else 8)
 
 
-def _spare(path: str, m: int, n: int, stored: int, memory_limit: int) -> float:
+def _spare(source: Source, stored: int, memory_limit: int) -> float:
     """Bytes left for blocks, row vectors and copied rows; refuses too few."""
+    (m, n), path = source.shape, source.path
     order = n + 1
-    fixed = BASE_BYTES + ROW_BYTES * m + 8 * (LANES + MATRICES) * min(order, 4000) ** 2
+    fixed = (
+        source.overhead
+        + BASE_BYTES
+        + ROW_BYTES * m
+        + 8 * (LANES + MATRICES) * min(order, 4000) ** 2
+    )
     least = fixed + 64 * max(stored, 1 << 16)
     if memory_limit < least:
         raise ValueError(
