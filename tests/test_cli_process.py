@@ -140,15 +140,20 @@ def test_ctrl_c_while_reading(here):
 # -- Ctrl-C in a training --------------------------------------------------------------
 
 
-def train_and_press(patch):
-    """Status and words of a training in which ``patch`` has Ctrl-C pressed."""
+def train_and_press(patch, first=1):
+    """Status and words of a training in which ``patch`` has Ctrl-C pressed.
+
+    Not before the step ``first``.
+    """
     code = (
         "import os, signal, sys\n"
         "from widemargin.__main__ import run\n"
         "from widemargin.cli import told\n"
         "from widemargin.progress import Printer\n"
         "from widemargin.solvers import base\n"
-        "def press(*arguments): os.kill(os.getpid(), signal.SIGINT)\n"
+        "def press(*arguments):\n"
+        f"    if getattr(arguments[-1], 'iteration', 9) >= {first}:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
         f"{patch}\n"
         "sys.exit(run())"
     )
@@ -159,6 +164,12 @@ def train_and_press(patch):
 def test_a_first_ctrl_c_in_the_fit_leaves_a_model(here):
     assert train_and_press("Printer.__call__ = press") == (1, "")
     assert load_model("new.wm").meta["status"] == "interrupted"
+
+
+def test_a_first_ctrl_c_before_there_is_more_than_zero_leaves_none(here):
+    status = train_and_press("Printer.__call__ = press", first=0)
+    assert status == (130, "widemargin: interrupted; no model was written\n")
+    assert not os.path.exists("new.wm")
 
 
 def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
