@@ -307,7 +307,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         del y, weights, factors, sample_weight  # a few copies of a row vector
         positive = multiclass.positive_classes(len(self.classes_))
         if len(positive) > 1:  # dual variables of each, twice, and n x n sums
-            each = 8 * (2 * m + 8 * min(rows.shape[1], 4000) ** 2)
+            each = 8 * (2 * m + 8 * min(rows.shape[1], multiclass.LARGEST_MATRIX) ** 2)
             rows.reserve(len(positive) * each, f"{len(positive)} classes", clock)
         callbacks = Callbacks(self, len(positive), data)
         try:

@@ -272,7 +272,7 @@ def test_a_category_that_came_later(path, monkeypatch):
     write(path, {"c": pa.array(["a", "c"]).dictionary_encode()})
     with pytest.raises(OSError, match="was changed while it was read$"):
         source.read(0, 2)
-    monkeypatch.setattr(parquet_files, "_identity", lambda status: 0)  # none can tell
+    monkeypatch.setattr(parquet_files.FileStamp, "of", lambda path: 0)  # none can tell
     source = ParquetSource(path)
     write(path, {"c": pa.array(["a", "d"]).dictionary_encode()})
     with refusal(

@@ -28,6 +28,7 @@ Vector = NDArray[np.float64]
 # Steps (4a) and (4b) after which the algorithm is left: a line step drops one row, and
 # with nearly separable classes or large C there are hundreds (digits, nu = 1e4: 480).
 MOST_SAFEGUARDS = 50
+# The following are ours, not the paper's, and not tuned.
 # Step lengths tried along a projected gradient, in units of the best one without
 # bounds, and how often a gradient is tried until f falls below that of the face.
 LENGTHS, MOST_PROJECTIONS = 2.0 ** np.arange(-6, 5), 10

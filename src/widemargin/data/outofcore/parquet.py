@@ -182,7 +182,7 @@ class ParquetSource(Source):
         return out.astype(np.float64, copy=False) if kind == "weight" else out
 
     def check_unchanged(self) -> None:
-        """Raise OSError where a file was changed: see `Source.check_unchanged`."""
+        """Raise OSError, naming the file, where one was changed since it was opened."""
         for file in self._files:
             file.check()
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from widemargin import files
+from widemargin.data.outofcore.source import FileStamp
 
 # What a column may hold of its compressed pages: without a limit it is all of them.
 _BUFFER_BYTES = 1 << 17
@@ -59,7 +60,7 @@ class DataFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._identity = _identity(os.stat(path))
+        self._stamp = FileStamp.of(path)
         with self._stream() as stream:
             try:
                 opened = pq.ParquetFile(stream, pre_buffer=False)
@@ -87,7 +88,7 @@ class DataFile:
     def check(self) -> None:
         """Raise OSError if the file is not the one that was opened."""
         try:
-            is_same = _identity(os.stat(self.path)) == self._identity
+            is_same = FileStamp.of(self.path) == self._stamp
         except FileNotFoundError:
             is_same = False
         if not is_same:
@@ -275,10 +276,6 @@ class Cursors:
                 _, twin = self._kept.popitem(last=False)
         if twin is not None:
             twin.close()
-
-
-def _identity(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _reason(error: BaseException) -> str:

@@ -64,9 +64,9 @@ class FileStamp:
     number: int
 
     @classmethod
-    def of(cls, path: str, file: IO[bytes]) -> "FileStamp":
-        """The stamp of an open file."""
-        found = os.fstat(file.fileno())
+    def of(cls, path: str, file: IO[bytes] | None = None) -> "FileStamp":
+        """The stamp of an open file, or of what has the name now."""
+        found = os.stat(path if file is None else file.fileno())
         return cls(path, found.st_size, found.st_mtime_ns, found.st_ino)
 
     @contextmanager

@@ -16,15 +16,17 @@ from widemargin.data.outofcore.source import Source
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, copied, row_index, row_vector
 
-# A block that is read while another one is worked on, and what a block is at least: a
-# weighted Gram matrix adds n^2 numbers for each (benchmarks/out_of_core.py).
+# A block, which is read while another one is worked on: twice that of memory.py, for
+# each costs calls of the system and the interpreter; with many columns larger, as a
+# weighted Gram matrix adds n^2 numbers for each. Not tuned.
 BLOCK_BYTES, LARGE_BLOCK_BYTES = 8 << 20, 64 << 20
 LANES = 8
 # Copies of a block that a thread may hold: the one it works on, the one that is read,
 # and what products make of them. There are at most as many threads as lanes; the cut
 # must not depend on how many there are.
 COPIES = 4
-# Shares of the memory limit for blocks, for row vectors and for copies of rows.
+# Shares of the memory limit for blocks, for row vectors and for copies of rows: chosen,
+# with those below, so that tests/data/test_memory_limit.py holds; not tuned.
 BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.25, 0.5, 0.125
 # Bytes a row, and bytes, that are in memory whatever the limit: labels, the answer and
 # its support; threads.
