@@ -387,4 +387,5 @@ NB_MODULE(_core, m) {
   bind_csr<float, std::int32_t>(m);
   bind_csr<float, std::int64_t>(m);
   bind_svmlight(m);
+  bind_kernels(m);
 }

@@ -58,5 +58,6 @@ Fields& fields(const Array<T>& array) {
   return *reinterpret_cast<Fields*>(array.data());
 }
 
-// The functions of bindings_svmlight.cpp.
+// The functions of bindings_svmlight.cpp and bindings_kernels.cpp.
 void bind_svmlight(nb::module_& m);
+void bind_kernels(nb::module_& m);

@@ -7,6 +7,8 @@
 
 #include "coordinate_descent.hpp"
 #include "dense.hpp"
+#include "kernel_rows.hpp"
+#include "pair_steps.hpp"
 #include "row_steps.hpp"
 
 namespace widemargin {
@@ -38,17 +40,21 @@ inline Simd simd_level(int simd) {
 struct Compiled {
   RowSteps steps;
   DenseTable dense;
+  KernelTable kernels;
+  PairTable pairs;
 };
 
 inline Compiled compiled(Simd level) {
   switch (level) {
     case Simd::baseline:
-      return {baseline::row_steps(), baseline::dense_table()};
+      return {baseline::row_steps(), baseline::dense_table(), baseline::kernel_table(),
+              baseline::pair_table()};
 #ifdef WIDEMARGIN_X86_SIMD
     case Simd::avx2:
-      return {avx2::row_steps(), avx2::dense_table()};
+      return {avx2::row_steps(), avx2::dense_table(), avx2::kernel_table(), avx2::pair_table()};
     case Simd::avx512:
-      return {avx512::row_steps(), avx512::dense_table()};
+      return {avx512::row_steps(), avx512::dense_table(), avx512::kernel_table(),
+              avx512::pair_table()};
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

@@ -223,7 +223,9 @@ STORAGES = [
     _storage("process-csr-float32", sparse.csr_array, np.float32, rows=ProcessRows),
 ]
 
-SOLVERS = list(_SOLVERS)
+# Those of problems with a kernel, and those of linear ones.
+KERNEL_SOLVERS = ["irwls"]
+SOLVERS = [name for name in _SOLVERS if name not in KERNEL_SOLVERS]
 
 # Loss and intercept.
 SETTINGS = list(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.io.model_file import load_model as load_model
     from widemargin.io.model_file import save_model as save_model
+    from widemargin.kernels import Kernel as Kernel
     from widemargin.problem import Problem as Problem
     from widemargin.solvers.auto import solve as solve
     from widemargin.solvers.checkpoint import Checkpoint as Checkpoint
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Checkpoint",
+    "Kernel",
     "LinearSVC",
     "Problem",
     "as_rows",
@@ -36,6 +38,7 @@ __all__ = [
 _MODULES = {
     "Checkpoint": "solvers.checkpoint",
     "LinearSVC": "estimators",
+    "Kernel": "kernels",
     "Problem": "problem",
     "as_rows": "data.memory",
     "load_model": "io.model_file",

@@ -123,3 +123,67 @@ def write_svmlight(
     out: NDArray[np.uint8],
     cursor: NDArray[np.int64],
 ) -> str: ...
+
+KERNEL_STRIP: int
+KERNEL_GROUP: int
+
+class Strips32: ...
+class Strips64: ...
+class Batch32: ...
+class Batch64: ...
+
+def strips(
+    data: NDArray[Any],
+    norms: NDArray[Any],
+    indptr: NDArray[np.int64] | None,
+    indices: NDArray[np.int32] | None,
+    samples: int,
+    n: int,
+) -> Strips32 | Strips64: ...
+def batch(
+    data: NDArray[Any],
+    norms: NDArray[Any],
+    indptr: NDArray[np.int64] | None,
+    indices: NDArray[np.int32] | None,
+    n: int,
+) -> Batch32 | Batch64: ...
+def pack(
+    X: Any, center: Vector, out: NDArray[Any], norms: NDArray[Any], absolute: bool
+) -> None: ...
+def kernel_rows(
+    form: tuple[int, float, float, int],
+    X: Strips32 | Strips64,
+    batch: Batch32 | Batch64,
+    begin: int,
+    end: int,
+    out: NDArray[Any] | None,
+    place: NDArray[np.int64] | None,
+    weights: Vector | None,
+    sums: Vector | None,
+    simd: int = -1,
+) -> None: ...
+def add_rows(
+    rows: NDArray[Any],
+    place: NDArray[np.int64],
+    weights: Vector,
+    begin: int,
+    end: int,
+    sums: Vector,
+    simd: int = -1,
+) -> None: ...
+def pair_steps(
+    K: NDArray[Any],
+    q: int,
+    diagonal: NDArray[Any],
+    ridge: NDArray[Any],
+    shift: float,
+    lower: Vector,
+    upper: Vector,
+    x: Vector,
+    F: NDArray[Any],
+    room: NDArray[Any],
+    pairs: bool,
+    stop: float,
+    most: int,
+    simd: int = -1,
+) -> tuple[int, int, float]: ...

@@ -77,8 +77,10 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     With a free intercept, columns whose mean is large beside their deviation are
     centred: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
     Else equal rows with equal labels are merged where there are many, their weights C
-    added up.
+    added up. A problem with a kernel stays as it is.
     """
+    if problem.couples:
+        return problem, Lift(problem)
     if problem.intercept == "free":
         mean, std = problem.rows.moments
         center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)

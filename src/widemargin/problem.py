@@ -33,7 +33,7 @@ INTERCEPTS = ("free", "penalized", "none", "auto")
 
 
 class Problem:
-    """A linear support vector problem: data, labels, weights, loss and intercept.
+    """A support vector problem: data, labels, weights, loss and intercept.
 
     Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
     max(0, t) or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
@@ -52,6 +52,12 @@ class Problem:
     intercept : {"free", "penalized", "none", "auto"}, default="auto"
         "auto" is free for the hinge (LIBSVM's problem) and penalized for the squared
         hinge (LIBLINEAR's).
+    kernel : Kernel or None, default=None
+        With a kernel w is a sum of features, w = sum_j w_j phi(x_j), and x'w stands for
+        sum_j w_j k(x, x_j): see `widemargin.kernel_problem.KernelProblem`, which this
+        is then.
+    memory_limit : int or None, in bytes
+        For kernel values that are kept; None: half of the free memory.
 
     Attributes
     ----------
@@ -84,6 +90,15 @@ class Problem:
     solved [2.] -3.0
     """
 
+    couples = False  # whether v and alpha say the same
+
+    def __new__(cls, *_: Any, kernel: Any = None, **__: Any) -> "Problem":  # noqa: D102
+        if kernel is None or cls is not Problem:
+            return super().__new__(cls)
+        from widemargin.kernel_problem import KernelProblem
+
+        return super().__new__(KernelProblem)
+
     def __init__(
         self,
         features: Rows | ArrayLike,
@@ -91,8 +106,13 @@ class Problem:
         C: ArrayLike = 1.0,
         loss: str = "hinge",
         intercept: str = "auto",
+        *,
+        kernel: None = None,
+        memory_limit: None = None,
     ) -> None:
         check = Checker("Problem")
+        if memory_limit is not None:
+            check.refuse("memory_limit", "None without a kernel", memory_limit)
         check.choice("loss", loss, LOSSES)
         check.choice("intercept", intercept, INTERCEPTS)
         if intercept == "auto":
@@ -175,6 +195,11 @@ class Problem:
     # -- objectives and certificate ----------------------------------------------------
 
     @property
+    def order(self) -> int:
+        """Length of v."""
+        return self.A.shape[1]
+
+    @property
     def zero_objective(self) -> float:
         """Objective of v = 0, which is sum C."""
         return self._total
@@ -235,6 +260,16 @@ class Problem:
     def _certificate(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         primal, dual = self._ridge(v) + losses, self._dual_value(*sums)
         return Certificate(primal, dual, self._floor)
+
+    def answer(
+        self, alpha: Vector, v: Vector, tol: float
+    ) -> tuple[Vector, Vector, float, Certificate]:
+        """The best answer (alpha, w, b) near a point, with its certificate."""
+        state = self.dual_state(alpha)
+        v = self.finish(state, v, tol)
+        alpha = self.gather(state)
+        w, b = self.split(v)
+        return alpha, w, b, self.certify(alpha, w, b)
 
     def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.

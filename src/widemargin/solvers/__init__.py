@@ -8,5 +8,12 @@ from widemargin.solvers.coordinate_descent import (
     CoordinateDescent as CoordinateDescent,
 )
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
+from widemargin.solvers.irwls import IRWLS as IRWLS
 
-__all__ = ["ActiveSet", "AugmentedLagrangian", "CoordinateDescent", "InteriorPoint"]
+__all__ = [
+    "ActiveSet",
+    "AugmentedLagrangian",
+    "CoordinateDescent",
+    "IRWLS",
+    "InteriorPoint",
+]

@@ -13,6 +13,7 @@ from widemargin.solvers.base import Choice, Reserve, Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.interior_point import InteriorPoint
+from widemargin.solvers.irwls import IRWLS
 from widemargin.solvers.limits import Callback, Limits
 
 # Columns from which Newton's matrices cost much, and from which they no longer fit a
@@ -35,7 +36,13 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 # A new solver is one file and one line here.
 SOLVERS: dict[str, type[Solver]] = {
     cls.name: cls
-    for cls in (InteriorPoint, ActiveSet, AugmentedLagrangian, CoordinateDescent)
+    for cls in (
+        InteriorPoint,
+        ActiveSet,
+        AugmentedLagrangian,
+        CoordinateDescent,
+        IRWLS,
+    )
 }
 
 
@@ -61,7 +68,8 @@ def choose(
     ValueError for an unknown name; TypeError for something else.
     """
     if solver == "auto":
-        solver, reason, reserves = _RULES[problem.loss](problem)
+        rule = _for_kernel if problem.couples else _RULES[problem.loss]
+        solver, reason, reserves = rule(problem)
         return Choice(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
         return Choice(_seeded(solver, random_state), "as asked")
@@ -102,6 +110,11 @@ def _for_squared_hinge(problem: Problem) -> Choice:
         return Choice(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
     return Choice(newton, reason, (last,))
+
+
+def _for_kernel(problem: Problem) -> Choice:
+    reason = f"because {problem.rows.shape[0]:,} rows fit an exact kernel solver"
+    return Choice(IRWLS(), reason)
 
 
 def _small(kappa: float, most: float, size: str) -> str:

@@ -315,11 +315,9 @@ class _Driver:
                         problem.gather(state), *problem.split(v), certificate
                     )
             alpha = self.lift.alpha_up(self.best.alpha())
-            if self._started:  # else there is no time, and zero stays as it is
-                state = problem.dual_state(alpha)
-                v = problem.finish(state, v, tol)
-                alpha = problem.gather(state)
-            w, b = problem.split(v)
+            if self._started:
+                return _Answer(*problem.answer(alpha, v, tol))
+            w, b = problem.split(v)  # there is no time, and zero stays as it is
             return _Answer(alpha, w, b, problem.certify(alpha, w, b))
 
     def solution(self, status: Status) -> Solution:

@@ -14,7 +14,8 @@ class Best:
     """The best v and the best alpha so far, by the steps' estimates; zero at first.
 
     Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
-    Where alpha is `Problem.slopes` of some v, that v is kept in its place.
+    Where alpha is `Problem.slopes` of some v, that v is kept in its place. Where v and
+    alpha say the same, both are those of the least gap.
 
     Attributes
     ----------
@@ -28,7 +29,7 @@ class Best:
         self._slots: RowState | None = None
         self._slot = 0
         self.source: Vector | None = None
-        self.v: Vector = np.zeros(problem.A.shape[1])
+        self.v: Vector = np.zeros(problem.order)
         self.primal, self.dual = problem.zero_objective, 0.0
         self._least_gap = np.inf
 
@@ -47,9 +48,12 @@ class Best:
     ) -> None:
         """Keep what is better in a point."""
         self._least_gap = min(self._least_gap, primal - dual)
-        if primal < self.primal:
+        better = primal < self.primal, dual > self.dual
+        if self._problem.couples:
+            better = (primal - dual < self.primal - self.dual,) * 2
+        if better[0]:
             self.v, self.primal = v.copy(), primal
-        if dual > self.dual:
+        if better[1]:
             if state is not None:
                 self._copy(state)
             self.source = v.copy() if state is None else None

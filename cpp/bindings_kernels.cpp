@@ -1,0 +1,188 @@
+// The functions of kernel solvers, as Python calls them.
+#include "bindings.hpp"
+#include "csr.hpp"
+#include "kernel_rows.hpp"
+#include "pack.hpp"
+#include "pair_steps.hpp"
+#include "simd.hpp"
+
+namespace {
+
+template <class Real>
+using Strips = widemargin::Strips<Real>;
+template <class Real>
+using Batch = widemargin::Batch<Real>;
+template <class T>
+using Optional = std::optional<Array<const T>>;
+
+std::size_t strips_of(std::size_t samples) {
+  return (samples + widemargin::kStrip - 1) / widemargin::kStrip;
+}
+
+// Rows of a sparse matrix: that they lie inside of `indices` and `data`, and the columns in n.
+template <class Real>
+void check_sparse(const Array<const Real>& data, const Optional<std::int64_t>& indptr,
+                  const Optional<std::int32_t>& indices, std::size_t n) {
+  require(indices && indices->size() == data.size());
+  const auto ends = span(*indptr);
+  require(!ends.empty() && ends.front() >= 0 && std::ranges::is_sorted(ends) &&
+          static_cast<std::size_t>(ends.back()) <= data.size());
+  for (auto j : span(*indices)) require(j >= 0 && static_cast<std::size_t>(j) < n);
+}
+
+template <class Real>
+Strips<Real> strips(const Array<const Real>& data, const Array<const Real>& norms,
+                    const Optional<std::int64_t>& indptr, const Optional<std::int32_t>& indices,
+                    std::size_t samples, std::size_t n) {
+  require(norms.size() == strips_of(samples) * widemargin::kStrip);
+  if (indptr) {
+    require(indptr->size() == samples + 1);
+    check_sparse(data, indptr, indices, n);
+  } else {
+    require(data.size() == norms.size() * n);
+  }
+  return {data.data(), norms.data(), ::data(indptr), ::data(indices), samples, n};
+}
+
+template <class Real>
+Batch<Real> batch(const Array<const Real>& data, const Array<const Real>& norms,
+                  const Optional<std::int64_t>& indptr, const Optional<std::int32_t>& indices,
+                  std::size_t n) {
+  const std::size_t count = norms.size(), group = widemargin::kGroup;
+  if (indptr) {
+    require(indptr->size() == count + 1);
+    check_sparse(data, indptr, indices, n);
+  } else {  // rows, or groups of them
+    require(data.size() == count * n || data.size() == (count + group - 1) / group * group * n);
+  }
+  return {data.data(), norms.data(), ::data(indptr), ::data(indices), count};
+}
+
+using Form = std::tuple<int, double, double, int>;
+
+template <class Real>
+void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& batch,
+                 std::size_t begin, std::size_t end, const std::optional<Matrix<Real>>& out,
+                 const Optional<std::int64_t>& place,
+                 const std::optional<Matrix<const double>>& weights,
+                 const std::optional<Matrix<double>>& sums, int simd) {
+  const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
+  require(begin <= end && end <= strips_of(X.samples));
+  require(X.indptr == nullptr || batch.indptr == nullptr);
+  if (out) {
+    require(out->shape(1) >= width && reinterpret_cast<std::uintptr_t>(out->data()) % 64 == 0 &&
+            out->shape(1) * sizeof(Real) % 64 == 0);
+    require(place ? place->size() == batch.count : out->shape(0) >= batch.count);
+    if (place)
+      for (auto p : span(*place)) require(p < static_cast<std::int64_t>(out->shape(0)));
+  }
+  require(weights.has_value() == sums.has_value());
+  if (weights)
+    require(weights->shape(0) == batch.count && sums->shape(0) == weights->shape(1) &&
+            sums->shape(1) >= width);
+  const auto [kind, gamma, coef0, degree] = form;
+  require(0 <= kind && kind <= static_cast<int>(widemargin::KernelKind::laplacian));
+  const widemargin::Target<Real> target{data(out),
+                                        data(place),
+                                        out ? out->shape(1) : 0,
+                                        data(weights),
+                                        data(sums),
+                                        weights ? weights->shape(1) : 0,
+                                        sums ? sums->shape(1) : 0};
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.rows<Real>();
+  const nb::gil_scoped_release release;
+  run({static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree}, X, batch, target, begin,
+      end);
+}
+
+template <class Real>
+void add_rows(const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+              const Array<const double>& weights, std::size_t begin, std::size_t end,
+              const Array<double>& sums, int simd) {
+  require(place.size() == weights.size() && begin <= end && end <= sums.size() &&
+          end <= rows.shape(1));
+  for (auto p : span(place)) require(0 <= p && p < static_cast<std::int64_t>(rows.shape(0)));
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.add<Real>();
+  const nb::gil_scoped_release release;
+  run(rows.data(), place.data(), place.size(), rows.shape(1), weights.data(), begin, end,
+      sums.data());
+}
+
+// Strips of rows of X less a center, and the norms of these rows.
+template <class Real, class X>
+void pack(const X& rows, const Array<const double>& center, const Array<Real>& out,
+          const Array<Real>& norms, bool absolute) {
+  const auto run = [&](const auto& view, std::size_t k, std::size_t n) {
+    const std::size_t padded = strips_of(k) * widemargin::kStrip;
+    require(center.size() == n && norms.size() == padded && out.size() == padded * n);
+    const nb::gil_scoped_release release;
+    widemargin::pack(view, k, n, center.data(), out.data(), norms.data(), absolute);
+  };
+  if constexpr (std::is_same_v<X, widemargin::Csr>)
+    rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
+  else
+    run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
+                                                                       rows.shape(1)},
+        rows.shape(0), rows.shape(1));
+}
+
+template <class Real>
+std::tuple<std::int64_t, std::int64_t, double> pair_steps(
+    const Matrix<const Real>& K, std::size_t q, const Array<const Real>& diagonal,
+    const Array<const Real>& ridge, Real shift, const Array<const double>& lower,
+    const Array<const double>& upper, const Array<double>& x, const Array<Real>& F,
+    const Matrix<Real>& room, bool pairs, double stop, std::int64_t most, int simd) {
+  const std::size_t width = K.shape(1);
+  require(q >= 1 && q <= width && K.shape(0) >= q && width % 16 == 0 && diagonal.size() == width &&
+          ridge.size() == width && F.size() == width && room.shape(0) == 2 &&
+          room.shape(1) == width && lower.size() == q && upper.size() == q && x.size() == q &&
+          !(pairs && shift != 0));
+  const widemargin::SmallProblem<Real> problem{
+      K.data(),     q,        width,    diagonal.data(), ridge.data(),        shift, lower.data(),
+      upper.data(), x.data(), F.data(), room.data(),     room.data() + width, pairs};
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).pairs.steps<Real>();
+  const nb::gil_scoped_release release;
+  const auto done = run(problem, stop, most);
+  return {done.steps, done.negative, done.violation};
+}
+
+template <class Real>
+void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) {
+  nb::class_<Strips<Real>>(m, strips_name, "Samples of kernel rows, by reference.");
+  nb::class_<Batch<Real>>(m, batch_name, "Rows to compute, by reference.");
+  m.def("strips", &strips<Real>, "data"_a.noconvert(), "norms"_a.noconvert(),
+        "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "samples"_a, "n"_a,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+        nb::keep_alive<0, 4>());
+  m.def("batch", &batch<Real>, "data"_a.noconvert(), "norms"_a.noconvert(),
+        "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "n"_a,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+        nb::keep_alive<0, 4>());
+  m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
+        "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
+        "sums"_a.noconvert().none(), "simd"_a = -1);
+  m.def("add_rows", &add_rows<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
+        "weights"_a.noconvert(), "begin"_a, "end"_a, "sums"_a.noconvert(), "simd"_a = -1);
+  m.def("pair_steps", &pair_steps<Real>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
+        "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
+        "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "pairs"_a, "stop"_a, "most"_a,
+        "simd"_a = -1);
+  const auto bind_pack = [&m](auto function) {
+    m.def("pack", function, "X"_a.noconvert(), "center"_a, "out"_a.noconvert(),
+          "norms"_a.noconvert(), "absolute"_a);
+  };
+  bind_pack(&pack<Real, Matrix<const double>>);
+  bind_pack(&pack<Real, Matrix<const float>>);
+  bind_pack(&pack<Real, Matrix<const std::int16_t>>);
+  bind_pack(&pack<Real, Matrix<const std::uint8_t>>);
+  bind_pack(&pack<Real, widemargin::Csr>);
+}
+
+}  // namespace
+
+void bind_kernels(nb::module_& m) {
+  m.attr("KERNEL_STRIP") = widemargin::kStrip;
+  m.attr("KERNEL_GROUP") = widemargin::kGroup;
+  bind_real<float>(m, "Strips32", "Batch32");
+  bind_real<double>(m, "Strips64", "Batch64");
+}

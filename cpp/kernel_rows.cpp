@@ -1,0 +1,297 @@
+// Compiled once for each instruction set, like row_steps.cpp, and under the same rule: no inline
+// functions of the standard library.
+#include "kernel_rows.hpp"
+
+#include "vectors.hpp"
+
+namespace widemargin::WIDEMARGIN_SIMD {
+namespace {
+
+// A tile of products: rows of the batch x samples of a strip. As many sums as the registers hold.
+constexpr std::size_t kTileRows = 6;
+constexpr std::size_t kTileVectors = kVectorBytes == 64 ? 4 : 2;
+// A sparse row reads a strip alone: more sums hide their latency.
+constexpr std::size_t kSparseVectors = 8;
+
+template <typename Real, std::size_t wanted>
+constexpr std::size_t vectors_of_strip() {
+  return wanted * kLanes<Real> < kStrip ? wanted : kStrip / kLanes<Real>;
+}
+
+// One term of a product x'z, or of a distance |x - z|_1. Where z is sparse, a distance begins at
+// |x|_1, and its terms say what differs.
+template <typename Real, bool distance, bool is_sparse>
+inline Vector<Real> term(Vector<Real> sum, Real z, Vector<Real> x) {
+  if constexpr (!distance) return sum + x * z;
+  const Vector<Real> apart = absolute<Real>(x - z);
+  return is_sparse ? sum + (apart - absolute<Real>(x)) : sum + apart;
+}
+
+template <typename Real, bool distance, std::size_t rows>
+inline void dense_tile(const Real* strip, std::size_t n, const Real* z, Real* tile) {
+  constexpr std::size_t vectors = vectors_of_strip<Real, kTileVectors>();
+  constexpr std::size_t lanes = kLanes<Real>;
+  for (std::size_t s = 0; s < kStrip; s += vectors * lanes) {
+    Vector<Real> sums[rows][vectors] = {};
+    for (std::size_t j = 0; j < n; ++j) {
+      Vector<Real> x[vectors];
+      for (std::size_t v = 0; v < vectors; ++v) x[v] = load(strip + j * kStrip + s + v * lanes);
+      for (std::size_t r = 0; r < rows; ++r) {
+        const Real zj = z[r * n + j];
+        for (std::size_t v = 0; v < vectors; ++v)
+          sums[r][v] = term<Real, distance, false>(sums[r][v], zj, x[v]);
+      }
+    }
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v)
+        store(tile + r * kStrip + s + v * lanes, sums[r][v]);
+  }
+}
+
+template <typename Real, bool distance>
+inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* indices,
+                        std::size_t count, Real* tile) {
+  constexpr std::size_t vectors = vectors_of_strip<Real, kSparseVectors>();
+  constexpr std::size_t lanes = kLanes<Real>;
+  for (std::size_t s = 0; s < kStrip; s += vectors * lanes) {
+    Vector<Real> sums[vectors] = {};
+    for (std::size_t p = 0; p < count; ++p) {
+      const Real* x = strip + static_cast<std::size_t>(indices[p]) * kStrip + s;
+      const Real zj = z[p];
+      for (std::size_t v = 0; v < vectors; ++v)
+        sums[v] = term<Real, distance, true>(sums[v], zj, load(x + v * lanes));
+    }
+    for (std::size_t v = 0; v < vectors; ++v) store(tile + s + v * lanes, sums[v]);
+  }
+}
+
+// The products of sparse samples with a group of packed rows.
+template <typename Real, bool distance>
+inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* group, Real* tile) {
+  constexpr std::size_t lanes = kLanes<Real>, vectors = kGroup / lanes;
+  const std::size_t first = strip * kStrip;
+  const std::size_t count = X.samples - first < kStrip ? X.samples - first : kStrip;
+  for (std::size_t s = 0; s < count; ++s) {
+    Vector<Real> sums[vectors] = {};
+    for (auto p = X.indptr[first + s]; p < X.indptr[first + s + 1]; ++p) {
+      const Real* z = group + static_cast<std::size_t>(X.indices[p]) * kGroup;
+      for (std::size_t v = 0; v < vectors; ++v)
+        sums[v] = term<Real, distance, true>(sums[v], X.data[p], load(z + v * lanes));
+    }
+    Real values[kGroup];
+    for (std::size_t v = 0; v < vectors; ++v) store(values + v * lanes, sums[v]);
+    for (std::size_t r = 0; r < kGroup; ++r) tile[r * kStrip + s] = values[r];
+  }
+  for (std::size_t r = 0; r < kGroup; ++r)
+    for (std::size_t s = count; s < kStrip; ++s) tile[r * kStrip + s] = 0;
+}
+
+// A tile of rows of the batch x samples of a strip: returns how many rows are in it.
+template <typename Real, bool distance>
+inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
+                            const Batch<Real>& batch, std::size_t row, Real* tile) {
+  const std::size_t left = batch.count - row, n = X.n;
+  if (X.indptr != nullptr) {
+    group_tile<Real, distance>(X, strip_number, batch.data + row * n, tile);
+    return left < kGroup ? left : kGroup;
+  }
+  const Real* strip = X.data + strip_number * n * kStrip;
+  const std::size_t rows = left < kTileRows ? left : kTileRows;
+  if (batch.indptr != nullptr) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto first = batch.indptr[row + r];
+      sparse_tile<Real, distance>(strip, batch.data + first, batch.indices + first,
+                                  static_cast<std::size_t>(batch.indptr[row + r + 1] - first),
+                                  tile + r * kStrip);
+    }
+    return rows;
+  }
+  const Real* z = batch.data + row * n;
+  if (rows == kTileRows) {
+    dense_tile<Real, distance, kTileRows>(strip, n, z, tile);
+  } else {
+    for (std::size_t r = 0; r < rows; ++r)
+      dense_tile<Real, distance, 1>(strip, n, z + r * n, tile + r * kStrip);
+  }
+  return rows;
+}
+
+// The kernel function, of vectors of products or distances.
+template <typename Real, KernelKind kind>
+struct Function {
+  Real gamma, coef0;
+  int degree;
+
+  Vector<Real> operator()(Vector<Real> p, Vector<Real> x_norm, Real z_norm) const {
+    if constexpr (kind == KernelKind::linear) {
+      return p;
+    } else if constexpr (kind == KernelKind::rbf) {
+      const Vector<Real> t = (p * (2 * gamma) - x_norm * gamma) - z_norm * gamma;
+      return exponential(least<Real>(t, all<Real>(0)));
+    } else if constexpr (kind == KernelKind::laplacian) {
+      return exponential(least<Real>(((p + x_norm) + z_norm) * -gamma, all<Real>(0)));
+    } else if constexpr (kind == KernelKind::sigmoid) {
+      const Vector<Real> t = p * gamma + coef0;
+      const Vector<Real> e = exponential(absolute<Real>(t) * Real(-2));
+      const Vector<Real> size = (Real(1) - e) / (Real(1) + e);
+      return t < all<Real>(0) ? -size : size;
+    } else {
+      Vector<Real> base = p * gamma + coef0, power = all<Real>(1);
+      for (int d = degree; d > 0; d >>= 1) {
+        if (d & 1) power = power * base;
+        base = base * base;
+      }
+      return power;
+    }
+  }
+};
+
+// Sums of one strip for each column of the weights: float32 for a while, then added to float64.
+template <typename Real>
+struct Sums {
+  static constexpr std::size_t kColumns = 64;  // of the weights that one pass serves
+  Real values[kColumns][kStrip];
+
+  void clear(std::size_t columns) {
+    for (std::size_t c = 0; c < columns; ++c)
+      for (std::size_t s = 0; s < kStrip; ++s) values[c][s] = 0;
+  }
+  void flush(double* sums, std::size_t columns, std::size_t width) {
+    for (std::size_t c = 0; c < columns; ++c)
+      for (std::size_t s = 0; s < kStrip; ++s) {
+        sums[c * width + s] += static_cast<double>(values[c][s]);
+        values[c][s] = 0;
+      }
+  }
+};
+
+template <typename Real, KernelKind kind>
+void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
+                   const Target<Real>& target, std::size_t strip, std::size_t first_column,
+                   std::size_t columns, Sums<Real>& sums) {
+  constexpr bool distance = kind == KernelKind::laplacian;
+  constexpr std::size_t lanes = kLanes<Real>;
+  const Real* norms = X.norms + strip * kStrip;
+  double* total = target.sums + first_column * target.width + strip * kStrip;
+  alignas(64) Real tile[kGroup * kStrip];
+  sums.clear(columns);
+  std::size_t unflushed = 0;
+  for (std::size_t row = 0; row < batch.count;) {
+    const std::size_t rows = products<Real, distance>(X, strip, batch, row, tile);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const Real z_norm = batch.norms[row + r];
+      Real* line = tile + r * kStrip;
+      for (std::size_t s = 0; s < kStrip; s += lanes)
+        store(line + s, f(load(line + s), load(norms + s), z_norm));
+      if (target.out != nullptr && first_column == 0) {
+        const auto place =
+            target.place ? target.place[row + r] : static_cast<std::int64_t>(row + r);
+        if (place >= 0) {
+          Real* out = target.out + static_cast<std::size_t>(place) * target.stride + strip * kStrip;
+          for (std::size_t s = 0; s < kStrip; s += lanes) stream(out + s, load(line + s));
+        }
+      }
+      for (std::size_t c = 0; c < columns; ++c) {
+        const Real w =
+            static_cast<Real>(target.weights[(row + r) * target.columns + first_column + c]);
+        if (w == 0) continue;
+        Real* sum = sums.values[c];
+        for (std::size_t s = 0; s < kStrip; s += lanes)
+          store(sum + s, load(sum + s) + load(line + s) * w);
+      }
+    }
+    row += rows;
+    unflushed += rows;
+    if (columns && (unflushed >= kFlushRows || row == batch.count)) {
+      sums.flush(total, columns, target.width);
+      unflushed = 0;
+    }
+  }
+}
+
+template <typename Real, KernelKind kind>
+void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Real>& batch,
+                  const Target<Real>& target, std::size_t begin, std::size_t end) {
+  const Function<Real, kind> f{static_cast<Real>(form.gamma), static_cast<Real>(form.coef0),
+                               form.degree};
+  constexpr std::size_t most = Sums<Real>::kColumns;
+  Sums<Real> sums;
+  const std::size_t columns = target.weights ? target.columns : 0;
+  for (std::size_t strip = begin; strip < end; ++strip)
+    for (std::size_t c = 0; c == 0 || c < columns; c += most)
+      strip_of_rows(f, X, batch, target, strip, c, columns - c < most ? columns - c : most, sums);
+  end_of_stream();
+}
+
+template <typename Real>
+void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real>& batch,
+                 const Target<Real>& target, std::size_t begin, std::size_t end) {
+  switch (form.kind) {
+    case KernelKind::linear:
+      return rows_of_kind<Real, KernelKind::linear>(form, X, batch, target, begin, end);
+    case KernelKind::poly:
+      return rows_of_kind<Real, KernelKind::poly>(form, X, batch, target, begin, end);
+    case KernelKind::rbf:
+      return rows_of_kind<Real, KernelKind::rbf>(form, X, batch, target, begin, end);
+    case KernelKind::sigmoid:
+      return rows_of_kind<Real, KernelKind::sigmoid>(form, X, batch, target, begin, end);
+    case KernelKind::laplacian:
+      return rows_of_kind<Real, KernelKind::laplacian>(form, X, batch, target, begin, end);
+  }
+}
+
+// Samples that stay in the first-level cache while rows are added up.
+constexpr std::size_t kTileSamples = 2048;
+// Rows that share the loads of the sums.
+constexpr std::size_t kTogether = 8;
+
+template <typename Real, std::size_t together>
+inline void add_together(const Real* const* rows, const double* weights, std::size_t begin,
+                         std::size_t end, Real* sums) {
+  Real w[together];
+  for (std::size_t r = 0; r < together; ++r) w[r] = static_cast<Real>(weights[r]);
+  std::size_t s = begin;
+  for (; s + kLanes<Real> <= end; s += kLanes<Real>) {
+    Vector<Real> sum = load(sums + (s - begin));
+    for (std::size_t r = 0; r < together; ++r) sum += load(rows[r] + s) * w[r];
+    store(sums + (s - begin), sum);
+  }
+  for (; s < end; ++s)
+    for (std::size_t r = 0; r < together; ++r) sums[s - begin] += rows[r][s] * w[r];
+}
+
+template <typename Real>
+void add_rows(const Real* data, const std::int64_t* place, std::size_t count, std::size_t stride,
+              const double* weights, std::size_t begin, std::size_t end, double* sums) {
+  Real tile[kTileSamples];
+  for (std::size_t first = begin; first < end; first += kTileSamples) {
+    const std::size_t last = end - first < kTileSamples ? end : first + kTileSamples;
+    for (std::size_t start = 0; start < count; start += kFlushRows) {
+      const std::size_t stop = count - start < kFlushRows ? count : start + kFlushRows;
+      for (std::size_t s = 0; s < last - first; ++s) tile[s] = 0;
+      std::size_t r = start;
+      const Real* rows[kTogether];
+      const auto row = [&](std::size_t i) {
+        return data + static_cast<std::size_t>(place[i]) * stride;
+      };
+      for (; r + kTogether <= stop; r += kTogether) {
+        for (std::size_t i = 0; i < kTogether; ++i) rows[i] = row(r + i);
+        add_together<Real, kTogether>(rows, weights + r, first, last, tile);
+      }
+      for (; r < stop; ++r) {
+        rows[0] = row(r);
+        add_together<Real, 1>(rows, weights + r, first, last, tile);
+      }
+      for (std::size_t s = 0; s < last - first; ++s)
+        sums[first + s] += static_cast<double>(tile[s]);
+    }
+  }
+}
+
+}  // namespace
+
+KernelTable kernel_table() {
+  return {&kernel_rows<float>, &kernel_rows<double>, &add_rows<float>, &add_rows<double>};
+}
+
+}  // namespace widemargin::WIDEMARGIN_SIMD

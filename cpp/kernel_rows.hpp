@@ -1,0 +1,105 @@
+// Rows of a kernel matrix: products of packed samples with batch rows, the kernel function of them,
+// and what becomes of the values, in one pass.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace widemargin {
+
+// Samples are packed in strips of 64: entry j of sample s of a strip lies at j * 64 + s.
+constexpr std::size_t kStrip = 64;
+// Where samples stay sparse, batch rows are packed instead, 16 together: entry j of row r of a
+// group lies at j * 16 + r.
+constexpr std::size_t kGroup = 16;
+// float32 sums are added to float64 ones after this many rows.
+constexpr std::size_t kFlushRows = 32;
+
+enum class KernelKind : int { linear = 0, poly = 1, rbf = 2, sigmoid = 3, laplacian = 4 };
+
+// k(x, z) of the product p = x'z, or of the distance |x - z|_1 (laplacian).
+struct KernelForm {
+  KernelKind kind;
+  double gamma, coef0;
+  int degree;
+};
+
+// The samples: packed, or sparse rows with `indptr`. `norms` has 64 entries a strip: |x|^2 for rbf;
+// for laplacian |x|_1 where sparse rows meet packed samples, else 0.
+template <typename Real>
+struct Strips {
+  const Real* data;
+  const Real* norms;
+  const std::int64_t* indptr;  // null where packed
+  const std::int32_t* indices;
+  std::size_t samples;
+  std::size_t n;  // features
+};
+
+// The rows that are computed: dense (count x n), sparse with `indptr`, or packed in groups where
+// the samples are sparse. `norms` as above, with |z|_1 where samples are sparse.
+template <typename Real>
+struct Batch {
+  const Real* data;
+  const Real* norms;
+  const std::int64_t* indptr;
+  const std::int32_t* indices;
+  std::size_t count;
+};
+
+// What becomes of the values K(b, s): row b is written to out + place[b] * stride where place[b]
+// is not negative; and sums[c * width + s] += sum over b of weights[b * columns + c] K(b, s).
+template <typename Real>
+struct Target {
+  Real* out;
+  const std::int64_t* place;  // null: row b goes to place b
+  std::size_t stride;
+  const double* weights;  // null: no sums
+  double* sums;
+  std::size_t columns, width;
+};
+
+// For the strips begin .. end - 1.
+template <typename Real>
+using KernelRows = void (*)(const KernelForm&, const Strips<Real>&, const Batch<Real>&,
+                            const Target<Real>&, std::size_t begin, std::size_t end);
+
+// sums[s] += sum over r of weights[r] rows[place[r] * stride + s] for s in begin .. end - 1.
+template <typename Real>
+using AddRows = void (*)(const Real* rows, const std::int64_t* place, std::size_t count,
+                         std::size_t stride, const double* weights, std::size_t begin,
+                         std::size_t end, double* sums);
+
+struct KernelTable {
+  KernelRows<float> rows32;
+  KernelRows<double> rows64;
+  AddRows<float> add32;
+  AddRows<double> add64;
+
+  template <typename Real>
+  KernelRows<Real> rows() const {
+    if constexpr (sizeof(Real) == 4)
+      return rows32;
+    else
+      return rows64;
+  }
+  template <typename Real>
+  AddRows<Real> add() const {
+    if constexpr (sizeof(Real) == 4)
+      return add32;
+    else
+      return add64;
+  }
+};
+
+namespace baseline {
+KernelTable kernel_table();
+}
+namespace avx2 {
+KernelTable kernel_table();
+}
+namespace avx512 {
+KernelTable kernel_table();
+}
+
+}  // namespace widemargin

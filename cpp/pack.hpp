@@ -1,0 +1,50 @@
+// Samples in strips of 64, as kernel_rows.hpp reads them.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "csr.hpp"
+#include "dense.hpp"
+#include "kernel_rows.hpp"
+
+namespace widemargin {
+
+// Fill a strip of zeros with rows first .. first + count - 1.
+template <typename T, typename Real>
+void fill_strip(const DenseView<T>& X, std::size_t first, std::size_t count, Real* strip) {
+  for (std::size_t j = 0; j < X.n; ++j)
+    for (std::size_t s = 0; s < count; ++s)
+      strip[j * kStrip + s] = static_cast<Real>(X.data[(first + s) * X.n + j]);
+}
+
+template <typename T, typename Index, typename Real>
+void fill_strip(const CsrView<T, Index>& X, std::size_t first, std::size_t count, Real* strip) {
+  for (std::size_t s = 0; s < count; ++s)
+    for (auto p = X.indptr[first + s]; p < X.indptr[first + s + 1]; ++p)
+      strip[static_cast<std::size_t>(X.indices[p]) * kStrip + s] += static_cast<Real>(X.data[p]);
+}
+
+// The k rows of X less a center in strips, and the squares |x|^2 of these, or |x|_1 (`absolute`).
+template <typename View, typename Real>
+void pack(const View& X, std::size_t k, std::size_t n, const double* center, Real* out, Real* norms,
+          bool absolute) {
+  for (std::size_t first = 0; first < k; first += kStrip, out += n * kStrip, norms += kStrip) {
+    const std::size_t count = std::min(k - first, kStrip);
+    std::fill(out, out + n * kStrip, Real(0));
+    fill_strip(X, first, count, out);
+    double sums[kStrip] = {};
+    for (std::size_t j = 0; j < n; ++j) {
+      Real* line = out + j * kStrip;
+      if (center[j] != 0.0)
+        for (std::size_t s = 0; s < count; ++s) line[s] -= static_cast<Real>(center[j]);
+      for (std::size_t s = 0; s < kStrip; ++s) {
+        const double x = static_cast<double>(line[s]);
+        sums[s] += absolute ? std::abs(x) : x * x;
+      }
+    }
+    for (std::size_t s = 0; s < kStrip; ++s) norms[s] = static_cast<Real>(sums[s]);
+  }
+}
+
+}  // namespace widemargin

@@ -1,0 +1,175 @@
+// Compiled once for each instruction set, like row_steps.cpp, and under the same rule: no inline
+// functions of the standard library.
+#include "pair_steps.hpp"
+
+#include <cfloat>
+
+#include "vectors.hpp"
+
+namespace widemargin::WIDEMARGIN_SIMD {
+namespace {
+
+// The first place of the largest number.
+template <typename Real>
+struct Largest {
+  Vector<Real> value;
+  IntVector<Real> place, now;
+
+  explicit Largest(Real least) : value(all<Real>(least)), place{}, now{} {
+    for (std::size_t i = 0; i < kLanes<Real>; ++i) now[i] = static_cast<int>(i);
+    place = now;
+  }
+  void offer(Vector<Real> x) {
+    const auto larger = x > value;
+    value = larger ? x : value;
+    place = larger ? now : place;
+    now += static_cast<int>(kLanes<Real>);
+  }
+  std::size_t best(Real& of) const {
+    std::size_t lane = 0;
+    for (std::size_t i = 1; i < kLanes<Real>; ++i)
+      if (value[i] > value[lane] || (value[i] == value[lane] && place[i] < place[lane])) lane = i;
+    of = value[lane];
+    return static_cast<std::size_t>(place[lane]);
+  }
+};
+
+// Smallest curvature that a step divides by.
+constexpr double kCurvature = 1e-12;
+
+template <typename Real>
+class Steps {
+  static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());
+
+ public:
+  explicit Steps(const SmallProblem<Real>& problem) : p_(problem) {
+    for (std::size_t i = 0; i < p_.q; ++i) look(i);
+    for (std::size_t i = p_.q; i < p_.width; ++i) p_.up[i] = p_.down[i] = -kInfinity;
+  }
+
+  // Pairs (i, j): x_i rises and x_j falls by as much.
+  PairSteps pairs(double stop, std::int64_t most) {
+    PairSteps done{0, 0, 0.0};
+    Real rise;
+    std::size_t i = highest(rise);
+    for (;; ++done.steps) {
+      const std::size_t j = partner(i, rise, done.violation);
+      if (!(done.violation > stop) || done.steps == most) return done;
+      double curvature =
+          static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * p_.K[i * p_.width + j];
+      if (curvature < 0) done.negative += curvature < -negligible(i, j);
+      if (!(curvature > kCurvature)) curvature = kCurvature;
+      double t = (static_cast<double>(p_.F[j]) - p_.F[i]) / curvature;
+      if (const double room = p_.upper[i] - p_.x[i]; t > room) t = room;
+      if (const double room = p_.x[j] - p_.lower[j]; t > room) t = room;
+      p_.x[i] = t == p_.upper[i] - p_.x[i] ? p_.upper[i] : p_.x[i] + t;
+      p_.x[j] = t == p_.x[j] - p_.lower[j] ? p_.lower[j] : p_.x[j] - t;
+      look(i);
+      look(j);
+      const Real step = static_cast<Real>(t);
+      p_.F[i] += p_.ridge[i] * step;
+      p_.F[j] -= p_.ridge[j] * step;
+      Largest<Real> largest(-kInfinity);
+      const Real *a = p_.K + i * p_.width, *b = p_.K + j * p_.width;
+      for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
+        const Vector<Real> F = load(p_.F + s) + (load(a + s) - load(b + s)) * step;
+        store(p_.F + s, F);
+        largest.offer(load(p_.up + s) - F);
+      }
+      i = largest.best(rise);
+    }
+  }
+
+  // One variable at a time.
+  PairSteps alone(double stop, std::int64_t most) {
+    PairSteps done{0, 0, 0.0};
+    for (;; ++done.steps) {
+      const std::size_t i = steepest(done.violation);
+      if (!(done.violation > stop) || done.steps == most) return done;
+      double curvature = static_cast<double>(p_.diagonal[i]);
+      done.negative += curvature < 0;
+      if (!(curvature > kCurvature)) curvature = kCurvature;
+      double x = p_.x[i] - p_.F[i] / curvature;
+      x = x < p_.lower[i] ? p_.lower[i] : x > p_.upper[i] ? p_.upper[i] : x;
+      const Real step = static_cast<Real>(x - p_.x[i]);
+      p_.x[i] = x;
+      look(i);
+      p_.F[i] += p_.ridge[i] * step;
+      const Real* a = p_.K + i * p_.width;
+      for (std::size_t s = 0; s < p_.width; s += kLanes<Real>)
+        store(p_.F + s, load(p_.F + s) + (load(a + s) + p_.shift) * step);
+    }
+  }
+
+ private:
+  // Whether x_i can rise or fall: 0, or minus infinity, which is added to what is maximised.
+  void look(std::size_t i) {
+    p_.up[i] = p_.x[i] < p_.upper[i] ? 0 : -kInfinity;
+    p_.down[i] = p_.x[i] > p_.lower[i] ? 0 : -kInfinity;
+  }
+  // What rounding of the kernel values makes of a curvature of zero.
+  double negligible(std::size_t i, std::size_t j) const {
+    const double size = static_cast<double>(absolute(p_.diagonal[i])) + absolute(p_.diagonal[j]);
+    return 64 * (sizeof(Real) == 4 ? FLT_EPSILON : DBL_EPSILON) * size;
+  }
+  static Real absolute(Real x) { return x < 0 ? -x : x; }
+
+  std::size_t highest(Real& rise) const {
+    Largest<Real> largest(-kInfinity);
+    for (std::size_t s = 0; s < p_.width; s += kLanes<Real>)
+      largest.offer(load(p_.up + s) - load(p_.F + s));
+    return largest.best(rise);
+  }
+
+  // The j that can fall whose step with i decreases the objective most; and the violation.
+  std::size_t partner(std::size_t i, Real rise, double& violation) const {
+    Largest<Real> gain(0), fall(-kInfinity);
+    const Real* a = p_.K + i * p_.width;
+    const Vector<Real> tiny = all<Real>(static_cast<Real>(kCurvature));
+    for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
+      const Vector<Real> F = load(p_.F + s) + load(p_.down + s);
+      fall.offer(F);
+      const Vector<Real> slope = F + rise;
+      const Vector<Real> curved = (load(p_.diagonal + s) - load(a + s) * Real(2)) + p_.diagonal[i];
+      const Vector<Real> curvature = curved > tiny ? curved : tiny;
+      gain.offer(slope > all<Real>(0) ? slope * slope / curvature : all<Real>(0));
+    }
+    Real most, ignored;
+    fall.best(most);
+    violation = static_cast<double>(most) + rise;
+    return gain.best(ignored);
+  }
+
+  // The variable whose step decreases the objective most, and the largest violation.
+  std::size_t steepest(double& violation) const {
+    Largest<Real> gain(0), slope(0);
+    const Vector<Real> tiny = all<Real>(static_cast<Real>(kCurvature));
+    for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
+      const Vector<Real> F = load(p_.F + s);
+      const Vector<Real> rise = load(p_.up + s) - F, fall = load(p_.down + s) + F;
+      Vector<Real> size = rise > fall ? rise : fall;
+      size = size > all<Real>(0) ? size : all<Real>(0);
+      slope.offer(size);
+      const Vector<Real> curved = load(p_.diagonal + s);
+      gain.offer(size * size / (curved > tiny ? curved : tiny));
+    }
+    Real most, ignored;
+    slope.best(most);
+    violation = static_cast<double>(most);
+    return gain.best(ignored);
+  }
+
+  const SmallProblem<Real>& p_;
+};
+
+template <typename Real>
+PairSteps descend(const SmallProblem<Real>& problem, double stop, std::int64_t most) {
+  Steps<Real> steps(problem);
+  return problem.pairs ? steps.pairs(stop, most) : steps.alone(stop, most);
+}
+
+}  // namespace
+
+PairTable pair_table() { return {&descend<float>, &descend<double>}; }
+
+}  // namespace widemargin::WIDEMARGIN_SIMD

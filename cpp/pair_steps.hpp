@@ -1,0 +1,60 @@
+// Pair steps on the small dense problem of a working set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace widemargin {
+
+// Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper [, sum x fixed], where
+// Q = K + shift + diag(ridge) and F = F0 + Q x is kept current. `width` numbers a row of K, a
+// multiple of 16; all arrays of Real numbers are as long, and what is behind q is finite.
+template <typename Real>
+struct SmallProblem {
+  const Real* K;
+  std::size_t q, width;
+  const Real* diagonal;  // of Q
+  const Real* ridge;     // part of it
+  Real shift;
+  const double *lower, *upper;
+  double* x;
+  Real* F;
+  Real *up, *down;  // room to work in, like F
+  bool pairs;       // sum x stays; without shift
+};
+
+struct PairSteps {
+  std::int64_t steps;
+  std::int64_t negative;  // steps along which the curvature was negative
+  double violation;       // what is left at the end
+};
+
+// Steps until the largest violation is at most `stop`, or `most` of them are made. The second one
+// of a pair, or a variable alone, is the one of the largest decrease (Fan, Chen, Lin 2005).
+template <typename Real>
+using Descent = PairSteps (*)(const SmallProblem<Real>&, double stop, std::int64_t most);
+
+struct PairTable {
+  Descent<float> steps32;
+  Descent<double> steps64;
+
+  template <typename Real>
+  Descent<Real> steps() const {
+    if constexpr (sizeof(Real) == 4)
+      return steps32;
+    else
+      return steps64;
+  }
+};
+
+namespace baseline {
+PairTable pair_table();
+}
+namespace avx2 {
+PairTable pair_table();
+}
+namespace avx512 {
+PairTable pair_table();
+}
+
+}  // namespace widemargin

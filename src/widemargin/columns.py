@@ -1,0 +1,376 @@
+"""Columns of a kernel matrix, made when they are asked for and kept under a limit."""
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from widemargin import _core, linalg
+from widemargin.data.blocks import Blocks
+from widemargin.data.rows import Rows
+from widemargin.data.state import row_index
+from widemargin.kernel_blocks import (
+    BATCH,
+    STRIP,
+    Expansion,
+    Layout,
+    Samples,
+    aligned,
+    padded,
+    parts_of,
+)
+from widemargin.kernels import Kernel
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Multiplications a kernel value from which a row is stored when it is first used: a
+# cheaper one is stored when it is used again (memory that is touched first costs more).
+DEAR = 64.0
+# Share of the free memory that rows may take where no limit is given.
+FREE_SHARE = 0.5
+# Rows that can be kept at the least.
+LEAST_ROWS = 2 * BATCH
+
+
+class Columns:
+    """The kernel matrix K of some rows, by blocks.
+
+    Parameters
+    ----------
+    rows : Rows, in memory
+    kernel : Kernel; gamma is found from the rows where it is a word
+    memory_limit : int or None, in bytes
+        For kept rows of K and the packed samples; None: half of the free memory.
+    n_jobs : int or None, threads
+
+    Attributes
+    ----------
+    shape : tuple (m, m)
+    kernel : Kernel, with gamma as a number
+    evaluations : int, entries of K computed so far
+    hits : int, entries of K that were kept and used again
+    dtype : float32, or float64 after `refine`
+    width : int, length of the sums that `add` takes: m, rounded up
+
+    Raises
+    ------
+    ValueError
+        Rows that are not in memory; a precomputed kernel that is not square; a limit
+        that has no room for the packed samples and a block.
+
+    Notes
+    -----
+    Entries are computed in float32, about 3e9 a second for sparse rows of 14 entries
+    (2 cores, AVX-512; benchmarks/kernel_rows.py), and added up in float64.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        kernel: Kernel,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        X = rows.in_memory()
+        if X is None:
+            raise ValueError(
+                "A kernel needs the rows in memory, as a dense or CSR matrix. Got rows "
+                "that are not."
+            )
+        if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "A precomputed kernel must be a square matrix (m, m) of the values of "
+                f"all pairs of rows. Got shape {X.shape} instead."
+            )
+        self.rows, self.kernel = rows, kernel.resolved(rows)
+        self.shape = (X.shape[0], X.shape[0])
+        self.evaluations = self.hits = 0
+        self._n_jobs = n_jobs
+        self._limit = _free_bytes() if memory_limit is None else memory_limit
+        self._use(X, np.float32)
+
+    def select(self, mask: NDArray[np.bool_]) -> "Columns":
+        """The columns, and rows, where a mask (m,) is true."""
+        rows = self.rows.select(mask)
+        if self.kernel.name == "precomputed":
+            from widemargin.data.memory import as_rows
+
+            rows = as_rows(self._X[np.ix_(mask, mask)])
+        return Columns(rows, self.kernel, self._limit, self._n_jobs)
+
+    def _use(self, X: Any, dtype: Any) -> None:
+        """Begin to compute in a dtype."""
+        self.dtype = np.dtype(dtype)
+        self._X = X
+        self._source: _Named | _Called = (
+            _Named(X, self.kernel, dtype, self._n_jobs)
+            if self.kernel.is_named
+            else _Called(X, self.kernel, dtype, self._n_jobs)
+        )
+        self.width = width = padded(self.shape[0])
+        row = width * self.dtype.itemsize
+        room = self._limit - self._source.n_bytes
+        if room < LEAST_ROWS * row and self._limit < (whole := row * self.shape[0]):
+            least = self._source.n_bytes + min(LEAST_ROWS * row, whole)
+            raise ValueError(
+                f"memory_limit must be at least {least:,} bytes for "
+                f"{self.shape[0]:,} rows with a kernel: the packed samples and a block "
+                f"of kernel rows. Got {self._limit:,} instead."
+            )
+        self._kept = _KeptRows(self.shape[0], width, self.dtype, max(room, 0))
+        self._uses = np.zeros(self.shape[0], np.int64)
+
+    def refine(self) -> None:
+        """Go on in float64: where rounding of the values stops all progress."""
+        self._use(self._X, np.float64)
+
+    # -- blocks ------------------------------------------------------------------------
+
+    def block(self, I: ArrayLike, J: ArrayLike) -> NDArray[Any]:  # noqa: E741
+        """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype."""
+        I, J = self._index(I), self._index(J)  # noqa: E741
+        self.evaluations += len(I) * len(J)
+        return self._source.block(I, J)[:, : len(J)]
+
+    def columns(self, J: ArrayLike) -> NDArray[Any]:
+        """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new."""
+        J = self._index(J)
+        out = np.empty((len(J), self.shape[0]), self.dtype)
+        self._count(J)
+        for start in range(0, len(J), BATCH):
+            some = J[start : start + BATCH]
+            place = self._kept.find(some)
+            new = place < 0
+            if new.any():
+                place[new] = self._kept.make_room(some[new], some)
+                self._source.compute(some[new], None, None, self._kept.rows, place[new])
+            out[start : start + BATCH] = self._kept.rows[place, : self.shape[0]]
+        return out
+
+    def diag(self) -> Vector:
+        """The diagonal of K: (m,)."""
+        return self._source.diag()
+
+    # -- expansions --------------------------------------------------------------------
+
+    def add(self, J: ArrayLike, c: Vector, sums: Vector) -> None:
+        """Add K[:, J] c to ``sums``, (padded m,) in float64; keeps what is dear.
+
+        Rows that are kept are read; others are computed and added up as they are made.
+        Sums of 32 rows in the dtype are added to float64.
+        """
+        J = self._index(J)
+        place = self._kept.find(J)
+        new = place < 0
+        self._count(J)
+        if not new.all():
+            self._add_kept(place[~new], c[~new], sums)
+        self._uses[J] += 1
+        J, c = J[new], c[new]
+        keep = self._uses[J] >= (1 if self._source.cost >= DEAR else 2)
+        for start in range(0, len(J), BATCH):
+            part = slice(start, start + BATCH)
+            some = J[part]
+            place = np.full(len(some), -1)
+            place[keep[part]] = self._kept.make_room(some[keep[part]], J)
+            self._source.compute(some, c[part], sums, self._kept.rows, place)
+
+    def _add_kept(self, place: Index, c: Vector, sums: Vector) -> None:
+        rows = self._kept.rows
+
+        def task(strips: slice) -> None:
+            begin, end = strips.start * STRIP, strips.stop * STRIP
+            _core.add_rows(rows, place, c, begin, end, sums)
+
+        self._source.run(task, len(place) * self.shape[0] / 4)
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
+        return self._source.exact(rows, J, c)
+
+    def _count(self, J: Index) -> None:
+        """Count what is computed and what was kept."""
+        kept = int(np.count_nonzero(self._kept.find(J) >= 0))
+        self.hits += kept * self.shape[0]
+        self.evaluations += (len(J) - kept) * self.shape[0]
+
+    def _index(self, J: ArrayLike) -> Index:
+        return row_index(J, self.shape[0])
+
+
+class _Named:
+    """Values of a kernel that the core knows."""
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
+        self._X, self._form, self._n_jobs = X, kernel.form, n_jobs
+        self._layout = Layout(kernel.form, X, dtype)
+        self._samples = Samples(self._layout, X, n_jobs)
+        self.cost = self._samples.entries
+        self.n_bytes = self._samples.n_bytes
+        self.run = self._samples.run
+
+    def _batch(self, J: Index, samples: Samples) -> Any:
+        return self._layout.batch(self._X[J], samples, self._samples.norms[J])
+
+    def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
+        """(len(I), padded len(J))."""
+        samples = Samples(self._layout, self._X[J], self._n_jobs)
+        out = aligned((len(I), padded(len(J))), self._layout.dtype)
+        for start in range(0, len(I), BATCH):
+            some = I[start : start + BATCH]
+            part = out[start : start + BATCH]
+            samples.sums(self._batch(some, samples), len(some), None, None, part)
+        return out
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        """Add K[:, J] c to the sums, and store the rows at their places, if any."""
+        weights = None if c is None else np.ascontiguousarray(c)[:, np.newaxis]
+        total = None if sums is None else sums[np.newaxis]
+        batch = self._batch(J, self._samples)
+        if not (place >= 0).any():
+            out = place = None  # type: ignore[assignment]
+        self._samples.sums(batch, len(J), weights, total, out, place)
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        if not (len(rows) and len(J)):
+            return np.zeros(len(rows))
+        expand = Expansion(self._form, self._X[J], c[:, np.newaxis])
+        X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
+        return expand(X, self._n_jobs)[:, 0]
+
+    def diag(self) -> Vector:
+        X = self._X
+        squares = linalg.row_squares(X)
+        kind, gamma, coef0, degree = self._form
+        if kind == 0:
+            return squares
+        if kind == 1:
+            return np.asarray((gamma * squares + coef0) ** degree)
+        if kind == 3:
+            return np.tanh(gamma * squares + coef0)
+        return np.ones(X.shape[0])
+
+
+class _Called:
+    """Values of a callable, or of a matrix that holds them."""
+
+    cost = np.inf
+    n_bytes = 0
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
+        self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
+        cut = parts_of(X.shape[0])
+        self._blocks = Blocks(cut, len(cut), n_jobs)
+
+    def run(self, task: Any, work: float) -> None:
+        self._blocks(task)
+
+    def _values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        if self._kernel.name == "precomputed":
+            rows = self._X[I]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            return np.asarray(rows[:, J], dtype=np.float64)
+        return self._kernel.called(self._X[I], self._X[J])
+
+    def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
+        out = aligned((len(I), padded(len(J))), self._dtype)
+        out[:, : len(J)] = self._values(I, J)
+        out[:, len(J) :] = 0
+        return out
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        values = self._values(J, slice(None))
+        m = values.shape[1]
+        if c is not None and sums is not None:
+            sums[:m] += c @ values
+        stored = place >= 0
+        out[place[stored], :m] = values[stored]
+        out[place[stored], m:] = 0
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        out = np.zeros(len(rows))
+        for start in range(0, len(rows), BATCH):
+            some = rows[start : start + BATCH]
+            out[start : start + BATCH] = self._values(some, J) @ c
+        return out
+
+    def diag(self) -> Vector:
+        m = self._X.shape[0]
+        return np.array(
+            [self._values(np.array([i]), np.array([i]))[0, 0] for i in range(m)]
+        )
+
+
+class _KeptRows:
+    """Rows of K in one buffer; the ones that were not used for longest make room."""
+
+    def __init__(self, m: int, width: int, dtype: Any, limit: int) -> None:
+        places = min(m, limit // (width * np.dtype(dtype).itemsize))
+        self.rows = aligned((places, width), dtype)  # touched when it is used
+        self._place = np.full(m, -1)
+        self._owner = np.full(places, -1)
+        self._used = np.zeros(places, np.int64)
+        self._now = self._filled = 0
+
+    def find(self, J: Index) -> Index:
+        """Where rows are kept, or -1; they count as used now."""
+        place = self._place[J]
+        self._now += 1
+        self._used[place[place >= 0]] = self._now
+        return place
+
+    def make_room(self, J: Index, needed: Index) -> Index:
+        """Places for new rows; -1 where only rows that are ``needed`` could go."""
+        place = np.full(len(J), -1)
+        free = min(len(J), len(self._owner) - self._filled)
+        place[:free] = np.arange(self._filled, self._filled + free)
+        self._filled += free
+        if free < len(J):
+            taken = self._longest_unused(len(J) - free, needed)
+            place[free : free + len(taken)] = taken
+            self._place[self._owner[taken]] = -1
+        stored = place >= 0
+        self._place[J[stored]] = place[stored]
+        self._owner[place[stored]] = J[stored]
+        self._used[place[stored]] = self._now
+        return place
+
+    def _longest_unused(self, count: int, needed: Index) -> Index:
+        """Up to so many places whose rows are not needed now."""
+        used = self._used.copy()
+        mine = self._place[needed]
+        used[mine[mine >= 0]] = self._now + 1
+        count = min(count, len(used))
+        if count == 0:
+            return np.empty(0, np.intp)
+        oldest = np.argpartition(used, count - 1)[:count]
+        return oldest[used[oldest] < self._now]
+
+
+def _free_bytes() -> int:
+    """Bytes that rows may take by default: a share of the memory that is free now."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    free = 1024 * int(line.split()[1])
+    except OSError:
+        pass  # not Linux: of all memory
+    for path in (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ):
+        try:
+            with open(path, encoding="ascii") as file:
+                free = min(free, int(file.read()))
+        except (OSError, ValueError):
+            pass  # no limit
+    return int(FREE_SHARE * free)

@@ -1,0 +1,157 @@
+"""Kernels: the functions k(x, z) that stand for products of features."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.kernel_blocks import NAMES, kernel_values
+from widemargin.parameters import Checker
+
+Matrix = NDArray[Any]
+Vector = NDArray[np.float64]
+
+GAMMAS = ("scale", "auto", "mean_distance")
+
+
+@dataclass(frozen=True)
+class Kernel:  # numpydoc ignore=PR02
+    """A kernel function, by its name or as a callable.
+
+    ======================  ==============================================
+    ``"linear"``            x'z
+    ``"poly"``              (gamma x'z + coef0)^degree
+    ``"rbf"``               exp(-gamma |x - z|^2)
+    ``"sigmoid"``           tanh(gamma x'z + coef0), not positive definite
+    ``"laplacian"``         exp(-gamma |x - z|_1)
+    ``"precomputed"``       the data are the kernel values themselves
+    ======================  ==============================================
+
+    Parameters
+    ----------
+    name : str or callable, default="rbf"
+        One of these, or a function of two matrices, dense or CSR, (k, n) and (l, n),
+        that returns their kernel values (k, l).
+    gamma : float > 0 or str, default="scale"
+        "scale": 1 / (n Var(X)), with the variance of all entries. "auto": 1 / n.
+        "mean_distance": 1 / (2 d), with d the mean of ``|x - z|^2`` over all pairs of
+        rows, found in O(m n).
+    degree : int >= 1, default=3
+        Of "poly".
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+
+    Raises
+    ------
+    ValueError or TypeError
+        A parameter out of range or of a wrong type.
+
+    Examples
+    --------
+    >>> from widemargin import Kernel
+    >>> Kernel("rbf", gamma=0.5)([[0.0], [1.0]], [[0.0], [2.0]]).round(4)
+    array([[1.    , 0.1353],
+           [0.6065, 0.6065]])
+    """
+
+    name: str | Callable[[Any, Any], Any] = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_kernel(Checker("Kernel"), "name", self)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the core computes it."""
+        return self.name in NAMES
+
+    @property
+    def form(self) -> tuple[int, float, float, int]:
+        """What the core computes; of a named kernel whose gamma is a number."""
+        return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
+
+    def resolved(self, rows: Rows) -> "Kernel":
+        """The kernel with gamma as a number, from the moments of the rows."""
+        if not isinstance(self.gamma, str):
+            return self
+        if self.name not in ("poly", "rbf", "sigmoid", "laplacian"):
+            return replace(self, gamma=1.0)  # has none
+        mean, std = rows.moments
+        n = rows.shape[1]
+        spread = {"auto": 1.0}
+        if self.gamma == "scale":
+            center = mean.mean()
+            spread["scale"] = float(np.mean(std**2 + (mean - center) ** 2))
+        if self.gamma == "mean_distance":
+            # The mean over all pairs of |x - z|^2 is twice the sum of the variances.
+            spread["mean_distance"] = 4.0 * float(np.mean(std**2))
+        width = n * spread[self.gamma]
+        return replace(self, gamma=1.0 / width if width > 0 else 1.0)
+
+    def __call__(self, A: ArrayLike, B: ArrayLike) -> Vector:
+        """Kernel values of all pairs of rows: (k, l) float64.
+
+        Parameters
+        ----------
+        A : array or sparse matrix (k, n)
+        B : array or sparse matrix (l, n)
+
+        Returns
+        -------
+        ndarray (k, l), float64. For "precomputed" A itself.
+
+        Raises
+        ------
+        ValueError
+            Other numbers of columns; NaN or infinity, or another shape than (k, l),
+            from a callable. "scale" and the like need the rows of a problem.
+        """
+        if self.name == "precomputed":
+            return np.asarray(A, dtype=np.float64)
+        rows, others = as_rows(A), as_rows(B)
+        X, Z = rows.in_memory(), others.in_memory()
+        if not self.is_named:
+            return self.called(X, Z)
+        if isinstance(self.gamma, str):
+            return self.resolved(rows)(A, B)
+        return kernel_values(self.form, X, Z)
+
+    def called(self, X: Any, Z: Any) -> Vector:
+        """Values of a callable, checked."""
+        values = self.name(X, Z)  # type: ignore[operator]
+        if sparse.issparse(values):
+            values = values.toarray()
+        values = np.asarray(values)
+        expected = X.shape[0], Z.shape[0]
+        if values.shape != expected or values.dtype.kind not in "fiub":
+            raise ValueError(
+                f"The kernel must return real numbers of shape {expected}. Got shape "
+                f"{values.shape} and dtype {values.dtype} instead."
+            )
+        values = values.astype(np.float64, copy=False)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel must return finite numbers. Got NaN or infinity instead."
+            )
+        return values
+
+
+def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:
+    """Refuse parameters out of range; the kernel itself is called ``name``."""
+    if not callable(kernel.name):
+        check.choice(name, kernel.name, (*NAMES, "precomputed"))
+    if isinstance(kernel.gamma, str):
+        check.choice("gamma", kernel.gamma, GAMMAS)
+    else:
+        check.positive("gamma", kernel.gamma)
+    check.count("degree", kernel.degree)
+    number = isinstance(kernel.coef0, int | float | np.number)
+    if not (number and np.isfinite(kernel.coef0)) or isinstance(kernel.coef0, bool):
+        check.refuse("coef0", "a finite float", kernel.coef0)
