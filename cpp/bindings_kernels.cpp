@@ -44,18 +44,23 @@ Strips<Real> strips(const Array<const Real>& data, const Array<const Real>& norm
   return {data.data(), norms.data(), ::data(indptr), ::data(indices), samples, n};
 }
 
+// Dense rows, or groups of them; or sparse rows whose columns Python has looked at, once for all of
+// them: there may be very many, of which a batch has a few.
 template <class Real>
 Batch<Real> batch(const Array<const Real>& data, const Array<const Real>& norms,
-                  const Optional<std::int64_t>& indptr, const Optional<std::int32_t>& indices,
-                  std::size_t n) {
+                  const Optional<std::int64_t>& begin, const Optional<std::int64_t>& end,
+                  const Optional<std::int32_t>& indices, std::size_t n) {
   const std::size_t count = norms.size(), group = widemargin::kGroup;
-  if (indptr) {
-    require(indptr->size() == count + 1);
-    check_sparse(data, indptr, indices, n);
-  } else {  // rows, or groups of them
+  if (begin) {
+    require(end && indices && begin->size() == count && end->size() == count &&
+            indices->size() == data.size());
+    for (std::size_t b = 0; b < count; ++b)
+      require(0 <= span(*begin)[b] && span(*begin)[b] <= span(*end)[b] &&
+              static_cast<std::size_t>(span(*end)[b]) <= data.size());
+  } else {
     require(data.size() == count * n || data.size() == (count + group - 1) / group * group * n);
   }
-  return {data.data(), norms.data(), ::data(indptr), ::data(indices), count};
+  return {data.data(), norms.data(), ::data(begin), ::data(end), ::data(indices), count};
 }
 
 using Form = std::tuple<int, double, double, int>;
@@ -68,7 +73,7 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                  const std::optional<Matrix<double>>& sums, int simd) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
-  require(X.indptr == nullptr || batch.indptr == nullptr);
+  require(X.indptr == nullptr || batch.begin == nullptr);
   if (out) {
     require(out->shape(1) >= width && reinterpret_cast<std::uintptr_t>(out->data()) % 64 == 0 &&
             out->shape(1) * sizeof(Real) % 64 == 0);
@@ -110,13 +115,14 @@ void add_rows(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
 
 // Strips of rows of X less a center, and the norms of these rows.
 template <class Real, class X>
-void pack(const X& rows, const Array<const double>& center, const Array<Real>& out,
-          const Array<Real>& norms, bool absolute) {
+void pack(const X& rows, const Array<const std::int64_t>& index, const Array<const double>& center,
+          const Array<Real>& out, const Array<Real>& norms, bool absolute) {
   const auto run = [&](const auto& view, std::size_t k, std::size_t n) {
-    const std::size_t padded = strips_of(k) * widemargin::kStrip;
+    const std::size_t padded = strips_of(index.size()) * widemargin::kStrip;
     require(center.size() == n && norms.size() == padded && out.size() == padded * n);
+    for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(k));
     const nb::gil_scoped_release release;
-    widemargin::pack(view, k, n, center.data(), out.data(), norms.data(), absolute);
+    widemargin::pack(view, span(index), n, center.data(), out.data(), norms.data(), absolute);
   };
   if constexpr (std::is_same_v<X, widemargin::Csr>)
     rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
@@ -155,9 +161,9 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
         nb::keep_alive<0, 4>());
   m.def("batch", &batch<Real>, "data"_a.noconvert(), "norms"_a.noconvert(),
-        "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "n"_a,
-        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
-        nb::keep_alive<0, 4>());
+        "begin"_a.noconvert().none(), "end"_a.noconvert().none(), "indices"_a.noconvert().none(),
+        "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+        nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "simd"_a = -1);
@@ -168,8 +174,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "pairs"_a, "stop"_a, "most"_a,
         "simd"_a = -1);
   const auto bind_pack = [&m](auto function) {
-    m.def("pack", function, "X"_a.noconvert(), "center"_a, "out"_a.noconvert(),
-          "norms"_a.noconvert(), "absolute"_a);
+    m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
+          "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a);
   };
   bind_pack(&pack<Real, Matrix<const double>>);
   bind_pack(&pack<Real, Matrix<const float>>);

@@ -97,11 +97,11 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
   }
   const Real* strip = X.data + strip_number * n * kStrip;
   const std::size_t rows = left < kTileRows ? left : kTileRows;
-  if (batch.indptr != nullptr) {
+  if (batch.begin != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
-      const auto first = batch.indptr[row + r];
+      const auto first = batch.begin[row + r];
       sparse_tile<Real, distance>(strip, batch.data + first, batch.indices + first,
-                                  static_cast<std::size_t>(batch.indptr[row + r + 1] - first),
+                                  static_cast<std::size_t>(batch.end[row + r] - first),
                                   tile + r * kStrip);
     }
     return rows;
@@ -146,7 +146,8 @@ struct Function {
   }
 };
 
-// Sums of one strip for each column of the weights: float32 for a while, then added to float64.
+// Sums of one strip for each column of the weights: of a tile in float32, then added to float64.
+// Longer float32 sums were the largest error of all.
 template <typename Real>
 struct Sums {
   static constexpr std::size_t kColumns = 64;  // of the weights that one pass serves
@@ -175,7 +176,6 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   double* total = target.sums + first_column * target.width + strip * kStrip;
   alignas(64) Real tile[kGroup * kStrip];
   sums.clear(columns);
-  std::size_t unflushed = 0;
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows = products<Real, distance>(X, strip, batch, row, tile);
     for (std::size_t r = 0; r < rows; ++r) {
@@ -201,11 +201,7 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
       }
     }
     row += rows;
-    unflushed += rows;
-    if (columns && (unflushed >= kFlushRows || row == batch.count)) {
-      sums.flush(total, columns, target.width);
-      unflushed = 0;
-    }
+    sums.flush(total, columns, target.width);
   }
 }
 
@@ -240,50 +236,39 @@ void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real
   }
 }
 
-// Samples that stay in the first-level cache while rows are added up.
-constexpr std::size_t kTileSamples = 2048;
-// Rows that share the loads of the sums.
+// Rows that are added up in float32 before they are added to float64 sums.
 constexpr std::size_t kTogether = 8;
+// Samples whose sums stay in the first-level cache while rows are added up.
+constexpr std::size_t kTileSamples = 1024;
 
 template <typename Real, std::size_t together>
 inline void add_together(const Real* const* rows, const double* weights, std::size_t begin,
-                         std::size_t end, Real* sums) {
+                         std::size_t end, double* sums) {
   Real w[together];
   for (std::size_t r = 0; r < together; ++r) w[r] = static_cast<Real>(weights[r]);
-  std::size_t s = begin;
-  for (; s + kLanes<Real> <= end; s += kLanes<Real>) {
-    Vector<Real> sum = load(sums + (s - begin));
-    for (std::size_t r = 0; r < together; ++r) sum += load(rows[r] + s) * w[r];
-    store(sums + (s - begin), sum);
+#pragma omp simd
+  for (std::size_t s = begin; s < end; ++s) {
+    Real sum = 0;
+    for (std::size_t r = 0; r < together; ++r) sum += rows[r][s] * w[r];
+    sums[s] += static_cast<double>(sum);
   }
-  for (; s < end; ++s)
-    for (std::size_t r = 0; r < together; ++r) sums[s - begin] += rows[r][s] * w[r];
 }
 
 template <typename Real>
 void add_rows(const Real* data, const std::int64_t* place, std::size_t count, std::size_t stride,
               const double* weights, std::size_t begin, std::size_t end, double* sums) {
-  Real tile[kTileSamples];
+  const Real* rows[kTogether];
   for (std::size_t first = begin; first < end; first += kTileSamples) {
     const std::size_t last = end - first < kTileSamples ? end : first + kTileSamples;
-    for (std::size_t start = 0; start < count; start += kFlushRows) {
-      const std::size_t stop = count - start < kFlushRows ? count : start + kFlushRows;
-      for (std::size_t s = 0; s < last - first; ++s) tile[s] = 0;
-      std::size_t r = start;
-      const Real* rows[kTogether];
-      const auto row = [&](std::size_t i) {
-        return data + static_cast<std::size_t>(place[i]) * stride;
-      };
-      for (; r + kTogether <= stop; r += kTogether) {
-        for (std::size_t i = 0; i < kTogether; ++i) rows[i] = row(r + i);
-        add_together<Real, kTogether>(rows, weights + r, first, last, tile);
-      }
-      for (; r < stop; ++r) {
-        rows[0] = row(r);
-        add_together<Real, 1>(rows, weights + r, first, last, tile);
-      }
-      for (std::size_t s = 0; s < last - first; ++s)
-        sums[first + s] += static_cast<double>(tile[s]);
+    std::size_t r = 0;
+    for (; r + kTogether <= count; r += kTogether) {
+      for (std::size_t i = 0; i < kTogether; ++i)
+        rows[i] = data + static_cast<std::size_t>(place[r + i]) * stride;
+      add_together<Real, kTogether>(rows, weights + r, first, last, sums);
+    }
+    for (; r < count; ++r) {
+      rows[0] = data + static_cast<std::size_t>(place[r]) * stride;
+      add_together<Real, 1>(rows, weights + r, first, last, sums);
     }
   }
 }

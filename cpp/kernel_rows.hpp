@@ -12,8 +12,6 @@ constexpr std::size_t kStrip = 64;
 // Where samples stay sparse, batch rows are packed instead, 16 together: entry j of row r of a
 // group lies at j * 16 + r.
 constexpr std::size_t kGroup = 16;
-// float32 sums are added to float64 ones after this many rows.
-constexpr std::size_t kFlushRows = 32;
 
 enum class KernelKind : int { linear = 0, poly = 1, rbf = 2, sigmoid = 3, laplacian = 4 };
 
@@ -36,13 +34,14 @@ struct Strips {
   std::size_t n;  // features
 };
 
-// The rows that are computed: dense (count x n), sparse with `indptr`, or packed in groups where
-// the samples are sparse. `norms` as above, with |z|_1 where samples are sparse.
+// The rows that are computed: dense (count x n); sparse, row b from entry begin[b] to end[b] - 1;
+// or packed in groups where the samples are sparse. `norms` as above, with |z|_1 where samples are
+// sparse.
 template <typename Real>
 struct Batch {
   const Real* data;
   const Real* norms;
-  const std::int64_t* indptr;
+  const std::int64_t *begin, *end;  // null where dense
   const std::int32_t* indices;
   std::size_t count;
 };

@@ -10,29 +10,32 @@
 
 namespace widemargin {
 
-// Fill a strip of zeros with rows first .. first + count - 1.
+// Fill a strip of zeros with rows of X.
 template <typename T, typename Real>
-void fill_strip(const DenseView<T>& X, std::size_t first, std::size_t count, Real* strip) {
+void fill_strip(const DenseView<T>& X, std::span<const std::int64_t> rows, Real* strip) {
+  const T* x[kStrip];
+  for (std::size_t s = 0; s < rows.size(); ++s) x[s] = X.data + rows[s] * X.n;
   for (std::size_t j = 0; j < X.n; ++j)
-    for (std::size_t s = 0; s < count; ++s)
-      strip[j * kStrip + s] = static_cast<Real>(X.data[(first + s) * X.n + j]);
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      strip[j * kStrip + s] = static_cast<Real>(x[s][j]);
 }
 
 template <typename T, typename Index, typename Real>
-void fill_strip(const CsrView<T, Index>& X, std::size_t first, std::size_t count, Real* strip) {
-  for (std::size_t s = 0; s < count; ++s)
-    for (auto p = X.indptr[first + s]; p < X.indptr[first + s + 1]; ++p)
+void fill_strip(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, Real* strip) {
+  for (std::size_t s = 0; s < rows.size(); ++s)
+    for (auto p = X.indptr[rows[s]]; p < X.indptr[rows[s] + 1]; ++p)
       strip[static_cast<std::size_t>(X.indices[p]) * kStrip + s] += static_cast<Real>(X.data[p]);
 }
 
-// The k rows of X less a center in strips, and the squares |x|^2 of these, or |x|_1 (`absolute`).
+// Rows of X less a center in strips, and the squares |x|^2 of these, or |x|_1 (`absolute`).
 template <typename View, typename Real>
-void pack(const View& X, std::size_t k, std::size_t n, const double* center, Real* out, Real* norms,
-          bool absolute) {
-  for (std::size_t first = 0; first < k; first += kStrip, out += n * kStrip, norms += kStrip) {
-    const std::size_t count = std::min(k - first, kStrip);
+void pack(const View& X, std::span<const std::int64_t> rows, std::size_t n, const double* center,
+          Real* out, Real* norms, bool absolute) {
+  for (std::size_t first = 0; first < rows.size();
+       first += kStrip, out += n * kStrip, norms += kStrip) {
+    const std::size_t count = std::min(rows.size() - first, kStrip);
     std::fill(out, out + n * kStrip, Real(0));
-    fill_strip(X, first, count, out);
+    fill_strip(X, rows.subspan(first, count), out);
     double sums[kStrip] = {};
     for (std::size_t j = 0; j < n; ++j) {
       Real* line = out + j * kStrip;

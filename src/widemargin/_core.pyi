@@ -143,12 +143,18 @@ def strips(
 def batch(
     data: NDArray[Any],
     norms: NDArray[Any],
-    indptr: NDArray[np.int64] | None,
+    begin: NDArray[np.int64] | None,
+    end: NDArray[np.int64] | None,
     indices: NDArray[np.int32] | None,
     n: int,
 ) -> Batch32 | Batch64: ...
 def pack(
-    X: Any, center: Vector, out: NDArray[Any], norms: NDArray[Any], absolute: bool
+    X: Any,
+    index: NDArray[np.int64],
+    center: Vector,
+    out: NDArray[Any],
+    norms: NDArray[Any],
+    absolute: bool,
 ) -> None: ...
 def kernel_rows(
     form: tuple[int, float, float, int],

@@ -8,18 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from widemargin import _core, linalg
-from widemargin.data.blocks import Blocks
 from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
 from widemargin.kernel_blocks import (
-    BATCH,
     STRIP,
+    Batches,
     Expansion,
     Layout,
+    Parts,
     Samples,
     aligned,
     padded,
-    parts_of,
 )
 from widemargin.kernels import Kernel
 
@@ -31,8 +30,10 @@ Index = NDArray[np.intp]
 DEAR = 64.0
 # Share of the free memory that rows may take where no limit is given.
 FREE_SHARE = 0.5
+# Rows of a callable kernel that are asked for together.
+CALLED_ROWS = 192
 # Rows that can be kept at the least.
-LEAST_ROWS = 2 * BATCH
+LEAST_ROWS = 384
 
 
 class Columns:
@@ -140,14 +141,14 @@ class Columns:
         J = self._index(J)
         out = np.empty((len(J), self.shape[0]), self.dtype)
         self._count(J)
-        for start in range(0, len(J), BATCH):
-            some = J[start : start + BATCH]
+        for part in self._source.cut(len(J), LEAST_ROWS):
+            some = J[part]
             place = self._kept.find(some)
             new = place < 0
             if new.any():
                 place[new] = self._kept.make_room(some[new], some)
                 self._source.compute(some[new], None, None, self._kept.rows, place[new])
-            out[start : start + BATCH] = self._kept.rows[place, : self.shape[0]]
+            out[part] = self._kept.rows[place, : self.shape[0]]
         return out
 
     def diag(self) -> Vector:
@@ -171,8 +172,7 @@ class Columns:
         self._uses[J] += 1
         J, c = J[new], c[new]
         keep = self._uses[J] >= (1 if self._source.cost >= DEAR else 2)
-        for start in range(0, len(J), BATCH):
-            part = slice(start, start + BATCH)
+        for part in self._source.cut(len(J)):
             some = J[part]
             place = np.full(len(some), -1)
             place[keep[part]] = self._kept.make_room(some[keep[part]], J)
@@ -185,7 +185,7 @@ class Columns:
             begin, end = strips.start * STRIP, strips.stop * STRIP
             _core.add_rows(rows, place, c, begin, end, sums)
 
-        self._source.run(task, len(place) * self.shape[0] / 4)
+        self._source.parts(task, len(place) * self.shape[0] / 4)
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
@@ -207,22 +207,27 @@ class _Named:
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._form, self._n_jobs = X, kernel.form, n_jobs
         self._layout = Layout(kernel.form, X, dtype)
-        self._samples = Samples(self._layout, X, n_jobs)
+        self.parts = Parts(X.shape[0], n_jobs)
+        self._samples = Samples(self._layout, X, None, self.parts)
+        self._batches = Batches(self._layout, X)
+        self._parts_of_block = self.parts
         self.cost = self._samples.entries
         self.n_bytes = self._samples.n_bytes
-        self.run = self._samples.run
 
-    def _batch(self, J: Index, samples: Samples) -> Any:
-        return self._layout.batch(self._X[J], samples, self._samples.norms[J])
+    def cut(self, count: int, most: int | None = None) -> list[slice]:
+        """Parts of so many rows."""
+        size = min(self._batches.size, most or count) or 1
+        return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         """(len(I), padded len(J))."""
-        samples = Samples(self._layout, self._X[J], self._n_jobs)
+        if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
+            self._parts_of_block = Parts(len(J), self._n_jobs)
+        samples = Samples(self._layout, self._X, J, self._parts_of_block)
         out = aligned((len(I), padded(len(J))), self._layout.dtype)
-        for start in range(0, len(I), BATCH):
-            some = I[start : start + BATCH]
-            part = out[start : start + BATCH]
-            samples.sums(self._batch(some, samples), len(some), None, None, part)
+        for some in self.cut(len(I)):
+            batch = self._batches.take(I[some], samples)
+            samples.sums(batch, len(I[some]), None, None, out[some])
         return out
 
     def compute(
@@ -231,7 +236,7 @@ class _Named:
         """Add K[:, J] c to the sums, and store the rows at their places, if any."""
         weights = None if c is None else np.ascontiguousarray(c)[:, np.newaxis]
         total = None if sums is None else sums[np.newaxis]
-        batch = self._batch(J, self._samples)
+        batch = self._batches.take(J, self._samples)
         if not (place >= 0).any():
             out = place = None  # type: ignore[assignment]
         self._samples.sums(batch, len(J), weights, total, out, place)
@@ -240,8 +245,7 @@ class _Named:
         if not (len(rows) and len(J)):
             return np.zeros(len(rows))
         expand = Expansion(self._form, self._X[J], c[:, np.newaxis])
-        X = self._X if len(rows) == self._X.shape[0] else self._X[rows]
-        return expand(X, self._n_jobs)[:, 0]
+        return expand(self._X, rows, self._n_jobs)[:, 0]
 
     def diag(self) -> Vector:
         X = self._X
@@ -264,11 +268,12 @@ class _Called:
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
-        cut = parts_of(X.shape[0])
-        self._blocks = Blocks(cut, len(cut), n_jobs)
+        self.parts = Parts(X.shape[0], n_jobs)
 
-    def run(self, task: Any, work: float) -> None:
-        self._blocks(task)
+    def cut(self, count: int, most: int | None = None) -> list[slice]:
+        """Parts of so many rows."""
+        size = CALLED_ROWS
+        return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
     def _values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
         if self._kernel.name == "precomputed":
@@ -296,9 +301,8 @@ class _Called:
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         out = np.zeros(len(rows))
-        for start in range(0, len(rows), BATCH):
-            some = rows[start : start + BATCH]
-            out[start : start + BATCH] = self._values(some, J) @ c
+        for some in self.cut(len(rows)):
+            out[some] = self._values(rows[some], J) @ c
         return out
 
     def diag(self) -> Vector:

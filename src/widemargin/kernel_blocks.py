@@ -6,6 +6,7 @@ they are made: then nothing of the size of K is ever in memory. Each sample has 
 of its own, so what comes out for it does not depend on the other samples.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,10 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian")
 RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
-# Rows that are computed together.
-BATCH = 192
+# Rows that are computed together: dense ones, which stay in the second-level cache; so
+# many sparse ones as have so many entries, up to a limit.
+DENSE_BATCH = 192
+BATCH_ENTRIES, MOST_BATCH = 1 << 15, 1024
 # Share of nonzeros up to which a batch is sparse, where the samples are packed.
 SPARSE_BATCH = 0.15
 # Columns from which strips of sparse samples leave the cache: then they stay sparse.
@@ -54,11 +57,19 @@ def padded(m: int, to: int = STRIP) -> int:
     return -(-m // to) * to
 
 
-def parts_of(m: int) -> list[slice]:
-    """The strips of m samples, cut into parts."""
-    strips = padded(m) // STRIP
-    size = max(1, -(-strips // PARTS))
-    return [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
+class Parts:
+    """The strips of m samples, cut into parts that threads take one after the other."""
+
+    def __init__(self, m: int, n_jobs: int | None = None) -> None:
+        self.samples, strips = m, padded(m) // STRIP
+        size = max(1, -(-strips // PARTS))
+        cut = [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
+        self._shared = Blocks(cut, len(cut), n_jobs)
+        self._alone = Blocks([slice(0, strips)], 1, 1)
+
+    def __call__(self, task: Callable[[slice], Any], work: float) -> None:
+        """Run a task on all parts, in threads if so much work is worth them."""
+        (self._shared if work > SHARED_WORK else self._alone)(task)
 
 
 class Layout:
@@ -86,12 +97,6 @@ class Layout:
             if not self.is_sparse or mean @ mean > CENTERED**2 * spread:
                 self.center, self.is_sparse = mean, False
 
-    def with_dtype(self, dtype: Any) -> "Layout":
-        """The same layout of other numbers."""
-        other = object.__new__(Layout)
-        other.__dict__.update(self.__dict__, dtype=np.dtype(dtype))
-        return other
-
     def rows(self, Z: Matrix) -> Any:
         """Rows as a batch holds them: dense or CSR, of the dtype, less the center."""
         if self.is_sparse:
@@ -101,23 +106,49 @@ class Layout:
             return rows
         return np.ascontiguousarray(linalg.dense(Z) - self.center, dtype=self.dtype)
 
-    def batch(self, Z: Matrix, X: "Samples", norms: NDArray[Any] | None = None) -> Any:
-        """A batch of rows, for samples; ``norms`` where they are known."""
-        rows = self.rows(Z)
-        n = rows.shape[1]
-        if self.form[0] == LAPLACIAN:
-            norms = _norms(rows, absolute=True) if X.is_sparse else None
-        elif norms is None and self.form[0] == RBF:
-            norms = _norms(rows)
-        if norms is None:
-            norms = np.zeros(rows.shape[0])
-        norms = norms.astype(self.dtype)
-        make = _core.batch
+
+class Batches:
+    """Rows Z that meet samples, some at a time.
+
+    Attributes
+    ----------
+    size : int, rows that are worth a batch
+    """
+
+    def __init__(self, layout: Layout, Z: Matrix) -> None:
+        self._layout, self._Z = layout, Z
+        self.size = DENSE_BATCH
+        if layout.is_sparse:
+            rows = layout.rows(Z)
+            indptr = rows.indptr.astype(np.int64, copy=False)
+            indices = rows.indices.astype(np.int32, copy=False)
+            self._begin, self._end = indptr[:-1], indptr[1:]
+            self._data, self._indices = rows.data, indices
+            self._norms = _norms(rows, layout.form[0] == LAPLACIAN).astype(layout.dtype)
+            entries = linalg.density(rows) * rows.shape[1]
+            self.size = int(np.clip(BATCH_ENTRIES / (entries + 1), 64, MOST_BATCH))
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows, each worth a batch."""
+        starts = range(0, count, self.size)
+        return [slice(start, min(start + self.size, count)) for start in starts]
+
+    def take(self, J: Any, X: "Samples") -> Any:
+        """The batch of rows J (indices or a slice), for samples."""
+        kind, n = self._layout.form[0], self._Z.shape[1]
+        if not self._layout.is_sparse:
+            rows = self._layout.rows(self._Z[J])
+            norms = np.zeros(len(rows), rows.dtype)
+            if kind == RBF:
+                norms[:] = _norms(rows)
+            return _core.batch(rows.ravel(), norms, None, None, None, n)
+        norms, begin, end = self._norms[J], self._begin[J], self._end[J]
         if X.is_sparse:
-            return make(_groups(rows), norms, None, None, n)
-        if self.is_sparse:
-            return make(rows.data, norms, *_indices(rows), n)
-        return make(rows.ravel(), norms, None, None, n)
+            data = _groups(begin, end, self._indices, self._data, n)
+            return _core.batch(data, norms, None, None, None, n)
+        if kind == LAPLACIAN:
+            norms = np.zeros_like(norms)
+        return _core.batch(self._data, norms, begin, end, self._indices, n)
 
 
 class Samples:
@@ -130,45 +161,48 @@ class Samples:
     is_sparse : bool
     """
 
-    def __init__(self, layout: Layout, X: Matrix, n_jobs: int | None = None) -> None:
-        self.layout, self.m, n = layout, X.shape[0], X.shape[1]
+    def __init__(
+        self,
+        layout: Layout,
+        X: Matrix,
+        index: NDArray[np.int64] | None = None,
+        parts: "Parts | None" = None,
+    ) -> None:
+        self.layout = layout
+        self.m, n = X.shape[0] if index is None else len(index), X.shape[1]
         self.is_sparse = layout.stays_sparse and sparse.issparse(X)
         self.entries = linalg.density(X) * n if layout.is_sparse else float(n)
-        strips, cut = padded(self.m) // STRIP, parts_of(self.m)
-        self._shared = Blocks(cut, len(cut), n_jobs)
-        self._alone = Blocks(cut, len(cut), 1)
-        self.norms = np.zeros(strips * STRIP, layout.dtype)
+        self.parts = parts or Parts(self.m)
+        self.norms = np.zeros(padded(self.m), layout.dtype)
         inside: tuple[Any, Any] = None, None
         if self.is_sparse:
-            rows = layout.rows(X)
+            rows = layout.rows(X if index is None else X[index])
             if layout.form[0] == RBF:
                 self.norms[: self.m] = _norms(rows)
             self._packed = rows.data
-            inside = _indices(rows)
+            inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
         else:
-            self._pack(X)
+            self._pack(X, np.arange(self.m) if index is None else index)
         self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
 
-    def _pack(self, X: Matrix) -> None:
-        n = X.shape[1]
+    def _pack(self, X: Matrix, index: NDArray[np.int64]) -> None:
+        n, X = X.shape[1], linalg.in_core(X)
         self._packed = aligned((self.norms.size * n,), self.layout.dtype)
         kind = self.layout.form[0]
         absolute = kind == LAPLACIAN
 
         def task(strips: slice) -> None:
-            rows = linalg.row_slice(
-                X, strips.start * STRIP, min(strips.stop * STRIP, self.m)
-            )
             part = slice(strips.start * STRIP, strips.stop * STRIP)
             _core.pack(
-                linalg.in_core(rows),
+                X,
+                index[part],
                 self.layout.center,
                 self._packed[part.start * n : part.stop * n],
                 self.norms[part],
                 absolute,
             )
 
-        self.run(task, self.m * n)
+        self.parts(task, self.m * n)
         if kind not in (RBF, LAPLACIAN) or (absolute and not self.layout.is_sparse):
             self.norms[:] = 0
 
@@ -176,10 +210,6 @@ class Samples:
     def n_bytes(self) -> int:
         """Bytes of the packed numbers."""
         return int(self._packed.nbytes)
-
-    def run(self, task: Any, work: float) -> None:
-        """Run a task on parts of the strips, in threads where that is worth it."""
-        (self._shared if work > SHARED_WORK else self._alone)(task)
 
     def sums(
         self,
@@ -208,19 +238,18 @@ class Samples:
                 sums,
             )
 
-        self.run(task, count * self.m * (self.entries + 8.0))
+        self.parts(task, count * self.m * (self.entries + 8.0))
 
 
 def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
     """Kernel values of all pairs of rows: (k, l) float64."""
     _check_width(X, Z)
     layout = Layout(form, Z)
-    samples = Samples(layout, X)
+    samples, batches = Samples(layout, X), Batches(layout, Z)
     out = aligned((Z.shape[0], padded(X.shape[0])), np.float64)
-    for start in range(0, Z.shape[0], BATCH):
-        rows = Z[start : start + BATCH]
-        batch = layout.batch(rows, samples)
-        samples.sums(batch, rows.shape[0], None, None, out[start : start + BATCH])
+    for some in batches.cut(Z.shape[0]):
+        part = out[some]
+        samples.sums(batches.take(some, samples), len(part), None, None, part)
     return np.ascontiguousarray(out[:, : X.shape[0]].T)
 
 
@@ -236,24 +265,31 @@ class Expansion:
 
     def __init__(self, form: Form, Z: Matrix, W: Vector) -> None:
         self._layout, self._Z = Layout(form, Z), Z
+        self._batches = Batches(self._layout, Z)
         self._W = np.ascontiguousarray(W, dtype=np.float64)
 
-    def __call__(self, X: Matrix, n_jobs: int | None = 1) -> Vector:
-        """Values (k, c) for the rows of X (k, n), float64."""
+    def __call__(
+        self,
+        X: Matrix,
+        index: NDArray[np.int64] | None = None,
+        n_jobs: int | None = 1,
+    ) -> Vector:
+        """Values (k, c) for the rows ``index``, or all, of X (k, n), float64."""
+        m, n = self._Z.shape
         _check_width(X, self._Z)
-        out = np.empty((X.shape[0], self._W.shape[1]))
-        size = PACKED_BYTES // (8 * X.shape[1] * STRIP) * STRIP
-        size = max(STRIP, size)
-        for start in range(0, X.shape[0], size):
-            rows = linalg.row_slice(X, start, min(start + size, X.shape[0]))
-            samples = Samples(self._layout, rows, n_jobs)
+        if index is None:
+            index = np.arange(X.shape[0])
+        out = np.empty((len(index), self._W.shape[1]))
+        size = max(STRIP, PACKED_BYTES // (8 * n * STRIP) * STRIP)
+        for start in range(0, len(index), size):
+            rows = index[start : start + size]
+            samples = Samples(self._layout, X, rows, Parts(len(rows), n_jobs))
             sums = np.zeros((self._W.shape[1], samples.norms.size))
-            for first in range(0, self._Z.shape[0], BATCH):
-                some = self._Z[first : first + BATCH]
-                batch = self._layout.batch(some, samples)
-                weights = self._W[first : first + BATCH]
-                samples.sums(batch, some.shape[0], weights, sums)
-            out[start : start + size] = sums[:, : rows.shape[0]].T
+            for some in self._batches.cut(m):
+                weights = self._W[some]
+                batch = self._batches.take(some, samples)
+                samples.sums(batch, len(weights), weights, sums)
+            out[start : start + size] = sums[:, : len(rows)].T
         return out
 
 
@@ -277,18 +313,20 @@ def _norms(rows: Any, absolute: bool = False) -> Vector:
     return np.asarray(abs(rows).sum(axis=1), dtype=np.float64).ravel()
 
 
-def _indices(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Indptr and indices of CSR rows, in the types that the core takes."""
-    return (
-        rows.indptr.astype(np.int64, copy=False),
-        rows.indices.astype(np.int32, copy=False),
+def _groups(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[Any],
+    n: int,
+) -> NDArray[Any]:
+    """Sparse rows in groups of 16, dense: entry j of row r of a group at j * 16 + r."""
+    count, lengths = len(begin), end - begin
+    groups = np.zeros((-(-count // GROUP), n, GROUP), data.dtype)
+    row = np.repeat(np.arange(count), lengths)
+    # Positions of the entries: from where a row begins, one after the other.
+    entry = np.arange(len(row)) + np.repeat(
+        begin - (np.cumsum(lengths) - lengths), lengths
     )
-
-
-def _groups(rows: Any) -> NDArray[Any]:
-    """CSR rows in groups of 16, dense: entry j of row r of a group at j * 16 + r."""
-    count, n = rows.shape
-    groups = np.zeros((-(-count // GROUP), n, GROUP), rows.dtype)
-    row = np.repeat(np.arange(count), np.diff(rows.indptr))
-    groups[row // GROUP, rows.indices, row % GROUP] = rows.data
+    groups[row // GROUP, indices[entry], row % GROUP] = data[entry]
     return groups.ravel()

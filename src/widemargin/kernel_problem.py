@@ -123,13 +123,15 @@ class KernelProblem(Problem):
 
     def values(self, c: Vector, f: Vector, b: float) -> Certificate:
         """P and D of (c, b) and alpha = Y c, given the scores f = K c."""
+        # No products of BLAS: its threads cost more than these vectors are worth.
         y, C = self.signs, self.weights
         alpha, t = y * c, np.maximum(1.0 - y * (f + b), 0.0)
-        square = float(c @ f) + self._penalty_of(b)
-        losses = float(C @ (t if self.loss == "hinge" else t * t))
-        square_dual = float(c @ f) + self._penalty_of(float(c.sum()))
-        dual = float(alpha.sum()) - 0.5 * square_dual - self._squares(alpha)
-        return Certificate(0.5 * square + losses, dual, self._floor)
+        square = float((c * f).sum())
+        losses = float((C * (t if self.loss == "hinge" else t * t)).sum())
+        primal = 0.5 * (square + self._penalty_of(b)) + losses
+        dual = 0.5 * (square + self._penalty_of(float(c.sum())))
+        dual = float(alpha.sum()) - dual - self._squares(alpha)
+        return Certificate(primal, dual, self._floor)
 
     def _penalty_of(self, b: float) -> float:
         return b * b if self.intercept == "penalized" else 0.0
@@ -138,7 +140,7 @@ class KernelProblem(Problem):
         """Sum alpha^2 / (4 C), of the squared hinge."""
         if self.loss == "hinge":
             return 0.0
-        return float(alpha @ (alpha / (4.0 * self.weights)))
+        return float((alpha * alpha / (4.0 * self.weights)).sum())
 
     def _exact(self, c: Vector) -> Vector:
         """K c in float64."""
