@@ -116,13 +116,16 @@ void add_rows(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
 // Strips of rows of X less a center, and the norms of these rows.
 template <class Real, class X>
 void pack(const X& rows, const Array<const std::int64_t>& index, const Array<const double>& center,
-          const Array<Real>& out, const Array<Real>& norms, bool absolute) {
+          const Array<Real>& out, const Array<Real>& norms, bool absolute, int simd) {
+  const auto squares =
+      absolute ? nullptr
+               : widemargin::compiled(widemargin::simd_level(simd)).kernels.squares<Real>();
   const auto run = [&](const auto& view, std::size_t k, std::size_t n) {
     const std::size_t padded = strips_of(index.size()) * widemargin::kStrip;
     require(center.size() == n && norms.size() == padded && out.size() == padded * n);
     for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(k));
     const nb::gil_scoped_release release;
-    widemargin::pack(view, span(index), n, center.data(), out.data(), norms.data(), absolute);
+    widemargin::pack(view, span(index), n, center.data(), out.data(), norms.data(), squares);
   };
   if constexpr (std::is_same_v<X, widemargin::Csr>)
     rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
@@ -175,7 +178,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "simd"_a = -1);
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
-          "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a);
+          "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
   };
   bind_pack(&pack<Real, Matrix<const double>>);
   bind_pack(&pack<Real, Matrix<const float>>);

@@ -126,7 +126,7 @@ struct Function {
     if constexpr (kind == KernelKind::linear) {
       return p;
     } else if constexpr (kind == KernelKind::rbf) {
-      const Vector<Real> t = (p * (2 * gamma) - x_norm * gamma) - z_norm * gamma;
+      const Vector<Real> t = (((p + p) - x_norm) - z_norm) * gamma;
       return exponential(least<Real>(t, all<Real>(0)));
     } else if constexpr (kind == KernelKind::laplacian) {
       return exponential(least<Real>(((p + x_norm) + z_norm) * -gamma, all<Real>(0)));
@@ -236,6 +236,18 @@ void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real
   }
 }
 
+template <typename Real>
+void strip_squares(const Real* strip, std::size_t n, Real* squares) {
+  for (std::size_t s = 0; s < kStrip; s += kLanes<Real>) {
+    Vector<Real> sum{};
+    for (std::size_t j = 0; j < n; ++j) {
+      const Vector<Real> x = load(strip + j * kStrip + s);
+      sum = sum + x * x;
+    }
+    store(squares + s, sum);
+  }
+}
+
 // Rows that are added up in float32 before they are added to float64 sums.
 constexpr std::size_t kTogether = 8;
 // Samples whose sums stay in the first-level cache while rows are added up.
@@ -276,7 +288,8 @@ void add_rows(const Real* data, const std::int64_t* place, std::size_t count, st
 }  // namespace
 
 KernelTable kernel_table() {
-  return {&kernel_rows<float>, &kernel_rows<double>, &add_rows<float>, &add_rows<double>};
+  return {&kernel_rows<float>, &kernel_rows<double>,  &add_rows<float>,
+          &add_rows<double>,   &strip_squares<float>, &strip_squares<double>};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

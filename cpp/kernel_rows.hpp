@@ -69,11 +69,18 @@ using AddRows = void (*)(const Real* rows, const std::int64_t* place, std::size_
                          std::size_t stride, const double* weights, std::size_t begin,
                          std::size_t end, double* sums);
 
+// |x|^2 of each sample of a strip, by the operations that make products with it: so the distance of
+// a sample to itself, and to its duplicates, is exactly 0.
+template <typename Real>
+using StripSquares = void (*)(const Real* strip, std::size_t n, Real* squares);
+
 struct KernelTable {
   KernelRows<float> rows32;
   KernelRows<double> rows64;
   AddRows<float> add32;
   AddRows<double> add64;
+  StripSquares<float> squares32;
+  StripSquares<double> squares64;
 
   template <typename Real>
   KernelRows<Real> rows() const {
@@ -88,6 +95,13 @@ struct KernelTable {
       return add32;
     else
       return add64;
+  }
+  template <typename Real>
+  StripSquares<Real> squares() const {
+    if constexpr (sizeof(Real) == 4)
+      return squares32;
+    else
+      return squares64;
   }
 };
 

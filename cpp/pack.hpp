@@ -27,25 +27,26 @@ void fill_strip(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, 
       strip[static_cast<std::size_t>(X.indices[p]) * kStrip + s] += static_cast<Real>(X.data[p]);
 }
 
-// Rows of X less a center in strips, and the squares |x|^2 of these, or |x|_1 (`absolute`).
+// Rows of X less a center in strips, and what `squares` makes of a strip: |x|^2; without it |x|_1.
 template <typename View, typename Real>
 void pack(const View& X, std::span<const std::int64_t> rows, std::size_t n, const double* center,
-          Real* out, Real* norms, bool absolute) {
+          Real* out, Real* norms, StripSquares<Real> squares) {
   for (std::size_t first = 0; first < rows.size();
        first += kStrip, out += n * kStrip, norms += kStrip) {
     const std::size_t count = std::min(rows.size() - first, kStrip);
     std::fill(out, out + n * kStrip, Real(0));
     fill_strip(X, rows.subspan(first, count), out);
-    double sums[kStrip] = {};
     for (std::size_t j = 0; j < n; ++j) {
-      Real* line = out + j * kStrip;
-      if (center[j] != 0.0)
-        for (std::size_t s = 0; s < count; ++s) line[s] -= static_cast<Real>(center[j]);
-      for (std::size_t s = 0; s < kStrip; ++s) {
-        const double x = static_cast<double>(line[s]);
-        sums[s] += absolute ? std::abs(x) : x * x;
-      }
+      if (center[j] == 0.0) continue;
+      for (std::size_t s = 0; s < count; ++s) out[j * kStrip + s] -= static_cast<Real>(center[j]);
     }
+    if (squares != nullptr) {
+      squares(out, n, norms);
+      continue;
+    }
+    double sums[kStrip] = {};
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t s = 0; s < kStrip; ++s) sums[s] += std::abs(out[j * kStrip + s]);
     for (std::size_t s = 0; s < kStrip; ++s) norms[s] = static_cast<Real>(sums[s]);
   }
 }

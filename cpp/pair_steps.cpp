@@ -80,24 +80,29 @@ class Steps {
     }
   }
 
-  // One variable at a time.
-  PairSteps alone(double stop, std::int64_t most) {
+  // Without the equality: two variables at a time, each within its bounds.
+  PairSteps free_pairs(double stop, std::int64_t most) {
     PairSteps done{0, 0, 0.0};
     for (;; ++done.steps) {
       const std::size_t i = steepest(done.violation);
       if (!(done.violation > stop) || done.steps == most) return done;
-      double curvature = static_cast<double>(p_.diagonal[i]);
-      done.negative += curvature < 0;
-      if (!(curvature > kCurvature)) curvature = kCurvature;
-      double x = p_.x[i] - p_.F[i] / curvature;
-      x = x < p_.lower[i] ? p_.lower[i] : x > p_.upper[i] ? p_.upper[i] : x;
-      const Real step = static_cast<Real>(x - p_.x[i]);
-      p_.x[i] = x;
-      look(i);
-      p_.F[i] += p_.ridge[i] * step;
-      const Real* a = p_.K + i * p_.width;
-      for (std::size_t s = 0; s < p_.width; s += kLanes<Real>)
-        store(p_.F + s, load(p_.F + s) + (load(a + s) + p_.shift) * step);
+      done.negative += p_.diagonal[i] < 0;
+      const std::size_t j = companion(i);
+      const Box a = box(i), b = box(j);
+      double s = 0, t = 0;
+      if (i == j)
+        s = a.best(0, 0);
+      else
+        best_of_two(a, b, p_.K[i * p_.width + j] + static_cast<double>(p_.shift), s, t);
+      move(i, s);
+      if (i != j) move(j, t);
+      const Real u = static_cast<Real>(s), v = static_cast<Real>(t);
+      p_.F[i] += p_.ridge[i] * u;
+      if (i != j) p_.F[j] += p_.ridge[j] * v;
+      const Real *x = p_.K + i * p_.width, *y = p_.K + j * p_.width;
+      const Real shift = p_.shift * (u + v);
+      for (std::size_t k = 0; k < p_.width; k += kLanes<Real>)
+        store(p_.F + k, load(p_.F + k) + ((load(x + k) * u + load(y + k) * v) + shift));
     }
   }
 
@@ -113,6 +118,52 @@ class Steps {
     return 64 * (sizeof(Real) == 4 ? FLT_EPSILON : DBL_EPSILON) * size;
   }
   static Real absolute(Real x) { return x < 0 ? -x : x; }
+
+  // One variable: how far it can go, its gradient and curvature.
+  struct Box {
+    double lower, upper, slope, curvature;
+
+    double within(double t) const { return t < lower ? lower : t > upper ? upper : t; }
+    // Its best step where another one went `t`, coupled by `c`.
+    double best(double c, double t) const { return within(-(slope + c * t) / curvature); }
+  };
+
+  Box box(std::size_t i) const {
+    const double curvature = p_.diagonal[i];
+    return {p_.lower[i] - p_.x[i], p_.upper[i] - p_.x[i], p_.F[i],
+            curvature > kCurvature ? curvature : kCurvature};
+  }
+
+  // The best steps s, t of two variables: inside of both bounds, or else on an edge.
+  static void best_of_two(const Box& a, const Box& b, double c, double& s, double& t) {
+    const double det = a.curvature * b.curvature - c * c;
+    if (det > kCurvature * a.curvature * b.curvature) {
+      s = (c * b.slope - b.curvature * a.slope) / det;
+      t = (c * a.slope - a.curvature * b.slope) / det;
+      if (s == a.within(s) && t == b.within(t)) return;
+    }
+    double least = 0;
+    s = t = 0;
+    const auto offer = [&](double u, double v) {
+      if (!(__builtin_isfinite(u) && __builtin_isfinite(v))) return;
+      const double value = a.slope * u + b.slope * v + 0.5 * a.curvature * u * u +
+                           0.5 * b.curvature * v * v + c * u * v;
+      if (value < least) {
+        least = value;
+        s = u;
+        t = v;
+      }
+    };
+    const double us[] = {a.lower, a.upper, a.best(0, 0)}, vs[] = {b.lower, b.upper};
+    for (const double u : us) offer(u, b.best(c, u));
+    for (const double v : vs) offer(a.best(c, v), v);
+  }
+
+  void move(std::size_t i, double t) {
+    const double x = p_.x[i];
+    p_.x[i] = t == p_.lower[i] - x ? p_.lower[i] : t == p_.upper[i] - x ? p_.upper[i] : x + t;
+    look(i);
+  }
 
   std::size_t highest(Real& rise) const {
     Largest<Real> largest(-kInfinity);
@@ -159,13 +210,35 @@ class Steps {
     return gain.best(ignored);
   }
 
+  // The variable that decreases the objective most together with i, bounds aside; or i itself.
+  std::size_t companion(std::size_t i) const {
+    Largest<Real> gain(0);
+    const Real* row = p_.K + i * p_.width;
+    const Real a = p_.diagonal[i], g = p_.F[i];
+    if (!(a > static_cast<Real>(kCurvature))) return i;
+    const Vector<Real> zero = all<Real>(0);
+    for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
+      const Vector<Real> F = load(p_.F + s), c = load(row + s) + p_.shift,
+                         b = load(p_.diagonal + s);
+      const Vector<Real> rise = load(p_.up + s) - F, fall = load(p_.down + s) + F;
+      const Vector<Real> moves = rise > fall ? rise : fall;
+      // What is left of its slope and curvature after the step of i alone.
+      const Vector<Real> slope = F - c * (g / a), left = b - c * c / a;
+      const Vector<Real> good = slope * slope / (left > b * Real(1e-6) ? left : b);
+      gain.offer(moves > zero ? good : zero);
+    }
+    Real best;
+    const std::size_t j = gain.best(best);
+    return best > 0 ? j : i;
+  }
+
   const SmallProblem<Real>& p_;
 };
 
 template <typename Real>
 PairSteps descend(const SmallProblem<Real>& problem, double stop, std::int64_t most) {
   Steps<Real> steps(problem);
-  return problem.pairs ? steps.pairs(stop, most) : steps.alone(stop, most);
+  return problem.pairs ? steps.pairs(stop, most) : steps.free_pairs(stop, most);
 }
 
 }  // namespace

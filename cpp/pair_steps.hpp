@@ -29,8 +29,9 @@ struct PairSteps {
   double violation;       // what is left at the end
 };
 
-// Steps until the largest violation is at most `stop`, or `most` of them are made. The second one
-// of a pair, or a variable alone, is the one of the largest decrease (Fan, Chen, Lin 2005).
+// Steps until the largest violation is at most `stop`, or `most` of them are made. The first one of
+// a pair violates most, or decreases the objective most by itself; the second one decreases it most
+// together with the first (Fan, Chen, Lin 2005).
 template <typename Real>
 using Descent = PairSteps (*)(const SmallProblem<Real>&, double stop, std::int64_t most);
 

@@ -155,6 +155,7 @@ def pack(
     out: NDArray[Any],
     norms: NDArray[Any],
     absolute: bool,
+    simd: int = -1,
 ) -> None: ...
 def kernel_rows(
     form: tuple[int, float, float, int],

@@ -30,6 +30,8 @@ Index = NDArray[np.intp]
 DEAR = 64.0
 # Share of the free memory that rows may take where no limit is given.
 FREE_SHARE = 0.5
+# Largest gamma |x|^2 in float32: rounding of exponents stays below 1e-3.
+FAR = 4000.0
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
 # Rows that can be kept at the least.
@@ -92,6 +94,10 @@ class Columns:
         self._n_jobs = n_jobs
         self._limit = _free_bytes() if memory_limit is None else memory_limit
         self._use(X, np.float32)
+        if self.kernel.name in ("rbf", "laplacian"):
+            # Rounding of distances in float32, as a factor of the values.
+            if float(self.kernel.gamma) * self._source.largest > FAR:
+                self.refine()
 
     def select(self, mask: NDArray[np.bool_]) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
@@ -209,7 +215,9 @@ class _Named:
         self._layout = Layout(kernel.form, X, dtype)
         self.parts = Parts(X.shape[0], n_jobs)
         self._samples = Samples(self._layout, X, None, self.parts)
-        self._batches = Batches(self._layout, X)
+        norms = None if self._samples.is_sparse else self._samples.norms
+        self._batches = Batches(self._layout, X, norms)
+        self.largest = float(self._samples.norms.max())
         self._parts_of_block = self.parts
         self.cost = self._samples.entries
         self.n_bytes = self._samples.n_bytes
@@ -265,6 +273,7 @@ class _Called:
 
     cost = np.inf
     n_bytes = 0
+    largest = 0.0
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)

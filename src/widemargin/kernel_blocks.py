@@ -115,16 +115,22 @@ class Batches:
     size : int, rows that are worth a batch
     """
 
-    def __init__(self, layout: Layout, Z: Matrix) -> None:
+    def __init__(
+        self, layout: Layout, Z: Matrix, norms: NDArray[Any] | None = None
+    ) -> None:
         self._layout, self._Z = layout, Z
         self.size = DENSE_BATCH
+        self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
+        if norms is None and layout.form[0] == RBF and not layout.stays_sparse:
+            self._norms = _packed_norms(layout, Z)
         if layout.is_sparse:
             rows = layout.rows(Z)
             indptr = rows.indptr.astype(np.int64, copy=False)
             indices = rows.indices.astype(np.int32, copy=False)
             self._begin, self._end = indptr[:-1], indptr[1:]
             self._data, self._indices = rows.data, indices
-            self._norms = _norms(rows, layout.form[0] == LAPLACIAN).astype(layout.dtype)
+            if layout.stays_sparse and layout.form[0] in (RBF, LAPLACIAN):
+                self._norms = _norms(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
             self.size = int(np.clip(BATCH_ENTRIES / (entries + 1), 64, MOST_BATCH))
 
@@ -135,18 +141,15 @@ class Batches:
 
     def take(self, J: Any, X: "Samples") -> Any:
         """The batch of rows J (indices or a slice), for samples."""
-        kind, n = self._layout.form[0], self._Z.shape[1]
+        n = self._Z.shape[1]
         if not self._layout.is_sparse:
-            rows = self._layout.rows(self._Z[J])
-            norms = np.zeros(len(rows), rows.dtype)
-            if kind == RBF:
-                norms[:] = _norms(rows)
-            return _core.batch(rows.ravel(), norms, None, None, None, n)
+            rows = self._layout.rows(self._Z[J]).ravel()
+            return _core.batch(rows, self._norms[J], None, None, None, n)
         norms, begin, end = self._norms[J], self._begin[J], self._end[J]
         if X.is_sparse:
             data = _groups(begin, end, self._indices, self._data, n)
             return _core.batch(data, norms, None, None, None, n)
-        if kind == LAPLACIAN:
+        if self._layout.form[0] == LAPLACIAN:  # they are those of the samples
             norms = np.zeros_like(norms)
         return _core.batch(self._data, norms, begin, end, self._indices, n)
 
@@ -178,7 +181,7 @@ class Samples:
         if self.is_sparse:
             rows = layout.rows(X if index is None else X[index])
             if layout.form[0] == RBF:
-                self.norms[: self.m] = _norms(rows)
+                self.norms[: self.m] = _norms(rows, layout)
             self._packed = rows.data
             inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
         else:
@@ -280,7 +283,7 @@ class Expansion:
         if index is None:
             index = np.arange(X.shape[0])
         out = np.empty((len(index), self._W.shape[1]))
-        size = max(STRIP, PACKED_BYTES // (8 * n * STRIP) * STRIP)
+        size = _strips_at_a_time(n)
         for start in range(0, len(index), size):
             rows = index[start : start + size]
             samples = Samples(self._layout, X, rows, Parts(len(rows), n_jobs))
@@ -306,11 +309,26 @@ def _share_of_nonzeros(Z: Matrix) -> float:
     return float(np.count_nonzero(sample)) / sample.size
 
 
-def _norms(rows: Any, absolute: bool = False) -> Vector:
+def _norms(rows: Any, layout: Layout) -> NDArray[Any]:
     """|z|^2, or |z|_1, of rows: (k,)."""
-    if not absolute:
-        return linalg.row_squares(rows)
-    return np.asarray(abs(rows).sum(axis=1), dtype=np.float64).ravel()
+    if layout.form[0] == RBF:
+        return linalg.row_squares(rows).astype(layout.dtype)
+    return np.asarray(abs(rows).sum(axis=1), dtype=layout.dtype).ravel()
+
+
+def _packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
+    """|z|^2 of rows as samples would have them: to the bit, for distances of 0."""
+    out = np.empty(Z.shape[0], layout.dtype)
+    size = _strips_at_a_time(Z.shape[1])
+    for start in range(0, len(out), size):
+        index = np.arange(start, min(start + size, len(out)))
+        out[index] = Samples(layout, Z, index).norms[: len(index)]
+    return out
+
+
+def _strips_at_a_time(n: int) -> int:
+    """Samples that are packed together where they are used once."""
+    return max(STRIP, PACKED_BYTES // (8 * n * STRIP) * STRIP)
 
 
 def _groups(
