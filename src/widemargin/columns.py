@@ -1,5 +1,6 @@
 """Columns of a kernel matrix, made when they are asked for and kept under a limit."""
 
+import math
 import os
 from typing import Any
 
@@ -34,8 +35,8 @@ FREE_SHARE = 0.5
 FAR = 4000.0
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
-# Rows that can be kept at the least.
-LEAST_ROWS = 384
+# Rows of the least block that there must be room for.
+LEAST_BLOCK = 256
 
 
 class Columns:
@@ -57,6 +58,7 @@ class Columns:
     hits : int, entries of K that were kept and used again
     dtype : float32, or float64 after `refine`
     width : int, length of the sums that `add` takes: m, rounded up
+    block_rows : int, the most rows of a square block, and of another one beside it
 
     Raises
     ------
@@ -94,10 +96,9 @@ class Columns:
         self._n_jobs = n_jobs
         self._limit = _free_bytes() if memory_limit is None else memory_limit
         self._use(X, np.float32)
-        if self.kernel.name in ("rbf", "laplacian"):
-            # Rounding of distances in float32, as a factor of the values.
-            if float(self.kernel.gamma) * self._source.largest > FAR:
-                self.refine()
+        is_distance = self.kernel.name in ("rbf", "laplacian")
+        if is_distance and float(self.kernel.gamma) * self._source.largest > FAR:
+            self.refine()
 
     def select(self, mask: NDArray[np.bool_]) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
@@ -117,17 +118,18 @@ class Columns:
             if self.kernel.is_named
             else _Called(X, self.kernel, dtype, self._n_jobs)
         )
-        self.width = width = padded(self.shape[0])
-        row = width * self.dtype.itemsize
+        self.width = padded(self.shape[0])
         room = self._limit - self._source.n_bytes
-        if room < LEAST_ROWS * row and self._limit < (whole := row * self.shape[0]):
-            least = self._source.n_bytes + min(LEAST_ROWS * row, whole)
+        block = 2 * self.dtype.itemsize * LEAST_BLOCK**2
+        if room < 4 * block:
             raise ValueError(
-                f"memory_limit must be at least {least:,} bytes for "
-                f"{self.shape[0]:,} rows with a kernel: the packed samples and a block "
-                f"of kernel rows. Got {self._limit:,} instead."
+                f"memory_limit must be at least {self._source.n_bytes + 4 * block:,} "
+                f"bytes for {self.shape[0]:,} rows with a kernel: the packed samples "
+                f"and a block of kernel values. Got {self._limit:,} instead."
             )
-        self._kept = _KeptRows(self.shape[0], width, self.dtype, max(room, 0))
+        # A block and the one before it take a quarter at most.
+        self.block_rows = math.isqrt(room // (8 * self.dtype.itemsize))
+        self._kept = _KeptRows(self.shape[0], self.width, self.dtype, room - room // 4)
         self._uses = np.zeros(self.shape[0], np.int64)
 
     def refine(self) -> None:
@@ -147,14 +149,16 @@ class Columns:
         J = self._index(J)
         out = np.empty((len(J), self.shape[0]), self.dtype)
         self._count(J)
-        for part in self._source.cut(len(J), LEAST_ROWS):
+        for part in self._source.cut(len(J)):
             some = J[part]
+            rows = aligned((len(some), self.width), self.dtype)
             place = self._kept.find(some)
-            new = place < 0
-            if new.any():
-                place[new] = self._kept.make_room(some[new], some)
-                self._source.compute(some[new], None, None, self._kept.rows, place[new])
-            out[part] = self._kept.rows[place, : self.shape[0]]
+            rows[place >= 0] = self._kept.rows[place[place >= 0]]
+            new = np.flatnonzero(place < 0)
+            self._source.compute(some[new], None, None, rows, new)
+            place = self._kept.make_room(some[new], some)
+            self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
+            out[part] = rows[:, : self.shape[0]]
         return out
 
     def diag(self) -> Vector:
@@ -222,10 +226,9 @@ class _Named:
         self.cost = self._samples.entries
         self.n_bytes = self._samples.n_bytes
 
-    def cut(self, count: int, most: int | None = None) -> list[slice]:
-        """Parts of so many rows."""
-        size = min(self._batches.size, most or count) or 1
-        return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows, each worth a batch."""
+        return self._batches.cut(count)
 
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         """(len(I), padded len(J))."""
@@ -279,7 +282,7 @@ class _Called:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
         self.parts = Parts(X.shape[0], n_jobs)
 
-    def cut(self, count: int, most: int | None = None) -> list[slice]:
+    def cut(self, count: int) -> list[slice]:
         """Parts of so many rows."""
         size = CALLED_ROWS
         return [slice(a, min(a + size, count)) for a in range(0, count, size)]

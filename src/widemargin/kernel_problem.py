@@ -130,13 +130,13 @@ class KernelProblem(Problem):
         losses = float((C * (t if self.loss == "hinge" else t * t)).sum())
         primal = 0.5 * (square + self._penalty_of(b)) + losses
         dual = 0.5 * (square + self._penalty_of(float(c.sum())))
-        dual = float(alpha.sum()) - dual - self._squares(alpha)
+        dual = float(alpha.sum()) - dual - self.squares(alpha)
         return Certificate(primal, dual, self._floor)
 
     def _penalty_of(self, b: float) -> float:
         return b * b if self.intercept == "penalized" else 0.0
 
-    def _squares(self, alpha: Vector) -> float:
+    def squares(self, alpha: Vector) -> float:
         """Sum alpha^2 / (4 C), of the squared hinge."""
         if self.loss == "hinge":
             return 0.0
@@ -208,12 +208,12 @@ class KernelProblem(Problem):
             scores = self.expand(c)
         b = self.intercept_for(scores.values, c, float(v[-1]))
         if self.values(c, scores.values, b).relative_gap <= max(COARSE, tol):
-            self._refresh(scores, b)
+            self.refresh(scores, b)
             b = self.intercept_for(scores.values, c, b)
         certificate = self.values(c, scores.values, b)
         return self.gather(state), self.spread(c), b, certificate
 
-    def _refresh(self, scores: "Scores", b: float) -> None:
+    def refresh(self, scores: "Scores", b: float) -> None:
         """Exact scores for all rows that may have a loss."""
         y, known = self.signs, np.zeros(len(scores.c), bool)
         width, error = NEAR, 0.0
@@ -222,15 +222,20 @@ class KernelProblem(Problem):
             error = max(error, scores.refresh(np.flatnonzero(near & ~known)))
             known |= near
             if known.all() or SAFE * error <= width:
-                return
+                break
             width = 2.0 * SAFE * error
+        scores.refreshes, scores.error = scores.refreshes + 1, error
 
-    def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
-        """The best b for scores f; that of w where it is penalized."""
+    def intercept_for(
+        self, f: Vector, c: Vector, near: float, exact: bool = True
+    ) -> float:
+        """The best b for scores f, or ``near`` it; that of w where it is penalized."""
         if self.intercept == "penalized":
             return float(c.sum())
         if self.intercept == "none":
             return 0.0
+        if not exact:
+            return near
         return best_intercept(self.state(score=f), near, self.loss)
 
     def recover(self, solution: Any) -> Decision:
@@ -245,11 +250,14 @@ class Scores:
     ----------
     c : ndarray (m,)
     values : ndarray (m,), float64
+    refreshes : int, how often some were computed in float64
+    error : float, the largest error that they had then
     """
 
     def __init__(self, columns: Columns, c: Vector) -> None:
         self._columns = columns
         m = columns.shape[0]
+        self.refreshes, self.error = 0, 0.0
         self.c = np.zeros(m)
         self._sums = np.zeros(columns.width)
         self.values = self._sums[:m]

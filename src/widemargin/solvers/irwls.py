@@ -1,4 +1,11 @@
-"""IRWLS with chunking (SVCradit): kernel problems by working sets."""
+"""IRWLS with chunking (SVCradit): kernel problems by working sets.
+
+Pérez-Cruz, Alarcón-Diana, Navia-Vázquez, Artés-Rodríguez, "Fast training of support
+vector classifiers", NIPS 2000. Rows that violate their conditions come into a working
+set, whose small dense problem is solved while the others stay as they are: the loop of
+`working_set`. What the paper does within it, iterative re-weighted least squares, is
+`reweighted`; its random choice of the rows is `selection="random"`.
+"""
 
 import functools
 import itertools
@@ -14,28 +21,105 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.working_set import WorkingSet, pair_steps
+from widemargin.solvers.working_set import Inner, Violations, WorkingSet, pair_steps
 
 Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
 
-# Inner problems are solved to this share of the violation.
-INNER = 0.1
-LEAST_STOP = 1e-9
+# Small problems are solved to this share of the violation: 0.03 and 0.01 take as many
+# working sets, 0.3 more (benchmarks/kernel_settings.py).
+INNER_SHARE = 0.1
+# Rows of a working set at first; and at most, where it grows: it doubles after so many
+# iterations while there are more free rows than it holds.
+FIRST_SIZE, MOST_SIZE, GROWTH = 2048, 8192, 20
+# Scores are computed anew in float64 when the violation has fallen by this factor, or
+# after so many iterations.
+REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
+# Kernel values in float32 will not do where a refresh moved a score by more than this
+# share of the violation that it showed, which had not halved since the one before.
+ROUNDING_SHARE = 0.1
+# So many small problems in a row that rounding kept from their end need float64 too.
+UNSOLVED = 2
+# Violation, in units of the largest |F|, that float64 cannot tell from none.
+NOTHING = 1e-14
+
+INNER: dict[str, Inner] = {"pairs": pair_steps}
 
 
 @dataclass(frozen=True, kw_only=True)
 class IRWLS(Solver):  # numpydoc ignore=PR02
-    """Working sets with chunking."""
+    """Working sets with second-order pair steps or IRWLS, for problems with a kernel.
+
+    Solves both losses, with any intercept and weights per row.
+
+    Parameters
+    ----------
+    inner : {"pairs", "irwls"}, default="pairs"
+        What solves the small problem of a working set. "pairs": second-order pair steps
+        in C++. "irwls": the method of the paper, safeguarded, in NumPy and LAPACK; few
+        steps of O(q^3), which pay where most rows are free and C is large.
+    selection : {"violation", "random"}, default="violation"
+        New rows of a working set: the largest violators, or those of the paper: one
+        violator of each kind, then rows at random, of all that violate or are free.
+    working_set : int >= 4 or None, default=None
+        Rows of a working set, q. None: 2048, which doubles up to 8192 while more rows
+        are free than it holds.
+    carry : float in [0, 1), default=0.5
+        Share of a working set that stays in the next one: the rows that were added
+        last. 0 with "random" is the paper's; 0 with "violation" oscillates.
+    random_state : int or None, default=None
+        Seed of the random selection; None: 0.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range.
+
+    Notes
+    -----
+    An iteration is a working set: q^2 / 2 to q^2 kernel values, and m for each row
+    whose dual variable changed. Values are float32, added up in float64; the answer is
+    certified in float64, and where float32 does not do the values become float64.
+
+    ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
+    ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
+    ones used again), ``inner_steps``, ``negative`` (steps along negative curvature: the
+    kernel is not positive semidefinite), ``float64`` (1 if the values are).
+
+    References
+    ----------
+    [perezcruz2000]_, sections 2 and 3; [fan2005]_ for pair steps. The carry-over, the
+    lazy rows and the stop by the gap are ours.
+
+    Examples
+    --------
+    >>> from widemargin import Kernel, Problem, solve
+    >>> from widemargin.solvers import IRWLS
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, 1, 1, -1]
+    >>> problem = Problem(X, y, C=10.0, kernel=Kernel("rbf", gamma=1.0))
+    >>> solution = solve(problem, IRWLS(), tol=1e-6)
+    >>> print(solution.status, solution.alpha.round(3))
+    solved [2.313 2.313 2.313 2.313]
+    """
 
     name: ClassVar[str] = "irwls"
     default_max_iter: ClassVar[int] = 20_000
     patience: ClassVar[int] = 500
 
-    working_set: int = 2048
+    inner: str = "pairs"
+    selection: str = "violation"
+    working_set: int | None = None
+    carry: float = 0.5
+    random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker("IRWLS")
-        check.count("working_set", self.working_set, least=2)
+        check.choice("inner", self.inner, tuple(INNER))
+        check.choice("selection", self.selection, ("violation", "random"))
+        check.count("working_set", self.working_set, least=4, optional=True)
+        check.count("random_state", self.random_state, least=0, optional=True)
+        if not (isinstance(self.carry, int | float) and 0 <= self.carry < 1):
+            check.refuse("carry", "a float in the range [0, 1)", self.carry)
 
     def supports(self, problem: Problem) -> str | None:
         """Problems with a kernel."""
@@ -52,46 +136,148 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         """A step for each working set: `Solver.iterate`."""
         if not isinstance(problem, KernelProblem):
             raise TypeError(self.supports(problem))
-        m = problem.rows.shape[0]
-        c = np.zeros(m) if start is None else problem.signs * start.alpha
-        run = WorkingSet(problem, c, pair_steps)
-        columns = problem.columns
+        run = WorkingSet(problem, _first(problem, start), INNER[self.inner])
+        choose = _Choice(self, run)
+        precision = _Precision(run)
         for iteration in itertools.count():
             found = run.look()
-            b = {"free": found.intercept, "penalized": float(run.c.sum()), "none": 0.0}[
-                problem.intercept
-            ]
-            bounds = problem.values(run.c, run.scores.values, b)
-            if problem.intercept == "free" and bounds.relative_gap < 3 * tol:
-                b = problem.intercept_for(run.scores.values, run.c, b)
-                bounds = problem.values(run.c, run.scores.values, b)
-            v = run.c if problem.intercept == "none" else np.append(run.c, b)
-            state = problem.dual_state(0.0)
-            state.alpha = np.abs(run.c)
-            details = {
-                "violation": found.size,
-                "support_vectors": float(np.count_nonzero(run.c)),
-                "evaluations": float(columns.evaluations),
-                "hits": float(columns.hits),
-                "negative": float(run.negative),
-                "inner_steps": float(run.steps),
-            }
-            yield Step(
-                iteration,
-                bounds.primal,
-                bounds.dual,
-                0.0,
-                len(run.rows),
-                details,
-                functools.partial(_pair, v, state),
-            )
-            found = run.look()  # the driver may have refreshed the scores
-            if not found.size > 0:
+            yield _step(iteration, run, found, tol)
+            found = precision.look()  # the driver may have refreshed the scores
+            if not found.size > NOTHING * np.abs(found.F).max():
                 return
-            run.advance(
-                found, min(self.working_set, m), max(LEAST_STOP, INNER * found.size)
-            )
+            kept, new = choose(iteration, found)
+            run.advance(found, kept, new, INNER_SHARE * found.size)
+
+
+def _first(problem: KernelProblem, start: Start | None) -> Vector:
+    """Where to start: zero, or a start along its best multiple.
+
+    D(t alpha) is largest at t = sum alpha / (alpha'Q alpha); bounds cap t.
+    """
+    if start is None or not start.alpha.any():
+        return np.zeros(problem.rows.shape[0])
+    state = problem.dual_state(start.alpha)
+    problem.repair(state)
+    c = problem.signs * state.alpha
+    f = problem.expand(c).values
+    curved = float((c * f).sum()) + 2.0 * problem.squares(np.abs(c))
+    if problem.intercept == "penalized":
+        curved += float(c.sum()) ** 2
+    t = float(np.abs(c).sum()) / curved if curved > 0 else 1.0
+    if problem.loss == "hinge":
+        t = min(t, float((problem.weights[c != 0] / np.abs(c[c != 0])).min()))
+    scaled: Vector = t * c
+    return scaled
+
+
+def _step(iteration: int, run: WorkingSet, found: Violations, tol: float) -> Step:
+    """The current point, with the objectives by the scores that are kept."""
+    problem, columns = run.problem, run.problem.columns
+    c, f = run.c, run.scores.values
+    b = found.intercept if problem.intercept == "free" else 0.0
+    b = problem.intercept_for(f, c, b, exact=False)
+    bounds = problem.values(c, f, b)
+    if problem.intercept == "free" and bounds.relative_gap < 3.0 * tol:
+        b = problem.intercept_for(f, c, b)
+        bounds = problem.values(c, f, b)
+    v = c if problem.intercept == "none" else np.append(c, b)
+    details = {
+        "violation": found.size,
+        "support_vectors": float(np.count_nonzero(c)),
+        "evaluations": float(columns.evaluations),
+        "hits": float(columns.hits),
+        "inner_steps": float(run.steps),
+        "negative": float(run.negative),
+        "float64": float(columns.dtype == np.float64),
+    }
+    state = problem.state(alpha=np.abs(c))
+    point = functools.partial(_pair, v, state)
+    return Step(
+        iteration, bounds.primal, bounds.dual, 0.0, len(run.rows), details, point
+    )
 
 
 def _pair(v: Vector, state: Any) -> Any:
     return v, state
+
+
+class _Choice:
+    """Chooses the working sets: which rows stay, and which ones come."""
+
+    def __init__(self, solver: IRWLS, run: WorkingSet) -> None:
+        self._solver, self._run = solver, run
+        self._random = np.random.default_rng(solver.random_state or 0)
+        self._size = solver.working_set or FIRST_SIZE
+
+    def __call__(self, iteration: int, found: Violations) -> tuple[Index, Index]:
+        run, size = self._run, self._size
+        grows = self._solver.working_set is None and iteration % GROWTH == GROWTH - 1
+        if grows and size < min(MOST_SIZE, int(np.count_nonzero(run.free))):
+            self._size = size = 2 * size
+        size = min(size, len(run.c), run.problem.columns.block_rows)
+        kept = run.latest(int(self._solver.carry * size))
+        if self._solver.selection == "random":
+            return kept, self._at_random(found, size - len(kept), kept)
+        return kept, found.largest(size - len(kept), kept)
+
+    def _at_random(self, found: Violations, count: int, kept: Index) -> Index:
+        """Section 3 of the paper: candidates S_c violate or are free.
+
+        The largest violator of each side is always there: without it nothing may move.
+        """
+        first = found.largest(2, kept)
+        rise, fall = found.thresholds
+        candidate = (found.rise > rise) | (-found.fall > fall) | self._run.free
+        candidate[kept] = candidate[first] = False
+        some, count = np.flatnonzero(candidate), count - len(first)
+        if len(some) > count:
+            some = self._random.choice(some, count, replace=False)
+        else:  # and of those that are satisfied the ones nearest to the margin
+            candidate[kept] = candidate[first] = True
+            middle = found.intercept if found.pairs else 0.0
+            apart = np.where(candidate, np.inf, np.abs(found.F + middle))
+            near = np.argsort(apart)[: count - len(some)]
+            some = np.concatenate([some, near[np.isfinite(apart[near])]])
+        return np.concatenate([first, some])
+
+
+class _Precision:
+    """Computes scores anew when it is time to, and goes over to float64."""
+
+    def __init__(self, run: WorkingSet) -> None:
+        self._run = run
+        self._seen = self._age = 0
+        self._violation = np.inf  # that the last refresh showed
+
+    def look(self) -> Violations:
+        """The violations, by scores that are exact enough."""
+        run = self._run
+        found = run.look()
+        self._age += 1
+        fallen = found.size <= REFRESH_FACTOR * min(self._violation, 1.0)
+        if run.scores.refreshes == self._seen and (
+            fallen or self._age >= REFRESH_EVERY
+        ):
+            b = found.intercept if found.pairs else 0.0
+            run.problem.refresh(
+                run.scores,
+                run.problem.intercept_for(run.scores.values, run.c, b, exact=False),
+            )
+            found = run.look()
+        if run.unsolved >= UNSOLVED:
+            found = self._refined() or found
+        if run.scores.refreshes == self._seen:
+            return found
+        slow = found.size > 0.5 * self._violation
+        if slow and run.scores.error > ROUNDING_SHARE * found.size:
+            found = self._refined() or found
+        self._seen, self._age = run.scores.refreshes, 0
+        self._violation = found.size
+        return found
+
+    def _refined(self) -> Violations | None:
+        """The violations in float64, if that is new."""
+        if self._run.problem.columns.dtype == np.float64:
+            return None
+        self._run.refine()
+        return self._run.look()

@@ -60,11 +60,15 @@ class Small(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """New c of a small problem, steps that it took, and how many curved down."""
+    """New c of a small problem, steps that it took, and how many curved down.
+
+    ``reached`` says whether no violation is above what was asked for.
+    """
 
     c: Vector
     steps: int
     negative: int
+    reached: bool = True
 
 
 Inner = Callable[[Small, float], Solved]
@@ -86,7 +90,7 @@ def pair_steps(small: Small, stop: float) -> Solved:
     F, ridge = wide(small.F - middle), wide(small.ridge)
     diagonal = wide(np.diagonal(small.K) + small.ridge + small.shift)
     room = np.empty((2, width), dtype)
-    steps = negative = 0
+    steps, negative, left = 0, 0, np.inf
     while steps < MOST_STEPS * q:
         made, curved, left = _core.pair_steps(
             small.K,
@@ -106,7 +110,7 @@ def pair_steps(small: Small, stop: float) -> Solved:
         steps, negative = steps + made, negative + curved
         if not left > stop:
             break
-    return Solved(c, steps, negative)
+    return Solved(c, steps, negative, not left > stop)
 
 
 class WorkingSet:
@@ -118,6 +122,7 @@ class WorkingSet:
     scores : Scores of c
     steps, negative : int, inner steps so far, and those along negative curvature
     changed : int, rows that the last iteration changed
+    unsolved : int, small problems in a row that were not solved as well as asked
     """
 
     def __init__(self, problem: KernelProblem, c: Vector, inner: Inner) -> None:
@@ -133,7 +138,7 @@ class WorkingSet:
         self._shift = float(problem.intercept == "penalized")
         self.rows = np.empty(0, np.intp)
         self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
-        self.steps = self.negative = self.changed = 0
+        self.steps = self.negative = self.changed = self.unsolved = 0
         self.scores = problem.expand(c)
 
     @property
@@ -152,10 +157,19 @@ class WorkingSet:
         fall = np.where(self.c > self._lower, -F, np.inf)
         return Violations(F, rise, fall, self._pairs)
 
-    def advance(self, found: "Violations", size: int, stop: float) -> None:
-        """One iteration with a working set of at most ``size`` rows."""
-        kept = self.rows[len(self.rows) - min(len(self.rows), size // 2) :]
-        new = found.largest(size - len(kept), kept)
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Rows strictly between their bounds: (m,)."""
+        return (self.c > self._lower) & (self.c < self._upper)
+
+    def latest(self, count: int) -> Index:
+        """Up to so many rows of the working set: those that were added last."""
+        return self.rows[max(0, len(self.rows) - count) :]
+
+    def advance(
+        self, found: "Violations", kept: Index, new: Index, stop: float
+    ) -> None:
+        """One iteration: ``kept`` rows, the `latest` ones, and ``new`` ones."""
         K = self._block(kept, new)
         W = self.rows
         small = Small(
@@ -171,6 +185,7 @@ class WorkingSet:
         solved = self._inner(small, stop)
         self.steps += solved.steps
         self.negative += solved.negative
+        self.unsolved = 0 if solved.reached else self.unsolved + 1
         c = self._balanced(solved.c, small)
         moved = np.flatnonzero(c != small.c)
         self.changed = len(moved)
@@ -203,7 +218,7 @@ class WorkingSet:
         return K
 
     def refine(self) -> None:
-        """Go on in float64."""
+        """Go on with kernel values in float64."""
         self.problem.columns.refine()
         self.scores = self.problem.expand(self.c)
         self.rows = np.empty(0, np.intp)
@@ -237,10 +252,17 @@ class Violations(NamedTuple):
         """The b in the middle of what the conditions allow: (m + M) / 2."""
         return 0.5 * float(self.rise.max() + self.fall.min())
 
+    @property
+    def thresholds(self) -> tuple[float, float]:
+        """What -F of a row that can rise, or F of one that can fall, is above."""
+        if self.pairs:
+            return float(self.fall.min()), -float(self.rise.max())
+        return 0.0, 0.0
+
     def largest(self, count: int, without: Index) -> Index:
         """Up to ``count`` of the largest violators, half from each side."""
         rise, fall = self.rise.copy(), -self.fall
-        least = (-fall.max(), -rise.max()) if self.pairs else (0.0, 0.0)
+        least = self.thresholds
         rise[without] = fall[without] = -np.inf
         up = _top(rise, -(-count // 2), least[0])
         fall[up] = -np.inf
