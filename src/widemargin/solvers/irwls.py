@@ -38,7 +38,7 @@ REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
 # Kernel values in float32 will not do where a refresh moved a score by more than this
 # share of the violation that it showed, which had not halved since the one before.
 ROUNDING_SHARE = 0.1
-# So many small problems in a row that rounding kept from their end need float64 too.
+# So many small problems that rounding kept from their end ask for float64 too.
 UNSOLVED = 2
 # Violation, in units of the largest |F|, that float64 cannot tell from none.
 NOTHING = 1e-14

@@ -122,7 +122,7 @@ class WorkingSet:
     scores : Scores of c
     steps, negative : int, inner steps so far, and those along negative curvature
     changed : int, rows that the last iteration changed
-    unsolved : int, small problems in a row that were not solved as well as asked
+    unsolved : int, small problems that were not solved as well as asked
     """
 
     def __init__(self, problem: KernelProblem, c: Vector, inner: Inner) -> None:
@@ -185,7 +185,7 @@ class WorkingSet:
         solved = self._inner(small, stop)
         self.steps += solved.steps
         self.negative += solved.negative
-        self.unsolved = 0 if solved.reached else self.unsolved + 1
+        self.unsolved += not solved.reached
         c = self._balanced(solved.c, small)
         moved = np.flatnonzero(c != small.c)
         self.changed = len(moved)
