@@ -58,6 +58,11 @@ class Small(NamedTuple):
     shift: float
     pairs: bool
 
+    @property
+    def violations(self) -> "Violations":
+        """How far the conditions are from holding."""
+        return violations(self.F, self.c, self.lower, self.upper, self.pairs)
+
 
 class Solved(NamedTuple):
     """New c of a small problem, steps that it took, and how many curved down.
@@ -84,10 +89,11 @@ def pair_steps(small: Small, stop: float) -> Solved:
         out[:q] = vector
         return out
 
-    c = small.c.copy()
-    # Near zero, where float32 has its digits: for pairs only differences matter.
-    middle = 0.5 * (small.F.max() + small.F.min()) if small.pairs else 0.0
-    F, ridge = wide(small.F - middle), wide(small.ridge)
+    c, found = small.c.copy(), small.violations
+    # For pairs only differences matter. Rows that can move end near -b, and float32 has
+    # its digits near zero: elsewhere C = 1000 stays at a violation of 1e-5.
+    b = found.intercept if small.pairs and np.isfinite(found.size) else 0.0
+    F, ridge = wide(small.F + b), wide(small.ridge)
     diagonal = wide(np.diagonal(small.K) + small.ridge + small.shift)
     room = np.empty((2, width), dtype)
     steps, negative, left = 0, 0, np.inf
@@ -153,9 +159,7 @@ class WorkingSet:
             F += self.c.sum()
         if self.problem.loss != "hinge":
             F += self._ridge * self.c
-        rise = np.where(self.c < self._upper, -F, -np.inf)
-        fall = np.where(self.c > self._lower, -F, np.inf)
-        return Violations(F, rise, fall, self._pairs)
+        return violations(F, self.c, self._lower, self._upper, self._pairs)
 
     @property
     def free(self) -> NDArray[np.bool_]:
@@ -272,6 +276,14 @@ class Violations(NamedTuple):
             more = _top(rise, count - len(up) - len(down), least[0])
             up = np.concatenate([up, more])
         return np.concatenate([up, down])
+
+
+def violations(
+    F: Vector, c: Vector, lower: Vector, upper: Vector, pairs: bool
+) -> Violations:
+    """Violations of rows with a gradient F at c."""
+    rise = np.where(c < upper, -F, -np.inf)
+    return Violations(F, rise, np.where(c > lower, -F, np.inf), pairs)
 
 
 def _top(values: Vector, count: int, least: float) -> Index:
