@@ -21,6 +21,7 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
+from widemargin.solvers.reweighted import reweighted_steps
 from widemargin.solvers.working_set import Inner, Violations, WorkingSet, pair_steps
 
 Vector = NDArray[np.float64]
@@ -43,7 +44,7 @@ UNSOLVED = 2
 # Violation, in units of the largest |F|, that float64 cannot tell from none.
 NOTHING = 1e-14
 
-INNER: dict[str, Inner] = {"pairs": pair_steps}
+INNER: dict[str, Inner] = {"pairs": pair_steps, "irwls": reweighted_steps}
 
 
 @dataclass(frozen=True, kw_only=True)
