@@ -107,7 +107,8 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
     if not left.violations.size > stop:
         return Solved(z.copy(), passes.count, passes.failed)
     polished = pair_steps(left, stop)
-    return Solved(polished.c, passes.count, passes.failed + polished.negative)
+    failed = passes.failed + polished.negative
+    return Solved(polished.c, passes.count, failed, polished.reached)
 
 
 def _ladder(
