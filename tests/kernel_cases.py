@@ -69,3 +69,11 @@ def instruction_set(simd):
             function = getattr(_core, name)
             patch.setattr(_core, name, functools.partial(function, simd=simd))
         yield
+
+
+def memory_limit_of(X, kernel, places, itemsize=4):
+    """Bytes of the packed samples and so many rows of K, or all of them."""
+    m, n = X.shape
+    width = -(-m // 64) * 64
+    packed = width * n * itemsize if kernel.is_named else 0
+    return packed + min(places, m) * width * itemsize

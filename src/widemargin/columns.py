@@ -104,24 +104,20 @@ class Columns:
 
     def _use(self, X: Any, dtype: Any) -> None:
         """Begin to compute in a dtype."""
-        self.dtype = np.dtype(dtype)
-        self._X = X
-        self._source: _Named | _Called = (
-            _Named(X, self.kernel, dtype, self._n_jobs)
-            if self.kernel.is_named
-            else _Called(X, self.kernel, dtype, self._n_jobs)
-        )
-        self.width = width = padded(self.shape[0])
-        row = width * self.dtype.itemsize
-        room = self._limit - self._source.n_bytes
-        if room < LEAST_ROWS * row and self._limit < (whole := row * self.shape[0]):
-            least = self._source.n_bytes + min(LEAST_ROWS * row, whole)
+        made = _Named if self.kernel.is_named else _Called
+        source = made(X, self.kernel, dtype, self._n_jobs)
+        width = padded(self.shape[0])
+        row = width * np.dtype(dtype).itemsize
+        room = self._limit - source.n_bytes
+        if room < (needed := min(LEAST_ROWS, self.shape[0]) * row):
             raise ValueError(
-                f"memory_limit must be at least {least:,} bytes for "
+                f"memory_limit must be at least {source.n_bytes + needed:,} bytes for "
                 f"{self.shape[0]:,} rows with a kernel: the packed samples and a block "
                 f"of kernel rows. Got {self._limit:,} instead."
             )
-        self._kept = _KeptRows(self.shape[0], width, self.dtype, max(room, 0))
+        self.dtype, self.width = np.dtype(dtype), width
+        self._X, self._source = X, source
+        self._kept = _KeptRows(self.shape[0], width, self.dtype, room)
         self._uses = np.zeros(self.shape[0], np.int64)
 
     def refine(self) -> None:
