@@ -130,16 +130,18 @@ class Columns:
         """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype."""
         I, J = self._index(I), self._index(J)  # noqa: E741
         self.evaluations += len(I) * len(J)
+        if not (len(I) and len(J)):
+            return np.empty((len(I), len(J)), self.dtype)
         return self._source.block(I, J)[:, : len(J)]
 
     def columns(self, J: ArrayLike) -> NDArray[Any]:
         """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new."""
         J = self._index(J)
         out = np.empty((len(J), self.shape[0]), self.dtype)
-        self._count(J)
         for part in self._source.cut(len(J), LEAST_ROWS):
             some = J[part]
             place = self._kept.find(some)
+            self._count(place)
             new = place < 0
             if new.any():
                 place[new] = self._kept.make_room(some[new], some)
@@ -162,7 +164,7 @@ class Columns:
         J = self._index(J)
         place = self._kept.find(J)
         new = place < 0
-        self._count(J)
+        self._count(place)
         if not new.all():
             self._add_kept(place[~new], c[~new], sums)
         self._uses[J] += 1
@@ -187,11 +189,11 @@ class Columns:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
         return self._source.exact(rows, J, c)
 
-    def _count(self, J: Index) -> None:
+    def _count(self, place: Index) -> None:
         """Count what is computed and what was kept."""
-        kept = int(np.count_nonzero(self._kept.find(J) >= 0))
+        kept = int(np.count_nonzero(place >= 0))
         self.hits += kept * self.shape[0]
-        self.evaluations += (len(J) - kept) * self.shape[0]
+        self.evaluations += (len(place) - kept) * self.shape[0]
 
     def _index(self, J: ArrayLike) -> Index:
         return row_index(J, self.shape[0])
