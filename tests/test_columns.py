@@ -27,8 +27,8 @@ def check(columns, K, tolerance=1e-5):
     rng = np.random.default_rng(m)
     scale = max(1.0, float(np.abs(K).max()))
     close = {"rtol": 0, "atol": tolerance * scale}
-    I, J = rng.permutation(m)[: m // 2 + 1], rng.permutation(m)[: m // 3 + 1]
-    np.testing.assert_allclose(columns.block(I, J), K[np.ix_(I, J)], **close)
+    some, J = rng.permutation(m)[: m // 2 + 1], rng.permutation(m)[: m // 3 + 1]
+    np.testing.assert_allclose(columns.block(some, J), K[np.ix_(some, J)], **close)
     for _ in range(2):  # computed, then kept
         np.testing.assert_allclose(columns.columns(J), K[:, J].T, **close)
     np.testing.assert_allclose(columns.diag(), np.diag(K), rtol=1e-12, atol=1e-12)
@@ -38,9 +38,9 @@ def check(columns, K, tolerance=1e-5):
         sums = np.full(columns.width, 0.5)
         columns.add(J, c, sums)
         np.testing.assert_allclose(sums[:m], 0.5 + expected, **close)
-    exact = columns.exact(I, J, c)
+    exact = columns.exact(some, J, c)
     assert exact.dtype == np.float64
-    np.testing.assert_allclose(exact, expected[I], rtol=0, atol=1e-11 * scale)
+    np.testing.assert_allclose(exact, expected[some], rtol=0, atol=1e-11 * scale)
 
 
 # -- values ----------------------------------------------------------------------------
@@ -169,7 +169,9 @@ def test_a_row_that_is_asked_for_twice_at_once_is_one_row():
         np.testing.assert_allclose(columns.columns(twice), K[twice], atol=1e-5)
         sums = np.zeros(columns.width)
         columns.add(twice, np.arange(1.0, 5.0), sums)
-        np.testing.assert_allclose(sums[:50], K[twice].T @ np.arange(1.0, 5.0), atol=1e-5)
+        np.testing.assert_allclose(
+            sums[:50], K[twice].T @ np.arange(1.0, 5.0), atol=1e-5
+        )
 
 
 def test_rows_that_made_room_meanwhile_are_no_hits():
@@ -178,7 +180,9 @@ def test_rows_that_made_room_meanwhile_are_no_hits():
     before = counts(columns)
     some = np.concatenate([np.arange(LEAST_ROWS), np.arange(500, 500 + LEAST_ROWS)])
     columns.columns(some)
-    evaluated, hits = (now - was for now, was in zip(counts(columns), before, strict=True))
+    evaluated, hits = (
+        now - was for now, was in zip(counts(columns), before, strict=True)
+    )
     assert evaluated + hits == 1000 * len(some)
     assert evaluated == 1000 * len(some)  # the first ones drove out the others
 
