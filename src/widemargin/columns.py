@@ -32,6 +32,10 @@ DEAR = 64.0
 FREE_SHARE = 0.5
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
+# Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
+ROUGH = 4096.0
+# Numbers that float32 can hold, and the products of a few of them.
+SMALL, LARGE = 1e-30, 1e30
 # Rows that can be kept at the least.
 LEAST_ROWS = 384
 
@@ -53,7 +57,7 @@ class Columns:
     kernel : Kernel, with gamma as a number
     evaluations : int, entries of K computed so far
     hits : int, entries of K that were kept and used again
-    dtype : float32, or float64 after `refine`
+    dtype : float32; float64 after `refine`, or where float32 is too rough
     width : int, length of the sums that `add` takes: m, rounded up
 
     Raises
@@ -92,6 +96,8 @@ class Columns:
         self._n_jobs = n_jobs
         self._limit = _free_bytes() if memory_limit is None else memory_limit
         self._use(X, np.float32)
+        if self._source.is_rough:
+            self._use(X, np.float64)
 
     def select(self, mask: NDArray[np.bool_]) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
@@ -217,6 +223,21 @@ class _Named:
         size = min(self._batches.size, most or count) or 1
         return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few digits, or exponents."""
+        values = self.diag()
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
+                f"row {np.argmin(np.isfinite(values))}: scale the data, or take a "
+                "smaller degree."
+            )
+        largest = max(values.max(), linalg.row_squares(self._X).max())
+        gamma, norms = self._form[1], self._samples.norms
+        in_range = largest < LARGE and SMALL < gamma < LARGE
+        return not (in_range and gamma * float(norms.max()) <= ROUGH)
+
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         """(len(I), padded len(J))."""
         if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
@@ -252,7 +273,8 @@ class _Named:
         if kind == 0:
             return squares
         if kind == 1:
-            return np.asarray((gamma * squares + coef0) ** degree)
+            with np.errstate(over="ignore"):
+                return np.asarray((gamma * squares + coef0) ** degree)
         if kind == 3:
             return np.tanh(gamma * squares + coef0)
         return np.ones(X.shape[0])
@@ -263,6 +285,7 @@ class _Called:
 
     cost = np.inf
     n_bytes = 0
+    is_rough = False
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
