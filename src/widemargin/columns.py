@@ -151,7 +151,7 @@ class Columns:
             new = place < 0
             if new.any():
                 place[new] = self._kept.make_room(some[new], some)
-                self._source.compute(some[new], None, None, self._kept.rows, place[new])
+                self._compute(some[new], None, None, place[new])
             out[part] = self._kept.rows[place, : self.shape[0]]
         return out
 
@@ -180,7 +180,17 @@ class Columns:
             some = J[part]
             place = np.full(len(some), -1)
             place[keep[part]] = self._kept.make_room(some[keep[part]], J)
-            self._source.compute(some, c[part], sums, self._kept.rows, place)
+            self._compute(some, c[part], sums, place)
+
+    def _compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, place: Index
+    ) -> None:
+        """Compute rows and store those with a place; where that fails none is kept."""
+        try:
+            self._source.compute(J, c, sums, self._kept.rows, place)
+        except BaseException:
+            self._kept.forget(J)
+            raise
 
     def _add_kept(self, place: Index, c: Vector, sums: Vector) -> None:
         rows = self._kept.rows
@@ -366,6 +376,10 @@ class _KeptRows:
         self._owner[place[stored]] = J[stored]
         self._used[place[stored]] = self._now
         return place
+
+    def forget(self, J: Index) -> None:
+        """These rows are not kept."""
+        self._place[J] = -1
 
     def _longest_unused(self, count: int, needed: Index) -> Index:
         """Up to so many places whose rows are not needed now."""
