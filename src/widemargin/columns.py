@@ -32,6 +32,8 @@ DEAR = 64.0
 FREE_SHARE = 0.5
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
+# Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
+ASYMMETRY = 1e-5
 # Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
 ROUGH = 4096.0
 # Numbers that float32 can hold, and the products of a few of them.
@@ -315,9 +317,23 @@ class _Called:
 
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         out = aligned((len(I), padded(len(J))), self._dtype)
-        out[:, : len(J)] = self._values(I, J)
+        values = self._values(I, J)
+        _, i, j = np.intersect1d(I, J, return_indices=True)
+        self._refuse_asymmetric(values[np.ix_(i, j)])
+        out[:, : len(J)] = values
         out[:, len(J) :] = 0
         return out
+
+    def _refuse_asymmetric(self, values: Vector) -> None:
+        """Refuse values of rows with themselves that are not symmetric."""
+        apart = np.abs(values - values.T)
+        if apart.max(initial=0.0) > ASYMMETRY * np.abs(values).max(initial=0.0):
+            i, j = np.unravel_index(apart.argmax(), apart.shape)
+            raise ValueError(
+                "The kernel must be symmetric, k(x, z) = k(z, x). Got "
+                f"{values[i, j]:.6g} and {values[j, i]:.6g} for one pair of rows "
+                "instead."
+            )
 
     def compute(
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
