@@ -297,11 +297,17 @@ class _Called:
 
     cost = np.inf
     n_bytes = 0
-    is_rough = False
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
         self.parts = Parts(X.shape[0], n_jobs)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few exponents; of a callable that is not known."""
+        if self._kernel.name != "precomputed":
+            return False
+        return not self._X.diagonal().max() < LARGE  # no value is above all of these
 
     def cut(self, count: int, most: int | None = None) -> list[slice]:
         """Parts of so many rows."""
