@@ -205,6 +205,15 @@ def test_data_may_be_of_any_size(size):
     )
 
 
+def test_precomputed_values_may_be_of_any_size():
+    X, y, _ = data(m=100)
+    K = plain(RBF, X, X)
+    for size in (1e-40, 1e40):
+        problem = Problem(K * size, y, 1.0 / size, kernel=Kernel("precomputed"))
+        assert problem.columns.dtype == (np.float64 if size > 1 else np.float32)
+        assert np.isfinite(problem.columns.columns([0, 1])).all()
+
+
 # -- kernels that are not positive definite ---------------------------------------------
 
 
