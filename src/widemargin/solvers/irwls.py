@@ -53,7 +53,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         if not isinstance(problem, KernelProblem):
             raise TypeError(self.supports(problem))
         m = problem.rows.shape[0]
-        c = np.zeros(m) if start is None else problem.signs * start.alpha
+        state = problem.dual_state(0.0 if start is None else start.alpha)
+        c = problem.signs * state.alpha
         run = WorkingSet(problem, c, pair_steps)
         columns = problem.columns
         for iteration in itertools.count():
