@@ -139,6 +139,18 @@ def test_the_answer_is_that_of_libsvm(name):
 
 @on_every_setting
 @pytest.mark.parametrize("zeros", [False, True])
+def test_a_run_may_start_from_another_answer(loss, intercept, zeros):
+    X, y, C = data(m=200, zeros=zeros)
+    first = solve(Problem(X, y, C, loss, intercept, kernel=RBF), tol=1e-3)
+    again = Problem(X, y, C, loss, intercept, kernel=RBF)
+    solution = solve(again, tol=1e-6, start=first)
+    assert solution.status == "solved"
+    assert again.certify(*answer_of(solution)).relative_gap <= 1e-6 + 1e-9
+    assert solution.trace[0].dual >= first.certificate.dual * (1 - 1e-6)
+
+
+@on_every_setting
+@pytest.mark.parametrize("zeros", [False, True])
 def test_kernels_that_are_the_same_have_the_same_answer(loss, intercept, zeros):
     X, y, C = data(m=120, zeros=zeros)
     K = plain(RBF, X, X)
@@ -175,7 +187,7 @@ def test_weights_and_labels_of_selected_rows():
 
 
 @pytest.mark.parametrize("word", ["scale", "auto", "mean_distance"])
-def test_gamma_is_found_from_the_rows_that_count(word):
+def test_gamma_is_found_from_all_rows(word):
     X, y, C = data(zeros=True)
     problem = Problem(X, y, C, kernel=Kernel(gamma=word))
     assert problem.kernel.gamma == Kernel(gamma=word).resolved(as_rows(X)).gamma
