@@ -10,7 +10,8 @@ from widemargin.kernel_blocks import aligned
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)
 NO_FIT = "do not fit each other"
-INDPTR = np.array([0, 2, 2, 3])
+# Of three sparse rows: where they begin and end, and their columns.
+BEGIN, END = np.array([0, 2, 2]), np.array([2, 2, 3])
 INDICES = np.array([0, 4, 1], np.int32)
 ROWS = np.linspace(0, M, M + 1).astype(np.int64)  # of samples with one entry each
 
@@ -20,9 +21,14 @@ def strips(data=WIDTH * N, norms=WIDTH, indptr=None, indices=None, samples=M, n=
     return _core.strips(*arrays, indptr, indices, samples, n)
 
 
-def batch(data=COUNT * N, norms=COUNT, indptr=None, indices=None, n=N):
+def batch(data=COUNT * N, norms=COUNT, begin=None, end=None, indices=None, n=N):
     arrays = (np.zeros(size, np.float32) for size in (data, norms))
-    return _core.batch(*arrays, indptr, indices, n)
+    return _core.batch(*arrays, begin, end, indices, n)
+
+
+def sparse_batch(**changes):
+    inside = {"begin": BEGIN, "end": END, "indices": INDICES}
+    return batch(**({"data": 3} | inside | changes))
 
 
 def sparse_strips(**changes):
@@ -58,9 +64,14 @@ def room(rows=COUNT, width=WIDTH):
         lambda: sparse_strips(indices=None),
         lambda: batch(data=COUNT * N - 1),
         lambda: batch(data=16 * N + 1),
-        lambda: batch(indptr=INDPTR, indices=INDICES),
-        lambda: batch(3, indptr=INDPTR[:-1], indices=INDICES),
-        lambda: batch(3, indptr=INDPTR, indices=INDICES + 1),
+        lambda: sparse_batch(data=2),
+        lambda: sparse_batch(begin=BEGIN[:-1]),
+        lambda: sparse_batch(end=END[:-1]),
+        lambda: sparse_batch(end=None),
+        lambda: sparse_batch(indices=None),
+        lambda: sparse_batch(begin=BEGIN - 1),
+        lambda: sparse_batch(end=END + 1),
+        lambda: sparse_batch(begin=END, end=BEGIN),
     ],
 )
 def test_samples_and_batches_that_do_not_fit_are_refused(call):
@@ -77,10 +88,7 @@ def test_samples_and_batches_that_do_not_fit_are_refused(call):
         {"form": (-1, 1.0, 0.0, 3)},
         {"Z": lambda: batch(COUNT * (N + 1), n=N + 1)},  # of other features
         {"X": sparse_strips},  # the batch is in rows, not in groups
-        {
-            "X": sparse_strips,
-            "Z": lambda: batch(3, indptr=INDPTR, indices=INDICES),
-        },
+        {"X": sparse_strips, "Z": sparse_batch},
         {"out": room(COUNT - 1)},
         {"out": room(width=64)},
         {"out": room(width=WIDTH + 8)},
@@ -107,7 +115,9 @@ def test_kernel_rows_refuse_what_does_not_fit(arguments):
         {"out": room(), "place": np.array([0, 1, 2], np.int32)},
         {"weights": np.ones((COUNT, 1)), "sums": np.zeros((1, WIDTH), np.float32)},
         {"begin": -1},
-        {"Z": lambda: _core.batch(np.zeros(15), np.zeros(3), None, None, N)},  # float64
+        {
+            "Z": lambda: _core.batch(np.zeros(15), np.zeros(3), None, None, None, N)
+        },  # float64
     ],
 )
 def test_kernel_rows_convert_nothing(arguments):

@@ -180,7 +180,7 @@ def from_zero(x, dtype):
     norms[:] = 0
     norms[:m] = squares(x, dtype)
     X = _core.strips(np.zeros(padded(m), dtype), norms, None, None, m, 1)
-    batch = _core.batch(np.zeros(1, dtype), np.zeros(1, dtype), None, None, 1)
+    batch = _core.batch(np.zeros(1, dtype), np.zeros(1, dtype), None, None, None, 1)
     out = aligned((1, padded(m)), dtype)
     form = Kernel("rbf", gamma=1.0).form
     _core.kernel_rows(form, X, batch, 0, padded(m) // 64, out, None, None, None)
