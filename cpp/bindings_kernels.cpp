@@ -51,6 +51,7 @@ Batch<Real> batch(const Array<const Real>& data, const Array<const Real>& norms,
                   const Optional<std::int64_t>& begin, const Optional<std::int64_t>& end,
                   const Optional<std::int32_t>& indices, std::size_t n) {
   const std::size_t count = norms.size(), group = widemargin::kGroup;
+  const std::size_t padded = (count + group - 1) / group * group * n;
   if (begin) {
     require(end && indices && begin->size() == count && end->size() == count &&
             indices->size() == data.size());
@@ -58,9 +59,11 @@ Batch<Real> batch(const Array<const Real>& data, const Array<const Real>& norms,
       require(0 <= span(*begin)[b] && span(*begin)[b] <= span(*end)[b] &&
               static_cast<std::size_t>(span(*end)[b]) <= data.size());
   } else {
-    require(data.size() == count * n || data.size() == (count + group - 1) / group * group * n);
+    require(data.size() == count * n || data.size() == padded);
   }
-  return {data.data(), norms.data(), ::data(begin), ::data(end), ::data(indices), count};
+  const bool whole_groups = !begin && data.size() == padded;
+  return {data.data(), norms.data(), ::data(begin), ::data(end), ::data(indices), count,
+          n,           whole_groups};
 }
 
 using Form = std::tuple<int, double, double, int>;
@@ -73,7 +76,7 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                  const std::optional<Matrix<double>>& sums, int simd) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
-  require(X.indptr == nullptr || batch.begin == nullptr);
+  require(batch.n == X.n && (X.indptr == nullptr || batch.whole_groups));
   if (out) {
     require(out->shape(1) >= width && reinterpret_cast<std::uintptr_t>(out->data()) % 64 == 0 &&
             out->shape(1) * sizeof(Real) % 64 == 0);

@@ -44,6 +44,8 @@ struct Batch {
   const std::int64_t *begin, *end;  // null where dense
   const std::int32_t* indices;
   std::size_t count;
+  std::size_t n;
+  bool whole_groups;  // dense, with rows enough to fill the last group
 };
 
 // What becomes of the values K(b, s): row b is written to out + place[b] * stride where place[b]

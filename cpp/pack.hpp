@@ -1,8 +1,11 @@
 // Samples in strips of 64, as kernel_rows.hpp reads them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "csr.hpp"
 #include "dense.hpp"
@@ -10,21 +13,35 @@
 
 namespace widemargin {
 
-// Fill a strip of zeros with rows of X.
+// Fill a strip of zeros with rows of X less a center. The difference is rounded once, as that of
+// the rows that meet these: then a row has no distance from itself.
 template <typename T, typename Real>
-void fill_strip(const DenseView<T>& X, std::span<const std::int64_t> rows, Real* strip) {
+void fill_strip(const DenseView<T>& X, std::span<const std::int64_t> rows, std::size_t n,
+                const double* center, Real* strip) {
   const T* x[kStrip];
-  for (std::size_t s = 0; s < rows.size(); ++s) x[s] = X.data + rows[s] * X.n;
-  for (std::size_t j = 0; j < X.n; ++j)
+  for (std::size_t s = 0; s < rows.size(); ++s) x[s] = X.data + rows[s] * n;
+  for (std::size_t j = 0; j < n; ++j)
     for (std::size_t s = 0; s < rows.size(); ++s)
-      strip[j * kStrip + s] = static_cast<Real>(x[s][j]);
+      strip[j * kStrip + s] = static_cast<Real>(static_cast<double>(x[s][j]) - center[j]);
 }
 
 template <typename T, typename Index, typename Real>
-void fill_strip(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, Real* strip) {
+void add_entries(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, Real* strip) {
   for (std::size_t s = 0; s < rows.size(); ++s)
     for (auto p = X.indptr[rows[s]]; p < X.indptr[rows[s] + 1]; ++p)
       strip[static_cast<std::size_t>(X.indices[p]) * kStrip + s] += static_cast<Real>(X.data[p]);
+}
+
+template <typename T, typename Index, typename Real>
+void fill_strip(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, std::size_t n,
+                const double* center, Real* strip) {
+  if (std::all_of(center, center + n, [](double c) { return c == 0.0; }))
+    return add_entries(X, rows, strip);
+  std::vector<double> exact(n * kStrip);
+  add_entries(X, rows, exact.data());
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      strip[j * kStrip + s] = static_cast<Real>(exact[j * kStrip + s] - center[j]);
 }
 
 // Rows of X less a center in strips, and what `squares` makes of a strip: |x|^2; without it |x|_1.
@@ -35,11 +52,7 @@ void pack(const View& X, std::span<const std::int64_t> rows, std::size_t n, cons
        first += kStrip, out += n * kStrip, norms += kStrip) {
     const std::size_t count = std::min(rows.size() - first, kStrip);
     std::fill(out, out + n * kStrip, Real(0));
-    fill_strip(X, rows.subspan(first, count), out);
-    for (std::size_t j = 0; j < n; ++j) {
-      if (center[j] == 0.0) continue;
-      for (std::size_t s = 0; s < count; ++s) out[j * kStrip + s] -= static_cast<Real>(center[j]);
-    }
+    fill_strip(X, rows.subspan(first, count), n, center, out);
     if (squares != nullptr) {
       squares(out, n, norms);
       continue;

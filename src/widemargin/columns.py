@@ -31,12 +31,16 @@ Index = NDArray[np.intp]
 DEAR = 64.0
 # Share of the free memory that rows may take where no limit is given.
 FREE_SHARE = 0.5
-# Largest gamma |x|^2 in float32: rounding of exponents stays below 1e-3.
-FAR = 4000.0
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 256
+# Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
+ASYMMETRY = 1e-5
+# Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
+ROUGH = 4096.0
+# Numbers that float32 can hold, and the products of a few of them.
+SMALL, LARGE = 1e-30, 1e30
 
 
 class Columns:
@@ -56,7 +60,7 @@ class Columns:
     kernel : Kernel, with gamma as a number
     evaluations : int, entries of K computed so far
     hits : int, entries of K that were kept and used again
-    dtype : float32, or float64 after `refine`
+    dtype : float32; float64 after `refine`, or where float32 is too rough
     width : int, length of the sums that `add` takes: m, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
 
@@ -96,9 +100,8 @@ class Columns:
         self._n_jobs = n_jobs
         self._limit = _free_bytes() if memory_limit is None else memory_limit
         self._use(X, np.float32)
-        is_distance = self.kernel.name in ("rbf", "laplacian")
-        if is_distance and float(self.kernel.gamma) * self._source.largest > FAR:
-            self.refine()
+        if self._source.is_rough:
+            self._use(X, np.float64)
 
     def select(self, mask: NDArray[np.bool_]) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
@@ -111,25 +114,22 @@ class Columns:
 
     def _use(self, X: Any, dtype: Any) -> None:
         """Begin to compute in a dtype."""
-        self.dtype = np.dtype(dtype)
-        self._X = X
-        self._source: _Named | _Called = (
-            _Named(X, self.kernel, dtype, self._n_jobs)
-            if self.kernel.is_named
-            else _Called(X, self.kernel, dtype, self._n_jobs)
-        )
-        self.width = padded(self.shape[0])
-        room = self._limit - self._source.n_bytes
-        block = 2 * self.dtype.itemsize * LEAST_BLOCK**2
-        if room < 4 * block:
-            raise ValueError(
-                f"memory_limit must be at least {self._source.n_bytes + 4 * block:,} "
-                f"bytes for {self.shape[0]:,} rows with a kernel: the packed samples "
-                f"and a block of kernel values. Got {self._limit:,} instead."
-            )
+        made = _Named if self.kernel.is_named else _Called
+        source = made(X, self.kernel, dtype, self._n_jobs)
+        size, width = np.dtype(dtype).itemsize, padded(self.shape[0])
+        room = self._limit - source.n_bytes
         # A block and the one before it take a quarter at most.
-        self.block_rows = math.isqrt(room // (8 * self.dtype.itemsize))
-        self._kept = _KeptRows(self.shape[0], self.width, self.dtype, room - room // 4)
+        needed = 8 * size * min(LEAST_BLOCK, width) ** 2
+        if room < needed:
+            raise ValueError(
+                f"memory_limit must be at least {source.n_bytes + needed:,} bytes for "
+                f"{self.shape[0]:,} rows with a kernel: the packed samples and a block "
+                f"of kernel values. Got {self._limit:,} instead."
+            )
+        self.dtype, self.width = np.dtype(dtype), width
+        self.block_rows = math.isqrt(room // (8 * size))
+        self._X, self._source = X, source
+        self._kept = _KeptRows(self.shape[0], width, self.dtype, room - room // 4)
         self._uses = np.zeros(self.shape[0], np.int64)
 
     def refine(self) -> None:
@@ -142,20 +142,23 @@ class Columns:
         """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype."""
         I, J = self._index(I), self._index(J)  # noqa: E741
         self.evaluations += len(I) * len(J)
+        if not (len(I) and len(J)):
+            return np.empty((len(I), len(J)), self.dtype)
         return self._source.block(I, J)[:, : len(J)]
 
     def columns(self, J: ArrayLike) -> NDArray[Any]:
         """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new."""
         J = self._index(J)
         out = np.empty((len(J), self.shape[0]), self.dtype)
-        self._count(J)
         for part in self._source.cut(len(J)):
             some = J[part]
             rows = aligned((len(some), self.width), self.dtype)
             place = self._kept.find(some)
+            self._count(place)
             rows[place >= 0] = self._kept.rows[place[place >= 0]]
             new = np.flatnonzero(place < 0)
-            self._source.compute(some[new], None, None, rows, new)
+            if len(new):
+                self._source.compute(some[new], None, None, rows, new)
             place = self._kept.make_room(some[new], some)
             self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
             out[part] = rows[:, : self.shape[0]]
@@ -176,7 +179,7 @@ class Columns:
         J = self._index(J)
         place = self._kept.find(J)
         new = place < 0
-        self._count(J)
+        self._count(place)
         if not new.all():
             self._add_kept(place[~new], c[~new], sums)
         self._uses[J] += 1
@@ -186,7 +189,17 @@ class Columns:
             some = J[part]
             place = np.full(len(some), -1)
             place[keep[part]] = self._kept.make_room(some[keep[part]], J)
-            self._source.compute(some, c[part], sums, self._kept.rows, place)
+            self._compute(some, c[part], sums, place)
+
+    def _compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, place: Index
+    ) -> None:
+        """Compute rows and store those with a place; where that fails none is kept."""
+        try:
+            self._source.compute(J, c, sums, self._kept.rows, place)
+        except BaseException:
+            self._kept.forget(J)
+            raise
 
     def _add_kept(self, place: Index, c: Vector, sums: Vector) -> None:
         rows = self._kept.rows
@@ -201,11 +214,11 @@ class Columns:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
         return self._source.exact(rows, J, c)
 
-    def _count(self, J: Index) -> None:
+    def _count(self, place: Index) -> None:
         """Count what is computed and what was kept."""
-        kept = int(np.count_nonzero(self._kept.find(J) >= 0))
+        kept = int(np.count_nonzero(place >= 0))
         self.hits += kept * self.shape[0]
-        self.evaluations += (len(J) - kept) * self.shape[0]
+        self.evaluations += (len(place) - kept) * self.shape[0]
 
     def _index(self, J: ArrayLike) -> Index:
         return row_index(J, self.shape[0])
@@ -221,7 +234,6 @@ class _Named:
         self._samples = Samples(self._layout, X, None, self.parts)
         norms = None if self._samples.is_sparse else self._samples.norms
         self._batches = Batches(self._layout, X, norms)
-        self.largest = float(self._samples.norms.max())
         self._parts_of_block = self.parts
         self.cost = self._samples.entries
         self.n_bytes = self._samples.n_bytes
@@ -229,6 +241,21 @@ class _Named:
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows, each worth a batch."""
         return self._batches.cut(count)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few digits, or exponents."""
+        values = self.diag()
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
+                f"row {np.argmin(np.isfinite(values))}: scale the data, or take a "
+                "smaller degree."
+            )
+        largest = max(values.max(), linalg.row_squares(self._X).max())
+        gamma, norms = self._form[1], self._samples.norms
+        in_range = largest < LARGE and SMALL < gamma < LARGE
+        return not (in_range and gamma * float(norms.max()) <= ROUGH)
 
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         """(len(I), padded len(J))."""
@@ -265,7 +292,8 @@ class _Named:
         if kind == 0:
             return squares
         if kind == 1:
-            return np.asarray((gamma * squares + coef0) ** degree)
+            with np.errstate(over="ignore"):
+                return np.asarray((gamma * squares + coef0) ** degree)
         if kind == 3:
             return np.tanh(gamma * squares + coef0)
         return np.ones(X.shape[0])
@@ -276,11 +304,17 @@ class _Called:
 
     cost = np.inf
     n_bytes = 0
-    largest = 0.0
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
         self.parts = Parts(X.shape[0], n_jobs)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few exponents; of a callable that is not known."""
+        if self._kernel.name != "precomputed":
+            return False
+        return not self._X.diagonal().max() < LARGE  # no value is above all of these
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows."""
@@ -296,9 +330,23 @@ class _Called:
 
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         out = aligned((len(I), padded(len(J))), self._dtype)
-        out[:, : len(J)] = self._values(I, J)
+        values = self._values(I, J)
+        _, i, j = np.intersect1d(I, J, return_indices=True)
+        self._refuse_asymmetric(values[np.ix_(i, j)])
+        out[:, : len(J)] = values
         out[:, len(J) :] = 0
         return out
+
+    def _refuse_asymmetric(self, values: Vector) -> None:
+        """Refuse values of rows with themselves that are not symmetric."""
+        apart = np.abs(values - values.T)
+        if apart.max(initial=0.0) > ASYMMETRY * np.abs(values).max(initial=0.0):
+            i, j = np.unravel_index(apart.argmax(), apart.shape)
+            raise ValueError(
+                "The kernel must be symmetric, k(x, z) = k(z, x). Got "
+                f"{values[i, j]:.6g} and {values[j, i]:.6g} for one pair of rows "
+                "instead."
+            )
 
     def compute(
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
@@ -357,6 +405,10 @@ class _KeptRows:
         self._owner[place[stored]] = J[stored]
         self._used[place[stored]] = self._now
         return place
+
+    def forget(self, J: Index) -> None:
+        """These rows are not kept."""
+        self._place[J] = -1
 
     def _longest_unused(self, count: int, needed: Index) -> Index:
         """Up to so many places whose rows are not needed now."""

@@ -103,6 +103,7 @@ class Layout:
             rows = sparse.csr_array(Z).astype(self.dtype)
             if not rows.has_canonical_format:  # an entry is the sum of its duplicates
                 rows.sum_duplicates()
+            rows.prune()  # what lies behind the last row may have any index
             return rows
         return np.ascontiguousarray(linalg.dense(Z) - self.center, dtype=self.dtype)
 

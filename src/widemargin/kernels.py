@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from widemargin.parameters import Checker
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
 
+# Of a polynomial: the core counts in 32 bits.
+MOST_DEGREE = 2**31 - 1
 GAMMAS = ("scale", "auto", "mean_distance")
 
 
@@ -152,6 +155,8 @@ def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:
     else:
         check.positive("gamma", kernel.gamma)
     check.count("degree", kernel.degree)
-    number = isinstance(kernel.coef0, int | float | np.number)
-    if not (number and np.isfinite(kernel.coef0)) or isinstance(kernel.coef0, bool):
+    if kernel.degree > MOST_DEGREE:
+        check.refuse("degree", f"at most {MOST_DEGREE}", kernel.degree)
+    number = isinstance(kernel.coef0, Real) and not isinstance(kernel.coef0, bool)
+    if not (number and np.isfinite(kernel.coef0)):
         check.refuse("coef0", "a finite float", kernel.coef0)

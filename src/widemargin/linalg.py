@@ -209,9 +209,11 @@ def column_sums(block: Any) -> tuple[Vector, Vector]:
         if not block.has_canonical_format:  # an entry is the sum of its duplicates
             block = block.copy()
             block.sum_duplicates()
+        used = slice(block.nnz)  # what lies behind the last row may have any index
+        indices, data = block.indices[used], block.data[used]
         sums, squares = (
-            np.bincount(block.indices, weights, block.shape[1])
-            for weights in (block.data, block.data * block.data)
+            np.bincount(indices, weights, block.shape[1])
+            for weights in (data, data * data)
         )
         return sums.astype(np.float64), squares.astype(np.float64)
 

@@ -280,5 +280,8 @@ class _Precision:
         """The violations in float64, if that is new."""
         if self._run.problem.columns.dtype == np.float64:
             return None
-        self._run.refine()
+        try:
+            self._run.refine()
+        except ValueError:  # memory_limit has no room for it
+            return None
         return self._run.look()

@@ -1,0 +1,262 @@
+"""Kernel rows, sums and pair steps of the core: what does not fit is refused."""
+
+import numpy as np
+import pytest
+from kernel_cases import on_every_simd
+
+from widemargin import _core
+from widemargin.kernel_blocks import aligned
+
+M, N, COUNT, WIDTH = 70, 5, 3, 128
+FORM = (2, 1.0, 0.0, 3)
+NO_FIT = "do not fit each other"
+# Of three sparse rows: where they begin and end, and their columns.
+BEGIN, END = np.array([0, 2, 2]), np.array([2, 2, 3])
+INDICES = np.array([0, 4, 1], np.int32)
+ROWS = np.linspace(0, M, M + 1).astype(np.int64)  # of samples with one entry each
+
+
+def strips(data=WIDTH * N, norms=WIDTH, indptr=None, indices=None, samples=M, n=N):
+    arrays = (np.zeros(size, np.float32) for size in (data, norms))
+    return _core.strips(*arrays, indptr, indices, samples, n)
+
+
+def batch(data=COUNT * N, norms=COUNT, begin=None, end=None, indices=None, n=N):
+    arrays = (np.zeros(size, np.float32) for size in (data, norms))
+    return _core.batch(*arrays, begin, end, indices, n)
+
+
+def sparse_batch(**changes):
+    inside = {"begin": BEGIN, "end": END, "indices": INDICES}
+    return batch(**({"data": 3} | inside | changes))
+
+
+def sparse_strips(**changes):
+    inside = {"indptr": ROWS, "indices": np.zeros(M, np.int32)}
+    return strips(**({"data": M} | inside | changes))
+
+
+def kernel_rows(form=FORM, X=strips, Z=batch, begin=0, end=2, **targets):
+    out, place, weights, sums = (
+        targets.get(name) for name in ("out", "place", "weights", "sums")
+    )
+    _core.kernel_rows(form, X(), Z(), begin, end, out, place, weights, sums)
+
+
+def room(rows=COUNT, width=WIDTH):
+    return aligned((rows, width), np.float32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: strips(data=WIDTH * N - 1),
+        lambda: strips(norms=M),
+        lambda: strips(samples=WIDTH + 1),
+        lambda: strips(n=N + 1),
+        lambda: sparse_strips(indptr=ROWS[:-1]),
+        lambda: sparse_strips(indptr=ROWS + 1),
+        lambda: sparse_strips(indptr=ROWS[::-1].copy()),
+        lambda: sparse_strips(indptr=ROWS - 1),
+        lambda: sparse_strips(indices=np.zeros(M - 1, np.int32)),
+        lambda: sparse_strips(indices=np.full(M, N, np.int32)),
+        lambda: sparse_strips(indices=np.full(M, -1, np.int32)),
+        lambda: sparse_strips(indices=None),
+        lambda: batch(data=COUNT * N - 1),
+        lambda: batch(data=16 * N + 1),
+        lambda: sparse_batch(data=2),
+        lambda: sparse_batch(begin=BEGIN[:-1]),
+        lambda: sparse_batch(end=END[:-1]),
+        lambda: sparse_batch(end=None),
+        lambda: sparse_batch(indices=None),
+        lambda: sparse_batch(begin=BEGIN - 1),
+        lambda: sparse_batch(end=END + 1),
+        lambda: sparse_batch(begin=END, end=BEGIN),
+    ],
+)
+def test_samples_and_batches_that_do_not_fit_are_refused(call):
+    with pytest.raises(ValueError, match=NO_FIT):
+        call()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"begin": 2, "end": 1},
+        {"end": 3},
+        {"form": (5, 1.0, 0.0, 3)},
+        {"form": (-1, 1.0, 0.0, 3)},
+        {"Z": lambda: batch(COUNT * (N + 1), n=N + 1)},  # of other features
+        {"X": sparse_strips},  # the batch is in rows, not in groups
+        {"X": sparse_strips, "Z": sparse_batch},
+        {"out": room(COUNT - 1)},
+        {"out": room(width=64)},
+        {"out": room(width=WIDTH + 8)},
+        {"out": aligned((COUNT * WIDTH + 1,), np.float32)[1:].reshape(COUNT, -1)},
+        {"out": room(), "place": np.array([0, 1])},
+        {"out": room(), "place": np.array([0, 1, 3])},
+        {"weights": np.ones((COUNT, 1))},
+        {"sums": np.zeros((1, WIDTH))},
+        {"weights": np.ones((COUNT + 1, 1)), "sums": np.zeros((1, WIDTH))},
+        {"weights": np.ones((COUNT, 2)), "sums": np.zeros((1, WIDTH))},
+        {"weights": np.ones((COUNT, 1)), "sums": np.zeros((1, WIDTH - 1))},
+    ],
+)
+def test_kernel_rows_refuse_what_does_not_fit(arguments):
+    with pytest.raises(ValueError, match=NO_FIT):
+        kernel_rows(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"out": room().astype(np.float64)},
+        {"out": np.asfortranarray(room())},
+        {"out": room(), "place": np.array([0, 1, 2], np.int32)},
+        {"weights": np.ones((COUNT, 1)), "sums": np.zeros((1, WIDTH), np.float32)},
+        {"begin": -1},
+        {
+            "Z": lambda: _core.batch(np.zeros(15), np.zeros(3), None, None, None, N)
+        },  # float64
+    ],
+)
+def test_kernel_rows_convert_nothing(arguments):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        kernel_rows(**arguments)
+
+
+def test_rows_go_to_their_places_and_nowhere_else():
+    out = room(6)
+    out[:] = 77.0
+    kernel_rows(out=out, place=np.array([4, -1, 1]))
+    np.testing.assert_array_equal(out[[1, 4]], 1.0)
+    np.testing.assert_array_equal(out[[0, 2, 3, 5]], 77.0)
+    out[:] = 77.0
+    kernel_rows(out=out, begin=1, end=2)
+    np.testing.assert_array_equal(out[:3, :64], 77.0)
+    np.testing.assert_array_equal(out[:3, 64:], 1.0)
+    np.testing.assert_array_equal(out[3:], 77.0)
+
+
+def add_rows(rows=(6, WIDTH), place=(0, 5), weights=2, begin=0, end=WIDTH, sums=WIDTH):
+    sums = np.zeros(sums)
+    rows = np.arange(np.prod(rows), dtype=np.float32).reshape(rows)
+    _core.add_rows(rows, np.array(place), np.ones(weights), begin, end, sums)
+    return rows, sums
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"place": (0, 6)},
+        {"place": (0, -1)},
+        {"weights": 3},
+        {"begin": 9, "end": 8},
+        {"end": WIDTH + 1},
+        {"sums": WIDTH - 1},
+        {"rows": (6, WIDTH - 1)},
+    ],
+)
+def test_sums_refuse_what_does_not_fit(arguments):
+    with pytest.raises(ValueError, match=NO_FIT):
+        add_rows(**arguments)
+
+
+def test_sums_are_those_of_the_range():
+    for begin, end in ((0, WIDTH), (0, 0), (3, 4), (5, 77)):
+        rows, sums = add_rows(begin=begin, end=end)
+        expected = np.zeros(WIDTH)
+        expected[begin:end] = (rows[0] + rows[5])[begin:end]
+        np.testing.assert_array_equal(sums, expected)
+
+
+# -- pair steps ------------------------------------------------------------------------
+
+
+def small(q=5, width=16, dtype=np.float32, **changes):
+    """Arguments of `pair_steps` for the identity, labels +1 and -1, and C = 1."""
+    y = np.where(np.arange(q) % 2, -1.0, 1.0)
+    K, F = np.zeros((q, width), dtype), np.zeros(width, dtype)
+    np.fill_diagonal(K, 1.0)
+    F[:q] = -y
+    arguments = {
+        "K": K,
+        "q": q,
+        "diagonal": np.ones(width, dtype),
+        "ridge": np.zeros(width, dtype),
+        "shift": 0.0,
+        "lower": np.minimum(y, 0.0),
+        "upper": np.maximum(y, 0.0),
+        "x": np.zeros(q),
+        "F": F,
+        "room": np.zeros((2, width), dtype),
+        "pairs": True,
+        "stop": 1e-3,
+        "most": 1000,
+    }
+    return arguments | changes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"q": 0},
+        {"q": 6},
+        {"q": 17},
+        {"K": np.zeros((5, 8), np.float32)},
+        {"K": np.zeros((4, 16), np.float32)},
+        {"diagonal": np.ones(5, np.float32)},
+        {"ridge": np.ones(15, np.float32)},
+        {"F": np.ones(5, np.float32)},
+        {"room": np.zeros((1, 16), np.float32)},
+        {"room": np.zeros((2, 15), np.float32)},
+        {"lower": np.zeros(4)},
+        {"upper": np.ones(6)},
+        {"x": np.zeros(16)},
+        {"shift": 1.0},  # not with pairs
+    ],
+)
+def test_pair_steps_refuse_what_does_not_fit(changes):
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.pair_steps(**(small() | changes))
+
+
+@on_every_simd
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("pairs", [True, False])
+@pytest.mark.parametrize("q", [1, 2, 5, 16, 37])
+def test_pair_steps_solve_a_small_problem(simd, dtype, pairs, q):
+    width = -(-q // 16) * 16
+    problem = small(q, width, dtype, pairs=pairs)
+    steps, negative, left = _core.pair_steps(**problem, simd=simd)
+    x, y = problem["x"], np.where(np.arange(q) % 2, -1.0, 1.0)
+    assert left <= 1e-3
+    assert negative == 0
+    assert np.all((problem["lower"] <= x) & (x <= problem["upper"]))
+    np.testing.assert_allclose(problem["F"][:q], x - y, atol=1e-6)
+    if pairs:
+        assert abs(x.sum()) <= 1e-6
+    else:
+        np.testing.assert_allclose(x, y, atol=1e-3)
+    assert steps <= 20 * q
+
+
+@on_every_simd
+@pytest.mark.parametrize("pairs", [True, False])
+def test_pair_steps_end_where_numbers_are_none(simd, pairs):
+    for bad in (np.nan, np.inf):
+        problem = small(pairs=pairs)
+        problem["K"][:] = bad
+        problem["diagonal"][:] = bad
+        steps, *_ = _core.pair_steps(**problem, simd=simd)
+        assert steps <= 1000
+
+
+@on_every_simd
+def test_pair_steps_count_negative_curvature(simd):
+    problem = small(pairs=True)
+    problem["K"][:] = 0.0
+    problem["diagonal"][:] = -1.0
+    np.fill_diagonal(problem["K"], -1.0)
+    steps, negative, _ = _core.pair_steps(**problem, simd=simd)
+    assert 0 < negative <= steps <= 1000

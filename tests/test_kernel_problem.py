@@ -1,0 +1,264 @@
+"""Objectives and certificates of problems with a kernel, against plain NumPy."""
+
+import numpy as np
+import pytest
+from conftest import SETTINGS
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_cases import NAMED, matrix, plain
+from scipy.optimize import minimize_scalar
+from sklearn.svm import SVC
+
+from widemargin import Kernel, Problem, as_rows, solve
+
+RBF = Kernel("rbf", gamma=0.3)
+on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+
+
+def data(m=60, n=4, seed=0, zeros=False):
+    """Overlapping classes, with weights of their own."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=m) > 0.2, 1.0, -1.0)
+    y[:2] = 1, -1
+    C = rng.uniform(0.1, 3.0, m)
+    if zeros:
+        C[2::5] = 0.0
+    return X, y, C
+
+
+def objectives(K, y, C, loss, intercept, c, alpha, b):
+    """P of (c, b) and D of alpha, from the statement of the problem."""
+    t = np.maximum(1.0 - y * (K @ c + b), 0.0)
+    primal = 0.5 * c @ K @ c + C @ (t if loss == "hinge" else t * t)
+    a = y * alpha
+    dual = alpha.sum() - 0.5 * a @ K @ a
+    if intercept == "penalized":
+        primal, dual = primal + 0.5 * b * b, dual - 0.5 * a.sum() ** 2
+    if loss == "squared_hinge":
+        used = C > 0
+        dual -= np.sum(alpha[used] ** 2 / (4.0 * C[used]))
+    return primal, dual
+
+
+def repaired(problem, alpha):
+    state = problem.dual_state(alpha)
+    problem.repair(state)
+    return problem.gather(state)
+
+
+@on_every_setting
+@given(seed=st.integers(0, 10_000), zeros=st.booleans(), far=st.booleans())
+def test_objectives_are_those_of_the_definition(loss, intercept, seed, zeros, far):
+    X, y, C = data(m=30, seed=seed, zeros=zeros)
+    problem = Problem(X, y, C, loss, intercept, kernel=RBF)
+    K = plain(RBF, X, X)
+    rng = np.random.default_rng(seed)
+    c = rng.normal(size=30) * (C > 0)
+    alpha = rng.uniform(-1.0, 4.0, 30) if far else rng.uniform(0, 0.1, 30)
+    b = 0.0 if intercept == "none" else 0.7
+    feasible = repaired(problem, alpha)
+    assert np.all(feasible >= 0.0)
+    assert np.all(feasible[C == 0] == 0.0)
+    if loss == "hinge":
+        assert np.all(feasible <= C)
+    if intercept == "free":
+        assert abs(y @ feasible) <= 1e-12 * (1.0 + feasible.sum())
+    primal, dual = objectives(K, y, C, loss, intercept, c, feasible, b)
+    certificate = problem.certify(alpha, c, b)
+    for value, expected in (
+        (problem.primal(c, b), primal),
+        (problem.dual(alpha), dual),
+        (certificate.primal, primal),
+        (certificate.dual, dual),
+    ):
+        assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
+    assert dual <= primal
+
+
+@on_every_setting
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("name", ["rbf", "poly", "laplacian", "linear"])
+def test_an_answer_has_the_certificate_of_all_its_kernel_values(
+    loss, intercept, zeros, name
+):
+    X, y, C = data(m=300, zeros=zeros)
+    problem = Problem(X, y, C, loss, intercept, kernel=NAMED[name])
+    for tol in (0.5, 1e-2, 1e-4, 1e-6):
+        solution = solve(problem, tol=tol)
+        given, exact = solution.certificate, problem.certify(*answer_of(solution))
+        assert solution.status == "solved"
+        assert exact.relative_gap <= max(tol, given.relative_gap) + 1e-9
+        if tol <= 1e-2:
+            assert exact.primal == pytest.approx(given.primal, rel=1e-9)
+            assert exact.dual == pytest.approx(given.dual, rel=1e-9)
+        assert exact.dual <= exact.primal
+        assert np.all(solution.alpha[C == 0] == 0.0)
+        np.testing.assert_array_equal(solution.w, y * solution.alpha)
+        K = plain(NAMED[name], X, X)
+        values = objectives(
+            K, y, C, loss, intercept, solution.w, solution.alpha, solution.b
+        )
+        np.testing.assert_allclose((exact.primal, exact.dual), values, rtol=1e-10)
+
+
+def answer_of(solution):
+    return solution.alpha, solution.w, solution.b
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_free_intercept_is_the_best_one(loss):
+    X, y, C = data(m=200)
+    problem = Problem(X, y, C, loss, "free", kernel=RBF)
+    solution = solve(problem, tol=1e-3)
+    K = plain(RBF, X, X)
+
+    def primal(b):
+        return objectives(K, y, C, loss, "free", solution.w, solution.alpha, b)[0]
+
+    best = minimize_scalar(primal, (solution.b - 0.1, solution.b + 0.1), tol=1e-10)
+    assert primal(solution.b) <= best.fun * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
+def test_the_answer_is_that_of_libsvm(name):
+    X, y, C = data(m=200)
+    kernel = NAMED[name]
+    solution = solve(Problem(X, y, C, kernel=kernel), tol=1e-7)
+    peer = SVC(
+        C=1.0,
+        kernel=name,
+        gamma=kernel.gamma,
+        degree=kernel.degree,
+        coef0=kernel.coef0,
+        tol=1e-8,
+    ).fit(X, y, C)
+    f = plain(kernel, X, X) @ solution.w + solution.b
+    np.testing.assert_allclose(f, peer.decision_function(X), atol=1e-3)
+
+
+@on_every_setting
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_run_may_start_from_another_answer(loss, intercept, zeros):
+    X, y, C = data(m=200, zeros=zeros)
+    first = solve(Problem(X, y, C, loss, intercept, kernel=RBF), tol=1e-3)
+    again = Problem(X, y, C, loss, intercept, kernel=RBF)
+    solution = solve(again, tol=1e-6, start=first)
+    assert solution.status == "solved"
+    assert again.certify(*answer_of(solution)).relative_gap <= 1e-6 + 1e-9
+    assert solution.trace[0].dual >= first.certificate.dual * (1 - 1e-6)
+
+
+@on_every_setting
+@pytest.mark.parametrize("zeros", [False, True])
+def test_kernels_that_are_the_same_have_the_same_answer(loss, intercept, zeros):
+    X, y, C = data(m=120, zeros=zeros)
+    K = plain(RBF, X, X)
+    problems = [
+        Problem(X, y, C, loss, intercept, kernel=RBF),
+        Problem(K, y, C, loss, intercept, kernel=Kernel("precomputed")),
+        Problem(X, y, C, loss, intercept, kernel=Kernel(lambda A, B: plain(RBF, A, B))),
+    ]
+    solutions = [solve(problem, tol=1e-6) for problem in problems]
+    first = solutions[0]
+    for solution, problem in zip(solutions, problems, strict=True):
+        assert solution.status == "solved"
+        bounds = problem.certify(*answer_of(first))
+        assert bounds.primal == pytest.approx(first.certificate.primal, rel=1e-9)
+        assert bounds.dual == pytest.approx(first.certificate.dual, rel=1e-9)
+        assert solution.certificate.primal == pytest.approx(bounds.primal, rel=2e-6)
+
+
+def test_weights_and_labels_of_selected_rows():
+    X, y, C = data(zeros=True)
+    problem = Problem(X, y, C, kernel=RBF)
+    kept = C > 0
+    np.testing.assert_array_equal(problem.signs, y[kept])
+    np.testing.assert_array_equal(problem.weights, C[kept])
+    assert problem.order == kept.sum() + 1
+    c = np.arange(60.0)
+    v = problem.stack(c, 2.0)
+    np.testing.assert_array_equal(v, np.append(c[kept], 2.0))
+    back, b = problem.split(v)
+    np.testing.assert_array_equal(back, np.where(kept, c, 0.0))
+    assert b == 2.0
+
+
+@pytest.mark.parametrize("word", ["scale", "auto", "mean_distance"])
+def test_gamma_is_found_from_all_rows(word):
+    X, y, C = data(zeros=True)
+    problem = Problem(X, y, C, kernel=Kernel(gamma=word))
+    assert problem.kernel.gamma == Kernel(gamma=word).resolved(as_rows(X)).gamma
+    assert problem.columns.kernel == problem.kernel
+
+
+@on_every_setting
+@pytest.mark.parametrize("gamma", [1e-10, 1e3, 1e5, 1e10])
+def test_gamma_may_be_anything(loss, intercept, gamma):
+    X, y, C = data(m=150)
+    problem = Problem(X, y, C, loss, intercept, kernel=Kernel(gamma=gamma))
+    solution = solve(problem, tol=1e-4)
+    exact = problem.certify(*answer_of(solution))
+    assert solution.status == "solved"
+    assert exact.relative_gap <= 1e-4 + 1e-9
+    assert exact.primal == pytest.approx(solution.certificate.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-10, 1e10, 1e25])
+def test_data_may_be_of_any_size(size):
+    X, y, C = data(m=150)
+    expected = solve(Problem(X, y, C, kernel=Kernel()), tol=1e-6)
+    solution = solve(Problem(X * size, y, C, kernel=Kernel()), tol=1e-6)
+    assert solution.status == "solved"
+    np.testing.assert_allclose(
+        solution.certificate.primal, expected.certificate.primal, rtol=2e-6
+    )
+
+
+def test_precomputed_values_may_be_of_any_size():
+    X, y, _ = data(m=100)
+    K = plain(RBF, X, X)
+    for size in (1e-40, 1e40):
+        problem = Problem(K * size, y, 1.0 / size, kernel=Kernel("precomputed"))
+        assert problem.columns.dtype == (np.float64 if size > 1 else np.float32)
+        assert np.isfinite(problem.columns.columns([0, 1])).all()
+
+
+# -- kernels that are not positive definite ---------------------------------------------
+
+
+def indefinite(m):
+    K = np.random.default_rng(0).normal(size=(m, m))
+    return (K + K.T) / 2
+
+
+@on_every_setting
+@pytest.mark.parametrize("name", ["precomputed", "sigmoid"])
+def test_indefinite_kernels_end_with_a_finite_certificate(loss, intercept, name):
+    X, y, _ = data(m=300)
+    K = indefinite(300) if name == "precomputed" else X
+    kernel = Kernel(name, gamma=2.0, coef0=1.0)
+    solution = solve(Problem(K, y, 1.0, loss, intercept, kernel=kernel), time_limit=20)
+    assert np.isfinite(solution.certificate.primal)
+    assert np.isfinite(solution.certificate.dual)
+    assert solution.status in ("solved", "almost_solved", "stalled", "max_iter")
+    if (loss, intercept) == ("hinge", "free"):
+        assert solution.trace[-1].details["negative"] > 0
+
+
+@on_every_setting
+@pytest.mark.parametrize("kind", ["rbf", "duplicates", "low-rank", "tiny", "far"])
+def test_positive_definite_kernels_have_no_negative_curvature(loss, intercept, kind):
+    X, y, C = data(m=400)
+    kernel = Kernel("rbf", gamma=0.5)
+    if kind == "duplicates":
+        X, y, C = (np.repeat(a, 4, axis=0) for a in (X, y, C))
+    elif kind == "low-rank":
+        X, kernel = X[:, :2] @ matrix(2, 50), Kernel("linear")
+    elif kind == "tiny":
+        kernel = Kernel("rbf", gamma=1e-6)
+    elif kind == "far":
+        X = X + 1e4
+    solution = solve(Problem(X, y, C, loss, intercept, kernel=kernel), tol=1e-5)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["negative"] == 0
