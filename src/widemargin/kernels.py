@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 from widemargin.kernel_blocks import NAMES, kernel_values
 from widemargin.parameters import Checker
 
@@ -77,14 +79,22 @@ class Kernel:  # numpydoc ignore=PR02
         """What the core computes; of a named kernel whose gamma is a number."""
         return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
 
-    def resolved(self, rows: Rows) -> "Kernel":
-        """The kernel with gamma as a number, from the moments of the rows."""
+    def resolved(self, rows: Rows, weights: Vector | None = None) -> "Kernel":
+        """The kernel with gamma as a number, from the moments of the rows.
+
+        With weights (m,) a row counts as so many rows.
+        """
         if not isinstance(self.gamma, str):
             return self
         if self.name not in ("poly", "rbf", "sigmoid", "laplacian"):
             return replace(self, gamma=1.0)  # has none
-        mean, std = rows.moments
         n = rows.shape[1]
+        mean, std = rows.moments  # refuses NaN
+        if weights is not None:
+            state = rows.state(weights=weights)
+            sums, squares = rows.sweep(_weighted_sums, state)
+            mean = sums / weights.sum()
+            std = np.sqrt(np.maximum(squares / weights.sum() - mean**2, 0.0))
         spread = {"auto": 1.0}
         if self.gamma == "scale":
             center = mean.mean()
@@ -141,6 +151,12 @@ class Kernel:  # numpydoc ignore=PR02
                 "The kernel must return finite numbers. Got NaN or infinity instead."
             )
         return values
+
+
+def _weighted_sums(block: Any, part: RowState) -> tuple[Vector, Vector]:
+    """X'd and the diagonal of X' diag(d) X, for weights d."""
+    d = part.weights
+    return linalg.rmatvec(block, d), linalg.gram_diagonal(block, d)
 
 
 def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:

@@ -21,6 +21,9 @@ Vector = NDArray[np.float64]
 # Inner problems are solved to this share of the violation.
 INNER = 0.1
 LEAST_STOP = 1e-9
+# Up to so many rows a problem is solved in float64, to rounding, at once: that takes
+# milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
+SMALL, SMALL_STOP = 256, 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     name: ClassVar[str] = "irwls"
     default_max_iter: ClassVar[int] = 20_000
     patience: ClassVar[int] = 500
+    for_kernels: ClassVar[bool] = True
 
     working_set: int = 2048
 
@@ -38,12 +42,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         check.count("working_set", self.working_set, least=2)
 
     def supports(self, problem: Problem) -> str | None:
-        """Problems with a kernel."""
-        if not isinstance(problem, KernelProblem):
-            return (
-                "IRWLS solves problems with a kernel: use SVC(kernel='linear'), or "
-                "Problem(..., kernel=Kernel('linear'))."
-            )
+        """All problems with a kernel."""
         return None
 
     def iterate(
@@ -51,11 +50,15 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     ) -> Generator[Step, None, None]:
         """A step for each working set: `Solver.iterate`."""
         if not isinstance(problem, KernelProblem):
-            raise TypeError(self.supports(problem))
+            raise TypeError("IRWLS needs a problem with a kernel.")
         m = problem.rows.shape[0]
-        c = np.zeros(m) if start is None else problem.signs * start.alpha
-        run = WorkingSet(problem, c, pair_steps)
+        c = np.zeros(m)
+        if start is not None:
+            c = problem.signs * problem.dual_state(start.alpha).alpha
         columns = problem.columns
+        if m <= SMALL:
+            columns.refine()
+        run = WorkingSet(problem, c, pair_steps)
         for iteration in itertools.count():
             found = run.look()
             b = {"free": found.intercept, "penalized": float(run.c.sum()), "none": 0.0}[
@@ -88,9 +91,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             found = run.look()  # the driver may have refreshed the scores
             if not found.size > 0:
                 return
-            run.advance(
-                found, min(self.working_set, m), max(LEAST_STOP, INNER * found.size)
-            )
+            stop = SMALL_STOP if m <= SMALL else max(LEAST_STOP, INNER * found.size)
+            run.advance(found, min(self.working_set, m), stop)
 
 
 def _pair(v: Vector, state: Any) -> Any:
