@@ -1,6 +1,7 @@
 """SVC: scikit-learn's checks and signs, storage, predictions, bad input."""
 
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -23,10 +24,15 @@ from widemargin.solvers import InteriorPoint
 from widemargin.solvers.irwls import IRWLS
 
 
-def gaussian(A, B):
+@dataclass(frozen=True)
+class Gaussian:
     """A callable kernel."""
-    A, B = (X.toarray() if sparse.issparse(X) else X for X in (A, B))
-    return rbf_kernel(A, B, gamma=0.1)
+
+    gamma: float = 0.1
+
+    def __call__(self, A, B):
+        A, B = (X.toarray() if sparse.issparse(X) else X for X in (A, B))
+        return rbf_kernel(A, B, gamma=self.gamma)
 
 
 @parametrize_with_checks(
@@ -37,7 +43,7 @@ def gaussian(A, B):
         SVC(kernel="linear", solver="irwls"),
         SVC(kernel="precomputed"),
         SVC(kernel="laplacian", multi_class="ovr"),
-        SVC(kernel=gaussian, intercept="penalized"),
+        SVC(kernel=Gaussian(), intercept="penalized"),
         SVC(gamma="mean_distance", class_weight="balanced", intercept="none"),
     ]
 )
@@ -104,7 +110,7 @@ def test_a_precomputed_kernel_is_the_kernel(name):
     named = SVC(gamma=0.1, tol=1e-7).fit(X, y)
     ours = SVC(kernel="precomputed", tol=1e-7).fit(K, y)
     theirs = LibSVC(kernel="precomputed", tol=1e-8).fit(K, y)
-    called = SVC(kernel=gaussian, tol=1e-7).fit(X, y)
+    called = SVC(kernel=Gaussian(), tol=1e-7).fit(X, y)
     np.testing.assert_array_equal(ours.support_, theirs.support_)
     assert ours.support_vectors_.shape == (0, 0)
     for clf, data in ((ours, K), (called, X), (named, X)):
