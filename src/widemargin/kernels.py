@@ -19,6 +19,13 @@ Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
 
 GAMMAS = ("scale", "auto", "mean_distance")
+# What a kernel depends on; another one has no such numbers.
+PARAMETERS = {
+    "poly": ("gamma", "degree", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "laplacian": ("gamma",),
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,13 @@ class Kernel:  # numpydoc ignore=PR02
         return self.name in NAMES
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """Its name, and the numbers that it depends on, by name."""
+        name = self.name if isinstance(self.name, str) else "callable"
+        used = PARAMETERS.get(name, ())
+        return {"kernel": name} | {key: getattr(self, key) for key in used}
+
+    @property
     def form(self) -> tuple[int, float, float, int]:
         """What the core computes; of a named kernel whose gamma is a number."""
         return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
@@ -86,7 +100,7 @@ class Kernel:  # numpydoc ignore=PR02
         """
         if not isinstance(self.gamma, str):
             return self
-        if self.name not in ("poly", "rbf", "sigmoid", "laplacian"):
+        if self.name not in PARAMETERS:
             return replace(self, gamma=1.0)  # has none
         n = rows.shape[1]
         mean, std = rows.moments  # refuses NaN

@@ -69,6 +69,15 @@ class Model:
             return self.kernels.n_features
         return int(self.decisions[0].w.shape[0])
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether each class has weights of the columns, that say what speaks for it.
+
+        Not with a kernel (a precomputed one too), nor one against one.
+        """
+        kernel = self.meta.get("kernel") == "precomputed"
+        return self.kernels is None and self.scheme != "ovo" and not kernel
+
     def scores(self, rows: Rows) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more. One sweep.
 
