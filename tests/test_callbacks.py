@@ -11,7 +11,8 @@ import pytest
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import LinearSVC
+from widemargin import SVC, LinearSVC
+from widemargin.solvers.irwls import IRWLS
 
 SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 
@@ -55,6 +56,12 @@ def test_scikit_learn_callbacks(binary, iris):
     with pytest.warns(ConvergenceWarning, match="Stopped by the callback"):
         clf = LinearSVC().set_callbacks(stopper).fit(X, y)
     assert len(clf.solution_.trace) == 3
+    for kernel in ("rbf", "linear", "laplacian"):
+        recorder = Recorder()
+        clf = SVC(kernel=kernel, solver=IRWLS(working_set=64)).set_callbacks(recorder)
+        clf.fit(X, y)
+        assert len(recorder.scores) == len(clf.solution_.trace)
+        assert recorder.scores[-1] == pytest.approx(clf.score(X, y), abs=0.01)
     classes = Recorder()
     LinearSVC().set_callbacks(classes).fit(*iris)
     assert (
@@ -93,6 +100,49 @@ def test_ctrl_c_reaches_all_classes(iris):
     assert [s.status.value for s in clf.solutions_] == ["interrupted"] * 3
     assert all(s.trace[-1].iteration <= 6 for s in clf.solutions_)
     assert clf.score(X, y) > 0.8
+
+
+def test_ctrl_c_keeps_the_model_of_a_kernel(binary, iris):
+    for X, y in (binary, iris):
+
+        def press(step):
+            if step.iteration == 2:
+                _thread.interrupt_main()
+
+        solver = IRWLS(working_set=16)
+        clf = SVC(callback=press, tol=1e-6, solver=solver)
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X, y)
+        assert clf.status_ == "interrupted"
+        assert clf.predict(X).shape == y.shape
+        assert all(s.trace[-1].iteration <= 3 for s in clf.solutions_)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a process")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ctrl_c_ends_a_long_fit_with_a_kernel(classes):
+    script = textwrap.dedent(f"""
+        import time, numpy as np
+        from widemargin import SVC
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(20_000, 40)).astype(np.float32)
+        y = rng.integers(0, {classes}, len(X))
+        clf = SVC(tol=1e-7, C=10)
+        print("fitting", flush=True)
+        try:
+            clf.fit(X, y)
+        except KeyboardInterrupt:
+            print("raised", clf.status_, clf.predict(X[:5]).size, flush=True)
+    """)
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "fitting\n"
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        pressed = time.perf_counter()
+        assert process.stdout.readline() == "raised interrupted 5\n"
+        assert time.perf_counter() - pressed < 5.0  # 0.15 s where nothing else runs
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a process")

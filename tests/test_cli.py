@@ -16,6 +16,8 @@ from widemargin import LinearSVC, load_model, load_svmlight, save_model, save_sv
 from widemargin.cli import main
 from widemargin.cli.options import _parser
 from widemargin.cli.reading import as_in_file
+from widemargin.kernel_blocks import NAMES
+from widemargin.kernels import GAMMAS
 from widemargin.model import Decision, Model
 from widemargin.problem import INTERCEPTS, LOSSES
 from widemargin.progress import Printer
@@ -176,8 +178,8 @@ def test_bad_input_is_one_line(here, capsys):
             "whole number, found '2.5'",
         ),
         (
-            ["train", "train.svm", "m.wm", "--kernel", "rbf"],
-            "the only kernel in this version",
+            ["train", "train.svm", "m.wm", "--kernel", "cosine"],
+            "invalid choice: 'cosine'",
         ),
         (["train", "train.svm", "m.wm", "--loss", "huber"], "invalid choice: 'huber'"),
         (["train", "train.svm"], "required: MODEL"),
@@ -462,5 +464,8 @@ def test_choices_are_those_of_the_library(here, capsys):
     arguments = _parser().parse_args(["train", "a", "b"]).parser.format_help()
     for choices in (LOSSES, INTERCEPTS):
         assert f"{{{','.join(choices)}}}" in arguments
+    assert f"{{{','.join(NAMES)}}}" in arguments
+    message = refused(capsys, "train", "train.svm", "m.wm", "--gamma", "wide")
+    assert f"expected a positive number, or {', '.join(GAMMAS)}, found" in message
     message = refused(capsys, "train", "train.svm", "m.wm", "--solver", "magic")
     assert f"expected auto, {', '.join(SOLVERS)}, found 'magic'" in message

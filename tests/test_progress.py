@@ -13,9 +13,10 @@ import pytest
 from sklearn.datasets import make_blobs
 from tqdm import tqdm
 
-from widemargin import LinearSVC
+from widemargin import SVC, LinearSVC
 from widemargin.progress import Printer, _seconds
 from widemargin.solution import Step
+from widemargin.solvers.irwls import IRWLS
 
 termios = pytest.importorskip("termios", reason="needs a pseudo terminal")
 
@@ -85,6 +86,18 @@ def test_bar_fills_from_empty_to_full(terminal, classes, memory_limit):
     form = r"\d+ iterations  \[=+\]  gap \d\.\de-\d\d \(goal 1e-04\)  \d+\.\d s *"
     assert re.fullmatch(form, screen.lines[-1])
     assert screen.text.endswith("\n")
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_with_a_kernel_support_vectors_and_cache_are_shown(terminal, classes):
+    X, y = make_blobs(900, centers=classes, cluster_std=4.0, random_state=0)
+    with terminal(80) as screen:
+        clf = SVC(verbose=1, solver=IRWLS(working_set=64)).fit(X, y)
+    assert screen.shares[-1] == 1.0
+    assert max(map(len, screen.lines)) < 80
+    form = r"([\d,]+) SV  cache \d+ %  \[=+\]  gap \S+ \(goal 1e-04\)  \d+\.\d s *"
+    shown = re.fullmatch(form, screen.lines[-1])
+    assert int(shown[1].replace(",", "")) >= len(clf.support_) - 3
 
 
 def step(gap, iteration=1, problem=0):

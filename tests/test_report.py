@@ -431,7 +431,7 @@ def test_refuses_what_does_not_fit(binary, tmp_path):
     path = tmp_path / "report.html"
     with pytest.raises(
         TypeError,
-        match="'estimator' parameter of write_report must be a fitted LinearSVC. "
+        match="'estimator' parameter of write_report must be a fitted LinearSVC or SVC. "
         r"Got Pipeline instead. Give its last step, pipeline\[-1\]",
     ):
         write_report(path, make_pipeline(StandardScaler(), estimator), X, y)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from widemargin.data.outofcore import open_rows as open_rows
     from widemargin.data.svmlight import load_svmlight as load_svmlight
     from widemargin.data.svmlight import save_svmlight as save_svmlight
+    from widemargin.estimators import SVC as SVC
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.io.model_file import load_model as load_model
     from widemargin.io.model_file import save_model as save_model
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "SVC",
     "Checkpoint",
     "Kernel",
     "LinearSVC",
@@ -38,6 +40,7 @@ __all__ = [
 _MODULES = {
     "Checkpoint": "solvers.checkpoint",
     "LinearSVC": "estimators",
+    "SVC": "estimators",
     "Kernel": "kernels",
     "Problem": "problem",
     "as_rows": "data.memory",

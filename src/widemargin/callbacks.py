@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from widemargin.progress import Printer
 from widemargin.solution import Solution, Status, Step
 
@@ -33,12 +31,17 @@ class Callbacks:
     estimator : the estimator in `fit`, with its ``classes_``
     n_solves : int, binary problems that report
     data : tuple (X, y, sample_weight), as `fit` got them
+    at : callable, the attributes that predict as (w, b) of the only binary problem
     """
 
     def __init__(
-        self, estimator: Any, n_solves: int, data: tuple[Any, Any, Any]
+        self,
+        estimator: Any,
+        n_solves: int,
+        data: tuple[Any, Any, Any],
+        at: Callable[..., dict[str, Any]],
     ) -> None:
-        self._estimator, self._data = estimator, data
+        self._estimator, self._data, self._at = estimator, data, at
         self._lock = threading.Lock()
         self._stop = False
         self._error: BaseException | None = None
@@ -117,12 +120,10 @@ class Callbacks:
 
     def _fitted(self, step: Step) -> dict[str, Any]:
         """What an estimator needs to predict with the model of a step."""
-        w, b = step.point()
         gap = step.relative_gap
-        return {
-            "coef_": w[np.newaxis],
-            "intercept_": np.array([b]),
+        return self._at(*step.point()) | {
             "dual_gap_": gap,
             "status_": "running",
             "_meta": {"dual_gap": gap, "status": "running"},
+            "_scheme": "binary",
         }

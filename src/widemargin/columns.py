@@ -134,7 +134,8 @@ class Columns:
 
     def refine(self) -> None:
         """Go on in float64: where rounding of the values stops all progress."""
-        self._use(self._X, np.float64)
+        if self.dtype != np.float64:
+            self._use(self._X, np.float64)
 
     # -- blocks ------------------------------------------------------------------------
 

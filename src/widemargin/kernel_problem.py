@@ -116,6 +116,14 @@ class KernelProblem(Problem):
         """C of the rows with C > 0."""
         return self.C if self.kept is None else self.C[self.kept]
 
+    @property
+    def kernel_facts(self) -> dict[str, Any]:
+        """Name and numbers of the kernel; a callable is known by its name only."""
+        name = self.kernel.name
+        named = name if isinstance(name, str) else getattr(name, "__qualname__", "?")
+        facts = {"kernel": named, "gamma": float(self.kernel.gamma)}
+        return facts | {"degree": self.kernel.degree, "coef0": float(self.kernel.coef0)}
+
     # -- objectives --------------------------------------------------------------------
 
     def expand(self, c: Vector) -> "Scores":

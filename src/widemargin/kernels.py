@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 from widemargin.kernel_blocks import NAMES, kernel_values
 from widemargin.parameters import Checker
 
@@ -20,6 +22,13 @@ Vector = NDArray[np.float64]
 # Of a polynomial: the core counts in 32 bits.
 MOST_DEGREE = 2**31 - 1
 GAMMAS = ("scale", "auto", "mean_distance")
+# What a kernel depends on; another one has no such numbers.
+PARAMETERS = {
+    "poly": ("gamma", "degree", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "laplacian": ("gamma",),
+}
 
 
 @dataclass(frozen=True)
@@ -76,18 +85,33 @@ class Kernel:  # numpydoc ignore=PR02
         return self.name in NAMES
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """Its name, and the numbers that it depends on, by name."""
+        name = self.name if isinstance(self.name, str) else "callable"
+        used = PARAMETERS.get(name, ())
+        return {"kernel": name} | {key: getattr(self, key) for key in used}
+
+    @property
     def form(self) -> tuple[int, float, float, int]:
         """What the core computes; of a named kernel whose gamma is a number."""
         return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
 
-    def resolved(self, rows: Rows) -> "Kernel":
-        """The kernel with gamma as a number, from the moments of the rows."""
+    def resolved(self, rows: Rows, weights: Vector | None = None) -> "Kernel":
+        """The kernel with gamma as a number, from the moments of the rows.
+
+        With weights (m,) a row counts as so many rows.
+        """
         if not isinstance(self.gamma, str):
             return self
-        if self.name not in ("poly", "rbf", "sigmoid", "laplacian"):
+        if self.name not in PARAMETERS:
             return replace(self, gamma=1.0)  # has none
-        mean, std = rows.moments
         n = rows.shape[1]
+        mean, std = rows.moments  # refuses NaN
+        if weights is not None:
+            state = rows.state(weights=weights)
+            sums, squares = rows.sweep(_weighted_sums, state)
+            mean = sums / weights.sum()
+            std = np.sqrt(np.maximum(squares / weights.sum() - mean**2, 0.0))
         spread = {"auto": 1.0}
         if self.gamma == "scale":
             center = mean.mean()
@@ -144,6 +168,12 @@ class Kernel:  # numpydoc ignore=PR02
                 "The kernel must return finite numbers. Got NaN or infinity instead."
             )
         return values
+
+
+def _weighted_sums(block: Any, part: RowState) -> tuple[Vector, Vector]:
+    """X'd and the diagonal of X' diag(d) X, for weights d."""
+    d = part.weights
+    return linalg.rmatvec(block, d), linalg.gram_diagonal(block, d)
 
 
 def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:

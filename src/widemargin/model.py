@@ -1,5 +1,6 @@
 """What predicts: decision functions, and the classes they decide between."""
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
+from widemargin.kernel_decisions import KernelDecisions
 
 Vector = NDArray[np.float64]
 
@@ -32,33 +34,56 @@ class Model:
     Attributes
     ----------
     classes : ndarray (c,), sorted labels: numbers or strings
-    scheme : {"binary", "ovr"}
+    scheme : {"binary", "ovr", "ovo"}
         "binary": one decision, positive for ``classes[1]``. "ovr": one decision a
-        class, the largest wins.
-    decisions : tuple of Decision
+        class, the largest wins. "ovo": one decision for each pair of classes i < j in
+        the order (0, 1), (0, 2), ..., positive for the first; most votes win, and of
+        several classes with as many the first.
+    decisions : tuple of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
+    kernels : KernelDecisions or None, the decisions of a model with a kernel
     """
 
     classes: NDArray[Any]
     scheme: str
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Decision, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
+    kernels: KernelDecisions | None = None
 
     def __post_init__(self) -> None:
-        needed = 1 if self.scheme == "binary" else len(self.classes)
-        if self.scheme not in ("binary", "ovr") or len(self.decisions) != needed:
+        c = len(self.classes)
+        needed = {"binary": 1, "ovr": c, "ovo": c * (c - 1) // 2}.get(self.scheme)
+        found = len(self.decisions)
+        if self.kernels is not None:
+            found += len(self.kernels.b)
+        if found != needed:
             raise ValueError(
-                f"A model of scheme {self.scheme!r} with {len(self.classes)} classes "
-                f"cannot have {len(self.decisions)} decision(s)."
+                f"A model of scheme {self.scheme!r} with {c} classes cannot have "
+                f"{found} decision(s)."
             )
 
     @property
     def n_features(self) -> int:
         """Columns that `scores` expects."""
+        if self.kernels is not None:
+            return self.kernels.n_features
         return int(self.decisions[0].w.shape[0])
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether each class has weights of the columns, that say what speaks for it.
+
+        Not with a kernel (a precomputed one too), nor one against one.
+        """
+        kernel = self.meta.get("kernel") == "precomputed"
+        return self.kernels is None and self.scheme != "ovo" and not kernel
 
     def scores(self, rows: Rows) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more. One sweep.
+
+        For "ovo" a value is the number of votes for the class, plus a part of less than
+        1/3 in size that is s / (3 (abs(s) + 1)), with s the sum of its pairs' decision
+        values: scikit-learn's ``decision_function_shape="ovr"``.
 
         Raises
         ------
@@ -78,13 +103,17 @@ class Model:
                 f"X has {rows.shape[1]} features, but the model expects "
                 f"{self.n_features}."
             )
-        W = np.column_stack([decision.w for decision in self.decisions])
-        b = np.array([decision.b for decision in self.decisions])
-        if self.scheme == "binary":
-            W = W[:, 0]
-        shape = rows.shape[0], *W.shape[1:]
+        c = len(self.classes)
+        shape = (rows.shape[0],) if self.scheme == "binary" else (rows.shape[0], c)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
-        if rows.sweep(_score, state, W, b):
+        if self.kernels is not None:
+            broken = rows.sweep(_score_by_kernel, state, self.kernels, self.scheme, c)
+        else:
+            W = np.column_stack([decision.w for decision in self.decisions])
+            b = np.array([decision.b for decision in self.decisions])
+            W = W[:, 0] if self.scheme == "binary" else W
+            broken = rows.sweep(_score, state, W, b, self.scheme, c)
+        if broken:
             rows.refuse_nonfinite()
         return state
 
@@ -98,8 +127,10 @@ class Model:
 
     def winners(self, scores: Vector) -> NDArray[np.intp]:
         """Indices of the classes that decision values decide for: (m,)."""
-        winner = scores >= 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return winner.astype(np.intp)
+        if self.scheme == "binary":
+            return (scores >= 0).astype(np.intp)
+        votes = np.rint(scores) if self.scheme == "ovo" else scores
+        return np.asarray(votes.argmax(axis=1), dtype=np.intp)
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Decision values of an array, sparse matrix or Rows: (m,) or (m, c)."""
@@ -110,7 +141,34 @@ class Model:
         return self.decide(self.decision_function(X))
 
 
-def _score(block: Any, part: RowState, W: Vector, b: Vector) -> int:
+def _score(
+    block: Any, part: RowState, W: Vector, b: Vector, scheme: str, c: int
+) -> int:
     """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
-    scores = part.scores = linalg.matvec(block, W) + b
+    values = linalg.matvec(block, W) + b
+    scores = part.scores = _votes(values, c) if scheme == "ovo" else values
     return int(not np.all(np.isfinite(scores)))
+
+
+def _score_by_kernel(
+    block: Any, part: RowState, decisions: KernelDecisions, scheme: str, c: int
+) -> int:
+    """Set the scores of a block; 1 where it holds NaN or infinity, or they do."""
+    block = linalg.formed(block)
+    values = decisions(block)
+    scores = values[:, 0] if scheme == "binary" else values
+    scores = part.scores = _votes(values, c) if scheme == "ovo" else scores
+    # exp(-inf) is a number like any other.
+    return int(not np.all(np.isfinite(scores)) or linalg.nonfinite(block)[0].size > 0)
+
+
+def _votes(values: Vector, c: int) -> Vector:
+    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c)."""
+    votes, sums = np.zeros((2, len(values), c))
+    for k, (i, j) in enumerate(itertools.combinations(range(c), 2)):
+        first = values[:, k] >= 0
+        votes[:, i] += first
+        votes[:, j] += ~first
+        sums[:, i] += values[:, k]
+        sums[:, j] -= values[:, k]
+    return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))

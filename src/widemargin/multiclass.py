@@ -1,15 +1,17 @@
 """How labels become binary problems, and how these share the reading of the data."""
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
 from widemargin.data.blocks import given_up
+from widemargin.data.memory import as_rows
 from widemargin.data.rows import Moments, Rows
 from widemargin.data.state import RowState
 
@@ -19,9 +21,71 @@ TOGETHER_BYTES = 1 << 30
 LARGEST_MATRIX = 4000
 
 
-def positive_classes(n_classes: int) -> Sequence[int]:
-    """The class of label +1 in each binary problem: one for two classes, else all."""
-    return [1] if n_classes == 2 else range(n_classes)
+class Task(NamedTuple):
+    """A binary problem: a class against another one, or the rest.
+
+    Attributes
+    ----------
+    positive : int, the class of label +1
+    negative : int or None, that of label -1; None: all other classes
+    """
+
+    positive: int
+    negative: int | None = None
+
+    def rows(self, labels: NDArray[Any]) -> NDArray[np.intp] | None:
+        """The rows of the problem; None for all of them."""
+        if self.negative is None:
+            return None
+        return np.flatnonzero((labels == self.positive) | (labels == self.negative))
+
+
+def tasks_of(n_classes: int, scheme: str) -> list[Task]:
+    """The binary problems of a scheme, in the order of their decisions in a `Model`."""
+    if n_classes == 2:
+        return [Task(1)]
+    if scheme == "ovr":
+        return [Task(k) for k in range(n_classes)]
+    return [Task(i, j) for i, j in itertools.combinations(range(n_classes), 2)]
+
+
+def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows:
+    """Some of the rows; of a kernel matrix, their columns too."""
+    if index is None:
+        return rows
+    if not rows.is_in_memory:
+        return rows.select(np.isin(np.arange(rows.shape[0]), index))
+    X = rows.take(index)
+    return as_rows(X[:, index] if is_kernel else X, **rows.options)
+
+
+def dual_coefficients(
+    tasks: Sequence[Task],
+    alphas: Sequence[NDArray[np.float64]],
+    labels: NDArray[Any],
+    support: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Signed dual variables of the support vectors, (r, l), as LIBSVM arranges them.
+
+    A row for each problem of all rows. For pairs of c classes c - 1 rows: the
+    coefficients of a vector of class i against the other classes, in their order.
+    """
+    c = len({k for task in tasks for k in task if k is not None})
+    paired = tasks[0].negative is not None
+    out = np.zeros((c - 1 if paired else len(tasks), len(support)))
+    place = np.full(len(labels), -1)
+    place[support] = np.arange(len(support))
+    for k, (task, alpha) in enumerate(zip(tasks, alphas, strict=True)):
+        index = task.rows(labels)
+        if index is None:
+            out[k] = signs(labels[support], task.positive) * alpha[support]
+            continue
+        index, alpha = index[alpha > 0], alpha[alpha > 0]
+        first = labels[index] == task.positive
+        i, j = task.positive, int(task.negative or 0)
+        out[j - 1, place[index[first]]] = alpha[first]
+        out[i, place[index[~first]]] = -alpha[~first]
+    return out
 
 
 def signs(labels: NDArray[Any], positive: int) -> NDArray[np.int8]:

@@ -205,6 +205,11 @@ class Problem:
         return self._total
 
     @property
+    def kernel_facts(self) -> dict[str, Any]:
+        """What tells its kernel from others: nothing where there is none."""
+        return {}
+
+    @property
     def kappa(self) -> float:
         """Mean C times mean |z|^2 of the rows z of A: how far from v = 0 they pull.
 

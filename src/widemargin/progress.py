@@ -11,7 +11,7 @@ from tqdm import tqdm
 from widemargin.solution import Step
 
 _BAR = 20  # characters, where the terminal has room for them
-_TEXT = 70  # characters beside the bar, mostly: its width is not to change with them
+_TEXT = 72  # characters beside the bar, mostly: its width is not to change with them
 _NO_WIDTH = 80  # columns of a terminal that does not say how many it has
 _NO_GAP = 1e12  # stands for infinity
 _KNOWN = 0.1  # share of the work from which the rest can be guessed
@@ -20,6 +20,9 @@ _START = 1.0  # the relative gap of the answer zero: an empty bar
 
 class Printer:
     """Shows a bar that fills as the gap falls, on a logarithmic scale.
+
+    Beside it are the iterations or, with a kernel, the support vectors (of all problems
+    together) and the share of kernel values that were kept and used again.
 
     Parameters
     ----------
@@ -44,6 +47,7 @@ class Printer:
         self._gap: dict[int, float] = {}
         self._share: dict[int, float] = {}
         self._iterations: dict[int, int] = {}
+        self._details: dict[int, dict[str, float]] = {}
         self._begin = time.perf_counter()
         self._bar: Any = tqdm(
             total=1.0,
@@ -61,6 +65,7 @@ class Printer:
     def __call__(self, step: Step) -> None:
         """Show a step."""
         self._iterations[step.problem] = step.iteration
+        self._details[step.problem] = step.details
         self._note(step.problem, step.relative_gap)
         self._show()
 
@@ -101,12 +106,23 @@ class Printer:
         if not self._gap:
             return f"[{{bar:{min(_BAR, columns - 2)}}}]"
         gap = f"gap {max(self._gap.values()):.1e} (goal {self._tol:.0e})"
-        head = f"{sum(self._iterations.values())} iterations"
+        head = self._work()
         tail = f"{gap}  {self._time()}"
         if columns >= _TEXT + _BAR // 4:
             return f"{head}  [{{bar:{min(_BAR, columns - _TEXT)}}}]  {tail}"
         room = columns - len(gap) - len("[]  ")
         return f"[{{bar:{min(_BAR, max(room, 1))}}}]  {gap}"
+
+    def _work(self) -> str:
+        """Iterations; with a kernel support vectors and the share of kept values."""
+        steps = [details for details in self._details.values() if "hits" in details]
+        if not steps:
+            return f"{sum(self._iterations.values())} iterations"
+        vectors, hits, new = (
+            sum(details[name] for details in steps)
+            for name in ("support_vectors", "hits", "evaluations")
+        )
+        return f"{vectors:,.0f} SV  cache {100 * hits / max(hits + new, 1):.0f} %"
 
     def _time(self) -> str:
         """Time since the start, and later a guess at the time left."""

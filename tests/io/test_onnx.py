@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from widemargin import LinearSVC
+from widemargin import SVC, LinearSVC
 from widemargin.io.onnx import write_onnx
 from widemargin.model import Decision, Model
 
@@ -174,10 +174,36 @@ def test_onnx_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_what_is_no_model_is_refused(runtime: Any, tmp_path: Path) -> None:
     with pytest.raises(
-        TypeError, match="of write_onnx must be a fitted LinearSVC or a Model. Got int "
+        TypeError,
+        match="of write_onnx must be a fitted LinearSVC or SVC, or a Model. Got int ",
     ):
         write_onnx(1, tmp_path / "m.onnx")
     bad = Model(np.arange(2), "binary", (Decision(np.array([np.nan]), 0.0),))
     with pytest.raises(ValueError, match="coefficients hold NaN"):
         write_onnx(bad, tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:The kernel is not positive semidefinite")
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear", "precomputed"])
+@pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
+def test_kernels(
+    runtime: Any, iris: Any, kernel: str, scheme: str, tmp_path: Path
+) -> None:
+    X, y = iris[0].astype(np.float32), iris[1]
+    y = y == "virginica" if scheme == "binary" else y
+    if kernel == "precomputed":
+        X = X @ X.T
+    multi_class = "ovr" if scheme == "ovr" else "ovo"
+    clf = SVC(kernel=kernel, gamma=0.1, coef0=0.5, multi_class=multi_class).fit(X, y)
+    write_onnx(clf, tmp_path / "m.onnx")
+    labels, scores = run(runtime, tmp_path / "m.onnx", X)
+    np.testing.assert_allclose(scores, clf.decision_function(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(labels, clf.predict(X))
+
+
+def test_kernels_that_onnx_has_not(runtime: Any, iris: Any, tmp_path: Path) -> None:
+    for kernel, name in (("laplacian", "laplacian"), (lambda A, B: A @ B.T, "a call")):
+        clf = SVC(kernel=kernel).fit(*iris)
+        with pytest.raises(ValueError, match=f"must be one of linear, .* Got {name}"):
+            write_onnx(clf, tmp_path / "m.onnx")

@@ -4,9 +4,14 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from widemargin.cli import reading, stored
+from widemargin.cli.output import doing
+from widemargin.data.memory import as_rows
 from widemargin.data.outofcore import columns_of, is_binary, is_parquet
 from widemargin.data.outofcore.stored import StoredRows
+from widemargin.data.rows import Rows
 from widemargin.model import Model
 from widemargin.report.weights import known_base
 
@@ -95,6 +100,24 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
                 f"{path}: expected no --{option.replace('_', '-')} for svmlight text, "
                 f"which has its labels, found {value}"
             )
+
+
+def in_memory(options: argparse.Namespace, data: Data) -> Data:
+    """The data in memory, as a kernel needs them."""
+    if not isinstance(data.X, Rows):
+        return data
+    rows, limit = data.X, options.memory_limit
+    m, n = rows.shape
+    size = int(m * n * rows.density * rows.dtype.itemsize)
+    if limit is not None and size > limit // 2:
+        raise ValueError(
+            f"{data.path}: expected data that take at most half of --memory-limit in "
+            f"memory, as a kernel needs them there, found {size:,} bytes"
+        )
+    with doing(f"reading {data.path}"):
+        X = as_rows(rows.take(np.arange(m)), n_jobs=options.jobs, memory_limit=limit)
+    X.names = rows.names
+    return data._replace(X=X)
 
 
 # -- to test ---------------------------------------------------------------------------

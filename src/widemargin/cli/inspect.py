@@ -8,6 +8,7 @@ import numpy as np
 
 from widemargin.cli.output import SOLVED, as_text, escaped, say
 from widemargin.cli.reading import read_model
+from widemargin.kernel_decisions import KernelDecisions
 from widemargin.model import Model
 from widemargin.report.weights import columns, largest_weights
 
@@ -17,14 +18,11 @@ _LARGEST = 10  # weights of a class that are shown
 def run(options: argparse.Namespace) -> int:
     """Describe a model."""
     model = read_model(options.model)
-    W = np.stack([decision.w for decision in model.decisions])
     facts = {
         "classes": model.classes.tolist(),
         "scheme": model.scheme,
         "features": model.n_features,
-        "nonzero_weights": int(np.count_nonzero(W.any(axis=0))),
-        "intercepts": [decision.b for decision in model.decisions],
-        "largest_weights": _largest_weights(model),
+        **(_linear(model) if model.kernels is None else _kernel(model.kernels)),
     }
     # What the file says comes second: it must not replace what was computed.
     if options.json:
@@ -36,11 +34,34 @@ def run(options: argparse.Namespace) -> int:
         for name, value in part.items()
         if name != "feature_names"
     }
-    shown["largest weights"] = _in_words(model, facts["largest_weights"])
+    if "largest_weights" in facts:
+        shown["largest weights"] = _in_words(model, facts["largest_weights"])
     width = max(map(len, shown))
     gap = f"\n{' ' * width}  "
     say("".join(f"{name:{width}}  {gap.join(v)}\n" for name, v in shown.items()))
     return SOLVED
+
+
+def _linear(model: Model) -> dict[str, Any]:
+    """Facts about the weights."""
+    W = np.stack([decision.w for decision in model.decisions])
+    facts: dict[str, Any] = {
+        "nonzero_weights": int(np.count_nonzero(W.any(axis=0))),
+        "intercepts": [decision.b for decision in model.decisions],
+    }
+    if model.has_weights:
+        facts["largest_weights"] = _largest_weights(model)
+    return facts
+
+
+def _kernel(kernels: KernelDecisions) -> dict[str, Any]:
+    """Facts about the kernel and the support vectors."""
+    return {
+        **kernels.kernel.facts,
+        "support_vectors": int(kernels.counts.sum()),
+        "support_vectors_by_class": kernels.counts.tolist(),
+        "intercepts": kernels.b.tolist(),
+    }
 
 
 def _largest_weights(model: Model) -> list[dict[str, Any]]:

@@ -91,12 +91,7 @@ def _add_train(train: Any) -> None:
     add("model", metavar="MODEL", help="file to write the model to")
     add("--test", metavar="DATA", help="of the same kind, to measure accuracy on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
-    add(
-        "--kernel",
-        type=values.kernel,
-        default="linear",
-        help='only "linear" in this version',
-    )
+    _add_kernel(train)
     add("-C", type=values.positive, default=1.0, help="weight of the losses (1)")
     # These choices are in widemargin.problem, too, which is slow to import.
     add(
@@ -118,6 +113,29 @@ def _add_train(train: Any) -> None:
     _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
 
 
+def _add_kernel(train: Any) -> None:
+    add = train.add_argument
+    # These choices are in widemargin.kernel_blocks, too, which is slow to import.
+    add(
+        "--kernel",
+        choices=("linear", "poly", "rbf", "sigmoid", "laplacian"),
+        default="linear",
+        help="others than linear hold the data in memory (linear)",
+    )
+    add(
+        "--gamma",
+        type=values.gamma,
+        help="of kernels but linear: a number, scale, auto or mean_distance (scale)",
+    )
+    add("--degree", type=values.count, metavar="D", help="of the kernel poly (3)")
+    add(
+        "--coef0",
+        type=values.number,
+        metavar="R",
+        help="of the kernels poly and sigmoid (0)",
+    )
+
+
 def _add_solving(train: Any) -> None:
     add = train.add_argument
     add(
@@ -126,7 +144,7 @@ def _add_solving(train: Any) -> None:
         default="auto",
         metavar="NAME",
         help="auto (chooses and says why), active_set, augmented_lagrangian, "
-        "coordinate_descent or interior_point (auto)",
+        "coordinate_descent or interior_point; with a kernel irwls (auto)",
     )
     add(
         "--tol",

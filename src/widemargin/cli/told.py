@@ -10,7 +10,7 @@ from widemargin.cli.datasets import Data
 from widemargin.cli.output import doing, say
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
-from widemargin.estimators import LinearSVC
+from widemargin.estimators import SVC, LinearSVC
 from widemargin.model import Model
 from widemargin.report import write_report
 from widemargin.report.html import seconds
@@ -19,7 +19,10 @@ _ROWS = 1 << 20  # whose labels are compared at a time
 
 
 def tell(
-    options: argparse.Namespace, classifier: LinearSVC, data: Data, test: Data | None
+    options: argparse.Namespace,
+    classifier: LinearSVC | SVC,
+    data: Data,
+    test: Data | None,
 ) -> None:
     """Test, and write the report and the facts."""
     facts = _facts(classifier, data)
@@ -48,7 +51,7 @@ def _right(model: Model, test: Data) -> int:
     return right
 
 
-def _facts(classifier: LinearSVC, data: Data) -> dict[str, Any]:
+def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
     """Facts about a training, by name."""
     solution, solutions = classifier.solution_, classifier.solutions_
     worst = max(solutions, key=lambda s: s.certificate.relative_gap)
@@ -69,7 +72,12 @@ def _facts(classifier: LinearSVC, data: Data) -> dict[str, Any]:
         "solver": solution.solver,
         "reason": solution.reason,
         "message": worst.message,
-    }
+    } | (classifier.kernel_.facts if isinstance(classifier, SVC) else {})
+
+
+def _against(classifier: LinearSVC | SVC) -> str:
+    one = classifier.multi_class == "ovo"
+    return f"one class against {'one' if one else 'the rest'}"
 
 
 def _stored(facts: dict[str, Any]) -> str:
@@ -79,18 +87,22 @@ def _stored(facts: dict[str, Any]) -> str:
 
 
 def _lines(
-    options: argparse.Namespace, classifier: LinearSVC, facts: dict[str, Any]
+    options: argparse.Namespace, classifier: LinearSVC | SVC, facts: dict[str, Any]
 ) -> list[str]:
     """The facts in words."""
     lines = [
         f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
         f"{_stored(facts)}{len(facts['classes'])} classes"
     ]
+    if "kernel" in facts:
+        names = ("gamma", "degree", "coef0")
+        numbers = [f"{name} = {facts[name]:.4g}" for name in names if name in facts]
+        lines.append(", ".join([f"kernel {facts['kernel']}", *numbers]))
     if len(classifier.solutions_) == 1:
         lines.append(str(classifier.solution_))
     else:
         lines += [
-            f"{len(classifier.solutions_)} problems, one class against the rest: "
+            f"{len(classifier.solutions_)} problems, {_against(classifier)}: "
             f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
             f"(asked: {facts['tol']:.0e}) in {seconds(facts['seconds'])} by "
             f"{facts['solver']}.",

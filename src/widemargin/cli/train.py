@@ -6,22 +6,27 @@ import glob
 import os
 import warnings
 import zipfile
+from typing import Any
 
 from widemargin.cli import names, reading
-from widemargin.cli.datasets import Data, read_test, read_training
+from widemargin.cli.datasets import Data, in_memory, read_test, read_training
 from widemargin.cli.output import INTERRUPTED, NOT_TO_TOL, SOLVED, note
 from widemargin.cli.told import tell
-from widemargin.estimators import LinearSVC
+from widemargin.estimators import SVC, LinearSVC
 from widemargin.files import check_outputs
 from widemargin.io.model_file import save_model
+from widemargin.kernels import PARAMETERS
 from widemargin.labels import distinct
+from widemargin.multiclass import tasks_of
 from widemargin.progress import Printer
 from widemargin.report import check_matplotlib
+from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.checkpoint import Checkpoint
 
 
 def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
+    _check_kernel(options)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -33,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
         names.check_report(options.report)
         check_matplotlib()
     data = read_training(options)
+    if options.kernel != "linear":
+        data = in_memory(options, data)
     test = read_test(options, data)
     classifier = _fit(options, data, checkpoint)
     _count_as_in_file(classifier, data)
@@ -43,6 +50,18 @@ def run(options: argparse.Namespace) -> int:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
+
+
+def _check_kernel(options: argparse.Namespace) -> None:
+    """Refuse numbers that the kernel does not depend on."""
+    for name in ("gamma", "degree", "coef0"):
+        value = getattr(options, name)
+        if value is not None and name not in PARAMETERS.get(options.kernel, ()):
+            having = [kernel for kernel, used in PARAMETERS.items() if name in used]
+            raise ValueError(
+                f"--{name} is of the kernel {' or '.join(having)}, "
+                f"found --kernel {options.kernel}"
+            )
 
 
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
@@ -69,14 +88,16 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
-def _fit(
-    options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
-) -> LinearSVC:
-    """A fitted estimator; after a first Ctrl-C that with the best model so far."""
-    classes = len(distinct(data.y))
-    problems = 1 if classes == 2 else classes
-    printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
-    classifier = LinearSVC(
+def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
+    """What the options ask for."""
+    kind: Any = LinearSVC
+    solver = SOLVERS.get(options.solver)
+    if options.kernel != "linear" or (solver is not None and solver.for_kernels):
+        kind, others = SVC, others | {"kernel": options.kernel}
+        for name in PARAMETERS.get(options.kernel, ()):
+            if getattr(options, name) is not None:
+                others[name] = getattr(options, name)
+    classifier: LinearSVC | SVC = kind(
         C=options.C,
         loss=options.loss,
         intercept=options.intercept,
@@ -87,12 +108,26 @@ def _fit(
         time_limit=options.time_limit,
         memory_limit=options.memory_limit,
         n_jobs=options.jobs,
-        callback=printer,
-        checkpoint=checkpoint,
+        **others,
     )
+    return classifier
+
+
+def _fit(
+    options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
+) -> LinearSVC | SVC:
+    """A fitted estimator; after a first Ctrl-C that with the best model so far."""
+    classifier = _classifier(options, checkpoint=checkpoint)
+    problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
+    printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
+    classifier.set_params(callback=printer)
     try:
-        with warnings.catch_warnings(), reading.about(data.path, data.first_index):
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            reading.about(data.path, data.first_index),
+        ):
             warnings.simplefilter("ignore")  # the status is told at the end
+            warnings.filterwarnings("always", message="The kernel is not positive")
             classifier.fit(data.X, data.y, data.weights)
     except KeyboardInterrupt:
         found = getattr(classifier, "solutions_", [])
@@ -100,10 +135,12 @@ def _fit(
             raise
     finally:
         printer.close()
+    for warning in caught:
+        note(str(warning.message))
     return classifier
 
 
-def _count_as_in_file(classifier: LinearSVC, data: Data) -> None:
+def _count_as_in_file(classifier: LinearSVC | SVC, data: Data) -> None:
     """Let the model, the messages and the report count columns as the file does."""
     classifier._meta |= data.meta
     classifier.solutions_ = [

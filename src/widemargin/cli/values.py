@@ -65,13 +65,28 @@ def index_base(text: str) -> int | None:
     return bases[text]
 
 
-def kernel(text: str) -> str:
-    """Name of a kernel."""
-    if text != "linear":
+def gamma(text: str) -> float | str:
+    """A positive number, or a word for one."""
+    words = ("scale", "auto", "mean_distance")
+    if text in words:
+        return text
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
-            f"expected 'linear', the only kernel in this version, found {text!r}"
-        )
-    return text
+            f"expected a positive number, or {', '.join(words)}, found {text!r}"
+        ) from None
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
+    return value
 
 
 def solver(text: str) -> str:

@@ -44,7 +44,8 @@ def write_liblinear(model: Any, path: Path) -> None:
     Raises
     ------
     ValueError
-        Other labels, or coefficients that are not finite.
+        Other labels, coefficients that are not finite, a kernel, or a model of one
+        against one.
     TypeError
         ``model`` is no model.
     OSError
@@ -73,6 +74,11 @@ def write_liblinear(model: Any, path: Path) -> None:
     [0, 1]
     """
     model, W, b = as_linear(model, "write_liblinear")
+    if model.scheme == "ovo":
+        raise ValueError(
+            "A LIBLINEAR model has no decisions one against one. Train with "
+            "multi_class='ovr'."
+        )
     labels = _whole(model)
     rows = np.vstack([W.T, b])
     if model.scheme == "binary":

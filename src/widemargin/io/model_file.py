@@ -13,7 +13,16 @@ Version 1, all numbers little-endian (offset, bytes, content):
      "arrays": [{"name": "w", "dtype": "<f8", "shape": [k, n]},
                 {"name": "b", "dtype": "<f8", "shape": [k]}], "meta": {...}}
 
-These keys and no others. The dtype of the classes is a NumPy name (int64, float32),
+These keys and no others. Version 2 is written for one against one ("ovo") and for
+kernels, and has a key more: "kernel", which is null for a linear model, or
+
+    {"name": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "columns": n}
+
+with the arrays "weights" (r, l), "b" (k,) and "counts" (c,) of `KernelDecisions` and
+the support vectors: "vectors" (l, n), or "data", "indices" and "indptr" of CSR rows,
+integers in "<i8", the numbers of the vectors in the dtype that they had.
+
+The dtype of the classes is a NumPy name (int64, float32),
 "str" for strings as wide as the longest, or "object" for an object array of strings.
 Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
 another version, and a reader refuses a version that it does not know.
@@ -30,15 +39,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.files import Path, open_regular, replacing
+from widemargin.io import kernel_arrays
+from widemargin.io.kernel_arrays import UnfitError
 from widemargin.model import Decision, Model
 from widemargin.parameters import Checker
 
 Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
-MAGIC, _VERSION = b"\x89widem\r\n", 1
+MAGIC = b"\x89widem\r\n"
+_LINEAR, _LATEST = 1, 2  # versions
 _ALIGN, _DIGEST = 64, 32
-_DIMENSIONS = {"w": 2, "b": 1}
+_WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
 _LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
 _LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
 _LABELS |= {f"float{bits}": float for bits in (16, 32, 64)}
@@ -91,10 +103,16 @@ def save_model(model: Any, path: Path) -> None:
     ...     load_model(path).predict([[0.5], [3.5]]).tolist()
     ['no', 'yes']
     """
-    model, W, b = as_linear(model, "save_model")
+    model = as_model(model, "save_model")
     try:
-        content = _encode(model, {"w": W, "b": b})
-    except _UnfitError as error:
+        if model.kernels is None:
+            _, W, b = as_linear(model, "save_model")
+            content = _encode(model, {"w": W, "b": b})
+        else:
+            _check_classes(model)
+            kernel_arrays.check(model.kernels)
+            content = _encode(model, kernel_arrays.arrays_of(model.kernels))
+    except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
     digest = hashlib.sha256()
     with replacing(path) as file:
@@ -133,94 +151,119 @@ def load_model(path: Path) -> Model:
         content = np.fromfile(file, np.uint8)
     try:
         return _decode(content)
-    except _UnfitError as error:
+    except UnfitError as error:
         reason = textwrap.shorten(str(error), 200)  # it may quote the file
         raise ValueError(f"{path} is not a usable model file: {reason}.") from None
 
 
-def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
-    """Model of a model or estimator, checked; its weights (k, n), intercepts (k,)."""
+def as_model(model: Any, caller: str) -> Model:
+    """The model of a model or estimator."""
     if hasattr(type(model), "model_"):
         model = model.model_
     if not isinstance(model, Model):
-        expected = "a fitted LinearSVC or a Model"
+        expected = "a fitted LinearSVC or SVC, or a Model"
         Checker(caller).refuse_model("model", expected, model)
+    return model
+
+
+def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
+    """Model of a model or estimator, checked; its weights (k, n), intercepts (k,).
+
+    Raises
+    ------
+    ValueError for a model with a kernel, or one that no training makes.
+    """
+    model = as_model(model, caller)
+    if model.kernels is not None:
+        name = model.kernels.kernel.name
+        found = name if isinstance(name, str) else "a callable"
+        expected = "be that of a linear model"
+        Checker(caller).refuse_part("model", expected, f"one with the kernel {found}")
     try:
         n = model.n_features
         if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:
-            raise _UnfitError("its decision functions are not vectors of one length")
+            raise UnfitError("its decision functions are not vectors of one length")
         W = np.array([decision.w for decision in model.decisions], dtype=np.float64)
         b = np.array([decision.b for decision in model.decisions], dtype=np.float64)
         _check(model, W, b)
-    except _UnfitError as error:
+    except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
     return model, W, b
 
 
-class _UnfitError(Exception):
-    """Why a model or a file is refused: the rest of a sentence."""
-
-
 def _check(model: Model, W: Array, b: Array) -> None:
     """Refuse what no training makes."""
+    _check_classes(model)
+    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+        raise UnfitError("its coefficients hold NaN or an infinity")
+
+
+def _check_classes(model: Model) -> None:
     n_classes = len(model.classes)
     if n_classes < 2 or (model.scheme == "binary" and n_classes > 2):
-        raise _UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
+        raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
     _label_dtype(model.classes)
     # Also false where there is a NaN.
     if not np.array_equal(np.unique(model.classes), model.classes):
-        raise _UnfitError("its classes are not sorted and distinct")
-    if not (np.isfinite(W).all() and np.isfinite(b).all()):
-        raise _UnfitError("its coefficients hold NaN or an infinity")
+        raise UnfitError("its classes are not sorted and distinct")
 
 
 def _label_dtype(classes: NDArray[Any]) -> str:
     """Name of the dtype of class labels, which are numbers or strings."""
     dtype = {"U": "str", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
     if dtype not in _LABELS:
-        raise _UnfitError(f"its class labels are of dtype {dtype}")
+        raise UnfitError(f"its class labels are of dtype {dtype}")
     if dtype == "object" and not all(isinstance(label, str) for label in classes):
-        raise _UnfitError("its class labels are objects other than strings")
+        raise UnfitError("its class labels are objects other than strings")
     return dtype
 
 
 # -- writing ---------------------------------------------------------------------------
 
 
-def _encode(model: Model, arrays: dict[str, Array]) -> list[bytes | memoryview]:
+def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
     """The file without its checksum, in pieces."""
-    text = _header(model, arrays)
+    version = _LINEAR if model.kernels is None and model.scheme != "ovo" else _LATEST
+    text = _header(model, arrays, version)
     text += b" " * (-(_PREFIX.size + len(text)) % _ALIGN)
-    pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, _VERSION, len(text)), text]
+    pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, version, len(text)), text]
     for array in arrays.values():
-        pieces += [array.astype("<f8", copy=False).data, bytes(-array.nbytes % _ALIGN)]
+        stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        pieces += [stored.data if array.size else b"", bytes(-array.nbytes % _ALIGN)]
     return pieces
 
 
-def _header(model: Model, arrays: dict[str, Array]) -> bytes:
+def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
     """All but the arrays, as JSON. Floats have the digits to come back to the bit."""
     dtype, labels = _label_dtype(model.classes), model.classes.tolist()
     _check_label_bytes(dtype, labels)
-    header = {
+    header: dict[str, Any] = {
         "scheme": model.scheme,
         "classes": {"dtype": dtype, "values": labels},
         "arrays": [
-            {"name": name, "dtype": "<f8", "shape": array.shape}
+            {
+                "name": name,
+                "dtype": array.dtype.newbyteorder("<").str,
+                "shape": array.shape,
+            }
             for name, array in arrays.items()
         ],
         "meta": _plain(model.meta),
     }
+    if version != _LINEAR:
+        kernels = model.kernels
+        header["kernel"] = kernels and kernel_arrays.header_of(kernels)
     try:
         text = json.dumps(header, ensure_ascii=False)
     except ValueError as error:  # an integer of thousands of digits
-        raise _UnfitError(f"its meta is not valid JSON ({error})") from None
+        raise UnfitError(f"its meta is not valid JSON ({error})") from None
     return text.encode("utf-8", "surrogatepass")
 
 
 def _plain(value: Any, name: str = "meta", depth: int = 0) -> Any:
     """A value of meta in the types of JSON."""
     if depth > _META_DEPTH:
-        raise _UnfitError(f"its meta is nested more than {_META_DEPTH} deep")
+        raise UnfitError(f"its meta is nested more than {_META_DEPTH} deep")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple):
@@ -229,15 +272,13 @@ def _plain(value: Any, name: str = "meta", depth: int = 0) -> Any:
         return {k: _plain(v, f"{name}[{k!r}]", depth + 1) for k, v in value.items()}
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise _UnfitError(
-        f"{name} must be a JSON value. Got {type(value).__name__} instead"
-    )
+    raise UnfitError(f"{name} must be a JSON value. Got {type(value).__name__} instead")
 
 
 def _check_label_bytes(dtype: str, values: list[Any]) -> None:
     """Refuse strings that need too large an array."""
     if dtype == "str" and 4 * len(values) * max(map(len, values)) > _LABEL_BYTES:
-        raise _UnfitError("its class labels are too long")
+        raise UnfitError("its class labels are too long")
 
 
 # -- reading: nothing is believed before it is checked ---------------------------------
@@ -245,44 +286,67 @@ def _check_label_bytes(dtype: str, values: list[Any]) -> None:
 
 def _decode(content: NDArray[np.uint8]) -> Model:
     """The model in the bytes of a file."""
-    header, body = _split(content)
-    scheme, classes, described, meta = _fields(
-        header, "the header", scheme=str, classes=dict, arrays=list, meta=dict
-    )
-    arrays = _arrays(described, body)
-    if len(arrays["w"]) != len(arrays["b"]):
-        raise _UnfitError("its arrays differ in length")
-    decisions = (
-        Decision(w, float(b)) for w, b in zip(arrays["w"], arrays["b"], strict=True)
-    )
+    version, header, body = _split(content)
+    kinds: dict[str, Any] = {"scheme": str, "classes": dict, "arrays": list}
+    kinds["meta"] = dict
+    if version != _LINEAR:
+        kinds["kernel"] = (dict, type(None))
+    fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
+    if version == _LINEAR and fields["scheme"] == "ovo":
+        raise UnfitError("its version has no scheme 'ovo'")
+    kernel, classes = fields.get("kernel"), _classes(fields["classes"])
+    of_model: dict[str, Any] = {"classes": classes, "scheme": fields["scheme"]}
+    if kernel is not None:
+        _fields(kernel, "the kernel", **kernel_arrays.KEYS)
+        arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
+        of_model["kernels"] = kernel_arrays.kernels_of(kernel, arrays)
+    else:
+        arrays = _arrays(fields["arrays"], body, _WEIGHTS)
+        W, b = arrays["w"], arrays["b"]
+        if len(W) != len(b):
+            raise UnfitError("its arrays differ in length")
+        of_model["decisions"] = tuple(map(Decision, W, b.tolist()))
     try:
-        model = Model(_classes(classes), scheme, tuple(decisions), meta)
+        model = Model(**of_model, meta=fields["meta"])
     except ValueError as error:
-        raise _UnfitError(f"{error}".rstrip(".")) from None
-    _check(model, arrays["w"], arrays["b"])
+        raise UnfitError(f"{error}".rstrip(".")) from None
+    if kernel is None:
+        _check(model, W, b)
+    _check_classes(model)
     return model
 
 
-def _split(content: NDArray[np.uint8]) -> tuple[Any, NDArray[np.uint8]]:
-    """Header and bytes of the arrays of a file that has all that was written."""
+def _kernel_layouts(described: list[Any]) -> dict[str, Any]:
+    """The arrays that a model with a kernel has: dense or sparse vectors."""
+    first = described[-1] if described else None
+    dense = isinstance(first, dict) and first.get("name") == "vectors"
+    return kernel_arrays.COMMON | (
+        kernel_arrays.DENSE if dense else kernel_arrays.SPARSE
+    )
+
+
+def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
+    """Version, header and bytes of the arrays of a file that has all of them."""
     if content[: len(MAGIC)].tobytes() != MAGIC:
-        raise _UnfitError("it does not start like one")
+        raise UnfitError("it does not start like one")
     if len(content) < _PREFIX.size + _DIGEST:
-        raise _UnfitError("it ends too early")
+        raise UnfitError("it ends too early")
     _, version, length = _PREFIX.unpack_from(content.data)
-    if version != _VERSION:
-        raise _UnfitError(
-            f"its version is {version}, but this widemargin reads only {_VERSION}"
+    if version not in (_LINEAR, _LATEST):
+        raise UnfitError(
+            f"its version is {version}, but this widemargin reads only {_LINEAR} "
+            f"and {_LATEST}"
         )
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content.data).digest() != digest.tobytes():
-        raise _UnfitError(
+        raise UnfitError(
             "its checksum is wrong: it was cut off or changed after it was written"
         )
     start = _PREFIX.size + length
     if start > len(content) or start % _ALIGN:
-        raise _UnfitError(f"its header cannot have {length} bytes")
-    return _parse(content[_PREFIX.size : start].tobytes()), content[start:]
+        raise UnfitError(f"its header cannot have {length} bytes")
+    header = _parse(content[_PREFIX.size : start].tobytes())
+    return version, header, content[start:]
 
 
 def _parse(text: bytes) -> Any:
@@ -290,42 +354,44 @@ def _parse(text: bytes) -> Any:
     try:
         return json.loads(text.decode("utf-8", "surrogatepass"))
     except RecursionError:
-        raise _UnfitError("its header is nested too deep") from None
+        raise UnfitError("its header is nested too deep") from None
     except ValueError as error:
-        raise _UnfitError(f"its header is not valid JSON ({error})") from None
+        raise UnfitError(f"its header is not valid JSON ({error})") from None
 
 
-def _fields(value: Any, what: str, /, **kinds: type) -> list[Any]:
+def _fields(value: Any, what: str, /, **kinds: Any) -> list[Any]:
     """The values of an object with exactly these keys, each of exactly its type."""
     if not isinstance(value, dict) or value.keys() != kinds.keys():
-        raise _UnfitError(f"{what} must be an object with the keys {', '.join(kinds)}")
+        raise UnfitError(f"{what} must be an object with the keys {', '.join(kinds)}")
     for key, kind in kinds.items():
-        if type(value[key]) is not kind:
-            raise _UnfitError(f"{key!r} of {what} must be of type {kind.__name__}")
+        allowed = kind if isinstance(kind, tuple) else (kind,)
+        if type(value[key]) not in allowed:
+            raise UnfitError(f"{key!r} of {what} must be of type {allowed[0].__name__}")
     return [value[key] for key in kinds]
 
 
-def _arrays(described: list[Any], body: NDArray[np.uint8]) -> dict[str, Array]:
+def _arrays(
+    described: list[Any], body: NDArray[np.uint8], layout: dict[str, Any]
+) -> dict[str, NDArray[Any]]:
     """The arrays by name. They follow one another, so that none can overlap."""
-    arrays: dict[str, Array] = {}
-    start = 0
+    arrays: dict[str, NDArray[Any]] = {}
+    least, start = int(layout is _WEIGHTS), 0  # a kernel may have no vectors
     for entry in described:
         name, dtype, shape = _fields(entry, "an array", name=str, dtype=str, shape=list)
-        if name not in _DIMENSIONS or name in arrays or dtype != "<f8":
-            raise _UnfitError(f"it has an unexpected array {name!r} of dtype {dtype!r}")
-        counts = [s for s in shape if type(s) is int and s > 0]
-        if counts != shape or len(shape) != _DIMENSIONS[name]:
-            raise _UnfitError(f"its array {name!r} cannot have the shape {shape}")
-        stop = start + 8 * math.prod(shape)
+        dimensions, dtypes = layout.get(name, (0, ()))
+        if name in arrays or dtype not in dtypes:
+            raise UnfitError(f"it has an unexpected array {name!r} of dtype {dtype!r}")
+        counts = [s for s in shape if type(s) is int and s >= least]
+        if counts != shape or len(shape) != dimensions:
+            raise UnfitError(f"its array {name!r} cannot have the shape {shape}")
+        stop = start + np.dtype(dtype).itemsize * math.prod(shape)
         if stop > len(body):
-            raise _UnfitError(f"its array {name!r} would end after the file")
-        array = body[start:stop].view("<f8").reshape(shape)
-        arrays[name] = array.astype(np.float64, copy=False)
+            raise UnfitError(f"its array {name!r} would end after the file")
+        array = body[start:stop].view(dtype).reshape(shape)
+        arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
         start = stop + -stop % _ALIGN
-    if start != len(body) or arrays.keys() != _DIMENSIONS.keys():
-        raise _UnfitError(
-            "its arrays are not those of a model, or do not fill the file"
-        )
+    if start != len(body) or arrays.keys() != layout.keys():
+        raise UnfitError("its arrays are not those of a model, or do not fill the file")
     return arrays
 
 
@@ -333,10 +399,10 @@ def _classes(described: dict[str, Any]) -> NDArray[Any]:
     """The labels from their JSON."""
     dtype, values = _fields(described, "classes", dtype=str, values=list)
     if any(type(value) is not _LABELS.get(dtype) for value in values) or not values:
-        raise _UnfitError(f"its class labels are not values of dtype {dtype!r}")
+        raise UnfitError(f"its class labels are not values of dtype {dtype!r}")
     _check_label_bytes(dtype, values)
     try:
         with np.errstate(over="ignore"):  # an infinity is a label like any other
             return np.array(values, dtype=dtype)
     except OverflowError:
-        raise _UnfitError(f"a class label is out of the range of {dtype}") from None
+        raise UnfitError(f"a class label is out of the range of {dtype}") from None

@@ -1,36 +1,83 @@
 """Models as ONNX graphs, for runtimes in other languages and on other machines."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import linalg
 from widemargin.files import Path, missing_extra, replacing
-from widemargin.io.model_file import as_linear
+from widemargin.io.model_file import as_linear, as_model
+from widemargin.kernel_decisions import KernelDecisions, pair_weights
+from widemargin.model import Model
 
 # Operator set 13 is the oldest with these operators in their present form, and IR 7
 # goes with it: ONNX Runtime reads both since 1.7. Types: 7 is int64, 11 is double.
 _MODEL = """
 <ir_version: 7, opset_import: ["": 13], producer_name: "widemargin">
-linear (float[m, {n}] X) => ({label}[m] label, double[{scores}] scores)
+decide (float[m, {n}] X) => ({label}[m] label, double[{scores}] scores)
 {{
     X64 = Cast <to = 11> (X)
+    {features}
     {decide}
     label = Gather (classes, winner)
 }}
 """
 _DECIDE = {
     "binary": """
-    columns = Gemm (X64, W, b)
+    columns = Gemm (features, W, b)
     second = Constant <value = int64[1] {1}> ()
     scores = Squeeze (columns, second)
     zero = Constant <value = double {0.0}> ()
     positive = GreaterOrEqual (scores, zero)
     winner = Cast <to = 7> (positive)""",
     "ovr": """
-    scores = Gemm (X64, W, b)
+    scores = Gemm (features, W, b)
     winner = ArgMax <axis = 1, keepdims = 0> (scores)""",
+    # As `Model.scores`: votes, and a part that says how clear they are.
+    "ovo": """
+    pairs = Gemm (features, W, b)
+    zero = Constant <value = double {0.0}> ()
+    one = Constant <value = double {1.0}> ()
+    three = Constant <value = double {3.0}> ()
+    positive = GreaterOrEqual (pairs, zero)
+    first = Cast <to = 11> (positive)
+    votes = Gemm (first, sides, seconds)
+    sums = MatMul (pairs, sides)
+    sizes = Abs (sums)
+    larger = Add (sizes, one)
+    thirds = Mul (larger, three)
+    part = Div (sums, thirds)
+    scores = Add (votes, part)
+    winner = ArgMax <axis = 1, keepdims = 0> (votes)""",
 }
+_FEATURES = {
+    "": "features = Identity (X64)",
+    "linear": "features = MatMul (X64, Z)",
+    "poly": """
+    products = MatMul (X64, Z)
+    shifted = Add (products, coef0)
+    features = Pow (shifted, degree)""",
+    "sigmoid": """
+    products = MatMul (X64, Z)
+    shifted = Add (products, coef0)
+    features = Tanh (shifted)""",
+    "rbf": """
+    products = MatMul (X64, Z)
+    minus = Constant <value = double {-2.0}> ()
+    nothing = Constant <value = double {0.0}> ()
+    twice = Mul (products, minus)
+    squares = ReduceSumSquare <axes = [1], keepdims = 1> (X64)
+    both = Add (squares, norms)
+    difference = Add (both, twice)
+    distances = Max (difference, nothing)
+    scaled = Mul (distances, gamma)
+    exponents = Neg (scaled)
+    features = Exp (exponents)""",
+}
+# No file of ONNX can be larger.
+_MOST_BYTES = 2**31 - 2**16
 _LABELS = {
     "b": (np.bool_, "bool"),
     "i": (np.int64, "int64"),
@@ -42,7 +89,7 @@ _LABELS = {
 
 
 def write_onnx(model: Any, path: Path) -> None:
-    """Write a linear model as an ONNX graph of standard operators.
+    """Write a model as an ONNX graph of standard operators.
 
     The graph has the input ``X``, float32 (m, n), and the outputs ``label``, (m,), and
     ``scores``, float64, (m,) for two classes and (m, c) for more: what `Model.predict`
@@ -61,7 +108,8 @@ def write_onnx(model: Any, path: Path) -> None:
     ImportError
         The package onnx is missing.
     ValueError
-        Coefficients that are not finite.
+        Coefficients that are not finite; the kernel "laplacian", a callable, or support
+        vectors of more than 2 GiB as float64.
     TypeError
         ``model`` is no model.
     OSError
@@ -70,28 +118,84 @@ def write_onnx(model: Any, path: Path) -> None:
     Notes
     -----
     X becomes float64 before the product, so that rounding decides no label. That is why
-    the operator LinearClassifier of ai.onnx.ml is not used: its weights are float32.
+    the operators LinearClassifier and SVMClassifier of ai.onnx.ml are not used: their
+    numbers are float32. With a kernel the runtime holds its values for all rows of X
+    and all support vectors, 8 bytes each.
     """
     try:
         from onnx import numpy_helper, parser
     except ImportError:
         raise missing_extra("an ONNX model", "onnx") from None
-    model, W, b = as_linear(model, "write_onnx")
+    model = as_model(model, "write_onnx")
+    constants = _constants(model)
     dtype, label = _label_type(model.classes)
+    scheme, c = model.scheme, len(model.classes)
+    kernel = "" if model.kernels is None else str(model.kernels.kernel.name)
     text = _MODEL.format(
         n=model.n_features,
         label=label,
-        scores="m" if model.scheme == "binary" else f"m, {len(b)}",
-        decide=_DECIDE[model.scheme],
+        scores="m" if scheme == "binary" else f"m, {c}",
+        features=_FEATURES[kernel],
+        decide=_DECIDE[scheme],
     )
-    classes = model.classes.astype(dtype)
-    constants = {"W": np.ascontiguousarray(W.T), "b": b, "classes": classes}
+    constants["classes"] = model.classes.astype(dtype)
+    if scheme == "ovo":
+        constants |= _sides(c)
     graph = parser.parse_model(text)
     graph.graph.initializer.extend(
         numpy_helper.from_array(array, name) for name, array in constants.items()
     )
     with replacing(path) as file:
         file.write(graph.SerializeToString())
+
+
+def _constants(model: Model) -> dict[str, NDArray[Any]]:
+    """The numbers of the decisions: W (l, k), b (k,), and those of the kernel."""
+    if model.kernels is not None:
+        return _kernel_constants(model.kernels, model.scheme)
+    _, W, b = as_linear(model, "write_onnx")
+    return {"W": np.ascontiguousarray(W.T), "b": b}
+
+
+def _kernel_constants(kernels: KernelDecisions, scheme: str) -> dict[str, NDArray[Any]]:
+    kernel, l = kernels.kernel, kernels.vectors.shape[0]  # noqa: E741
+    if kernel.name not in _FEATURES:
+        name = kernel.name if isinstance(kernel.name, str) else "a callable"
+        raise ValueError(
+            f"The kernel of an ONNX model must be one of {', '.join(_FEATURES)[2:]}. "
+            f"Got {name} instead."
+        )
+    if 8 * l * (kernels.n_features + len(kernels.b)) > _MOST_BYTES:
+        raise ValueError(
+            "An ONNX model can have at most 2 GiB. Got more as float64: "
+            f"{l:,} support vectors of {kernels.n_features:,} columns."
+        )
+    weights = kernels.weights
+    if scheme == "ovo":
+        weights = pair_weights(weights, kernels.counts)
+    Z = linalg.dense(kernels.vectors)
+    constants = {"W": np.ascontiguousarray(weights.T), "b": kernels.b}
+    if kernel.name == "rbf":
+        constants["norms"] = np.sum(Z * Z, axis=1)[np.newaxis]
+        constants["gamma"] = np.array(float(kernel.gamma))
+    if kernel.name in ("poly", "sigmoid"):
+        # Not after the product: ONNX Runtime would make it a float32 of that.
+        Z = Z * float(kernel.gamma)
+        constants["coef0"] = np.array(float(kernel.coef0))
+    if kernel.name == "poly":
+        constants["degree"] = np.array(float(kernel.degree))
+    constants["Z"] = np.ascontiguousarray(Z.T)
+    return constants
+
+
+def _sides(c: int) -> dict[str, NDArray[Any]]:
+    """For pairs i < j of c classes: +1 at i and -1 at j; how often j is each class."""
+    pairs = np.array(list(itertools.combinations(range(c), 2)))
+    sides = np.zeros((len(pairs), c))
+    sides[np.arange(len(pairs)), pairs[:, 0]] = 1.0
+    sides[np.arange(len(pairs)), pairs[:, 1]] = -1.0
+    seconds = np.bincount(pairs[:, 1], minlength=c).astype(np.float64)
+    return {"sides": sides, "seconds": seconds}
 
 
 def _label_type(classes: NDArray[Any]) -> tuple[type[np.generic], str]:

@@ -41,7 +41,7 @@ def write_report(
     ----------
     path : str or path
         File to write. It appears, or is replaced, when the page is complete.
-    estimator : LinearSVC
+    estimator : LinearSVC or SVC
         Fitted.
     X : array, sparse matrix or Rows (m, n)
         The training data.
@@ -82,11 +82,13 @@ def write_report(
     """
     check_matplotlib()
     run = run_of(estimator, X, y, test)
+    largest = ""
+    if run.model.has_weights:
+        table = weights.table(run.model, run.names, run.columns)
+        largest = html.section("Largest weights", table)
     tables = [
         html.section("Certificate", _certificate(run)),
-        html.section(
-            "Largest weights", weights.table(run.model, run.names, run.columns)
-        ),
+        largest,
         html.section("Data", _data(run)),
         html.section("Settings", _settings(estimator)),
         html.section("Notes", _notes(notes)) if notes else "",
@@ -136,7 +138,15 @@ def _what(run: Run) -> str:
     loss = settings["loss"].replace("_", " ")
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
     problem = f"{loss}, C = {settings['C']:g}{classes}"
-    return f"A linear SVM ({problem}) on {m:,} rows × {n:,} features"
+    kernel = getattr(run.estimator, "kernel_", None)
+    if kernel is None or kernel.name == "linear":
+        return f"A linear SVM ({problem}) on {m:,} rows × {n:,} features"
+    name, *numbers = kernel.facts.items()
+    of_kernel = "".join(f"{key} = {value:.4g}, " for key, value in numbers)
+    return (
+        f"An SVM with the kernel {name[1]} ({of_kernel}{problem}) on {m:,} rows × "
+        f"{n:,} features"
+    )
 
 
 def _outcome(run: Run) -> str:
@@ -150,7 +160,8 @@ def _outcome(run: Run) -> str:
         return f"was stopped after {time}, before {which} reached {goal}"
     if k > 1:
         gaps = f"certified relative gaps of at most {gap:.1e}"
-        return f"was solved to {gaps}, the slowest class in {time}"
+        slowest = "pair" if run.model.scheme == "ovo" else "class"
+        return f"was solved to {gaps}, the slowest {slowest} in {time}"
     return f"was solved to a certified relative gap of {gap:.1e} in {time}"
 
 
@@ -188,7 +199,7 @@ def _figures(run: Run) -> str:
     which = (
         "" if run.drawn is None else f" Drawn are {len(run.drawn):,} rows, at random."
     )
-    solutions, names = run.solutions, run.names
+    solutions, names, scheme = run.solutions, run.names, run.model.scheme
     with pictures.style():
         if len(names) == 2:
             drawn = [
@@ -197,13 +208,13 @@ def _figures(run: Run) -> str:
             ]
         else:
             drawn = [
-                pictures.convergence_of_many(solutions, names),
-                pictures.margins_of_many(margin, which),
+                pictures.convergence_of_many(solutions, run.problems, scheme),
+                pictures.margins_of_many(margin, which, scheme),
             ]
-        drawn.append(pictures.activity(solutions, names))
+        drawn.append(pictures.activity(solutions, run.problems))
         figures = [*(html.figure(*picture) for picture in drawn), _confusions(run)]
         if run.rows.shape[1] == 2:
-            support = run.estimator.support_
+            support = np.sort(run.estimator.support_)
             plane = pictures.Plane(
                 run.model, run.rows, run.labels, support, names, run.columns
             )
@@ -274,8 +285,9 @@ def _certificate(run: Run) -> str:
     shown = np.sort(np.argsort(-gaps, kind="stable")[:MOST])
     if len(proofs) > MOST:
         words += f" These are the {MOST} largest relative gaps of {len(proofs)}."
-    header = ["class against the rest", *proofs[0]]
-    rows = [[run.names[k], *proofs[k].values()] for k in shown]
+    pairs = run.model.scheme == "ovo"
+    header = ["pair of classes" if pairs else "class against the rest", *proofs[0]]
+    rows = [[run.problems[k], *proofs[k].values()] for k in shown]
     return f"<p>{words}</p>{html.table('Certificates', header, rows, words=['status'])}"
 
 

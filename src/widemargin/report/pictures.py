@@ -113,18 +113,21 @@ def convergence(solution: Solution) -> Picture:
     )
 
 
-def convergence_of_many(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
+def convergence_of_many(
+    solutions: Sequence[Solution], names: Sequence[str], scheme: str = "ovr"
+) -> Picture:
     """Relative gaps of the binary problems against time."""
     figure, (axes,) = _figure(3.1)
     _lines(axes, solutions, names, "seconds", "best_gap")
     goal = _goal(axes, solutions[0].tol, max(map(_reached, solutions)))
     _legend(figure, 3)
     time = seconds(max(s.seconds for s in solutions))
+    which = "of two classes" if scheme == "ovo" else "a class against the rest"
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
-        f"The relative gaps of {len(solutions)} binary problems, each a class against "
-        f"the rest, in {time}: the slowest {goal}. {_KEY}",
+        f"The relative gaps of {len(solutions)} binary problems, each {which}, in "
+        f"{time}: the slowest {goal}. {_KEY}",
     )
 
 
@@ -156,7 +159,7 @@ _KEY = "Broad: the median problem; with squares: the slowest; thin: the others."
 
 def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
     """Scale the number of active rows, and say what it was."""
-    m = len(solutions[0].alpha)
+    m = max(len(s.alpha) for s in solutions)
     used = np.concatenate([s.trace.column("active") for s in solutions])
     low, high = int(used.min()), int(used.max())
     axes.set_ylabel("active rows")
@@ -276,17 +279,25 @@ def margins(
     )
 
 
-def margins_of_many(margin: Vector, which: str = "") -> Picture:
+def margins_of_many(margin: Vector, which: str = "", scheme: str = "ovr") -> Picture:
     """Scores of the true class less the best other score."""
+    far = percent(np.mean(margin < 0))
+    words = (
+        "Score of the true class less the best score of another class: "
+        f"{far} of the training rows are left of 0, which is to say misclassified."
+    )
+    if scheme == "ovo":
+        words = (
+            "Votes for the true class less the most votes for another one, with a part "
+            f"that says how clear they are: {far} of the training rows are left of 0."
+        )
     figure, (axes,) = _figure(3.1)
     _bars(axes, margin, _edges(margin), "")
     axes.set(xlabel="true class less the best other", ylabel="share of the rows (%)")
     return Picture(
         "Margins",
         _svg(figure, "margins", "Histogram: margins of the training rows"),
-        "Score of the true class less the best score of another class: "
-        f"{percent(np.mean(margin < 0))} of the training rows are left of 0, which is "
-        f"to say misclassified. {_ENDS}{which}",
+        f"{words} {_ENDS}{which}",
     )
 
 

@@ -1,5 +1,6 @@
 """What the page is about: a training, and how it did on its data."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,13 @@ class Run:
         return self.training if self.test is None else self.test
 
     @property
+    def problems(self) -> list[str]:
+        """Names of the binary problems: of a class, or of two."""
+        if self.model.scheme != "ovo":
+            return self.names
+        return [f"{i}, {j}" for i, j in itertools.combinations(self.names, 2)]
+
+    @property
     def data(self) -> str:
         """Where these are from."""
         return "training" if self.test is None else "test"
@@ -73,7 +81,7 @@ def run_of(
     """Score the data; ValueError where it does not fit together."""
     if not hasattr(type(estimator), "model_"):
         check = Checker("write_report")
-        check.refuse_model("estimator", "a fitted LinearSVC", estimator)
+        check.refuse_model("estimator", "a fitted LinearSVC or SVC", estimator)
     model, rows = estimator.model_, as_rows(X)
     labels = _indices("y", model.classes, y, rows)
     if not np.any(labels >= 0):

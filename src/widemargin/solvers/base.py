@@ -40,11 +40,13 @@ class Solver(ABC):
     name : str, as users and reports write it
     default_max_iter : int, iterations when ``max_iter`` is None
     patience : int, iterations without progress after which the driver stops
+    for_kernels : bool, whether it solves problems with a kernel, and no others
     """
 
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
     patience: ClassVar[int]
+    for_kernels: ClassVar[bool] = False
 
     @abstractmethod
     def supports(self, problem: Problem) -> str | None:
@@ -377,11 +379,28 @@ def run(
 
     The message of the solution calls the columns by ``names``, else by their numbers.
     """
-    if complaint := choice.solver.supports(problem):
+    complaint = _mismatch(choice.solver, problem) or choice.solver.supports(problem)
+    if complaint:
         raise ValueError(complaint)
     driver = _Driver(problem, choice, limits, names)
     status = driver.run(None if start is None else _start(driver, start))
     return driver.solution(status)
+
+
+def _mismatch(solver: Solver, problem: Problem) -> str | None:
+    """Why a solver of linear problems has none with a kernel, or the reverse."""
+    name = type(solver).__name__
+    if problem.couples and not solver.for_kernels:
+        return (
+            f"{name} solves linear problems only: use solver='auto' or 'irwls', or "
+            "kernel='linear' of SVC, or Problem without a kernel."
+        )
+    if solver.for_kernels and not problem.couples:
+        return (
+            f"{name} solves problems with a kernel: use SVC(kernel='linear'), or "
+            "Problem(..., kernel=Kernel('linear'))."
+        )
+    return None
 
 
 def _start(driver: _Driver, start: Any) -> Start:

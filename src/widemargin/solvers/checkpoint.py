@@ -217,7 +217,7 @@ def _facts(problem: Problem) -> dict[str, Any]:
     """What tells problems apart, without another read of the data."""
     mean, std = problem.rows.moments
     m, n = problem.rows.shape
-    return {
+    facts = {
         "rows": m,
         "columns": n,
         "loss": problem.loss,
@@ -228,6 +228,7 @@ def _facts(problem: Problem) -> dict[str, Any]:
         "checksum of C": zlib.crc32(np.ascontiguousarray(distinct(problem.C)).data),
         "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
     }
+    return facts | problem.kernel_facts
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:

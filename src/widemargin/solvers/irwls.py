@@ -44,6 +44,10 @@ UNSOLVED = 2
 # Violation, in units of the largest |F|, that float64 cannot tell from none.
 NOTHING = 1e-14
 
+# Up to so many rows a problem is solved in float64, to rounding, at once: that takes
+# milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
+SMALL, SMALL_STOP = 256, 1e-12
+
 INNER: dict[str, Inner] = {"pairs": pair_steps, "irwls": reweighted_steps}
 
 
@@ -106,6 +110,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     name: ClassVar[str] = "irwls"
     default_max_iter: ClassVar[int] = 20_000
     patience: ClassVar[int] = 500
+    for_kernels: ClassVar[bool] = True
 
     inner: str = "pairs"
     selection: str = "violation"
@@ -123,12 +128,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             check.refuse("carry", "a float in the range [0, 1)", self.carry)
 
     def supports(self, problem: Problem) -> str | None:
-        """Problems with a kernel."""
-        if not isinstance(problem, KernelProblem):
-            return (
-                "IRWLS solves problems with a kernel: use SVC(kernel='linear'), or "
-                "Problem(..., kernel=Kernel('linear'))."
-            )
+        """All problems with a kernel."""
         return None
 
     def iterate(
@@ -136,7 +136,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     ) -> Generator[Step, None, None]:
         """A step for each working set: `Solver.iterate`."""
         if not isinstance(problem, KernelProblem):
-            raise TypeError(self.supports(problem))
+            raise TypeError("IRWLS needs a problem with a kernel.")
+        small = problem.rows.shape[0] <= SMALL
+        if small:
+            problem.columns.refine()
         run = WorkingSet(problem, _first(problem, start), INNER[self.inner])
         choose = _Choice(self, run)
         precision = _Precision(run)
@@ -147,7 +150,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             if not found.size > NOTHING * np.abs(found.F).max():
                 return
             kept, new = choose(iteration, found)
-            run.advance(found, kept, new, INNER_SHARE * found.size)
+            stop = SMALL_STOP if small else INNER_SHARE * found.size
+            run.advance(found, kept, new, stop)
 
 
 def _first(problem: KernelProblem, start: Start | None) -> Vector:

@@ -1,11 +1,13 @@
-"""scikit-learn estimators: validate, build the problems, solve, keep the model."""
+"""What the estimators share: from data and labels to solutions, and to predictions."""
 
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +22,11 @@ from widemargin import labels, multiclass
 from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.model import Decision, Model
+from widemargin.model import Model
+from widemargin.multiclass import Task
 from widemargin.parameters import Checker, is_integer
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
-from widemargin.solution import Solution, Status, Step
+from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
@@ -33,140 +36,36 @@ from widemargin.support_vectors import SupportVectors, keep_support_vectors
 Vector = NDArray[np.float64]
 
 
-class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear support vector classifier with a certified duality gap.
-
-    Minimises, for labels y_i of +1 and -1,
-
-        1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (x_i'w + b)),
-
-    with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
-    intercept), p = 1 (penalized) or b = 0 (none). More than two classes are trained one
-    against the rest, all with the same reads of the data.
-
-    Parameters
-    ----------
-    C : float > 0, default=1.0
-        Weight of the losses against the norm of w.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The squared hinge has no factor 1/2, as in LIBLINEAR.
-    intercept : {"auto", "free", "penalized", "none"}, default="auto"
-        "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
-        penalized for the squared hinge (that of LIBLINEAR and `sklearn.svm.LinearSVC`).
-    solver : str or Solver, default="auto"
-        "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
-        "interior_point", or an object that carries its own options, such as
-        ``InteriorPoint(reduction="omega")``.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C by class; "balanced" makes all classes weigh the same.
-    multi_class : {"ovr"}, default="ovr"
-        How more than two classes are told apart: one against the rest.
-    tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / P: the minimum is at most this share below P.
-    max_iter : int >= 1 or None, default=None
-        Iterations of each binary problem; None: the solver's own (200 of interior
-        point, 500 certificates of coordinate descent, 2,000 steps of ALM-Newton).
-    time_limit : float > 0 in seconds, or None, default=None
-        Of the whole fit, without the time of callbacks. Checked after each iteration
-        and before each class, which is left at zero when there is no time for it.
-    memory_limit : int >= 16384 in bytes, or None, default=None
-        For temporary arrays of a sweep and for classes trained at the same time. The
-        data and about 200 bytes a row come on top. Rows of `open_rows` have a limit of
-        their own, which is all in all.
-    n_jobs : int or None, default=None
-        Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
-        joblib). The answer does not depend on it.
-    random_state : int >= 0, RandomState or None, default=None
-        Seed of solvers that visit rows in random order (coordinate descent).
-    verbose : int, default=0
-        1 shows the progress on standard error.
-    callback : callable or None, default=None
-        Called with each `widemargin.solution.Step`, whose ``problem`` says which class
-        it is about; returning True stops the fit, and an error ends it.
-    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
-        A file that the fit is saved in every 60 s, and when a limit ends it (for more
-        than two classes a file for each, with a number behind its name). Where it is
-        there, the fit goes on from it, also after its process was killed; it is removed
-        once the fit is solved.
+@dataclass
+class Training:
+    """The data of a fit, as problems are made of them, and what all solves share.
 
     Attributes
     ----------
-    classes_ : ndarray (c,), the labels
-    coef_ : ndarray (1, n) for two classes, else (c, n)
-    intercept_ : ndarray (1,) or (c,)
-    support_ : ndarray of the rows with a positive dual variable in any problem
-    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. More than
-        64 MiB are copied when they are first asked for, or pickled: until then the
-        training data are kept, and must stay as they are. Not there where the rows are
-        not in memory: ``rows.take(clf.support_)`` reads them, or some of them.
-    n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
-    n_iter_ : int, iterations of the longest binary problem
-    dual_gap_ : float, the largest certified relative gap of the binary problems
-    status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
-        largest gap
-    solution_, solutions_ : Solution of the (first) binary problem; list of all
-    n_features_in_ : int
-    feature_names_in_ : ndarray (n,), where X had column names, as Parquet has
-
-    See Also
-    --------
-    widemargin.solve : the layer below, with one problem and its certificate.
-
-    Notes
-    -----
-    A row with sample weight 0 counts as removed, one of weight 2 as two rows, exactly.
-    The fit that Ctrl-C ends keeps its best model and then raises KeyboardInterrupt.
-    Probabilities: ``CalibratedClassifierCV(LinearSVC())`` of scikit-learn.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from widemargin import LinearSVC
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
-    >>> clf[-1].status_, clf[-1].dual_gap_ <= 1e-4
-    ('solved', True)
+    index : int ndarray (m,), the class of each row
+    C : float or ndarray (m,), weights of the losses
+    tasks : list of Task, the binary problems
+    seed : int or None
     """
 
-    support_vectors_ = SupportVectors()
+    rows: Rows
+    index: NDArray[Any]
+    C: Any
+    tasks: list[Task]
+    clock: Clock
+    callbacks: Callbacks
+    seed: int | None
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        loss: str = "hinge",
-        intercept: str = "auto",
-        solver: str | Solver = "auto",
-        class_weight: Any = None,
-        multi_class: str = "ovr",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Callable[[Step], Any] | None = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.intercept = intercept
-        self.solver = solver
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
+
+class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; a subclass says what its problems and models are."""
+
+    # How more than two classes can be told apart.
+    _schemes: ClassVar[tuple[str, ...]]
+    # Whether `support_` is sorted by class.
+    _by_class: ClassVar[bool] = False
+
+    support_vectors_ = SupportVectors()
 
     def __getstate__(self) -> Any:
         if "_rows_of_fit" in vars(self):
@@ -186,7 +85,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         ----------
         X : array, sparse matrix or Rows (m, n)
             float32, float64 and integers are used as they are, without a copy; rows of
-            `open_rows` stay in their files.
+            `open_rows` stay in their files, but a kernel needs rows in memory. For
+            kernel="precomputed" the kernel values of all pairs of rows, (m, m).
         y : array (m,) of labels: numbers, booleans, dates or strings
         sample_weight : array (m,) of numbers >= 0, or None
 
@@ -206,6 +106,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         -----
         ConvergenceWarning
             The gap asked for was not reached; says how far it is and what helps.
+        RuntimeWarning
+            The kernel was seen not to be positive semidefinite: the answer is a
+            stationary point, and its gap proves nothing.
         """
         self._check_parameters()
         with _unchanged_by_failure(self):
@@ -215,10 +118,17 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         worst = max(self.solutions_, key=lambda s: s.certificate.relative_gap)
         if worst.status is not Status.SOLVED:
             warnings.warn(worst.message, ConvergenceWarning, stacklevel=_users_level())
+        if any(s.trace[-1].details.get("negative") for s in self.solutions_):
+            warnings.warn(_NOT_CONVEX, RuntimeWarning, stacklevel=_users_level())
         return self
 
     def decision_function(self, X: Any) -> Vector:
-        """Decision values x'w + b: (m,) for two classes, (m, c) for more.
+        """Decision values: (m,) for two classes, (m, c) for more.
+
+        For two classes the score x'w + b, positive for ``classes_[1]``; for one against
+        the rest those of all classes; for one against one the votes for each class,
+        with a part of less than 1/3 that says how clear they are: see
+        `widemargin.model.Model.scores`.
 
         Parameters
         ----------
@@ -245,15 +155,38 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         return self.model_.decide(self.decision_function(X))
 
     @property
+    @abstractmethod
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: classes and decision functions."""
-        check_is_fitted(self)
-        decisions = tuple(
-            Decision(w, float(b))
-            for w, b in zip(self.coef_, self.intercept_, strict=True)
-        )
-        scheme = "binary" if len(decisions) == 1 else "ovr"
-        return Model(self.classes_, scheme, decisions, dict(self._meta))
+
+    # -- what a subclass says ----------------------------------------------------------
+
+    @abstractmethod
+    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        """The binary problem of some rows."""
+
+    @abstractmethod
+    def _keep_decisions(self, training: Training, solutions: list[Solution]) -> None:
+        """Set the attributes that `model_` is made of."""
+
+    @abstractmethod
+    def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+        """Attributes with which a point of the only binary problem predicts."""
+
+    def _prepare(self, rows: Rows, weights: Vector | None) -> None:
+        """Find what all problems share."""
+
+    def _rows_of(self, rows: Rows, index: NDArray[np.intp] | None) -> Rows:
+        """The rows of one problem."""
+        return multiclass.rows_of(rows, index, False)
+
+    def _is_pairwise(self) -> bool:
+        """Whether X holds kernel values: then scikit-learn wants NaN told first."""
+        return False
+
+    def _solves_together(self) -> bool:
+        """Whether the problems of all rows are solved side by side, sweep by sweep."""
+        return True
 
     # -- parts of fit ------------------------------------------------------------------
 
@@ -269,7 +202,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             check.count("verbose", self.verbose, least=0)
         check.choice("loss", self.loss, LOSSES)
         check.choice("intercept", self.intercept, INTERCEPTS)
-        check.choice("multi_class", self.multi_class, ("ovr",))
+        check.choice("multi_class", self.multi_class, self._schemes)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         if not isinstance(self.solver, Solver):
             check.choice("solver", self.solver, ("auto", *auto.SOLVERS))
@@ -297,6 +230,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         y = labels.read_labels(check, y, m)
         weights = labels.read_weights(check, sample_weight, m)
         self.classes_, index = labels.find_classes(check, y, weights)
+        self._prepare(rows, None if sample_weight is None else weights)
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
@@ -305,16 +239,22 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             C = self.C * weights
             C *= factors
         del y, weights, factors, sample_weight  # a few copies of a row vector
-        positive = multiclass.positive_classes(len(self.classes_))
-        if len(positive) > 1:  # dual variables of each, twice, and n x n sums
-            each = 8 * (2 * m + 8 * min(rows.shape[1], multiclass.LARGEST_MATRIX) ** 2)
-            rows.reserve(len(positive) * each, f"{len(positive)} classes", clock)
-        callbacks = Callbacks(self, len(positive), data)
+        tasks = multiclass.tasks_of(len(self.classes_), self.multi_class)
+        point = functools.partial(self._at, rows)
+        callbacks = Callbacks(self, len(tasks), data, point)
+        training = Training(rows, index, C, tasks, clock, callbacks, self._seed())
         try:
-            solutions = self._solve(rows, index, positive, C, clock, callbacks)
+            solutions = self._solve(training)
         finally:
             callbacks.close()
-        self._store(solutions, rows, index, positive)
+        self._store(training, solutions)
+
+    def _seed(self) -> int | None:
+        """The random state as a number, if there is one."""
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            return int(seed.randint(2**31))
+        return None if seed is None else int(seed)
 
     def _rows(self, X: Any, reset: bool = False) -> Rows:
         """Rows of data to train (reset) or to predict; numbers are checked later."""
@@ -326,7 +266,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             X,
             reset=reset,
             dtype=_NUMERIC,
-            ensure_all_finite=False,
+            ensure_all_finite=self._is_pairwise(),
             accept_sparse="csr",
             accept_large_sparse=True,
         )
@@ -351,48 +291,52 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
                     f"Got {found!r} as column {j} instead of {name!r}."
                 )
 
-    def _solve(
-        self,
-        rows: Rows,
-        index: NDArray[Any],
-        positive: Sequence[int],
-        C: ArrayLike,
-        clock: Clock,
-        callbacks: Callbacks,
-    ) -> list[Solution]:
+    def _solve(self, training: Training) -> list[Solution]:
         """One solution a binary problem."""
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = int(seed.randint(2**31))
-        names = getattr(self, "feature_names_in_", None)
-        saved = self._checkpoints(len(positive))
-
-        def solve_one(k: int) -> Callable[[Rows], Solution]:
-            def solve(rows: Rows) -> Solution:
-                y = multiclass.signs(index, positive[k])
-                problem = Problem(rows, y, C, self.loss, self.intercept)
-                del y  # the problem has its own
-                choice = auto.choose(problem, self.solver, seed)
-                limits = Limits(
-                    self.tol,
-                    self.max_iter,
-                    self.time_limit,
-                    callbacks.of(k),
-                    clock,
-                    saved[k],
-                )
-                solution = run(problem, choice, limits, names=names)
-                callbacks.finish(k, solution)
-                return solution
-
-            return solve
-
-        solves = [solve_one(k) for k in range(len(positive))]
-        solutions = multiclass.solve_together(rows, solves, self.memory_limit)
+        tasks, rows = training.tasks, training.rows
+        saved = self._checkpoints(len(tasks))
+        solves = [
+            functools.partial(self._solve_one, training, k, saved[k])
+            for k in range(len(tasks))
+        ]
+        if tasks[0].negative is None and self._solves_together():
+            if len(tasks) > 1:  # dual variables of each, twice, and n x n sums
+                order = min(rows.shape[1], multiclass.LARGEST_MATRIX)
+                each = 8 * (2 * rows.shape[0] + 8 * order**2)
+                what = f"{len(tasks)} classes"
+                rows.reserve(len(tasks) * each, what, training.clock)
+            solutions = multiclass.solve_together(rows, solves, self.memory_limit)
+        else:
+            solutions = [solve(rows) for solve in solves]
         if all(solution.status is Status.SOLVED for solution in solutions):
             for checkpoint in filter(None, saved):
                 checkpoint.remove()
         return solutions
+
+    def _solve_one(
+        self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
+    ) -> Solution:
+        """The solution of binary problem k, from rows that may wait for others'."""
+        task, C = training.tasks[k], training.C
+        chosen = task.rows(training.index)
+        of_task: Any = slice(None) if chosen is None else chosen
+        rows = self._rows_of(rows, chosen)
+        y = multiclass.signs(training.index[of_task], task.positive)
+        problem = self._problem(rows, y, C if np.ndim(C) == 0 else C[of_task])
+        del y  # the problem has its own
+        choice = auto.choose(problem, self.solver, training.seed)
+        limits = Limits(
+            self.tol,
+            self.max_iter,
+            self.time_limit,
+            training.callbacks.of(k),
+            training.clock,
+            saved,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        solution = run(problem, choice, limits, names=names)
+        training.callbacks.finish(k, solution)
+        return solution
 
     def _checkpoints(self, n_problems: int) -> list[Checkpoint | None]:
         """That of each binary problem."""
@@ -401,33 +345,28 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
             return [whole] * n_problems
         return [whole.part(k) for k in range(n_problems)]
 
-    def _store(
-        self,
-        solutions: list[Solution],
-        rows: Rows,
-        index: NDArray[Any],
-        positive: Sequence[int],
-    ) -> None:
+    def _store(self, training: Training, solutions: list[Solution]) -> None:
         """Keep the answers, and facts about the training as it was."""
+        index, tasks = training.index, training.tasks
         self.solutions_, self.solution_ = solutions, solutions[0]
-        self.coef_ = np.stack([s.w for s in solutions])
-        self.intercept_ = np.array([s.b for s in solutions])
-        support = functools.reduce(np.logical_or, (s.alpha != 0.0 for s in solutions))
-        self.support_ = np.flatnonzero(support)
-        keep_support_vectors(self, rows)
-        index = index[self.support_]
-        self.dual_coef_ = np.stack(
-            [
-                multiclass.signs(index, k) * s.alpha[self.support_]
-                for k, s in zip(positive, solutions, strict=True)
-            ]
+        alphas = [solution.alpha for solution in solutions]
+        self.support_ = _support(tasks, alphas, index)
+        if self._by_class:
+            order = np.argsort(index[self.support_], kind="stable")
+            self.support_ = self.support_[order]
+        keep_support_vectors(self, training.rows)
+        self.dual_coef_ = multiclass.dual_coefficients(
+            tasks, alphas, index, self.support_
         )
-        self.n_support_ = np.bincount(index, minlength=len(self.classes_))
+        counts = np.bincount(index[self.support_], minlength=len(self.classes_))
+        self.n_support_ = counts
+        self.intercept_ = np.array([s.b for s in solutions])
         self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
         self.dual_gap_ = float(worst.certificate.relative_gap)
         interrupted = any(s.status is Status.INTERRUPTED for s in solutions)
         self.status_ = (Status.INTERRUPTED if interrupted else worst.status).value
+        self._scheme = "binary" if len(self.classes_) == 2 else self.multi_class
         self._meta = {
             "loss": self.loss,
             "C": self.C,
@@ -436,9 +375,29 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: 
         }
         if hasattr(self, "feature_names_in_"):
             self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
+        self._keep_decisions(training, solutions)
 
 
 _NUMERIC: Any = "numeric"
+_NOT_CONVEX = (
+    "The kernel is not positive semidefinite on these data: the answer is a stationary "
+    "point, perhaps not the best one, and its gap is no proof. Use another kernel "
+    "('rbf'), or other parameters of this one."
+)
+
+
+def _support(
+    tasks: Sequence[Task], alphas: Sequence[Vector], index: NDArray[Any]
+) -> NDArray[np.intp]:
+    """The rows with a positive dual variable in any problem."""
+    found = np.zeros(len(index), bool)
+    for task, alpha in zip(tasks, alphas, strict=True):
+        chosen = task.rows(index)
+        if chosen is None:
+            found |= alpha != 0.0
+        else:
+            found[chosen[alpha != 0.0]] = True
+    return np.flatnonzero(found)
 
 
 @contextmanager
@@ -450,7 +409,8 @@ def _unchanged_by_failure(estimator: Any) -> Iterator[None]:
         return {
             name: value
             for name, value in vars(estimator).items()
-            if name == "_meta" or (name.endswith("_") and not name.startswith("_"))
+            if name in ("_meta", "_scheme")
+            or (name.endswith("_") and not name.startswith("_"))
         }
 
     before = fitted()

@@ -1,0 +1,6 @@
+"""scikit-learn estimators: validate, build the problems, solve, keep the model."""
+
+from widemargin.estimators.linear_svc import LinearSVC
+from widemargin.estimators.svc import SVC
+
+__all__ = ["SVC", "LinearSVC"]

@@ -1,0 +1,171 @@
+"""LinearSVC: linear classifiers, one against the rest."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.fitting import Classifier, Training, Vector
+from widemargin.model import Decision, Model
+from widemargin.problem import Problem
+from widemargin.solution import Solution, Step
+from widemargin.solvers.base import Solver
+
+
+class LinearSVC(Classifier):
+    """Linear support vector classifier with a certified duality gap.
+
+    Minimises, for labels y_i of +1 and -1,
+
+        1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (x_i'w + b)),
+
+    with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
+    intercept), p = 1 (penalized) or b = 0 (none). More than two classes are trained one
+    against the rest, all with the same reads of the data.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Weight of the losses against the norm of w.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The squared hinge has no factor 1/2, as in LIBLINEAR.
+    intercept : {"auto", "free", "penalized", "none"}, default="auto"
+        "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
+        penalized for the squared hinge (that of LIBLINEAR and `sklearn.svm.LinearSVC`).
+    solver : str or Solver, default="auto"
+        "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
+        "interior_point", or an object that carries its own options, such as
+        ``InteriorPoint(reduction="omega")``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class; "balanced" makes all classes weigh the same.
+    multi_class : {"ovr"}, default="ovr"
+        How more than two classes are told apart: one against the rest.
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P: the minimum is at most this share below P.
+    max_iter : int >= 1 or None, default=None
+        Iterations of each binary problem; None: the solver's own (200 of interior
+        point, 500 certificates of coordinate descent, 2,000 steps of ALM-Newton).
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the whole fit, without the time of callbacks. Checked after each iteration
+        and before each class, which is left at zero when there is no time for it.
+    memory_limit : int >= 16384 in bytes, or None, default=None
+        For temporary arrays of a sweep and for classes trained at the same time. The
+        data and about 200 bytes a row come on top. Rows of `open_rows` have a limit of
+        their own, which is all in all.
+    n_jobs : int or None, default=None
+        Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
+        joblib). The answer does not depend on it.
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order (coordinate descent).
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    callback : callable or None, default=None
+        Called with each `widemargin.solution.Step`, whose ``problem`` says which class
+        it is about; returning True stops the fit, and an error ends it.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        A file that the fit is saved in every 60 s, and when a limit ends it (for more
+        than two classes a file for each, with a number behind its name). Where it is
+        there, the fit goes on from it, also after its process was killed; it is removed
+        once the fit is solved.
+
+    Attributes
+    ----------
+    classes_ : ndarray (c,), the labels
+    coef_ : ndarray (1, n) for two classes, else (c, n)
+    intercept_ : ndarray (1,) or (c,)
+    support_ : ndarray of the rows with a positive dual variable in any problem
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. More than
+        64 MiB are copied when they are first asked for, or pickled: until then the
+        training data are kept, and must stay as they are. Not there where the rows are
+        not in memory: ``rows.take(clf.support_)`` reads them, or some of them.
+    n_support_ : ndarray (c,), support vectors by class
+    dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
+    n_iter_ : int, iterations of the longest binary problem
+    dual_gap_ : float, the largest certified relative gap of the binary problems
+    status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
+        largest gap
+    solution_, solutions_ : Solution of the (first) binary problem; list of all
+    n_features_in_ : int
+    feature_names_in_ : ndarray (n,), where X had column names, as Parquet has
+
+    See Also
+    --------
+    widemargin.solve : the layer below, with one problem and its certificate.
+
+    Notes
+    -----
+    A row with sample weight 0 counts as removed, one of weight 2 as two rows, exactly.
+    The fit that Ctrl-C ends keeps its best model and then raises KeyboardInterrupt.
+    Probabilities: ``CalibratedClassifierCV(LinearSVC())`` of scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
+    >>> clf[-1].status_, clf[-1].dual_gap_ <= 1e-4
+    ('solved', True)
+    """
+
+    _schemes = ("ovr",)
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+        solver: str | Solver = "auto",
+        class_weight: Any = None,
+        multi_class: str = "ovr",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.intercept = intercept
+        self.solver = solver
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: classes and decision functions."""
+        check_is_fitted(self)
+        decisions = tuple(
+            Decision(w, float(b))
+            for w, b in zip(self.coef_, self.intercept_, strict=True)
+        )
+        scheme = "binary" if len(decisions) == 1 else "ovr"
+        return Model(self.classes_, scheme, decisions, dict(self._meta))
+
+    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        return Problem(rows, y, C, self.loss, self.intercept)
+
+    def _keep_decisions(self, training: Training, solutions: list[Solution]) -> None:
+        self.coef_ = np.stack([s.w for s in solutions])
+
+    def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+        return {"coef_": w[np.newaxis], "intercept_": np.array([b])}

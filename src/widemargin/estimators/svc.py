@@ -1,0 +1,300 @@
+"""SVC: classifiers with a kernel, one against one or one against the rest."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin import multiclass
+from widemargin.data.rows import Rows
+from widemargin.estimators.fitting import Classifier, Training, Vector
+from widemargin.kernel_decisions import KernelDecisions, pair_weights
+from widemargin.kernels import Kernel, check_kernel
+from widemargin.model import Decision, Model
+from widemargin.parameters import Checker
+from widemargin.problem import Problem
+from widemargin.solution import Solution, Step
+from widemargin.solvers import auto
+from widemargin.solvers.base import Solver
+
+
+class SVC(Classifier):
+    """Support vector classifier with a kernel and a certified duality gap.
+
+    Minimises, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
+
+        1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (phi(x_i)'w + b)),
+
+    with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
+    intercept), p = 1 (penalized) or b = 0 (none). More than two classes are trained one
+    against one, or one against the rest.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Weight of the losses against the norm of w.
+    kernel : str or callable, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed" (X holds the
+        values of all pairs of rows), or a function of two matrices, dense or CSR, (k,
+        n) and (l, n), that returns their kernel values (k, l). `widemargin.Kernel` has
+        the formulas.
+    gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
+        "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
+        mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.
+    degree : int >= 1, default=3
+        Of "poly".
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The squared hinge has no factor 1/2, as in LIBLINEAR.
+    intercept : {"auto", "free", "penalized", "none"}, default="auto"
+        "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
+        penalized for the squared hinge.
+    solver : str or Solver, default="auto"
+        "auto", "irwls", or an object that carries its own options. For
+        kernel="linear" also those of `LinearSVC`, which "auto" prefers there.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class; "balanced" makes all classes weigh the same.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        How more than two classes are told apart: one against one, as in LIBSVM, or one
+        against the rest.
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P: the minimum is at most this share below P.
+    max_iter : int >= 1 or None, default=None
+        Iterations of each binary problem; None: the solver's own.
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the whole fit, without the time of callbacks. Checked after each iteration.
+        A binary problem that there is no time for is left at zero.
+    memory_limit : int >= 16384 in bytes, or None, default=None
+        For kernel values that are kept and for packed samples; None: half of the free
+        memory. Also for temporary arrays of a prediction.
+    n_jobs : int or None, default=None
+        Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
+        joblib).
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    callback : callable or None, default=None
+        Called with each `widemargin.solution.Step`, whose ``problem`` says which binary
+        problem it is about; returning True stops the fit, and an error ends it.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        A file that the fit is saved in every 60 s, and when a limit ends it (for
+        several problems a file for each, with a number behind its name). Where it is
+        there, the fit goes on from it; it is removed once the fit is solved.
+
+    Attributes
+    ----------
+    classes_ : ndarray (c,), the labels
+    support_ : ndarray of the rows with a positive dual variable in any problem, sorted
+        by class
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
+        precomputed kernel. More than 64 MiB are copied when they are first asked for,
+        or pickled: until then the training data are kept, and must stay as they are.
+    n_support_ : ndarray (c,), support vectors by class
+    dual_coef_ : ndarray (1, n_sv) of y_i alpha_i, positive for ``classes_[1]``. One
+        against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
+        against the rest: (c, n_sv).
+    intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
+    coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept
+    kernel_ : Kernel, with gamma as a number
+    gamma_ : float, gamma of this kernel
+    n_iter_ : int, iterations of the longest binary problem
+    dual_gap_ : float, the largest certified relative gap of the binary problems
+    status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
+        largest gap
+    solution_, solutions_ : Solution of the (first) binary problem; list of all. Those
+        of one against one are over the rows of their two classes, in their order.
+    n_features_in_ : int
+    feature_names_in_ : ndarray (n,), where X had column names
+
+    See Also
+    --------
+    LinearSVC : kernel="linear" for any number of rows.
+    widemargin.Kernel : the formulas of the kernels.
+
+    Notes
+    -----
+    For the pair of classes i < j a positive decision value speaks for i, as in LIBSVM
+    and scikit-learn. `predict` counts votes, and of several classes with as many takes
+    the first, as `sklearn.svm.SVC` does with ``break_ties=False``.
+
+    A row with sample weight 0 counts as removed, one of weight 2 as two rows; also for
+    gamma, unlike in scikit-learn. The fit that Ctrl-C ends keeps its best model and
+    then raises KeyboardInterrupt. Where a kernel is seen not to be positive
+    semidefinite ("sigmoid" often is not), the answer is a stationary point only, and a
+    RuntimeWarning says so. Probabilities: ``CalibratedClassifierCV(SVC())``.
+
+    A prediction takes n_sv kernel values for each row; that for a row does not depend
+    on the other rows, bit for bit (named kernels but "linear").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVC(C=10.0).fit(X, y)
+    >>> clf.status_, clf.dual_gap_ <= 1e-4, round(clf.score(X, y), 2)
+    ('solved', True, 0.98)
+    """
+
+    _schemes = ("ovo", "ovr")
+    _by_class = True
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+        solver: str | Solver = "auto",
+        class_weight: Any = None,
+        multi_class: str = "ovo",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.intercept = intercept
+        self.solver = solver
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_pairwise()
+        return tags
+
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: classes and decision functions."""
+        check_is_fitted(self)
+        meta = dict(self._meta)
+        if not self._is_linear:
+            kernels = KernelDecisions(
+                self.kernel_,
+                self.support_vectors_,
+                self.dual_coef_,
+                self.intercept_,
+                self.n_support_,
+            )
+            return Model(self.classes_, self._scheme, (), meta, kernels)
+        if hasattr(self, "coef_"):
+            W = self.coef_
+        else:  # a sum over columns of the kernel matrix
+            weights = self.dual_coef_
+            if self._scheme == "ovo":
+                weights = pair_weights(weights, self.n_support_)
+            W = np.zeros((len(weights), self.n_features_in_))
+            W[:, self.support_] = weights
+        decisions = tuple(map(Decision, W, self.intercept_.tolist()))
+        return Model(self.classes_, self._scheme, decisions, meta)
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether decisions are linear in what `predict` is given."""
+        return self.kernel_.name in ("linear", "precomputed")
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        given: Any = SimpleNamespace(
+            name=self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        check_kernel(Checker(type(self).__name__), "kernel", given)
+
+    def _prepare(self, rows: Rows, weights: Vector | None) -> None:
+        m, n = rows.shape
+        rows.moments  # noqa: B018  (refuses NaN and infinity)
+        if self._is_pairwise() and m != n:
+            raise ValueError(
+                "The 'X' parameter of SVC.fit must be a square matrix (m, m) of the "
+                f"kernel values of all pairs of rows. Got shape {(m, n)} instead."
+            )
+        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        self.kernel_ = kernel.resolved(rows, weights)
+        self.gamma_ = float(self.kernel_.gamma)
+
+    def _is_pairwise(self) -> bool:
+        return bool(self.kernel == "precomputed")
+
+    def _with_kernel_solver(self) -> bool:
+        """Whether the problem is one of a kernel: not if linear solvers can do it."""
+        if self.kernel != "linear":
+            return True
+        solver = self.solver
+        if isinstance(solver, str):
+            return solver != "auto" and auto.SOLVERS[solver].for_kernels
+        return solver.for_kernels
+
+    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        if not self._with_kernel_solver():
+            return Problem(rows, y, C, self.loss, self.intercept)
+        options: Any = {"kernel": self.kernel_, "memory_limit": self.memory_limit}
+        return Problem(rows, y, C, self.loss, self.intercept, **options)
+
+    def _rows_of(self, rows: Rows, index: NDArray[np.intp] | None) -> Rows:
+        return multiclass.rows_of(rows, index, self._is_pairwise())
+
+    def _solves_together(self) -> bool:
+        return not self._with_kernel_solver()
+
+    def _keep_decisions(self, training: Training, solutions: list[Solution]) -> None:
+        self.__dict__.pop("coef_", None)  # of an earlier fit
+        if self._is_pairwise():
+            self.__dict__.pop("_rows_of_fit", None)
+            self.support_vectors_ = np.empty((0, 0))
+        if self.kernel == "linear":
+            chosen = [task.rows(training.index) for task in training.tasks]
+            rows = (self._rows_of(training.rows, index) for index in chosen)
+            self.coef_ = np.stack(list(map(self._weights, rows, solutions)))
+        if isinstance(self.kernel, str) and self._is_linear:
+            self._meta["kernel"] = self.kernel
+
+    def _weights(self, rows: Rows, solution: Solution) -> Vector:
+        """Weights of the columns, from the solution of a linear kernel."""
+        w = solution.w
+        return rows.rmatvec(w) if self._with_kernel_solver() else w
+
+    def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+        if self.kernel == "linear" and not self._with_kernel_solver():
+            return {"coef_": w[np.newaxis], "intercept_": np.array([b])}
+        support = np.flatnonzero(w)
+        found = {
+            "support_": support,
+            "support_vectors_": rows.take(support),
+            "dual_coef_": w[np.newaxis, support],
+            "n_support_": np.array([0, len(support)]),
+            "intercept_": np.array([b]),
+        }
+        if self.kernel == "linear":
+            found["coef_"] = rows.rmatvec(w)[np.newaxis]
+        return found

@@ -1,0 +1,134 @@
+"""The command line with kernels."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from problems import PROBLEMS
+from test_report import Page
+
+from widemargin import SVC, load_model, load_svmlight, open_rows, save_svmlight
+from widemargin.cli import main
+from widemargin.cli.datasets import Data, in_memory
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty current folder with data in it."""
+    X, y = PROBLEMS["breast_cancer"]()
+    monkeypatch.chdir(tmp_path)
+    save_svmlight(X[:400], y[:400], "train.svm")
+    save_svmlight(X[400:], y[400:], "test.svm")
+    labels = np.arange(400) % 3
+    save_svmlight(X[:400] + 3 * np.eye(3)[labels] @ np.eye(3, 30), labels, "three.svm")
+    return tmp_path
+
+
+def refused(capsys, *arguments):
+    """The one line of a command that must fail as bad usage or input."""
+    try:
+        status = main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    out, err = capsys.readouterr()
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    return err
+
+
+def test_train_inspect_predict(here, capsys):
+    command = ["train", "train.svm", "m.wm", "--test", "test.svm", "--report", "r.html"]
+    assert main([*command, "--kernel", "rbf", "--gamma", "0.05", "-C", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "\nkernel rbf, gamma = 0.05\n" in out
+    assert "by irwls, because 400 rows fit an exact kernel solver" in out
+    clf = SVC(gamma=0.05, C=2.0).fit(*load_svmlight("train.svm"))
+    model = load_model("m.wm")
+    np.testing.assert_array_equal(model.kernels.weights, clf.dual_coef_)
+
+    assert main(["inspect", "m.wm"]) == 0
+    lines = dict(
+        line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()
+    )
+    assert lines["kernel"] == "rbf"
+    assert lines["gamma"] == "0.05"
+    assert main(["inspect", "m.wm", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["support_vectors"] == len(clf.support_)
+    assert facts["support_vectors_by_class"] == clf.n_support_.tolist()
+
+    assert main(["predict", "m.wm", "test.svm"]) == 0
+    labels = np.array(capsys.readouterr().out.split(), float)
+    X, y = load_svmlight("test.svm", n_features=30)
+    np.testing.assert_array_equal(labels, clf.predict(X))
+    assert np.mean(labels == y) > 0.95
+
+    page = Page((here / "r.html").read_text())
+    assert "An SVM with the kernel rbf (gamma = 0.05, hinge, C = 2) on" in page.text
+    assert "Largest weights" not in page.text
+
+
+def test_more_classes(here, capsys):
+    options = ["--kernel", "poly", "--degree", "2", "--coef0", "1", "--json"]
+    command = ["train", "three.svm", "m.wm", "--report", "r.html", *options]
+    assert main(command) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["kernel"], facts["degree"], facts["coef0"]) == ("poly", 2, 1.0)
+    assert len(facts["primal"]) == 3
+    page = Page((here / "r.html").read_text())
+    assert "pair of classes" in page.text
+    assert "each of two classes" in page.text
+    assert main(["train", "three.svm", "n.wm", *options[:-1]]) == 0
+    assert "3 problems, one class against one: solved" in capsys.readouterr().out
+    assert main(["predict", "m.wm", "three.svm", "--scores", "--output", "s.txt"]) == 0
+    X, _ = load_svmlight("three.svm")
+    scores = load_model("m.wm").decision_function(X)
+    np.testing.assert_array_equal(np.loadtxt("s.txt"), scores)
+
+
+def test_a_linear_kernel_by_a_kernel_solver(here, capsys):
+    command = ["train", "three.svm", "m.wm", "--solver", "irwls", "--report", "r.html"]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(["inspect", "m.wm"]) == 0
+    out = capsys.readouterr().out
+    assert "ovo" in out
+    assert "largest weights" not in out
+
+
+def test_data_in_files_are_read_into_memory(here, capsys):
+    X, y = load_svmlight("train.svm")
+    table = {f"x{j}": X.toarray()[:, j] for j in range(30)} | {"label": y}
+    pyarrow.parquet.write_table(pyarrow.table(table), "train.parquet")
+    command = ["train", "train.parquet", "m.wm", "--label", "label", "--kernel", "rbf"]
+    assert main(command) == 0
+    assert load_model("m.wm").meta["feature_names"][2] == "x2"
+    assert main(["predict", "m.wm", "train.parquet"]) == 0
+    labels = np.array(capsys.readouterr().out.split()[-400:], float)
+    assert np.mean(labels == y) > 0.95
+    data = Data("train.parquet", open_rows("train.parquet", label="label"), y)
+    with pytest.raises(ValueError, match="at most half of --memory-limit .* 96,000 by"):
+        in_memory(SimpleNamespace(memory_limit=150_000, jobs=None), data)
+
+
+def test_a_kernel_that_is_not_positive_semidefinite(here, capsys):
+    command = ["train", "train.svm", "m.wm", "--kernel", "sigmoid", "--coef0", "0.5"]
+    main(command)
+    assert "widemargin: The kernel is not positive semid" in capsys.readouterr().err
+
+
+def test_numbers_that_a_kernel_has_not_are_refused(here, capsys):
+    for options, words in [
+        (["--gamma", "1"], "--gamma is of the kernel poly or rbf or sigmoid or laplacian, found --kernel linear"),
+        (["--kernel", "rbf", "--degree", "2"], "--degree is of the kernel poly, found --kernel rbf"),
+        (["--kernel", "laplacian", "--coef0", "2"], "--coef0 is of the kernel poly or sigmoid"),
+        (["--kernel", "rbf", "--gamma", "-1"], "found '-1'"),
+        (["--kernel", "poly", "--degree", "0"], "expected a positive whole number, found '0'"),
+        (["--kernel", "poly", "--coef0", "inf"], "expected a number, found 'inf'"),
+        (["--kernel", "rbf", "--solver", "interior_point"], "InteriorPoint solves linear problems only"),
+        (["--kernel", "precomputed"], "invalid choice: 'precomputed'"),
+    ]:  # fmt: skip
+        assert words in refused(capsys, "train", "train.svm", "m.wm", *options)
