@@ -8,7 +8,8 @@ import pytest
 from rows_cases import in_memory
 from scipy.spatial.distance import cdist
 
-from widemargin import Kernel, _core
+from widemargin import Kernel, _core, as_rows
+from widemargin.columns import LEAST_BLOCK, Columns
 
 # By name, with parameters that are none of the defaults.
 NAMED = {
@@ -65,15 +66,21 @@ def matrix(m, n, density=1.0, seed=0):
 def instruction_set(simd):
     """The kernel functions of the core of one instruction set."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("kernel_rows", "add_rows", "pair_steps"):
+        for name in ("pack", "kernel_rows", "add_rows", "pair_steps"):
             function = getattr(_core, name)
             patch.setattr(_core, name, functools.partial(function, simd=simd))
         yield
 
 
-def memory_limit_of(X, kernel, places, itemsize=4):
-    """Bytes of the packed samples and so many rows of K, or all of them."""
-    m, n = X.shape
-    width = -(-m // 64) * 64
-    packed = width * n * itemsize if kernel.is_named else 0
-    return packed + min(places, m) * width * itemsize
+def memory_limit_of(data, kernel, places, size=4):
+    """The limit, in bytes, for so many kept rows beside samples and blocks."""
+    columns = Columns(as_rows(data), kernel)
+    if size == 8:
+        columns.refine()
+    needed = -(-4 * places * size * columns.width // 3)
+    return columns._source.n_bytes + max(needed, block_bytes(columns.width, size))
+
+
+def block_bytes(width, size=4):
+    """Four times two of the least blocks."""
+    return 8 * size * min(LEAST_BLOCK, width) ** 2

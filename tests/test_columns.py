@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kernel_cases import (
     NAMED,
+    block_bytes,
     instruction_set,
     matrix,
     memory_limit_of,
@@ -15,7 +16,7 @@ from kernel_cases import (
 from scipy import sparse
 
 from widemargin import Kernel, as_rows
-from widemargin.columns import LEAST_ROWS, Columns
+from widemargin.columns import Columns
 
 CASES = {"narrow": (131, 5, 0.8), "sparse": (70, 40, 0.1), "wide": (19, 2060, 0.02)}
 on_every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -175,10 +176,10 @@ def test_a_row_that_is_asked_for_twice_at_once_is_one_row():
 
 
 def test_rows_that_made_room_meanwhile_are_no_hits():
-    columns = limited(matrix(1000, 70), NAMED["rbf"], LEAST_ROWS)
-    columns.columns(np.arange(500, 500 + LEAST_ROWS))
+    columns = limited(matrix(1000, 70), NAMED["rbf"], PLACES)
+    columns.columns(np.arange(500, 500 + PLACES))
     before = counts(columns)
-    some = np.concatenate([np.arange(LEAST_ROWS), np.arange(500, 500 + LEAST_ROWS)])
+    some = np.concatenate([np.arange(PLACES), np.arange(500, 500 + PLACES)])
     columns.columns(some)
     evaluated, hits = (
         now - was for now, was in zip(counts(columns), before, strict=True)
@@ -188,6 +189,10 @@ def test_rows_that_made_room_meanwhile_are_no_hits():
 
 
 # -- memory ----------------------------------------------------------------------------
+
+
+# Rows of K that a limit has room for.
+PLACES = 384
 
 
 def limited(X, kernel, places):
@@ -207,7 +212,7 @@ def test_rows_that_make_room_are_never_mistaken(name, n):
         "callable": Kernel(lambda A, B: plain(NAMED["rbf"], A, B)),
         "precomputed": Kernel("precomputed"),
     }.get(name, NAMED.get(name))
-    columns = limited(K if name == "precomputed" else X, kernel, LEAST_ROWS)
+    columns = limited(K if name == "precomputed" else X, kernel, PLACES)
     rng = np.random.default_rng(0)
     for _ in range(40):
         recent = rng.integers(0, m - 200) + np.arange(200)
@@ -224,7 +229,7 @@ def test_rows_that_make_room_are_never_mistaken(name, n):
             )
         kept = np.flatnonzero(columns._kept._place >= 0)
         place = columns._kept._place[kept]
-        assert len(np.unique(place)) == len(kept) <= LEAST_ROWS
+        assert len(np.unique(place)) == len(kept) <= PLACES
         np.testing.assert_array_equal(columns._kept._owner[place], kept)
     assert columns.hits > 0
 
@@ -238,7 +243,7 @@ def test_kept_rows_obey_the_limit(name, m, n, refined):
     if name == "precomputed":
         data, kernel = plain(kernel, X, X), Kernel(name)
     K = plain(NAMED["rbf"], X, X)
-    for places in (LEAST_ROWS, LEAST_ROWS + 1, 700, 2000):
+    for places in (PLACES, PLACES + 1, 700, 2000):
         least = memory_limit_of(data, kernel, places, 8 if refined else 4)
         for limit in (least, least + 300, least + 100_000):
             columns = Columns(as_rows(data), kernel, limit)
@@ -257,7 +262,8 @@ def test_a_limit_without_room_is_refused(name, m, n):
     data, kernel = X, NAMED["rbf"]
     if name == "precomputed":
         data, kernel = plain(kernel, X, X), Kernel(name)
-    least = memory_limit_of(data, kernel, LEAST_ROWS)
+    columns = Columns(as_rows(data), kernel)
+    least = columns._source.n_bytes + block_bytes(columns.width)
     Columns(as_rows(data), kernel, least).columns(np.arange(m))
     for limit in (1, least // 2, least - 1):
         message = f"memory_limit must be at least {least:,} bytes for {m:,} rows with"
@@ -267,7 +273,7 @@ def test_a_limit_without_room_is_refused(name, m, n):
 
 def test_a_refined_limit_without_room_changes_nothing():
     X = matrix(1000, 70)
-    columns = limited(X, NAMED["rbf"], LEAST_ROWS)
+    columns = limited(X, NAMED["rbf"], PLACES)
     with pytest.raises(ValueError, match="memory_limit must be at least"):
         columns.refine()
     check(columns, plain(NAMED["rbf"], X, X), 1e-4)

@@ -237,7 +237,7 @@ class _Named:
         self._batches = Batches(self._layout, X, norms)
         self._parts_of_block = self.parts
         self.cost = self._samples.entries
-        self.n_bytes = self._samples.n_bytes
+        self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows, each worth a batch."""

@@ -114,7 +114,10 @@ class Batches:
     Attributes
     ----------
     size : int, rows that are worth a batch
+    n_bytes : int, of the sparse rows that are held beside Z
     """
+
+    n_bytes = 0
 
     def __init__(
         self, layout: Layout, Z: Matrix, norms: NDArray[Any] | None = None
@@ -130,6 +133,7 @@ class Batches:
             indices = rows.indices.astype(np.int32, copy=False)
             self._begin, self._end = indptr[:-1], indptr[1:]
             self._data, self._indices = rows.data, indices
+            self.n_bytes = rows.data.nbytes + indices.nbytes + indptr.nbytes
             if layout.stays_sparse and layout.form[0] in (RBF, LAPLACIAN):
                 self._norms = _norms(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
