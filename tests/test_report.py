@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import LinearSVC, as_rows
+from widemargin import SVC, LinearSVC, as_rows
 from widemargin.report import html, write_report
 from widemargin.solution import Trace
 
@@ -426,6 +426,28 @@ def test_file_is_replaced_when_complete_or_not_at_all(binary, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+def test_kernels(kernel, scheme, tmp_path):
+    X, y = clouds(2 if scheme == "binary" else 3)[:2]
+    X = np.asarray(X @ X.T) if kernel == "precomputed" else X
+    multi_class = "ovr" if scheme == "ovr" else "ovo"
+    clf = SVC(kernel=kernel, gamma=0.5, multi_class=multi_class).fit(X, y)
+    write_report(tmp_path / "report.html", clf, X, y)
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    what = {
+        "rbf": "An SVM with the kernel rbf (gamma = 0.5, hinge, C = 1",
+        "linear": "A linear SVM (hinge, C = 1",
+        "precomputed": "An SVM with the kernel precomputed (hinge, C = 1",
+    }
+    assert what[kernel] in page.text
+    weights = kernel == "linear" and scheme != "ovo"
+    assert ("Largest weights" in page.text) == weights
+    assert ("pair of classes" in page.text) == (scheme == "ovo")
+    assert ("Regions" in page.text) == (kernel != "precomputed")
+    assert "Confusion matrix" in page.text
+
+
 def test_refuses_what_does_not_fit(binary, tmp_path):
     estimator, X, y = binary
     path = tmp_path / "report.html"
@@ -435,7 +457,7 @@ def test_refuses_what_does_not_fit(binary, tmp_path):
         r"Got Pipeline instead. Give its last step, pipeline\[-1\]",
     ):
         write_report(path, make_pipeline(StandardScaler(), estimator), X, y)
-    with pytest.raises(TypeError, match="must be a fitted LinearSVC. Got Model inst"):
+    with pytest.raises(TypeError, match="must be a fitted LinearSVC or SVC. Got Model"):
         write_report(path, estimator.model_, X, y)
     with pytest.raises(NotFittedError):
         write_report(path, LinearSVC(), X, y)
