@@ -275,6 +275,8 @@ def test_a_kernel_that_is_the_identity(binary):
     clf = SVC(gamma=1e10).fit(X, y)
     assert clf.status_ == "solved"
     assert clf.score(X, y) == 1.0
+    n = [np.count_nonzero(y < 0), np.count_nonzero(y > 0)]
+    np.testing.assert_array_equal(clf.n_support_, n)
 
 
 def test_a_kernel_that_is_not_positive_semidefinite(binary):

@@ -35,14 +35,14 @@ PARAMETERS = {
 class Kernel:  # numpydoc ignore=PR02
     """A kernel function, by its name or as a callable.
 
-    ======================  ==============================================
-    ``"linear"``            x'z
-    ``"poly"``              (gamma x'z + coef0)^degree
-    ``"rbf"``               exp(-gamma |x - z|^2)
-    ``"sigmoid"``           tanh(gamma x'z + coef0), not positive definite
-    ``"laplacian"``         exp(-gamma |x - z|_1)
+    ======================  =====================================================
+    ``"linear"``            ``x'z``
+    ``"poly"``              ``(gamma x'z + coef0)^degree``
+    ``"rbf"``               ``exp(-gamma |x - z|^2)``
+    ``"sigmoid"``           ``tanh(gamma x'z + coef0)``, not positive definite
+    ``"laplacian"``         ``exp(-gamma |x - z|_1)``
     ``"precomputed"``       the data are the kernel values themselves
-    ======================  ==============================================
+    ======================  =====================================================
 
     Parameters
     ----------
