@@ -92,7 +92,7 @@ def test_an_answer_has_the_certificate_of_all_its_kernel_values(
         if tol <= 1e-2:
             assert exact.primal == pytest.approx(given.primal, rel=1e-9)
             assert exact.dual == pytest.approx(given.dual, rel=1e-9)
-        assert exact.dual <= exact.primal
+        assert exact.dual <= exact.primal * (1 + 1e-13)  # rounding
         assert np.all(solution.alpha[C == 0] == 0.0)
         np.testing.assert_array_equal(solution.w, y * solution.alpha)
         K = plain(NAMED[name], X, X)
