@@ -34,9 +34,12 @@ struct Largest {
   }
 };
 
-// Smallest curvature that a step divides by.
+// Smallest curvature that a step divides by, absolute and as a share of others.
 constexpr double kCurvature = 1e-12;
 
+// Share of the diagonal below which, negative, a curvature is no rounding of kernel values.
+template <typename Real>
+constexpr double kNegative = 64 * (sizeof(Real) == 4 ? FLT_EPSILON : DBL_EPSILON);
 template <typename Real>
 class Steps {
   static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());
@@ -57,8 +60,9 @@ class Steps {
       if (!(done.violation > stop) || done.steps == most) return done;
       double curvature =
           static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * p_.K[i * p_.width + j];
-      if (curvature < 0) done.negative += curvature < -negligible(i, j);
-      if (!(curvature > kCurvature)) curvature = kCurvature;
+      done.negative += curvature < -kNegative<Real> * size(i, j);
+      const double least = kCurvature * size(i, j);
+      if (!(curvature > least)) curvature = least;
       double t = (static_cast<double>(p_.F[j]) - p_.F[i]) / curvature;
       if (const double room = p_.upper[i] - p_.x[i]; t > room) t = room;
       if (const double room = p_.x[j] - p_.lower[j]; t > room) t = room;
@@ -86,14 +90,16 @@ class Steps {
     for (;; ++done.steps) {
       const std::size_t i = steepest(done.violation);
       if (!(done.violation > stop) || done.steps == most) return done;
-      done.negative += p_.diagonal[i] < 0;
       const std::size_t j = companion(i);
       const Box a = box(i), b = box(j);
+      const double c = p_.K[i * p_.width + j] + static_cast<double>(p_.shift);
+      done.negative +=
+          p_.diagonal[i] < 0 || (i != j && c * c > (1 + kNegative<Real>)*a.curvature * b.curvature);
       double s = 0, t = 0;
       if (i == j)
         s = a.best(0, 0);
       else
-        best_of_two(a, b, p_.K[i * p_.width + j] + static_cast<double>(p_.shift), s, t);
+        best_of_two(a, b, c, s, t);
       move(i, s);
       if (i != j) move(j, t);
       const Real u = static_cast<Real>(s), v = static_cast<Real>(t);
@@ -113,9 +119,9 @@ class Steps {
     p_.down[i] = p_.x[i] > p_.lower[i] ? 0 : -kInfinity;
   }
   // What rounding of the kernel values makes of a curvature of zero.
-  double negligible(std::size_t i, std::size_t j) const {
-    const double size = static_cast<double>(absolute(p_.diagonal[i])) + absolute(p_.diagonal[j]);
-    return 64 * (sizeof(Real) == 4 ? FLT_EPSILON : DBL_EPSILON) * size;
+  // What curvatures are compared with.
+  double size(std::size_t i, std::size_t j) const {
+    return static_cast<double>(absolute(p_.diagonal[i])) + absolute(p_.diagonal[j]);
   }
   static Real absolute(Real x) { return x < 0 ? -x : x; }
 
@@ -176,13 +182,14 @@ class Steps {
   std::size_t partner(std::size_t i, Real rise, double& violation) const {
     Largest<Real> gain(0), fall(-kInfinity);
     const Real* a = p_.K + i * p_.width;
-    const Vector<Real> tiny = all<Real>(static_cast<Real>(kCurvature));
     for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
       const Vector<Real> F = load(p_.F + s) + load(p_.down + s);
       fall.offer(F);
       const Vector<Real> slope = F + rise;
       const Vector<Real> curved = (load(p_.diagonal + s) - load(a + s) * Real(2)) + p_.diagonal[i];
-      const Vector<Real> curvature = curved > tiny ? curved : tiny;
+      const Vector<Real> sizes = widemargin::WIDEMARGIN_SIMD::absolute<Real>(load(p_.diagonal + s));
+      const Vector<Real> least = (sizes + absolute(p_.diagonal[i])) * static_cast<Real>(kCurvature);
+      const Vector<Real> curvature = curved > least ? curved : least;
       gain.offer(slope > all<Real>(0) ? slope * slope / curvature : all<Real>(0));
     }
     Real most, ignored;

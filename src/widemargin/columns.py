@@ -256,7 +256,8 @@ class _Named:
         largest = max(values.max(), linalg.row_squares(self._X).max())
         gamma, norms = self._form[1], self._samples.norms
         in_range = largest < LARGE and SMALL < gamma < LARGE
-        return not (in_range and gamma * float(norms.max()) <= ROUGH)
+        far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
+        return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
 
     def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
         """(len(I), padded len(J))."""

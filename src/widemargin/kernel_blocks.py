@@ -80,6 +80,7 @@ class Layout:
     form : what the core computes
     center : ndarray (n,), subtracted from all rows where distances allow it
     is_sparse : bool, whether batches are sparse
+    is_far : bool, whether the rows lie far from zero, for their spread
     dtype : float32 or float64
     """
 
@@ -90,12 +91,13 @@ class Layout:
         self.is_sparse = _share_of_nonzeros(Z) <= SPARSE_BATCH
         self.stays_sparse = stored and Z.shape[1] > WIDE
         self.is_sparse = self.is_sparse or self.stays_sparse
-        if form[0] in (RBF, LAPLACIAN) and not self.stays_sparse:
-            sums, squares = linalg.column_sums(Z)
-            mean = sums / Z.shape[0]
-            spread = squares.sum() / Z.shape[0] - mean @ mean
-            if not self.is_sparse or mean @ mean > CENTERED**2 * spread:
-                self.center, self.is_sparse = mean, False
+        sums, squares = linalg.column_sums(Z)
+        mean = sums / Z.shape[0]
+        spread = squares.sum() / Z.shape[0] - mean @ mean
+        self.is_far = bool(mean @ mean > CENTERED**2 * spread)
+        distances = form[0] in (RBF, LAPLACIAN) and not self.stays_sparse
+        if distances and (self.is_far or not self.is_sparse):
+            self.center, self.is_sparse, self.is_far = mean, False, False
 
     def rows(self, Z: Matrix) -> Any:
         """Rows as a batch holds them: dense or CSR, of the dtype, less the center."""

@@ -22,7 +22,14 @@ from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.reweighted import reweighted_steps
-from widemargin.solvers.working_set import Inner, Violations, WorkingSet, pair_steps
+from widemargin.solvers.working_set import (
+    Inner,
+    Small,
+    Solved,
+    Violations,
+    WorkingSet,
+    pair_steps,
+)
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -48,7 +55,21 @@ NOTHING = 1e-14
 # milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
 SMALL, SMALL_STOP = 256, 1e-12
 
-INNER: dict[str, Inner] = {"pairs": pair_steps, "irwls": reweighted_steps}
+
+def _pairs_first(small: Small, stop: float) -> Solved:
+    """Pair steps; where they are too many for these rows, IRWLS goes on."""
+    solved = pair_steps(small, stop)
+    if solved.reached or solved.negative:
+        return solved
+    change = solved.c - small.c
+    moved = small.K.astype(np.float64)[:, : len(change)] @ change
+    moved += small.shift * change.sum() + small.ridge * change
+    left = small._replace(c=solved.c, F=small.F + moved)
+    again = reweighted_steps(left, stop)
+    return again._replace(steps=solved.steps + again.steps)
+
+
+INNER: dict[str, Inner] = {"pairs": _pairs_first, "irwls": reweighted_steps}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +81,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     Parameters
     ----------
     inner : {"pairs", "irwls"}, default="pairs"
-        What solves the small problem of a working set. "pairs": second-order pair steps
-        in C++. "irwls": the method of the paper, safeguarded, in NumPy and LAPACK; few
-        steps of O(q^3), which pay where most rows are free and C is large.
+        What solves the small problem of a working set. "irwls": the method of the
+        paper, safeguarded, in NumPy and LAPACK: few steps of O(q^3), which pay where
+        most rows are free and C is large. "pairs": second-order pair steps in C++, up
+        to 50 q of them; then the other one goes on.
     selection : {"violation", "random"}, default="violation"
         New rows of a working set: the largest violators, or those of the paper: one
         violator of each kind, then rows at random, of all that violate or are free.

@@ -31,7 +31,7 @@ Index = NDArray[np.intp]
 SLICE = 20_000
 # Pair steps of one small problem, for each of its rows: a bound that is not met but by
 # kernels that are not positive definite.
-MOST_STEPS = 100
+MOST_STEPS = 50
 # Rows and columns of a tile that is transposed.
 TILE = 32
 
