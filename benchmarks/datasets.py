@@ -23,7 +23,7 @@ def file(name, positive=1, scaled=False):
     """
 
     def read(folder):
-        X, y = load_svmlight(_find(folder, name, "train.svm*"))
+        X, y = load_svmlight(find(folder, name, "train.svm*"))
         X = sparse.csr_matrix(X)
         if scaled:
             largest = abs(X).max(axis=0).toarray()[0]
@@ -35,12 +35,13 @@ def file(name, positive=1, scaled=False):
 
 def mnist(folder):
     """Even digits against odd, 60,000 x 784, dense, pixels divided by 255."""
-    with np.load(_find(folder, "mnist", "train.npz")) as arrays:
+    with np.load(find(folder, "mnist", "train.npz")) as arrays:
         X, y = arrays["X"], arrays["y"]
     return X.reshape(len(X), -1) / 255.0, np.where(y % 2 == 0, 1.0, -1.0)
 
 
-def _find(folder, name, pattern):
+def find(folder, name, pattern):
+    """The file FOLDER/name/pattern."""
     if folder is None:
         raise FileNotFoundError(f"{name} needs --data FOLDER")
     found = sorted(Path(folder, name).glob(pattern))
@@ -78,6 +79,8 @@ def ndc(m, scaled=False):
 
 DATASETS = {
     "a9a": a9a,
+    "a8a": file("a8a"),
+    "w7a": file("w7a"),
     "w8a": file("w8a"),
     "ijcnn1": file("ijcnn1"),
     "reuters": file("reuters"),

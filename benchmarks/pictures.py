@@ -13,6 +13,7 @@ STYLES = {
     "sklearnex": ((0, (5, 1)), "D"),
     "snapml": ((0, (3, 1, 1, 1)), "x"),
     "rehline": ((0, (1, 1)), "+"),
+    "thundersvm": ("--", "^"),
 }
 
 
@@ -29,13 +30,13 @@ def draw_curves(folder, problems):
         panels = pictures.setdefault((loss, C), {})
         panels[f"{name}, {intercept}"] = curves
     for (loss, C), panels in pictures.items():
-        figure = _draw(panels)
+        figure = draw_panels(panels)
         figure.suptitle(f"{loss}, C = {C:g}: relative gap against seconds of a fit")
         figure.savefig(folder / f"curves-{loss}-{C:g}.png", dpi=120)
 
 
-def _draw(panels):
-    """A figure of small multiples with one legend."""
+def draw_panels(panels):
+    """A figure of small multiples with one legend: title -> peer -> points."""
     from matplotlib.figure import Figure
 
     columns = min(len(panels), 4)

@@ -7,12 +7,8 @@ the same command goes on where it stopped.
 
 import argparse
 import contextlib
-import importlib
-import importlib.metadata
 import itertools
 import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -20,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from datasets import DATASETS
+from environment import installed, list_of, machine, numbers
 from ratios import OURS, best, best_dual, fastest, group, points, problem_of, reach
 from runner import Log, Runner, Sets
 from tables import write_tables
@@ -36,10 +33,10 @@ def main():
     options = _options()
     options.output.mkdir(parents=True, exist_ok=True)
     log = Log(options.output / "runs.jsonl", lambda run: _outdated(run, options))
-    peers = _installed(options.peers)
+    peers = installed(options.peers)
     with tempfile.TemporaryDirectory() as folder:
         sets = Sets(Path(folder), options.data)
-        run = Runner(log, sets, options, _machine(peers))
+        run = Runner(log, sets, options, machine(peers))
         _passes(run, peers, options)
         if options.load:
             _loaded(run, peers, options)
@@ -54,86 +51,27 @@ def _options():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--sets", type=_of(DATASETS), default="a9a,ndc-100k", help=", ".join(DATASETS))
+    known = ", ".join(DATASETS)
+    add("--sets", type=list_of(DATASETS), default="a9a,ndc-100k", help=known)
     add("--data", help="folder of further sets: NAME/train.svm[.bz2|.xz]")
-    add("--peers", type=_of(PEERS), default=",".join(PEERS))
-    add("--C", type=_numbers, default="1", help="numbers, with commas")
-    add("--losses", type=_of(LOSSES), default="hinge", help=", ".join(LOSSES))
-    names = {"type": _of(INTERCEPTS), "help": ", ".join(INTERCEPTS)}
+    add("--peers", type=list_of(PEERS), default=",".join(PEERS))
+    add("--C", type=numbers, default="1", help="numbers, with commas")
+    add("--losses", type=list_of(LOSSES), default="hinge", help=", ".join(LOSSES))
+    names = {"type": list_of(INTERCEPTS), "help": ", ".join(INTERCEPTS)}
     add("--intercepts", **names, default="penalized,free")
     add("--repeat", type=int, default=3, help="runs of each setting")
     add("--timeout", type=float, default=60, help="seconds a fit")
     add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
     add("--load", type=int, default=0, help="again beside so many busy processes")
-    add("--again", type=_of(PEERS), default=[], help="forget these peers' runs")
+    add("--again", type=list_of(PEERS), default=[], help="forget these peers' runs")
     add("--output", type=Path, default=HERE / "results")
     return parser.parse_args()
-
-
-def _of(known):
-    """Parser of known names with commas."""
-
-    def parse(text):
-        names = text.split(",")
-        if unknown := sorted(set(names) - set(known)):
-            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {list(known)}")
-        return names
-
-    return parse
-
-
-def _numbers(text):
-    """Parser of numbers with commas."""
-    return [float(part) for part in text.split(",")]
 
 
 def _outdated(run, options):
     """Runs to be made again: as asked, or given up sooner than now asked for."""
     again = run["peer"] in options.again and run["set"] in options.sets
     return again or run.get("limit", np.inf) < options.timeout
-
-
-def _installed(peers):
-    """Name -> module of the peers that can be imported; says which cannot."""
-    modules = {}
-    for name in peers:
-        try:
-            modules[name] = importlib.import_module(f"peers.{name}")
-        except ImportError as reason:
-            print(f"{name}: skipped, {reason}; pip install -e .[bench]")
-    return modules
-
-
-def _machine(peers):
-    """What the times depend on."""
-    packages = {"numpy", "scipy", *(peer.DISTRIBUTION for peer in peers.values())}
-    versions = {p: importlib.metadata.version(p) for p in sorted(packages)}
-    versions["commit"] = _commit()
-    return {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "threads": {k: v for k, v in os.environ.items() if k.endswith("_NUM_THREADS")},
-        "versions": versions,
-    }
-
-
-def _commit():
-    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.check_output(
-            command, text=True, cwd=HERE, stderr=subprocess.DEVNULL
-        ).strip()
-    return "unknown"
-
-
-def _cpu():
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 def _passes(run, peers, options):

@@ -18,15 +18,16 @@ SCORING = 10.0  # seconds that a process may take beyond its fit
 class Sets:
     """The data sets as files that load fast, each made when first asked for."""
 
-    def __init__(self, folder, data):
+    def __init__(self, folder, data, known=DATASETS):
         self.folder, self.data, self.missing = folder, data, set()
+        self.known = known
 
     def __call__(self, name):
         """Folder of the set, or None if its data are not here (said once)."""
         folder = self.folder / name
         if not folder.exists() and name not in self.missing:
             try:
-                X, y = DATASETS[name](self.data)
+                X, y = self.known[name](self.data)
             except FileNotFoundError as reason:
                 print(f"{name}: skipped, {reason}")
                 self.missing.add(name)
@@ -71,14 +72,19 @@ class Log:
 
 def _key(record):
     names = ("set", "C", "loss", "intercept", "peer", "setting", "load")
-    return json.dumps([record[name] for name in names])
+    more = ("part", "rows")  # of runs with a kernel
+    return json.dumps([*(record[x] for x in names), *(record.get(x) for x in more)])
 
 
 class Runner:
-    """Runs one setting of a peer on a problem in a process, unless it is on record."""
+    """Runs one setting of a peer on a problem in a process, unless it is on record.
 
-    def __init__(self, log, sets, options, machine):
+    ``script`` does the run; it may take ``scoring`` seconds beyond the fit.
+    """
+
+    def __init__(self, log, sets, options, machine, script="one.py", scoring=SCORING):
         self.log, self.sets, self.machine = log, sets, machine
+        self.script, self.scoring = str(Path(__file__).with_name(script)), scoring
         self.timeout = options.timeout
         self.end = time.monotonic() + options.budget
         self.out_of_time = False
@@ -109,7 +115,7 @@ class Runner:
         with tempfile.TemporaryDirectory() as folder:
             path, errors = Path(folder, "result.json"), Path(folder, "errors")
             task = json.dumps({**task, "result": str(path)})
-            command = [sys.executable, str(Path(__file__).with_name("one.py")), task]
+            command = [sys.executable, self.script, task]
             status = self._finish(command, errors)
             result = json.loads(path.read_text()) if path.exists() else {}
             said = errors.read_text().strip().splitlines()
@@ -127,7 +133,7 @@ class Runner:
             try:
                 while process.stdout.readline() not in ("ready\n", ""):
                     pass
-                process.communicate(timeout=self.timeout + SCORING)
+                process.communicate(timeout=self.timeout + self.scoring)
             except subprocess.TimeoutExpired:
                 return None
             finally:
@@ -138,7 +144,11 @@ class Runner:
 
 
 def _line(key, result):
-    setting = " ".join(f"{name}={value:g}" for name, value in key["setting"].items())
+    setting = " ".join(f"{k}={_short(value)}" for k, value in key["setting"].items())
     start = f"{key['set']:18}{key['C']:7g} {key['loss']:14}{key['intercept']:10}"
     end = result.get("failed") or f"{result['seconds']:9.3f} s {result['mib']:7.0f} MiB"
     return f"{start} {key['peer']:11} {setting:38}{end}"
+
+
+def _short(value):
+    return value if isinstance(value, str) else f"{value:g}"

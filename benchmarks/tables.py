@@ -29,12 +29,12 @@ def write_tables(folder, runs, machines):
     for key, same in sorted(quiet.items()):
         if (dual := best_dual(same)) is not None:
             problems[key] = (same, dual, points(same, dual))
-    rows = [row for key, value in problems.items() for row in _rows(key, *value)]
+    rows = [row for key, value in problems.items() for row in peer_rows(key, *value)]
     with (folder / "summary.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    lines = [*_machines(machines), *_verdict(rows)]
+    lines = [*machine_lines(machines), *verdict(rows)]
     lines += [f"No answer of ours: {_name(*k)}" for k in quiet if k not in problems]
     for key, value in problems.items():
         lines += ["", *_table(key, *value, [row for row in rows if _is(row, key)])]
@@ -44,7 +44,7 @@ def write_tables(folder, runs, machines):
     print("\n".join(lines))
 
 
-def _rows(key, runs, dual, curves):
+def peer_rows(key, runs, dual, curves):
     """One row a peer: its best gap, and we at that gap."""
     ours = curves.get(OURS, [])
     for peer, curve in curves.items():
@@ -70,7 +70,8 @@ def _is(row, key):
     return tuple(row[name] for name in COLUMNS[:4]) == key
 
 
-def _machines(machines):
+def machine_lines(machines):
+    """Lines of text on the machines."""
     for machine in machines:
         versions = ", ".join(f"{k} {v}" for k, v in machine["versions"].items())
         threads = machine["threads"] or "as the packages choose"
@@ -80,7 +81,7 @@ def _machines(machines):
         yield "Runs of several machines or versions are mixed: take ratios with care."
 
 
-def _verdict(rows):
+def verdict(rows):
     """How often we are slower than a peer at its best gap, and where."""
     compared = [row for row in rows if "ratio" in row]
     slower = [row for row in compared if row["ratio"] > 1.0]
@@ -132,11 +133,11 @@ def _row(row):
         f"{row['peer']:11}{max(row['gap'], 0):9.0e}{row['seconds']:10.3f}"
         f"{row['spread']:8.3f}{row['mib']:7.0f}{mine:>10}{memory:>7}"
         f"{row['ratio']:7.2f}{row['worst_ratio']:7.2f}  "
-        f"{_plain(row['setting'])}{failed}"
+        f"{plain(row['setting'])}{failed}"
     )
 
 
-def _plain(setting):
+def plain(setting):
     """A setting without the signs of JSON."""
     return setting.translate(str.maketrans("", "", '{}"'))
 

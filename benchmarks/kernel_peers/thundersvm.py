@@ -1,0 +1,45 @@
+"""ThunderSVM on the processor (wheel thundersvm-cpu): batches of pairs, in float32.
+
+Its first class is that of the first row, and its intercept is that of LIBSVM with the
+sign turned.
+"""
+
+import numpy as np
+
+from kernel_peers import Answer, as_given, kinds
+
+try:
+    from thundersvm import SVC
+except OSError as reason:  # a library of the wheel is not on this machine
+    raise ImportError(f"thundersvm cannot be loaded: {reason}") from reason
+
+DISTRIBUTION = "thundersvm-cpu"
+
+
+def ladders(is_sparse):
+    """Largest violation of the optimality conditions, a ladder for each input."""
+    return [
+        [{"tol": 10.0**-k, "input": kind} for k in range(1, 5)]
+        for kind in kinds(is_sparse)
+        if kind.endswith("32")
+    ]
+
+
+def prepared(X, input, **setting):
+    """As the setting says; it turns everything into float32."""
+    return as_given(X, input)
+
+
+def trained(X, y, C, gamma, tol, input):
+    """On all cores."""
+    return SVC(kernel="rbf", C=C, gamma=gamma, tol=tol).fit(X, y)
+
+
+def fit(X, y, C, gamma, **setting):
+    """Alpha and b."""
+    model = trained(X, y, C, gamma, **setting)
+    coef, support = np.ravel(model.dual_coef_), np.asarray(model.support_)
+    alpha = np.zeros(X.shape[0])
+    alpha[support] = np.abs(coef)
+    sign = np.sign(float(coef @ y[support]))
+    return Answer(alpha, -sign * float(model.intercept_[0]), {})
