@@ -1,8 +1,8 @@
 """How many kernel values a second: the lower bound of every fit with a kernel.
 
 A fit that ends with s support vectors has computed s x m values at least once, unless
-it was given them. For each data set: the core's values in float32 and float64, summed as
-they are made (fused) or stored, and what NumPy makes of a matrix product and `exp`.
+it was given them. For each data set: the core's values in float32 and float64, summed
+as they are made (fused) or stored, and what NumPy makes of a matrix product and `exp`.
 """
 
 import argparse

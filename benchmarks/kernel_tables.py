@@ -1,4 +1,4 @@
-"""Runs with a kernel -> summary.txt, summary.csv, curves.png, memory and predictions."""
+"""Runs with a kernel -> summary.txt, .csv, curves.png, memory and predictions."""
 
 import csv
 import json
