@@ -398,6 +398,7 @@ class _KeptRows:
         free = min(len(J), len(self._owner) - self._filled)
         place[:free] = np.arange(self._filled, self._filled + free)
         self._filled += free
+        self._used[place[:free]] = self._now  # or the next lines would take them again
         if free < len(J):
             taken = self._longest_unused(len(J) - free, needed)
             place[free : free + len(taken)] = taken
