@@ -2,7 +2,7 @@
 
 from kernel_peers import Answer
 from widemargin import Kernel, Problem, solve
-from widemargin.columns import LEAST_ROWS
+from widemargin.columns import LEAST_BLOCK
 
 DISTRIBUTION = "widemargin"
 
@@ -49,8 +49,7 @@ def _memory(columns):
     """
     source, kept = columns._source, columns._kept
     row = columns.width * columns.dtype.itemsize
-    rows = max(kept._filled // 4, LEAST_ROWS)
-    return {
-        "kept_mib": kept._filled * row / 2**20,
-        "quarter": source.n_bytes + rows * row,
-    }
+    room = kept._filled * row // 4 * 4 // 3  # three quarters of the room are for rows
+    room = max(room, 8 * columns.dtype.itemsize * LEAST_BLOCK**2)
+    kept_mib = kept._filled * row / 2**20
+    return {"kept_mib": kept_mib, "quarter": source.n_bytes + room}
