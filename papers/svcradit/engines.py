@@ -18,6 +18,8 @@ from widemargin.solvers.working_set import Solved
 PAIRS, REWEIGHTED, DENSE, CLARABEL = "pairs", "irwls", "dense QP", "Clarabel"
 # How much of the way to a bound a step may go; passes at most.
 BOUNDARY, MOST_PASSES = 0.995, 100
+# Rounding of a sum, as a share of it.
+SAME_SUM = 1e-12
 
 
 class Timed:
@@ -92,7 +94,12 @@ def _corrected(state):
 
 
 def _violation(small, K, c):
-    """The largest violation at c, in float64."""
+    """The largest violation at c, in float64; infinite where the sum is another."""
+    missing = abs(float(c.sum() - small.c.sum()))
+    if missing > SAME_SUM * max(
+        float(np.abs(c).sum()), float((small.upper - small.lower).max())
+    ):
+        return np.inf
     return small._replace(c=c, F=small.F + K @ (c - small.c)).violations.size
 
 
