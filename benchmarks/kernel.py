@@ -33,6 +33,7 @@ USUAL = {
     "sklearnex": {"tol": 1e-3, "input": "dense32"},
     "thundersvm": {"tol": 1e-3, "input": "dense32"},
 }
+FREE = {**USUAL[OURS], "memory": "free"}
 SMALLEST = 2_000  # rows of the first subset
 SCORING = 180.0  # seconds that certify may take
 QUICK = {"rows": 4_000, "repeat": 1, "timeout": 20.0}
@@ -144,11 +145,11 @@ def _memory(run, name, peers, repeat, options):
     """Our time with all the memory, and with a quarter for the kept rows."""
     if OURS not in peers:
         return
-    problem, free = _problem(name, "memory", options.rows), USUAL[OURS]
+    problem, free = _problem(name, "memory", options.rows), FREE
     if not run(problem, OURS, free, repeat):
         return
     first = run.log.find({**problem, "peer": OURS, "setting": free, "load": 0})[0]
-    run(problem, OURS, {**free, "memory_limit": first["quarter"]}, repeat)
+    run(problem, OURS, {**free, "memory": first["quarter"]}, repeat)
 
 
 def _predict(run, name, peers, repeat, options):

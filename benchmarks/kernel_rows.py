@@ -17,7 +17,7 @@ from kernel_sets import KERNEL_SETS, TASKS
 from scipy import sparse
 
 from widemargin.data.memory import as_rows
-from widemargin.kernel_blocks import BATCH, Layout, Samples, aligned
+from widemargin.kernel_blocks import Batches, Layout, Samples, aligned
 from widemargin.kernels import Kernel
 
 HERE = Path(__file__).parent
@@ -64,20 +64,21 @@ def measure(X, gamma, budget):
     """Values a second, by kind, of a batch of rows with all rows."""
     X = as_rows(X).in_memory()
     found = {"m": X.shape[0], "n": X.shape[1]}
-    batch = np.random.default_rng(0).choice(X.shape[0], min(BATCH, X.shape[0]), False)
     form = Kernel("rbf", gamma=gamma).form
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    order = order[: Batches(Layout(form, X), X).size]
     for dtype, bits in ((np.float32, 32), (np.float64, 64)):
         layout = Layout(form, X, dtype)
         samples = Samples(layout, X)
-        rows = layout.batch(X[batch], samples)
-        fused, stored = _calls(samples, rows, len(batch), dtype)
-        found[f"fused{bits}"] = _rate(fused, len(batch) * X.shape[0], budget)
-        found[f"stored{bits}"] = _rate(stored, len(batch) * X.shape[0], budget)
-        product = _product(X, batch, gamma, dtype)
-        found[f"gemm{bits}"] = _rate(product, len(batch) * X.shape[0], budget)
+        rows = Batches(layout, X).take(order, samples)
+        fused, stored = _calls(samples, rows, len(order), dtype)
+        found[f"fused{bits}"] = _rate(fused, len(order) * X.shape[0], budget)
+        found[f"stored{bits}"] = _rate(stored, len(order) * X.shape[0], budget)
+        product = _product(X, order, gamma, dtype)
+        found[f"gemm{bits}"] = _rate(product, len(order) * X.shape[0], budget)
     if sparse.issparse(X):
-        by_rows = _sparse_product(X, batch, gamma)
-        found["product"] = _rate(by_rows, len(batch) * X.shape[0], budget)
+        by_rows = _sparse_product(X, order, gamma)
+        found["product"] = _rate(by_rows, len(order) * X.shape[0], budget)
     return found
 
 
@@ -91,26 +92,26 @@ def _calls(samples, rows, count, dtype):
     )
 
 
-def _product(X, batch, gamma, dtype):
+def _product(X, order, gamma, dtype):
     """A dense matrix product, and NumPy's exp in place."""
     dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
-    some, scale = dense[batch], dtype(gamma)
+    some, scale = dense[order], dtype(gamma)
     norms = np.einsum("ij,ij->i", dense, dense)
-    out = np.empty((len(batch), len(dense)), dtype)
+    out = np.empty((len(order), len(dense)), dtype)
 
     def call():
         np.matmul(some, dense.T, out=out)
-        _finish(out, norms[batch], norms, scale)
+        _finish(out, norms[order], norms, scale)
 
     return call
 
 
-def _sparse_product(X, batch, gamma):
+def _sparse_product(X, order, gamma):
     """SciPy's product of sparse rows with the dense transpose, float32, and exp."""
     rows = sparse.csr_matrix(X, dtype=np.float32)
     norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    columns, some = np.ascontiguousarray(rows.toarray().T), rows[batch]
-    return lambda: _finish(some @ columns, norms[batch], norms, np.float32(gamma))
+    columns, some = np.ascontiguousarray(rows.toarray().T), rows[order]
+    return lambda: _finish(some @ columns, norms[order], norms, np.float32(gamma))
 
 
 def _finish(out, left, right, gamma):

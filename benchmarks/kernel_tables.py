@@ -157,7 +157,7 @@ def write_memory(folder, runs):
     """Write memory.txt: our time with a quarter of the kept rows."""
     lines = []
     for name, same in group(runs, lambda run: (run["set"], run["rows"])).items():
-        settings = group(same, lambda run: "memory_limit" in run["setting"])
+        settings = group(same, lambda run: run["setting"]["memory"] != "free")
         if any("failed" in run for run in same) or len(settings) < 2:
             continue
         free, tight = (settings[key] for key in (False, True))

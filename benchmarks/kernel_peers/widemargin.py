@@ -1,7 +1,7 @@
 """The library itself, with the solver that it chooses; tol is the certified gap."""
 
 from kernel_peers import Answer
-from widemargin import Kernel, Problem, solve
+from widemargin import SVC, Kernel, Problem, solve
 from widemargin.columns import LEAST_BLOCK
 
 DISTRIBUTION = "widemargin"
@@ -19,16 +19,19 @@ def prepared(X, **setting):
 
 def trained(X, y, C, gamma, tol):
     """The estimator."""
-    from widemargin import SVC
-
     return SVC(kernel="rbf", C=C, gamma=gamma, tol=tol).fit(X, y)
 
 
-def fit(X, y, C, gamma, tol, memory_limit=None):
-    """Alpha, b and what the trace says."""
-    kernel = Kernel("rbf", gamma=gamma)
-    problem = Problem(X, y, C, kernel=kernel, memory_limit=memory_limit)
-    solution = solve(problem, tol=tol)
+def fit(X, y, C, gamma, tol, memory=None):
+    """Alpha, b and what the trace says; ``memory``: None, "free" or bytes for rows."""
+    if memory is None:
+        solution, kept = trained(X, y, C, gamma, tol).solution_, {}
+    else:
+        limit = None if memory == "free" else memory
+        kernel = Kernel("rbf", gamma=gamma)
+        problem = Problem(X, y, C, kernel=kernel, memory_limit=limit)
+        solution = solve(problem, tol=tol)
+        kept = _kept(problem.columns)
     last = solution.trace[-1].details
     more = {
         "rows_of_k": last["evaluations"] / X.shape[0],
@@ -37,12 +40,11 @@ def fit(X, y, C, gamma, tol, memory_limit=None):
         "inner_steps": last["inner_steps"],
         "claimed": solution.certificate.relative_gap,
         "status": str(solution.status),
-        **_memory(problem.columns),
     }
-    return Answer(solution.alpha, solution.b, more)
+    return Answer(solution.alpha, solution.b, more | kept)
 
 
-def _memory(columns):
+def _kept(columns):
     """MiB of kept rows of K; the memory_limit that leaves room for a quarter of them.
 
     Of what `Columns` keeps to itself: there is nothing else to ask.
