@@ -26,9 +26,11 @@ from widemargin.kernels import Kernel
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Multiplications a kernel value from which a row is stored when it is first used: a
-# cheaper one is stored when it is used again (memory that is touched first costs more).
-DEAR = 64.0
+# A row is stored once computing it again and again has cost as much as storing it: that
+# is memory touched for the first time, which takes as long as 280 multiplications a
+# value. So at the first use from 280 features on, at the 14th for 14 entries a row
+# (benchmarks/kernel_rows.py).
+STORED = 280.0
 # Share of the free memory that rows may take where no limit is given.
 FREE_SHARE = 0.5
 # Rows of a callable kernel that are asked for together.
@@ -132,6 +134,16 @@ class Columns:
         self._kept = _KeptRows(self.shape[0], width, self.dtype, room - room // 4)
         self._uses = np.zeros(self.shape[0], np.int64)
 
+    @property
+    def _worth(self) -> float:
+        """Uses of a row after which it is worth being kept."""
+        return STORED / (self._source.cost + 6.0)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether `add` keeps rows when they are first used."""
+        return self._worth < 1
+
     def refine(self) -> None:
         """Go on in float64: where rounding of the values stops all progress."""
         if self.dtype != np.float64:
@@ -139,13 +151,23 @@ class Columns:
 
     # -- blocks ------------------------------------------------------------------------
 
-    def block(self, I: ArrayLike, J: ArrayLike) -> NDArray[Any]:  # noqa: E741
-        """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype."""
+    def block(
+        self,
+        I: ArrayLike,  # noqa: E741
+        J: ArrayLike,
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype.
+
+        In ``out``, if given: an `aligned` array (len(I), padded len(J)).
+        """
         I, J = self._index(I), self._index(J)  # noqa: E741
         self.evaluations += len(I) * len(J)
-        if not (len(I) and len(J)):
-            return np.empty((len(I), len(J)), self.dtype)
-        return self._source.block(I, J)[:, : len(J)]
+        if out is None:
+            out = aligned((len(I), padded(len(J))), self.dtype)
+        if len(I) and len(J):
+            self._source.block(I, J, out)
+        return out[:, : len(J)]
 
     def columns(self, J: ArrayLike) -> NDArray[Any]:
         """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new."""
@@ -185,7 +207,7 @@ class Columns:
             self._add_kept(place[~new], c[~new], sums)
         self._uses[J] += 1
         J, c = J[new], c[new]
-        keep = self._uses[J] >= (1 if self._source.cost >= DEAR else 2)
+        keep = self._uses[J] > self._worth
         for part in self._source.cut(len(J)):
             some = J[part]
             place = np.full(len(some), -1)
@@ -259,16 +281,14 @@ class _Named:
         far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
         return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
 
-    def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
-        """(len(I), padded len(J))."""
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
+        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
         if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
             self._parts_of_block = Parts(len(J), self._n_jobs)
         samples = Samples(self._layout, self._X, J, self._parts_of_block)
-        out = aligned((len(I), padded(len(J))), self._layout.dtype)
         for some in self.cut(len(I)):
             batch = self._batches.take(I[some], samples)
             samples.sums(batch, len(I[some]), None, None, out[some])
-        return out
 
     def compute(
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
@@ -330,14 +350,12 @@ class _Called:
             return np.asarray(rows[:, J], dtype=np.float64)
         return self._kernel.called(self._X[I], self._X[J])
 
-    def block(self, I: Index, J: Index) -> NDArray[Any]:  # noqa: E741
-        out = aligned((len(I), padded(len(J))), self._dtype)
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         values = self._values(I, J)
         _, i, j = np.intersect1d(I, J, return_indices=True)
         self._refuse_asymmetric(values[np.ix_(i, j)])
         out[:, : len(J)] = values
         out[:, len(J) :] = 0
-        return out
 
     def _refuse_asymmetric(self, values: Vector) -> None:
         """Refuse values of rows with themselves that are not symmetric."""

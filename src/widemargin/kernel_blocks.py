@@ -25,10 +25,10 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian")
 RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
-# Rows that are computed together: dense ones, which stay in the second-level cache; so
-# many sparse ones as have so many entries, up to a limit.
-DENSE_BATCH = 192
-BATCH_ENTRIES, MOST_BATCH = 1 << 15, 1024
+# Entries of the rows that are computed together, dense and sparse ones: they stay in the
+# second-level cache. And the limits of their number.
+DENSE_ENTRIES, SPARSE_ENTRIES = 150_000, 1 << 15
+LEAST_BATCH, MOST_BATCH = 192, 1024
 # Share of nonzeros up to which a batch is sparse, where the samples are packed.
 SPARSE_BATCH = 0.15
 # Columns from which strips of sparse samples leave the cache: then they stay sparse.
@@ -125,7 +125,7 @@ class Batches:
         self, layout: Layout, Z: Matrix, norms: NDArray[Any] | None = None
     ) -> None:
         self._layout, self._Z = layout, Z
-        self.size = DENSE_BATCH
+        self.size = int(np.clip(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH, MOST_BATCH))
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
         if norms is None and layout.form[0] == RBF and not layout.stays_sparse:
             self._norms = _packed_norms(layout, Z)
@@ -139,7 +139,7 @@ class Batches:
             if layout.stays_sparse and layout.form[0] in (RBF, LAPLACIAN):
                 self._norms = _norms(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
-            self.size = int(np.clip(BATCH_ENTRIES / (entries + 1), 64, MOST_BATCH))
+            self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows, each worth a batch."""

@@ -144,6 +144,7 @@ class WorkingSet:
         self._shift = float(problem.intercept == "penalized")
         self.rows = np.empty(0, np.intp)
         self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
+        self._rooms = [self._K.ravel(), self._K.ravel()]
         self.steps = self.negative = self.changed = self.unsolved = 0
         self.scores = problem.expand(c)
 
@@ -212,14 +213,25 @@ class WorkingSet:
         old, h = len(self.rows), len(kept)
         self.rows = np.concatenate([kept, new])
         q = len(self.rows)
-        K = aligned((q, padded(q)), self.problem.columns.dtype)
-        K[:, q:] = 0
+        K = self._room(q)
         K[:h, :h] = self._K[old - h : old, old - h : old]
         if len(new):
-            K[h:, :q] = self.problem.columns.block(new, self.rows)
+            self.problem.columns.block(new, self.rows, K[h:])
             _transpose(K[h:, :h], K[:h, h:q])
+        K[:, q:] = 0
         self._K = K
         return K
+
+    def _room(self, q: int) -> NDArray[Any]:
+        """Room for a block, (q, padded q), beside the last one: two take turns.
+
+        Memory that is touched for the first time takes longer than the values.
+        """
+        size, dtype = q * padded(q), self.problem.columns.dtype
+        self._rooms.reverse()
+        if self._rooms[0].size < size or self._rooms[0].dtype != dtype:
+            self._rooms[0] = aligned((size,), dtype)
+        return self._rooms[0][:size].reshape(q, padded(q))
 
     def refine(self) -> None:
         """Go on with kernel values in float64."""
