@@ -1,7 +1,7 @@
 # make demo   a first look: trains on real data and writes demo-report.html
 # make test   everything that must pass: the checks, then the tests
 # make check  lint, types, layers, formats, docstrings
-# make bench  comparison with other packages (ten minutes; benchmarks/README.md has more)
+# make bench  comparison with other packages (a quarter of an hour; benchmarks/README.md has more)
 # make docs   the documentation as HTML in docs/_build
 
 PYTHON ?= python3
@@ -31,6 +31,7 @@ check: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/pip install -q -e ".[bench]"
 	$(BIN)/python benchmarks/run.py --timeout 10 --budget 600 --output build/bench
+	$(BIN)/python benchmarks/kernel.py --quick --budget 240 --output build/bench/kernel
 	@echo "All sets: see benchmarks/README.md. Tables and pictures: build/bench"
 
 docs: $(VENV)/installed

@@ -148,8 +148,7 @@ def _failures(runs):
 def _draw(folder, panels):
     """Gap against seconds, the best settings of each peer."""
     figure = draw_panels(panels)
-    figure.supxlabel("seconds of a fit", fontsize=9)
-    figure.supylabel("relative gap, against the best dual bound", fontsize=9)
+    figure.suptitle("Relative gap against seconds of a fit", fontsize=11)
     figure.savefig(folder / "curves.png", dpi=120)
 
 

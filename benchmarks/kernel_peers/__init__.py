@@ -46,10 +46,14 @@ def kinds(is_sparse):
     return ("dense64", "dense32", *(("sparse64", "sparse32") if is_sparse else ()))
 
 
+def coefficients(model):
+    """Those of the support vectors, 1-D; from sparse rows some packages give sparse."""
+    coef = model.dual_coef_
+    return np.ravel(coef.toarray() if sparse.issparse(coef) else coef)
+
+
 def of_model(model, X):
     """The answer of a fitted model with scikit-learn's attributes."""
-    coef = model.dual_coef_
-    coef = coef.toarray() if sparse.issparse(coef) else coef
     alpha = np.zeros(X.shape[0])
-    alpha[np.asarray(model.support_)] = np.abs(np.ravel(coef))
+    alpha[np.asarray(model.support_)] = np.abs(coefficients(model))
     return Answer(alpha, float(np.ravel(model.intercept_)[0]), {})
