@@ -135,7 +135,7 @@ def counts(columns):
 
 def dear():
     """Columns with rows that are stored when they are first used."""
-    return Columns(as_rows(matrix(50, 70)), NAMED["rbf"])
+    return Columns(as_rows(matrix(50, 300)), NAMED["rbf"])
 
 
 def test_entries_are_counted():
@@ -154,17 +154,19 @@ def test_entries_are_counted():
     assert counts(columns) == (320, 300)
 
 
-def test_rows_that_are_cheap_are_kept_when_they_are_used_again():
-    columns = Columns(as_rows(matrix(50, 3)), NAMED["rbf"])
+def test_rows_that_are_cheap_are_kept_when_they_are_used_often():
+    columns = Columns(as_rows(matrix(50, 64)), NAMED["rbf"])
     sums = np.zeros(columns.width)
-    for evaluations, hits in ((100, 0), (200, 0), (200, 100)):
+    # 280 / (64 + 6) = 4 uses cost as much as memory that is touched first.
+    for use in range(8):
         columns.add(np.array([1, 2]), np.ones(2), sums)
-        assert counts(columns) == (evaluations, hits)
+        computed = min(use + 1, 5)
+        assert counts(columns) == (100 * computed, 100 * (use + 1 - computed))
 
 
 def test_a_row_that_is_asked_for_twice_at_once_is_one_row():
     columns = dear()
-    K = plain(NAMED["rbf"], X := matrix(50, 70), X)
+    K = plain(NAMED["rbf"], X := matrix(50, 300), X)
     twice = np.array([3, 4, 3, 3])
     for _ in range(2):
         np.testing.assert_allclose(columns.columns(twice), K[twice], atol=1e-5)
@@ -175,7 +177,7 @@ def test_a_row_that_is_asked_for_twice_at_once_is_one_row():
         )
 
 
-def test_rows_that_made_room_meanwhile_are_no_hits():
+def test_rows_that_make_room_are_read_before():
     columns = limited(matrix(1000, 70), NAMED["rbf"], PLACES)
     columns.columns(np.arange(500, 500 + PLACES))
     before = counts(columns)
@@ -185,7 +187,7 @@ def test_rows_that_made_room_meanwhile_are_no_hits():
         now - was for now, was in zip(counts(columns), before, strict=True)
     )
     assert evaluated + hits == 1000 * len(some)
-    assert evaluated == 1000 * len(some)  # the first ones drove out the others
+    assert hits == 1000 * PLACES  # they were read before others drove them out
 
 
 # -- memory ----------------------------------------------------------------------------

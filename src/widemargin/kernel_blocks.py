@@ -25,8 +25,8 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian")
 RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
-# Entries of the rows that are computed together, dense and sparse ones: they stay in the
-# second-level cache. And the limits of their number.
+# Entries of the rows that are computed together, dense and sparse ones: they stay in
+# the second-level cache. And the limits of their number.
 DENSE_ENTRIES, SPARSE_ENTRIES = 150_000, 1 << 15
 LEAST_BATCH, MOST_BATCH = 192, 1024
 # Share of nonzeros up to which a batch is sparse, where the samples are packed.
@@ -94,7 +94,7 @@ class Layout:
         sums, squares = linalg.column_sums(Z)
         mean = sums / Z.shape[0]
         spread = squares.sum() / Z.shape[0] - mean @ mean
-        self.is_far = bool(mean @ mean > CENTERED**2 * spread)
+        self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
         distances = form[0] in (RBF, LAPLACIAN) and not self.stays_sparse
         if distances and (self.is_far or not self.is_sparse):
             self.center, self.is_sparse, self.is_far = mean, False, False

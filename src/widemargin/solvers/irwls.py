@@ -37,9 +37,9 @@ Index = NDArray[np.intp]
 # Small problems are solved to this share of the violation: 0.03 and 0.01 take as many
 # working sets, 0.3 more (benchmarks/kernel_settings.py).
 INNER_SHARE = 0.1
-# Rows of a working set at first; and at most, where it grows: it doubles while there are
-# more free rows than it holds. Where rows of K are kept, and cost little to use again,
-# only after so many iterations (w8a: a fifth of the rows less; mnist: 15 % more).
+# Rows of a working set at first; and at most, where it grows: it doubles while there
+# are more free rows than it holds. Where rows of K are kept, and cost little to use
+# again, only after so many iterations (w8a: a fifth fewer rows; mnist: 15 % more).
 FIRST_SIZE, MOST_SIZE, GROWTH = 2048, 8192, 20
 # Scores are computed anew in float64 when the violation has fallen by this factor, or
 # after so many iterations.
