@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from widemargin.solvers import irwls
+from widemargin.solvers.cholesky import threads_for
 from widemargin.solvers.working_set import Solved
 
 PAIRS, REWEIGHTED, DENSE, CLARABEL = "pairs", "irwls", "dense QP", "Clarabel"
@@ -111,7 +112,8 @@ class _Newton:
         self._rd, self._rp = rd, rp
         M = K.copy()
         M[np.diag_indices(len(low))] += z / low + w / high
-        self._factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+        with threads_for(len(low)):  # those of IRWLS: threads wait on small factors
+            self._factor = cho_factor(M, True, overwrite_a=True, check_finite=False)
         self._ones = cho_solve(self._factor, np.ones(len(low)), check_finite=False)
 
     def step(self, target, cross_low, cross_high):

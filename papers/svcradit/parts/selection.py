@@ -45,10 +45,10 @@ def _cases(records):
 def table(records):
     """Lines of text: working sets / rows of K, seconds."""
     yield "Working sets / rows of K, seconds, to a gap of 1e-4 (! gap not reached)"
-    head = "".join(f"{name:>28}" for name in POLICIES)
+    head = "".join(f"{name:>34}" for name in POLICIES)
     yield f"{'problem':24}{'q':>5}{head}"
     for (name, C, q), found in _cases(records).items():
-        cells = "".join(f"{_cell(found[p]):>28}" for p in POLICIES)
+        cells = "".join(f"{_cell(found[p]):>34}" for p in POLICIES)
         yield f"{f'{name}, C {C:g}':24}{q:5}{cells}"
 
 
