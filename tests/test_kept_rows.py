@@ -9,7 +9,7 @@ from widemargin.data.memory import as_rows
 
 def test_sums_are_right_when_new_rows_take_the_last_free_places_and_used_ones():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1200, 3))
+    X = 0.1 * rng.normal(size=(1200, 200))  # dear enough to be kept
     kernel = Kernel("rbf", gamma=0.3)
     packed = Columns(as_rows(X), kernel)
     columns = Columns(as_rows(X), kernel, packed._source.n_bytes + (3 << 20))
