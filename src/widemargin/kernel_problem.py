@@ -42,8 +42,9 @@ class KernelProblem(Problem):
 
     Parameters
     ----------
-    features, y, C, loss, intercept
-        As of `Problem`. For the kernel "precomputed" the features are K, (m, m).
+    features : Rows, array or sparse matrix (m, n)
+    y, C, loss, intercept : as of `Problem`
+        For the kernel "precomputed" the features are K, (m, m).
     kernel : Kernel
     memory_limit : int or None, in bytes
         For kernel values that are kept, and the packed samples.

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from widemargin.data.state import RowState
 from widemargin.files import check_outputs, open_regular, replacing
 from widemargin.parameters import Checker
-from widemargin.problem import Problem, distinct
+from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.best import Best
+from widemargin.targets import distinct
 
 Vector = NDArray[np.float64]
 _VERSION = 1

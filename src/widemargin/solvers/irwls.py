@@ -126,8 +126,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, 1, 1, -1]
     >>> problem = Problem(X, y, C=10.0, kernel=Kernel("rbf", gamma=1.0))
     >>> solution = solve(problem, IRWLS(), tol=1e-6)
-    >>> print(solution.status, solution.alpha.round(3))
-    solved [2.313 2.313 2.313 2.313]
+    >>> print(solution.status, solution.alpha.round(2))
+    solved [1.25 1.25 1.25 1.25]
     """
 
     name: ClassVar[str] = "irwls"

@@ -1,0 +1,44 @@
+"""Labels and weights of a problem, as vectors over its rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.state import finite
+
+Vector = NDArray[np.float64]
+
+
+def distinct(C: Vector) -> Vector:
+    """The numbers of a vector: one, where it is that for every row."""
+    return C[:1] if C.strides == (0,) else C
+
+
+def check_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector]:
+    """Labels, and weights as a float64 vector, (m,); perhaps the user's own."""
+    y = np.asarray(y)
+    if y.shape != (m,):
+        raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
+    wrong = (y != 1) & (y != -1)
+    if wrong.any():
+        raise ValueError(f"y must hold +1 and -1 only. Got {y[wrong][0]} instead.")
+    if np.ndim(C) == 0:  # one number, also for a billion rows
+        C = np.broadcast_to(finite("C", np.ravel(C), 1)[0], m)
+    C = finite("C", C, m)
+    with np.errstate(over="ignore"):
+        if np.any(distinct(C) < 0) or not np.isfinite(m * distinct(C).mean()):
+            raise ValueError(
+                "C must be nonnegative in every row, and its sum finite. "
+                f"Got {np.min(C)} to {np.max(C)} instead."
+            )
+    for sign in (1, -1):
+        weighted = y == sign
+        if len(distinct(C)) > 1:
+            weighted &= C > 0
+        if not (weighted.any() and C.any()):
+            raise ValueError(
+                "Both labels must occur in a row with C > 0. "
+                f"Got no such row with label {sign:+d}."
+            )
+    return y, C
