@@ -35,8 +35,8 @@ SPARSE_BATCH = 0.15
 WIDE = 2048
 # Rows whose mean is so many times their deviation lose digits in |x|^2 + |z|^2 - 2x'z.
 CENTERED = 10.0
-# Multiplications that are worth a second thread.
-SHARED_WORK = 1 << 21
+# Multiplications that are worth a second thread, whose start takes 0.1 ms. Not tuned.
+SHARED_WORK = 1 << 23
 # Parts of the samples that threads take one after the other.
 PARTS = 16
 # Bytes of packed samples at a time, where they are used once.
@@ -65,11 +65,14 @@ class Parts:
         size = max(1, -(-strips // PARTS))
         cut = [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
         self._shared = Blocks(cut, len(cut), n_jobs)
-        self._alone = Blocks([slice(0, strips)], 1, 1)
+        self._whole = slice(0, strips)
 
     def __call__(self, task: Callable[[slice], Any], work: float) -> None:
         """Run a task on all parts, in threads if so much work is worth them."""
-        (self._shared if work > SHARED_WORK else self._alone)(task)
+        if work > SHARED_WORK:
+            self._shared(task)
+        else:
+            task(self._whole)
 
 
 class Layout:
