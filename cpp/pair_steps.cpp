@@ -2,8 +2,6 @@
 // functions of the standard library.
 #include "pair_steps.hpp"
 
-#include <cfloat>
-
 #include "vectors.hpp"
 
 namespace widemargin::WIDEMARGIN_SIMD {
@@ -39,7 +37,7 @@ constexpr double kCurvature = 1e-12;
 
 // Share of the diagonal below which, negative, a curvature is no rounding of kernel values.
 template <typename Real>
-constexpr double kNegative = 64 * (sizeof(Real) == 4 ? FLT_EPSILON : DBL_EPSILON);
+constexpr double kNegative = sizeof(Real) == 4 ? 1e-4 : 1e-8;
 template <typename Real>
 class Steps {
   static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());

@@ -45,9 +45,10 @@ class Timed:
 def engines(*names):
     """{name: Timed} of the named solvers, which `IRWLS(inner=name)` knows meanwhile."""
     kept = dict(irwls.INNER)
-    known = {**kept, DENSE: dense, CLARABEL: by_clarabel}
+    made = {name: make() for name, make in kept.items()}
+    known = {**made, DENSE: dense, CLARABEL: by_clarabel}
     timed = {name: Timed(known[name]) for name in names}
-    irwls.INNER.update(timed)
+    irwls.INNER.update({name: lambda t=t: t for name, t in timed.items()})
     try:
         yield timed
     finally:

@@ -92,6 +92,13 @@ class Kernel:  # numpydoc ignore=PR02
         return {"kernel": name} | {key: getattr(self, key) for key in used}
 
     @property
+    def is_psd(self) -> bool:
+        """Whether it is positive semidefinite by its definition, whatever the data."""
+        if self.name == "poly":
+            return self.coef0 >= 0
+        return self.name in ("linear", "rbf", "laplacian")
+
+    @property
     def form(self) -> tuple[int, float, float, int]:
         """What the core computes; of a named kernel whose gamma is a number."""
         return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
@@ -152,7 +159,11 @@ class Kernel:  # numpydoc ignore=PR02
 
     def called(self, X: Any, Z: Any) -> Vector:
         """Values of a callable, checked."""
-        values = self.name(X, Z)  # type: ignore[operator]
+        try:
+            values = self.name(X, Z)  # type: ignore[operator]
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            # Of the user's, not of the solver's numbers: the driver tells them apart.
+            raise RuntimeError(f"The kernel function failed: {error!r}") from error
         if sparse.issparse(values):
             values = values.toarray()
         values = np.asarray(values)

@@ -113,7 +113,7 @@ def _for_squared_hinge(problem: Problem) -> Choice:
 
 
 def _for_kernel(problem: Problem) -> Choice:
-    reason = f"because {problem.rows.shape[0]:,} rows fit an exact kernel solver"
+    reason = f"because it solves kernel problems ({problem.rows.shape[0]:,} rows)"
     return Choice(IRWLS(), reason)
 
 
