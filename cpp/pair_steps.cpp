@@ -116,7 +116,6 @@ class Steps {
     p_.up[i] = p_.x[i] < p_.upper[i] ? 0 : -kInfinity;
     p_.down[i] = p_.x[i] > p_.lower[i] ? 0 : -kInfinity;
   }
-  // What rounding of the kernel values makes of a curvature of zero.
   // What curvatures are compared with.
   double size(std::size_t i, std::size_t j) const {
     return static_cast<double>(absolute(p_.diagonal[i])) + absolute(p_.diagonal[j]);

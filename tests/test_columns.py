@@ -274,7 +274,7 @@ def test_a_limit_without_room_is_refused(name, m, n):
 
 
 def test_a_refined_limit_without_room_changes_nothing():
-    X = matrix(1000, 70)
+    X = matrix(1000, 700)
     columns = limited(X, NAMED["rbf"], PLACES)
     with pytest.raises(ValueError, match="memory_limit must be at least"):
         columns.refine()

@@ -185,10 +185,11 @@ def test_weights_and_labels_of_selected_rows():
 
 
 @pytest.mark.parametrize("word", ["scale", "auto", "mean_distance"])
-def test_gamma_is_found_from_all_rows(word):
+def test_gamma_is_found_from_the_rows_that_count(word):
     X, y, C = data(zeros=True)
     problem = Problem(X, y, C, kernel=Kernel(gamma=word))
-    assert problem.kernel.gamma == Kernel(gamma=word).resolved(as_rows(X)).gamma
+    expected = Kernel(gamma=word).resolved(as_rows(X[C > 0])).gamma
+    assert problem.kernel.gamma == pytest.approx(expected, rel=1e-12)
     assert problem.columns.kernel == problem.kernel
 
 

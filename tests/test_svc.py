@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as LibSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import SVC, Checkpoint, LinearSVC, as_rows
+from widemargin import SVC, Checkpoint, Kernel, LinearSVC, Problem, as_rows
 from widemargin.kernel_decisions import KernelDecisions
 from widemargin.solvers import InteriorPoint
 from widemargin.solvers.irwls import IRWLS
@@ -377,3 +377,19 @@ def test_bad_data(binary):
         clf.predict(spoiled)
     with pytest.raises(ValueError, match="X has 4 features, but the model expects 30"):
         clf.predict(as_rows(X[:, :4]))
+
+
+@pytest.mark.parametrize("seed", [3, 8, 16])
+def test_the_loss_of_a_row_far_from_all_others_is_not_overlooked(seed):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((1201, 6))
+    X[:, 5] = X[:, 4]
+    y = np.where(X[:, 0] + X[:, 4] + 0.5 * random.standard_normal(1201) > 0, 1, -1)
+    X[778] = 0  # float32 loses the 3
+    X[778, 4:] = 1e8, -1e8 + 3
+    y[778] = random.choice([-1, 1])
+    clf = SVC(kernel="poly", degree=1, gamma=1.0, C=0.1).fit(X, y)
+    kernel = Kernel("poly", gamma=1.0, degree=1, coef0=0.0)
+    alpha, w, b = clf.solution_.alpha, clf.solution_.w, clf.solution_.b
+    exact = Problem(X, y, 0.1, kernel=kernel).certify(alpha, w, b)
+    assert exact.relative_gap <= 1.01e-4

@@ -31,12 +31,12 @@ Index = NDArray[np.intp]
 # value. So at the first use from 280 features on, at the 14th for 14 entries a row
 # (benchmarks/kernel_rows.py).
 STORED = 280.0
-# Share of the free memory that rows may take where no limit is given.
+# Share of the free memory that rows may take where no limit is given. Not tuned.
 FREE_SHARE = 0.5
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
 # Rows of the least block that there must be room for.
-LEAST_BLOCK = 256
+LEAST_BLOCK = 64
 # Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
 ASYMMETRY = 1e-5
 # Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
@@ -133,6 +133,11 @@ class Columns:
         self._X, self._source = X, source
         self._kept = _KeptRows(self.shape[0], width, self.dtype, room - room // 4)
         self._uses = np.zeros(self.shape[0], np.int64)
+
+    @property
+    def cost(self) -> float:
+        """Multiplications of a kernel value, about; infinite for a callable."""
+        return self._source.cost
 
     @property
     def _worth(self) -> float:
@@ -420,7 +425,8 @@ class _KeptRows:
         if free < len(J):
             taken = self._longest_unused(len(J) - free, needed)
             place[free : free + len(taken)] = taken
-            self._place[self._owner[taken]] = -1
+            owner = self._owner[taken]
+            self._place[owner[owner >= 0]] = -1
         stored = place >= 0
         self._place[J[stored]] = place[stored]
         self._owner[place[stored]] = J[stored]
@@ -429,6 +435,9 @@ class _KeptRows:
 
     def forget(self, J: Index) -> None:
         """These rows are not kept."""
+        place = self._place[J]
+        self._owner[place[place >= 0]] = -1
+        self._used[place[place >= 0]] = 0
         self._place[J] = -1
 
     def _longest_unused(self, count: int, needed: Index) -> Index:
@@ -443,6 +452,16 @@ class _KeptRows:
         return oldest[used[oldest] < self._now]
 
 
+# Where Linux says what a container may use, and uses now.
+_CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
 def _free_bytes() -> int:
     """Bytes that rows may take by default: a share of the memory that is free now."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -453,13 +472,13 @@ def _free_bytes() -> int:
                     free = 1024 * int(line.split()[1])
     except OSError:
         pass  # not Linux: of all memory
-    for path in (
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    ):
+    for limit, used in _CGROUPS:
         try:
-            with open(path, encoding="ascii") as file:
-                free = min(free, int(file.read()))
+            with (
+                open(limit, encoding="ascii") as most,
+                open(used, encoding="ascii") as now,
+            ):
+                free = min(free, int(most.read()) - int(now.read()))
         except (OSError, ValueError):
             pass  # no limit
-    return int(FREE_SHARE * free)
+    return int(FREE_SHARE * max(free, 0))

@@ -32,6 +32,7 @@ LEAST_BATCH, MOST_BATCH = 192, 1024
 # Share of nonzeros up to which a batch is sparse, where the samples are packed.
 SPARSE_BATCH = 0.15
 # Columns from which strips of sparse samples leave the cache: then they stay sparse.
+# Not tuned, nor are the numbers below.
 WIDE = 2048
 # Rows whose mean is so many times their deviation lose digits in |x|^2 + |z|^2 - 2x'z.
 CENTERED = 10.0

@@ -53,6 +53,14 @@ _ADVICE = {
 }
 
 
+# Said where a solver has met negative curvature, whatever the gap.
+NOT_CONVEX = (
+    "The kernel is not positive semidefinite on these data: the answer is a stationary "
+    "point, perhaps not the best one, and its gap is no proof. Use another kernel "
+    "('rbf'), or other parameters of this one."
+)
+
+
 @dataclass
 class Step:
     """One iteration, as a solver yields it; the driver adds what it knows.

@@ -26,7 +26,7 @@ from widemargin.model import Model
 from widemargin.multiclass import Task
 from widemargin.parameters import Checker, is_integer
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
-from widemargin.solution import Solution, Status
+from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
@@ -119,7 +119,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         if worst.status is not Status.SOLVED:
             warnings.warn(worst.message, ConvergenceWarning, stacklevel=_users_level())
         if any(s.trace[-1].details.get("negative") for s in self.solutions_):
-            warnings.warn(_NOT_CONVEX, RuntimeWarning, stacklevel=_users_level())
+            warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=_users_level())
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -379,11 +379,6 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
 
 
 _NUMERIC: Any = "numeric"
-_NOT_CONVEX = (
-    "The kernel is not positive semidefinite on these data: the answer is a stationary "
-    "point, perhaps not the best one, and its gap is no proof. Use another kernel "
-    "('rbf'), or other parameters of this one."
-)
 
 
 def _support(

@@ -182,7 +182,7 @@ def solve(  # noqa: PLR0913  (options, by keyword)
         Where to start: the answer for another C, for instance. The answer is never
         worse. The interior point method starts at the central path beside (w, b), the
         active set at (w, b), coordinate descent at alpha, the augmented Lagrangian at
-        both.
+        both. With a kernel the gap is never larger: IRWLS starts at alpha.
     callback : callable or None, default=None
         Called with each `Step`; returning True stops the solve.
     checkpoint : str, path-like, Checkpoint or None, default=None

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from widemargin.conditioning import conditioned
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
-from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solution import (
+    NOT_CONVEX,
+    Certificate,
+    Solution,
+    Status,
+    Step,
+    Trace,
+)
 from widemargin.solvers.best import Best
 from widemargin.solvers.checkpoint import Saved, Saver
 from widemargin.solvers.limits import Clock, Limits
@@ -417,6 +424,8 @@ def _start(driver: _Driver, start: Any) -> Start:
 
 def _message(driver: _Driver, status: Status, gap: float) -> str:
     """What happened, how good the answer is, and what helps."""
+    if driver.trace[-1].details.get("negative"):
+        return NOT_CONVEX
     if status is Status.SOLVED:
         return status.advice
     limits = driver.limits

@@ -42,7 +42,7 @@ INNER_SHARE = 0.1
 # again, only after so many iterations (w8a: a fifth fewer rows; mnist: 15 % more).
 FIRST_SIZE, MOST_SIZE, GROWTH = 2048, 8192, 20
 # Scores are computed anew in float64 when the violation has fallen by this factor, or
-# after so many iterations.
+# after so many iterations. Not tuned, as the next two.
 REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
 # Kernel values in float32 will not do where a refresh moved a score by more than this
 # share of the violation that it showed, which had not halved since the one before.
@@ -72,11 +72,7 @@ class _PairsFirst:
         solved = pair_steps(small, stop)
         if solved.reached or solved.negative or self._failures >= FAILURES:
             return solved
-        change = solved.c - small.c
-        moved = small.K.astype(np.float64)[:, : len(change)] @ change
-        moved += small.shift * change.sum() + small.ridge * change
-        left = small._replace(c=solved.c, F=small.F + moved)
-        again = reweighted_steps(left, stop)
+        again = reweighted_steps(small.at(solved.c), stop)
         self._failures += not again.reached
         return again._replace(steps=solved.steps + again.steps)
 
@@ -262,7 +258,7 @@ class _Choice:
         ):
             self._size = size = 2 * size
         size = min(size, len(run.c), run.problem.columns.block_rows)
-        kept = run.latest(int(self._solver.carry * size))
+        kept = run.latest(min(int(self._solver.carry * size), size - 2))
         if self._solver.selection == "random":
             return kept, self._at_random(found, size - len(kept), kept)
         return kept, found.largest(size - len(kept), kept)

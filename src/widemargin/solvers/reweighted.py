@@ -81,8 +81,8 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
     Solved
         Its c has the sum that it had and is within its bounds; its dual objective is no
         larger. The steps are passes; the pair steps at the end are not counted.
-        Negative are the matrices that did not factor, where a larger d was tried, and
-        the pair steps along negative curvature.
+        Negative are the pair steps along negative curvature; that a matrix did not
+        factor, where a larger d is tried, may be rounding.
 
     Notes
     -----
@@ -98,17 +98,13 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
     passes = _Passes(small)
     for rung in _ladder(small, stop, passes):
         passes.settle(*rung)
-    z, change = passes.z, passes.z - small.c
-    K = small.K.astype(np.float64)
-    moved = K[:, : len(z)] @ change + small.shift * change.sum() + small.ridge * change
-    if not float(change @ small.F) + 0.5 * float(change @ moved) < 0:
-        z, moved = small.c, np.zeros(len(z))
-    left = small._replace(K=K, c=z, F=small.F + moved)
+    left, change = small.at(passes.z), passes.z - small.c
+    if not 0.5 * float(change @ (small.F + left.F)) < 0:  # no decrease
+        left = small._replace(K=left.K)
     if not left.violations.size > stop:
-        return Solved(z.copy(), passes.count, passes.failed)
+        return Solved(left.c.copy(), passes.count, 0)
     polished = pair_steps(left, stop)
-    failed = passes.failed + polished.negative
-    return Solved(polished.c, passes.count, failed, polished.reached)
+    return Solved(polished.c, passes.count, polished.negative, polished.reached)
 
 
 def _ladder(
@@ -138,7 +134,7 @@ class _Passes:
     c, g : ndarray (q,), where e = -(g + b)
     b : float
     z : ndarray (q,), the dual point of the last rung
-    count, failed : int, passes, and matrices that did not factor
+    count : int, passes
     """
 
     def __init__(self, small: Small) -> None:
@@ -150,7 +146,7 @@ class _Passes:
         self.g = small.F - small.ridge * small.c
         self.total = float(small.c.sum())
         self.b = -0.5 * float(self.g.max() + self.g.min()) if small.pairs else 0.0
-        self.count = self.failed = 0
+        self.count = 0
         self._moved = np.zeros(q)
 
     @property
@@ -290,7 +286,6 @@ class _Passes:
                 if info == 0:
                     solved: Vector = dpotrs(L, right, lower=True)[0]
                     return solved
-            self.failed += 1
         sums: Vector = np.abs(M).sum(axis=1)
         return right / sums[:, np.newaxis]
 

@@ -63,6 +63,12 @@ class Small(NamedTuple):
         """How far the conditions are from holding."""
         return violations(self.F, self.c, self.lower, self.upper, self.pairs)
 
+    def at(self, c: Vector) -> "Small":
+        """The same problem at another c, with kernel values in float64."""
+        K, change = self.K.astype(np.float64, copy=False), c - self.c
+        moved = K[:, : len(c)] @ change + self.shift * change.sum()
+        return self._replace(K=K, c=c, F=self.F + moved + self.ridge * change)
+
 
 class Solved(NamedTuple):
     """New c of a small problem, steps that it took, and how many curved down.
