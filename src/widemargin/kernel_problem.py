@@ -33,8 +33,8 @@ Vector = NDArray[np.float64]
 # the largest error that was found they have to be. Not tuned.
 NEAR, SAFE = 1e-3, 10.0
 # So many rows far above that get exact scores too: errors are not looked for near the
-# margin only. All rows, where that takes no more multiplications than these: 0.05 s.
-SAMPLE, ALL_ROWS = 256, 1e9
+# margin only. All rows, where that takes no more multiplications than these: 5 ms.
+SAMPLE, ALL_ROWS = 256, 1e8
 # A gap so large needs no exact scores: errors of the others are below 1e-4 of it.
 COARSE = 1e-2
 
