@@ -1,4 +1,4 @@
-"""A first look: linear SVMs on Adult, their certificates, the same problems elsewhere.
+"""A first look: SVMs on Adult, their certificates, the same problems elsewhere.
 
 Run by ``make demo``. Writes demo-report.html and demo.wm into the current folder.
 """
@@ -10,11 +10,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.svm import SVC
-from sklearn.svm import LinearSVC as Liblinear
+import sklearn.svm
 
 import widemargin
-from widemargin import LinearSVC, Problem, load_svmlight, save_model, solve
+from widemargin import SVC, LinearSVC, Problem, load_svmlight, save_model, solve
 from widemargin.report import write_report
 
 DATA = Path(__file__).parent / "data"
@@ -34,21 +33,32 @@ def main() -> None:
         f"widemargin {widemargin.__version__} · Adult a9a · {X.shape[0]:,} rows x "
         f"{X.shape[1]} features, {100 * share:.0f} % nonzero, 2 classes"
     )
-    free = _ours(X, y, test, "free")
-    penalized = _ours(X, y, test, "penalized")
+    name = "linear hinge, C = 1, {} intercept"
+    free = LinearSVC(intercept="free")
+    penalized = LinearSVC(intercept="penalized")
+    for ours in (free, penalized):
+        _train(name.format(ours.intercept), ours, X, y, test)
+    _train("rbf, C = 1, gamma = 0.05", SVC(gamma=0.05), X, y, test)
     notes = []
     if peers:
-        print("the same problems elsewhere (LIBSVM takes half a minute or more):")
+        print("the linear ones elsewhere (LIBSVM takes half a minute or more):")
         notes = [
             _peer(
                 "LIBLINEAR",
-                Liblinear(loss="hinge", max_iter=10_000),
+                sklearn.svm.LinearSVC(loss="hinge", max_iter=10_000),
                 X,
                 y,
                 test,
                 penalized,
             ),
-            _peer("LIBSVM", SVC(kernel="linear", cache_size=1000), X, y, test, free),
+            _peer(
+                "LIBSVM",
+                sklearn.svm.SVC(kernel="linear", cache_size=1000),
+                X,
+                y,
+                test,
+                free,
+            ),
         ]
     save_model(free, "demo.wm")
     write_report(
@@ -63,19 +73,17 @@ def main() -> None:
     print("model: demo.wm · report: demo-report.html (open it in a browser)")
 
 
-def _ours(X, y, test, intercept: str) -> LinearSVC:
-    """Train with one kind of intercept, and say how good the answer is."""
+def _train(name: str, classifier: LinearSVC | SVC, X, y, test) -> None:
+    """Train, and say how good the answer is."""
     begin = time.perf_counter()
-    classifier = LinearSVC(intercept=intercept).fit(X, y)
+    classifier.fit(X, y)
     seconds = time.perf_counter() - begin
     certificate = classifier.solution_.certificate
     print(
-        f"linear hinge, C = 1, {intercept} intercept".ljust(44, ".")
-        + f" {classifier.solution_.solver} {seconds:7.2f} s"
+        name.ljust(44, ".") + f" {classifier.solution_.solver} {seconds:7.2f} s"
         f"   objective {certificate.primal:.4f}   gap {classifier.dual_gap_:.1e}"
         f"   accuracy {100 * classifier.score(*test):.2f} %"
     )
-    return classifier
 
 
 def _peer(name: str, peer, X, y, test, ours: LinearSVC) -> tuple[str, str]:
