@@ -7,35 +7,17 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from problems import PROBLEMS
+from cli_cases import folder_with_data, refused
 from test_report import Page
 
-from widemargin import SVC, load_model, load_svmlight, open_rows, save_svmlight
+from widemargin import SVC, load_model, load_svmlight, open_rows
 from widemargin.cli import main
 from widemargin.cli.datasets import Data, in_memory
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty current folder with data in it."""
-    X, y = PROBLEMS["breast_cancer"]()
-    monkeypatch.chdir(tmp_path)
-    save_svmlight(X[:400], y[:400], "train.svm")
-    save_svmlight(X[400:], y[400:], "test.svm")
-    labels = np.arange(400) % 3
-    save_svmlight(X[:400] + 3 * np.eye(3)[labels] @ np.eye(3, 30), labels, "three.svm")
-    return tmp_path
-
-
-def refused(capsys, *arguments):
-    """The one line of a command that must fail as bad usage or input."""
-    try:
-        status = main(arguments)
-    except SystemExit as stop:
-        status = stop.code
-    out, err = capsys.readouterr()
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    return err
+    return folder_with_data(tmp_path, monkeypatch)
 
 
 def test_train_inspect_predict(here, capsys):

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from cli_cases import refused
 from problems import PROBLEMS
-from test_cli import refused
 
 from widemargin import LinearSVC, load_model, save_svmlight
 from widemargin.cli import main, stored
