@@ -142,14 +142,15 @@ def sizes(m):
 
 
 def _memory(run, name, peers, repeat, options):
-    """Our time with all the memory, and with a quarter for the kept rows."""
+    """Our time with all the memory, and with a quarter for the kept rows, if any."""
     if OURS not in peers:
         return
     problem, free = _problem(name, "memory", options.rows), FREE
     if not run(problem, OURS, free, repeat):
         return
     first = run.log.find({**problem, "peer": OURS, "setting": free, "load": 0})[0]
-    run(problem, OURS, {**free, "memory": first["quarter"]}, repeat)
+    if first["kept_mib"]:
+        run(problem, OURS, {**free, "memory": first["quarter"]}, repeat)
 
 
 def _predict(run, name, peers, repeat, options):
