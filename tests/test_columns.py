@@ -268,7 +268,7 @@ def test_a_limit_without_room_is_refused(name, m, n):
     least = columns._source.n_bytes + block_bytes(columns.width)
     Columns(as_rows(data), kernel, least).columns(np.arange(m))
     for limit in (1, least // 2, least - 1):
-        message = f"memory_limit must be at least {least:,} bytes for {m:,} rows with"
+        message = f"parameter must be at least {least:,} bytes for {m:,} rows with"
         with pytest.raises(ValueError, match=message):
             Columns(as_rows(data), kernel, limit)
 
@@ -276,7 +276,7 @@ def test_a_limit_without_room_is_refused(name, m, n):
 def test_a_refined_limit_without_room_changes_nothing():
     X = matrix(1000, 700)
     columns = limited(X, NAMED["rbf"], PLACES)
-    with pytest.raises(ValueError, match="memory_limit must be at least"):
+    with pytest.raises(ValueError, match="'memory_limit' parameter must be at least"):
         columns.refine()
     check(columns, plain(NAMED["rbf"], X, X), 1e-4)
     assert columns.dtype == np.float32

@@ -159,14 +159,14 @@ def test_kernels_that_are_the_same_have_the_same_answer(loss, intercept, zeros):
         Problem(K, y, C, loss, intercept, kernel=Kernel("precomputed")),
         Problem(X, y, C, loss, intercept, kernel=Kernel(lambda A, B: plain(RBF, A, B))),
     ]
-    solutions = [solve(problem, tol=1e-6) for problem in problems]
+    solutions = [solve(problem, tol=1e-8) for problem in problems]
     first = solutions[0]
     for solution, problem in zip(solutions, problems, strict=True):
         assert solution.status == "solved"
         bounds = problem.certify(*answer_of(first))
         assert bounds.primal == pytest.approx(first.certificate.primal, rel=1e-9)
         assert bounds.dual == pytest.approx(first.certificate.dual, rel=1e-9)
-        assert solution.certificate.primal == pytest.approx(bounds.primal, rel=2e-6)
+        assert solution.certificate.primal == pytest.approx(bounds.primal, rel=2e-8)
 
 
 def test_weights_and_labels_of_selected_rows():

@@ -345,7 +345,7 @@ def test_a_checkpoint(binary, tmp_path):
         ({"solver": "smo"}, ValueError, "'solver' parameter of SVC .* Got 'smo'"),
         ({"solver": "interior_point"}, ValueError, "InteriorPoint solves linear problems only: use solver='auto'"),
         ({"solver": "coordinate_descent", "kernel": "poly"}, ValueError, "CoordinateDescent solves linear problems only"),
-        ({"memory_limit": 20_000}, ValueError, "The 'memory_limit' parameter of SVC must be at least .* Got 20,000 instead"),
+        ({"memory_limit": 20_000}, ValueError, "The 'memory_limit' parameter must be at least .* Got 20,000 instead"),
         ({"kernel": lambda A, B: np.ones(3)}, ValueError, "The kernel must return real numbers of shape"),
         ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, ValueError, "The kernel must return finite numbers"),
     ],

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from widemargin import _core, linalg
+from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
 from widemargin.kernel_blocks import (
@@ -27,9 +28,10 @@ Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # A row is stored once computing it again and again has cost as much as storing it: that
-# is memory touched for the first time, which takes as long as 280 multiplications a
-# value. So at the first use from 280 features on, at the 14th for 14 entries a row
-# (benchmarks/kernel_rows.py).
+# is memory touched for the first time, taken as 280 multiplications a value. So at the
+# first use from 280 features on, at the 15th for 14 entries a row. On a virtual machine
+# (pages at 0.4 GB/s a thread) a first fit of a9a took 1.5 s with rows stored at the
+# second use, 0.75 s so.
 STORED = 280.0
 # Share of the free memory that rows may take where no limit is given. Not tuned.
 FREE_SHARE = 0.5
@@ -42,7 +44,7 @@ ASYMMETRY = 1e-5
 # Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
 ROUGH = 4096.0
 # Numbers that float32 can hold, and the products of a few of them.
-SMALL, LARGE = 1e-30, 1e30
+TINY, HUGE = 1e-30, 1e30
 
 
 class Columns:
@@ -74,7 +76,7 @@ class Columns:
 
     Notes
     -----
-    Entries are computed in float32, about 3e9 a second for sparse rows of 14 entries
+    Entries are computed in float32, 2e9 to 3e9 a second for a dozen entries a row
     (2 cores, AVX-512; benchmarks/kernel_rows.py), and added up in float64.
     """
 
@@ -109,8 +111,6 @@ class Columns:
         """The columns, and rows, where a mask (m,) is true."""
         rows = self.rows.select(mask)
         if self.kernel.name == "precomputed":
-            from widemargin.data.memory import as_rows
-
             rows = as_rows(self._X[np.ix_(mask, mask)])
         return Columns(rows, self.kernel, self._limit, self._n_jobs)
 
@@ -124,9 +124,10 @@ class Columns:
         needed = 8 * size * min(LEAST_BLOCK, width) ** 2
         if room < needed:
             raise ValueError(
-                f"memory_limit must be at least {source.n_bytes + needed:,} bytes for "
-                f"{self.shape[0]:,} rows with a kernel: the packed samples and a block "
-                f"of kernel values. Got {self._limit:,} instead."
+                "The 'memory_limit' parameter must be at least "
+                f"{source.n_bytes + needed:,} bytes for {self.shape[0]:,} rows with a "
+                "kernel: the packed samples and a block of kernel values. "
+                f"Got {self._limit:,} instead."
             )
         self.dtype, self.width = np.dtype(dtype), width
         self.block_rows = math.isqrt(room // (8 * size))
@@ -202,7 +203,7 @@ class Columns:
         """Add K[:, J] c to ``sums``, (padded m,) in float64; keeps what is dear.
 
         Rows that are kept are read; others are computed and added up as they are made.
-        Sums of 32 rows in the dtype are added to float64.
+        Sums of up to eight rows in the dtype are added to float64.
         """
         J = self._index(J)
         place = self._kept.find(J)
@@ -282,7 +283,7 @@ class _Named:
             )
         largest = max(values.max(), linalg.row_squares(self._X).max())
         gamma, norms = self._form[1], self._samples.norms
-        in_range = largest < LARGE and SMALL < gamma < LARGE
+        in_range = largest < HUGE and TINY < gamma < HUGE
         far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
         return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
 
@@ -341,7 +342,7 @@ class _Called:
         """Whether float32 has too few exponents; of a callable that is not known."""
         if self._kernel.name != "precomputed":
             return False
-        return not self._X.diagonal().max() < LARGE  # no value is above all of these
+        return not self._X.diagonal().max() < HUGE  # no value is above all of these
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows."""

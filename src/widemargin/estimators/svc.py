@@ -259,13 +259,7 @@ class SVC(Classifier):
         if not self._with_kernel_solver():
             return Problem(rows, y, C, self.loss, self.intercept)
         options: Any = {"kernel": self.kernel_, "memory_limit": self.memory_limit}
-        try:
-            return Problem(rows, y, C, self.loss, self.intercept, **options)
-        except ValueError as error:
-            found = str(error)
-            if found.startswith("memory_limit must"):
-                found = f"The 'memory_limit' parameter of SVC{found[12:]}"
-            raise ValueError(found) from None
+        return Problem(rows, y, C, self.loss, self.intercept, **options)
 
     def _rows_of(self, rows: Rows, index: NDArray[np.intp] | None) -> Rows:
         return multiclass.rows_of(rows, index, self._is_pairwise())
