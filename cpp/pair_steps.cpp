@@ -32,12 +32,14 @@ struct Largest {
   }
 };
 
-// Smallest curvature that a step divides by, absolute and as a share of others.
+// Smallest curvature that a step divides by, alone and as a share of the diagonal.
 constexpr double kCurvature = 1e-12;
 
-// Share of the diagonal below which, negative, a curvature is no rounding of kernel values.
+// A negative curvature of so large a share of the diagonal is no rounding of kernel values. Not
+// tuned.
 template <typename Real>
 constexpr double kNegative = sizeof(Real) == 4 ? 1e-4 : 1e-8;
+
 template <typename Real>
 class Steps {
   static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());

@@ -261,16 +261,16 @@ class KernelProblem(Problem):
         median = max(float(np.median(lengths)), float(np.finfo(np.float64).tiny))
         return np.asarray(np.maximum(lengths / median, 1.0))
 
-    def intercept_for(
-        self, f: Vector, c: Vector, near: float, exact: bool = True
-    ) -> float:
-        """The best b for scores f, or ``near`` it; that of w where it is penalized."""
+    def intercept_near(self, c: Vector, near: float) -> float:
+        """The b of c: ``near`` where it is free, that of w where it is penalized."""
         if self.intercept == "penalized":
             return float(c.sum())
-        if self.intercept == "none":
-            return 0.0
-        if not exact:
-            return near
+        return near if self.intercept == "free" else 0.0
+
+    def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
+        """The best b for scores f, nearest to ``near``."""
+        if self.intercept != "free":
+            return self.intercept_near(c, near)
         return best_intercept(self.state(score=f), near, self.loss)
 
     def recover(self, solution: Any) -> Decision:
@@ -310,6 +310,11 @@ class Scores:
             self._sums[:] = before
             raise
         self.c[J] += change
+
+    def scale(self, t: float) -> None:
+        """Multiply c, and the scores with it."""
+        self.c *= t
+        self._sums *= t
 
     def refresh(self, rows: NDArray[np.intp]) -> Vector:
         """Compute some scores in float64; the errors that they had."""

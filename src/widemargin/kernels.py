@@ -145,7 +145,11 @@ class Kernel:  # numpydoc ignore=PR02
         ------
         ValueError
             Other numbers of columns; NaN or infinity, or another shape than (k, l),
-            from a callable. "scale" and the like need the rows of a problem.
+            from a callable.
+
+        Notes
+        -----
+        Where gamma is a word it is found from the rows of A.
         """
         if self.name == "precomputed":
             return np.asarray(A, dtype=np.float64)
