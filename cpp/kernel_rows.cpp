@@ -27,8 +27,10 @@ inline Vector<Real> term(Vector<Real> sum, Real z, Vector<Real> x) {
   return is_sparse ? sum + (apart - absolute<Real>(x)) : sum + apart;
 }
 
+// Not inlined: beside the constants of a kernel function GCC spills these sums, and it takes twice
+// as long.
 template <typename Real, bool distance, std::size_t rows>
-inline void dense_tile(const Real* strip, std::size_t n, const Real* z, Real* tile) {
+[[gnu::noinline]] void dense_tile(const Real* strip, std::size_t n, const Real* z, Real* tile) {
   constexpr std::size_t vectors = vectors_of_strip<Real, kTileVectors>();
   constexpr std::size_t lanes = kLanes<Real>;
   for (std::size_t s = 0; s < kStrip; s += vectors * lanes) {
