@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 #include "csr.hpp"
 #include "kernel_rows.hpp"
+#include "mirror.hpp"
 #include "pack.hpp"
 #include "pair_steps.hpp"
 #include "simd.hpp"
@@ -159,6 +160,13 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
 }
 
 template <class Real>
+void mirror(const Matrix<Real>& K, std::size_t h, std::size_t q) {
+  require(h <= q && q <= K.shape(0) && q <= K.shape(1));
+  const nb::gil_scoped_release release;
+  widemargin::mirror(K.data(), h, q, K.shape(1));
+}
+
+template <class Real>
 void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) {
   nb::class_<Strips<Real>>(m, strips_name, "Samples of kernel rows, by reference.");
   nb::class_<Batch<Real>>(m, batch_name, "Rows to compute, by reference.");
@@ -179,6 +187,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "pairs"_a, "stop"_a, "most"_a,
         "simd"_a = -1);
+  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
           "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);

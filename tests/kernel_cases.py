@@ -9,7 +9,8 @@ from rows_cases import in_memory
 from scipy.spatial.distance import cdist
 
 from widemargin import Kernel, _core, as_rows
-from widemargin.columns import LEAST_BLOCK, Columns
+from widemargin.columns import FOCUS_SHARE, LEAST_BLOCK, Columns
+from widemargin.kernel_blocks import padded
 
 # By name, with parameters that are none of the defaults.
 NAMED = {
@@ -77,7 +78,9 @@ def memory_limit_of(data, kernel, places, size=4):
     columns = Columns(as_rows(data), kernel)
     if size == 8:
         columns.refine()
-    needed = -(-4 * places * size * columns.width // 3)
+    some = padded(int(FOCUS_SHARE * columns.shape[0]))
+    focus = columns._source.n_bytes * some // columns.width
+    needed = -(-4 * (places * size * columns.width + focus) // 3)
     return columns._source.n_bytes + max(needed, block_bytes(columns.width, size))
 
 

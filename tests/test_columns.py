@@ -22,6 +22,10 @@ CASES = {"narrow": (131, 5, 0.8), "sparse": (70, 40, 0.1), "wide": (19, 2060, 0.
 on_every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
 def check(columns, K, tolerance=1e-5):
     """Each way to ask for K gives it."""
     m = len(K)
@@ -190,6 +194,65 @@ def test_rows_that_make_room_are_read_before():
     assert hits == 1000 * PLACES  # they were read before others drove them out
 
 
+# -- some of the rows ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refined", [False, True])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "callable", "precomputed"])
+@pytest.mark.parametrize("case", [(400, 70, 0.8), (400, 30, 0.1), (150, 2060, 0.02)])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_sums_of_some_rows_are_those_of_all(convert, case, name, refined):
+    X = matrix(*case)
+    m = len(X)
+    K = plain(NAMED["laplacian" if name == "laplacian" else "rbf"], X, X)
+    kernel = {
+        "callable": Kernel(lambda A, B: plain(NAMED["rbf"], dense(A), dense(B))),
+        "precomputed": Kernel("precomputed"),
+    }.get(name, NAMED.get(name))
+    columns = Columns(as_rows(convert(K if name == "precomputed" else X)), kernel)
+    if refined:
+        columns.refine()
+    rng = np.random.default_rng(0)
+    J = rng.permutation(m)[: m // 3]
+    c = rng.normal(size=len(J))
+    for count in (None, m // 3, 1, m // 5, None):
+        rows = None if count is None else np.sort(rng.permutation(m)[:count])
+        columns.focus(rows)
+        here = np.arange(m) if rows is None else rows
+        for _ in range(3):  # computed, then kept
+            sums = np.zeros(columns.width)
+            columns.add(J, c, sums)
+            np.testing.assert_allclose(
+                sums[: len(here)], K[np.ix_(here, J)] @ c, atol=2e-5
+            )
+            np.testing.assert_allclose(
+                columns.columns(J), K[np.ix_(J, here)], atol=2e-5
+            )
+        np.testing.assert_allclose(
+            columns.block(J, J[:5]), K[np.ix_(J, J[:5])], atol=2e-5
+        )
+        np.testing.assert_allclose(
+            columns.exact(J, J, c), K[np.ix_(J, J)] @ c, atol=1e-10
+        )
+
+
+def test_some_rows_are_looked_at_where_that_is_worth_it():
+    X = matrix(1000, 700)  # so dear that all rows are kept
+    ample, tight = Columns(as_rows(X), NAMED["rbf"]), limited(X, NAMED["rbf"], PLACES)
+    cheap = Columns(as_rows(matrix(1000, 3)), NAMED["rbf"])
+    assert cheap.can_focus(400)
+    assert not cheap.can_focus(401)
+    for _ in range(2):
+        for columns in (ample, tight):
+            assert not columns.can_focus(400)
+            columns.columns(np.arange(PLACES - 1))
+    for columns in (ample, tight):
+        columns.columns(np.arange(PLACES))
+    assert not ample.can_focus(400)
+    assert tight.can_focus(400)
+    assert not tight.can_focus(401)
+
+
 # -- memory ----------------------------------------------------------------------------
 
 
@@ -255,6 +318,13 @@ def test_kept_rows_obey_the_limit(name, m, n, refined):
             assert used <= limit
             J = np.arange(0, m, 3)
             np.testing.assert_allclose(columns.columns(J), K[J], atol=1e-5)
+            if name == "rbf" and columns.can_focus(few := int(0.4 * m)):
+                columns.focus(np.arange(few))
+                again = columns._source._samples.n_bytes
+                assert again < used
+                kept = columns._source.n_bytes + columns._kept.rows.nbytes
+                blocks = 2 * columns.dtype.itemsize * columns.block_rows**2
+                assert again + kept + blocks <= limit
 
 
 @pytest.mark.parametrize(("m", "n"), [(1000, 3), (1000, 70), (100, 70), (30, 2000)])
@@ -275,7 +345,7 @@ def test_a_limit_without_room_is_refused(name, m, n):
 
 def test_a_refined_limit_without_room_changes_nothing():
     X = matrix(1000, 700)
-    columns = limited(X, NAMED["rbf"], PLACES)
+    columns = Columns(as_rows(X), NAMED["rbf"], memory_limit_of(X, NAMED["rbf"], 0))
     with pytest.raises(ValueError, match="'memory_limit' parameter must be at least"):
         columns.refine()
     check(columns, plain(NAMED["rbf"], X, X), 1e-4)

@@ -262,3 +262,15 @@ def test_pair_steps_count_negative_curvature(simd):
     np.fill_diagonal(problem["K"], -1.0)
     steps, negative, _ = _core.pair_steps(**problem, simd=simd)
     assert 0 < negative <= steps <= 1000
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("h", "q", "width"), [(0, 5, 16), (7, 7, 16), (37, 90, 128)])
+def test_the_upper_right_part_mirrors_the_lower_left_one(h, q, width, dtype):
+    K = np.random.default_rng(0).normal(size=(q, width)).astype(dtype)
+    expected = K.copy()
+    expected[:h, h:q] = K[h:q, :h].T
+    _core.mirror(K, h, q)
+    np.testing.assert_array_equal(K, expected)
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.mirror(K, 0, q + 1)

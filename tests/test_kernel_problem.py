@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC
 
 from widemargin import Kernel, Problem, as_rows, solve
+from widemargin.kernel_problem import Scores
 
 RBF = Kernel("rbf", gamma=0.3)
 on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
@@ -263,3 +264,75 @@ def test_positive_definite_kernels_have_no_negative_curvature(loss, intercept, k
     solution = solve(Problem(X, y, C, loss, intercept, kernel=kernel), tol=1e-5)
     assert solution.status == "solved"
     assert solution.trace[-1].details["negative"] == 0
+
+
+# -- scores ----------------------------------------------------------------------------
+
+
+def test_scores_that_were_left_out_are_brought_up_to_date():
+    X, y, C = data(500)
+    problem = Problem(X, y, C, kernel=RBF)
+    K, rng = plain(RBF, X, X), np.random.default_rng(0)
+    scores, c = problem.expand(np.zeros(500)), np.zeros(500)
+    for _ in range(3):
+        near = rng.random(500) < 0.3
+        near |= c != 0
+        scores.focus(near)
+        old = scores.values.copy()
+        for _ in range(2):
+            J = rng.permutation(np.flatnonzero(near))[:40]
+            change = rng.normal(size=40)
+            scores.add(J, change)
+            c[J] += change
+            np.testing.assert_allclose(scores.values[near], (K @ c)[near], atol=1e-4)
+            np.testing.assert_array_equal(scores.values[~near], old[~near])
+        now = scores.values[near]
+        scores.settle()
+        np.testing.assert_array_equal(scores.values[near], now)
+        np.testing.assert_allclose(scores.values, K @ c, atol=1e-4)
+        scores.add(J, change)
+        c[J] += change
+        np.testing.assert_allclose(scores.values, K @ c, atol=1e-4)
+
+
+def test_scores_that_are_interrupted_stay_as_they_were(monkeypatch):
+    X, y, C = data(300)
+    problem = Problem(X, y, C, kernel=RBF)
+    scores = problem.expand(np.zeros(300))
+    near, J = np.arange(300) < 90, np.arange(20)
+    scores.focus(near)
+    scores.add(J, np.ones(20))
+    before, whole = scores.values.copy(), problem.columns.add
+
+    def interrupted(J, c, sums):
+        whole(J, c, sums)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(problem.columns, "add", interrupted)
+    for act in (scores.settle, lambda: scores.add(J, np.ones(20))):
+        with pytest.raises(KeyboardInterrupt):
+            act()
+        np.testing.assert_array_equal(scores.values, before)
+        np.testing.assert_array_equal(scores.c, np.arange(300) < 20)
+    monkeypatch.undo()
+    scores.add(J, np.ones(20))
+    scores.settle()
+    exact = plain(RBF, X, X)[:, :20].sum(axis=1) * 2.0
+    np.testing.assert_allclose(scores.values, exact, atol=1e-5)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_an_answer_is_that_of_all_rows_where_some_were_left_out(other):
+    X, y, C = data(400, zeros=True)
+    problem = Problem(X, y, C, kernel=RBF)
+    first = solve(problem, tol=1e-3)
+    alpha, w, b = answer_of(first)
+    scores = problem.expand(problem.stack(w)[:-1])
+    scores.focus(scores.c != 0)
+    asked = 0.999 * problem.gather(problem.dual_state(alpha)) if other else alpha
+    answer = problem.answer(asked, problem.stack(w, b), 1e-3)
+    exact = problem.certify(answer[0], answer[1], answer[2])
+    assert answer[3].primal == pytest.approx(exact.primal, rel=1e-9)
+    assert answer[3].dual == pytest.approx(exact.dual, rel=1e-9)
+    fresh = Scores(problem.columns, scores.c.copy())
+    np.testing.assert_allclose(scores.values, fresh.values, atol=1e-4)

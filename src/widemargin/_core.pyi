@@ -178,6 +178,7 @@ def add_rows(
     sums: Vector,
     simd: int = -1,
 ) -> None: ...
+def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
 def pair_steps(
     K: NDArray[Any],
     q: int,

@@ -43,6 +43,9 @@ LEAST_BLOCK = 64
 ASYMMETRY = 1e-5
 # Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
 ROUGH = 4096.0
+# Share of the rows up to which sums are made for some of them only. With 0.6 and 0.7
+# w8a and ijcnn1 took as long, mnist with little memory a fifth longer.
+FOCUS_SHARE = 0.4
 # Numbers that float32 can hold, and the products of a few of them.
 TINY, HUGE = 1e-30, 1e30
 
@@ -65,7 +68,7 @@ class Columns:
     evaluations : int, entries of K computed so far
     hits : int, entries of K that were kept and used again
     dtype : float32; float64 after `refine`, or where float32 is too rough
-    width : int, length of the sums that `add` takes: m, rounded up
+    width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
 
     Raises
@@ -129,11 +132,18 @@ class Columns:
                 "kernel: the packed samples and a block of kernel values. "
                 f"Got {self._limit:,} instead."
             )
-        self.dtype, self.width = np.dtype(dtype), width
+        self.dtype = np.dtype(dtype)
         self.block_rows = math.isqrt(room // (8 * size))
         self._X, self._source = X, source
-        self._kept = _KeptRows(self.shape[0], width, self.dtype, room - room // 4)
-        self._uses = np.zeros(self.shape[0], np.int64)
+        room -= room // 4
+        some = padded(int(FOCUS_SHARE * self.shape[0]))
+        samples = source.n_bytes * some // width  # packed again, of rows in focus
+        self._can_focus = samples <= room
+        places = min(
+            self.shape[0], (room - self._can_focus * samples) // (width * size)
+        )
+        self._room = aligned((places * width,), dtype)  # touched when it is used
+        self._look_at(None)
 
     @property
     def cost(self) -> float:
@@ -149,6 +159,29 @@ class Columns:
     def keeps_rows(self) -> bool:
         """Whether `add` keeps rows when they are first used."""
         return self._worth < 1
+
+    def can_focus(self, count: int) -> bool:
+        """Whether `focus` on so many rows is worth it, and has room.
+
+        Not where all rows that were used are kept: these would be given up.
+        """
+        few = count <= FOCUS_SHARE * self.shape[0]
+        return few and self._can_focus and (self._kept.is_full or not self.keeps_rows)
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `add` and `columns` make values for these rows of X only; None: for all.
+
+        What was kept is given up: it had another length.
+        """
+        if rows is not None or self._length < self.shape[0]:
+            self._look_at(rows)
+
+    def _look_at(self, rows: Index | None) -> None:
+        self._source.focus(rows)
+        self._length = self.shape[0] if rows is None else len(rows)
+        self.width = padded(self._length)
+        self._kept = _KeptRows(self.shape[0], self.width, self._room)
+        self._uses = np.zeros(self.shape[0], np.int64)
 
     def refine(self) -> None:
         """Go on in float64: where rounding of the values stops all progress."""
@@ -178,7 +211,7 @@ class Columns:
     def columns(self, J: ArrayLike) -> NDArray[Any]:
         """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new."""
         J = self._index(J)
-        out = np.empty((len(J), self.shape[0]), self.dtype)
+        out = np.empty((len(J), self._length), self.dtype)
         for part in self._source.cut(len(J)):
             some = J[part]
             rows = aligned((len(some), self.width), self.dtype)
@@ -190,7 +223,7 @@ class Columns:
                 self._source.compute(some[new], None, None, rows, new)
             place = self._kept.make_room(some[new], some)
             self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
-            out[part] = rows[:, : self.shape[0]]
+            out[part] = rows[:, : self._length]
         return out
 
     def diag(self) -> Vector:
@@ -237,7 +270,7 @@ class Columns:
             begin, end = strips.start * STRIP, strips.stop * STRIP
             _core.add_rows(rows, place, c, begin, end, sums)
 
-        self._source.parts(task, len(place) * self.shape[0] / 4)
+        self._source.parts(task, len(place) * self._length / 4)
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
@@ -246,8 +279,8 @@ class Columns:
     def _count(self, place: Index) -> None:
         """Count what is computed and what was kept."""
         kept = int(np.count_nonzero(place >= 0))
-        self.hits += kept * self.shape[0]
-        self.evaluations += (len(place) - kept) * self.shape[0]
+        self.hits += kept * self._length
+        self.evaluations += (len(place) - kept) * self._length
 
     def _index(self, J: ArrayLike) -> Index:
         return row_index(J, self.shape[0])
@@ -259,13 +292,26 @@ class _Named:
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._form, self._n_jobs = X, kernel.form, n_jobs
         self._layout = Layout(kernel.form, X, dtype)
-        self.parts = Parts(X.shape[0], n_jobs)
-        self._samples = Samples(self._layout, X, None, self.parts)
+        self._all = self._samples = Samples(self._layout, X, None, self._parts(None))
         norms = None if self._samples.is_sparse else self._samples.norms
         self._batches = Batches(self._layout, X, norms)
-        self._parts_of_block = self.parts
+        self._parts_of_block = self._parts(None)
         self.cost = self._samples.entries
         self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
+
+    def _parts(self, rows: Index | None) -> Parts:
+        return Parts(self._X.shape[0] if rows is None else len(rows), self._n_jobs)
+
+    @property
+    def parts(self) -> Parts:
+        """The rows in focus, cut for threads."""
+        return self._samples.parts
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only."""
+        self._samples = self._all
+        if rows is not None:
+            self._samples = Samples(self._layout, self._X, rows, self._parts(rows))
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows, each worth a batch."""
@@ -290,7 +336,7 @@ class _Named:
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
         if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
-            self._parts_of_block = Parts(len(J), self._n_jobs)
+            self._parts_of_block = self._parts(J)
         samples = Samples(self._layout, self._X, J, self._parts_of_block)
         for some in self.cut(len(I)):
             batch = self._batches.take(I[some], samples)
@@ -335,7 +381,15 @@ class _Called:
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
-        self.parts = Parts(X.shape[0], n_jobs)
+        self._n_jobs = n_jobs
+        self.focus(None)
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only."""
+        self._rows = slice(None) if rows is None else rows
+        self.parts = Parts(
+            self._X.shape[0] if rows is None else len(rows), self._n_jobs
+        )
 
     @property
     def is_rough(self) -> bool:
@@ -377,7 +431,7 @@ class _Called:
     def compute(
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
     ) -> None:
-        values = self._values(J, slice(None))
+        values = self._values(J, self._rows)
         m = values.shape[1]
         if c is not None and sums is not None:
             sums[:m] += c @ values
@@ -401,13 +455,18 @@ class _Called:
 class _KeptRows:
     """Rows of K in one buffer; the ones that were not used for longest make room."""
 
-    def __init__(self, m: int, width: int, dtype: Any, limit: int) -> None:
-        places = min(m, limit // (width * np.dtype(dtype).itemsize))
-        self.rows = aligned((places, width), dtype)  # touched when it is used
+    def __init__(self, m: int, width: int, room: NDArray[Any]) -> None:
+        places = min(m, room.size // width)
+        self.rows = room[: places * width].reshape(places, width)
         self._place = np.full(m, -1)
         self._owner = np.full(places, -1)
         self._used = np.zeros(places, np.int64)
         self._now = self._filled = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether new rows take the place of others."""
+        return self._filled == len(self._owner)
 
     def find(self, J: Index) -> Index:
         """Where rows are kept, or -1; they count as used now."""

@@ -219,8 +219,10 @@ class KernelProblem(Problem):
         self.repair(state)
         c = self.signs * state.alpha
         scores = self.scores
+        if scores is not None:
+            scores.settle()
         if scores is None or not np.array_equal(scores.c, c):
-            scores = self.expand(c)
+            scores = Scores(self.columns, c)
         b = self.intercept_for(scores.values, c, float(v[-1]))
         if self.values(c, scores.values, b).relative_gap <= max(COARSE, tol):
             self.refresh(scores, b)
@@ -230,6 +232,7 @@ class KernelProblem(Problem):
 
     def refresh(self, scores: "Scores", b: float) -> None:
         """Exact scores for all rows that may have a loss."""
+        scores.settle()
         y, known = self.signs, np.zeros(len(scores.c), bool)
         width, largest, error = NEAR, 0.0, 0.0
         some = np.zeros(len(y), bool)
@@ -285,6 +288,8 @@ class Scores:
     ----------
     c : ndarray (m,)
     values : ndarray (m,), float64
+    current : bool ndarray (m,) or None
+        Rows whose scores follow c; None: those of all rows do.
     refreshes : int, how often some were computed in float64
     error : float, the largest error that they had then
     """
@@ -294,8 +299,10 @@ class Scores:
         m = columns.shape[0]
         self.refreshes, self.error = 0, 0.0
         self.c = np.zeros(m)
-        self._sums = np.zeros(columns.width)
+        columns.focus(None)  # another run may have left some rows out
+        self._sums = self._all = np.zeros(columns.width)
         self.values = self._sums[:m]
+        self.current: NDArray[np.bool_] | None = None
         J = np.flatnonzero(c)
         if J.size:
             self.add(J, c[J])
@@ -310,6 +317,31 @@ class Scores:
             self._sums[:] = before
             raise
         self.c[J] += change
+        if self.current is not None:
+            self.values[self.current] = self._sums[: np.count_nonzero(self.current)]
+
+    def focus(self, rows: NDArray[np.bool_]) -> None:
+        """From now on keep the scores of these rows current only; c has no others."""
+        self._columns.focus(np.flatnonzero(rows))
+        self.current, self._before = rows, self.c.copy()
+        self._sums = np.zeros(self._columns.width)
+        self._sums[: np.count_nonzero(rows)] = self.values[rows]
+
+    def settle(self) -> None:
+        """Bring the scores of all rows up to date."""
+        if self.current is None:
+            return
+        known, sums = self.values[self.current], self._all.copy()
+        J = np.flatnonzero(self.c != self._before)
+        self._columns.focus(None)
+        try:
+            self._columns.add(J, self.c[J] - self._before[J], sums)
+        except BaseException:
+            self._columns.focus(np.flatnonzero(self.current))
+            raise
+        self._all[:] = sums
+        self.values[self.current] = known
+        self._sums, self.current = self._all, None
 
     def scale(self, t: float) -> None:
         """Multiply c, and the scores with it."""

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from widemargin import Kernel, Problem, solve
-from widemargin.solvers import IRWLS
+from widemargin import Kernel, Problem, columns, solve
+from widemargin.solvers import IRWLS, irwls, working_set
 
 TOL = 1e-6
 WEIGHTS = [1e-2, 1.0, 1e3]
@@ -133,6 +133,30 @@ def test_the_linear_kernel_gives_the_optimum_of_a_linear_solver(
     best = linear.certificate.primal
     assert solution.certificate.primal <= best * (1.0 + 1.1 * TOL)
     assert solution.certificate.dual <= best * (1.0 + 1e-9)
+
+
+# With -0.5 also rows that have a loss in the end.
+@pytest.mark.parametrize("reach", [-0.5, 1.0])
+@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+@pytest.mark.parametrize("name", ["breast_cancer", "digits"])
+def test_rows_that_are_left_out_change_no_answer(
+    name, loss, intercept, reach, monkeypatch
+):
+    monkeypatch.setattr(irwls, "AT_ONCE", 0)
+    monkeypatch.setattr(columns, "FOCUS_SHARE", 1.0)
+    monkeypatch.setattr(working_set, "REACH", reach)
+    X, y = part(name)
+    gamma = 0.3 / X.shape[1]
+    problem = Problem(X, y, 10.0, loss, intercept, kernel=Kernel("rbf", gamma=gamma))
+    solution = solve(problem, IRWLS(working_set=32), tol=TOL)
+    assert solution.status == "solved", solution
+    least = min(step.details["current"] for step in solution.trace)
+    assert least < len(y) or loss == "squared_hinge"  # where nearly all rows have one
+    K = rbf_kernel(X, gamma=gamma)
+    check_certificate(K, y, 10.0, loss, intercept, solution)
+    best = conic_optimum(name, gamma, loss, intercept, 10.0)
+    assert solution.certificate.dual <= best + 1e-7 * abs(best)
+    assert solution.certificate.primal >= best - 1e-7 * abs(best)
 
 
 @pytest.mark.parametrize(

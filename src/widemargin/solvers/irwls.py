@@ -123,7 +123,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
     ones used again), ``inner_steps``, ``negative`` (steps along negative curvature: the
-    kernel is not positive semidefinite), ``float64`` (1 if the values are).
+    kernel is not positive semidefinite), ``float64`` (1 if the values are), ``current``
+    (rows whose scores follow; while there are others P is that of their old scores).
 
     References
     ----------
@@ -181,8 +182,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             found = run.look()
             yield _step(iteration, run, found, tol)
             found = precision.look()  # the driver may have refreshed the scores
-            if not found.size > NOTHING * np.abs(found.F).max():
+            if not found.size > NOTHING * found.scale:
                 return
+            if self.selection == "violation" and run.focus(found):
+                found = run.look()
             kept, new = choose(iteration, found)
             stop = ROUNDING_STOP if at_once else INNER_SHARE * found.size
             run.advance(found, kept, new, stop)
@@ -227,6 +230,7 @@ def _step(iteration: int, run: WorkingSet, found: Violations, tol: float) -> Ste
         "inner_steps": float(run.steps),
         "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
         "float64": float(columns.dtype == np.float64),
+        "current": float(run.current),
     }
     state = problem.state(alpha=np.abs(c))
     point = functools.partial(_pair, v, state)
@@ -296,6 +300,9 @@ class _Precision:
         run = self._run
         found = run.look()
         self._age += 1
+        if run.scores.current is not None and not found.size > NOTHING * found.scale:
+            run.scores.settle()
+            found = run.look()
         fallen = found.size <= REFRESH_FACTOR * min(self._violation, 1.0)
         if run.scores.refreshes == self._seen and (
             fallen or self._age >= REFRESH_EVERY
