@@ -39,27 +39,7 @@ def main() -> None:
     for ours in (free, penalized):
         _train(name.format(ours.intercept), ours, X, y, test)
     _train("rbf, C = 1, gamma = 0.05", SVC(gamma=0.05), X, y, test)
-    notes = []
-    if peers:
-        print("the linear ones elsewhere (LIBSVM takes half a minute or more):")
-        notes = [
-            _peer(
-                "LIBLINEAR",
-                sklearn.svm.LinearSVC(loss="hinge", max_iter=10_000),
-                X,
-                y,
-                test,
-                penalized,
-            ),
-            _peer(
-                "LIBSVM",
-                sklearn.svm.SVC(kernel="linear", cache_size=1000),
-                X,
-                y,
-                test,
-                free,
-            ),
-        ]
+    notes = _peers(X, y, test, free, penalized) if peers else []
     save_model(free, "demo.wm")
     write_report(
         "demo-report.html",
@@ -84,6 +64,17 @@ def _train(name: str, classifier: LinearSVC | SVC, X, y, test) -> None:
         f"   objective {certificate.primal:.4f}   gap {classifier.dual_gap_:.1e}"
         f"   accuracy {100 * classifier.score(*test):.2f} %"
     )
+
+
+def _peers(X, y, test, free: LinearSVC, penalized: LinearSVC) -> list[tuple[str, str]]:
+    """The linear problems in scikit-learn."""
+    print("the linear ones elsewhere (LIBSVM takes half a minute or more):")
+    liblinear = sklearn.svm.LinearSVC(loss="hinge", max_iter=10_000)
+    libsvm = sklearn.svm.SVC(kernel="linear", cache_size=1000)
+    return [
+        _peer("LIBLINEAR", liblinear, X, y, test, penalized),
+        _peer("LIBSVM", libsvm, X, y, test, free),
+    ]
 
 
 def _peer(name: str, peer, X, y, test, ours: LinearSVC) -> tuple[str, str]:

@@ -5,64 +5,22 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from report_pages import Page, clouds
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import SVC, LinearSVC, as_rows
+from widemargin import LinearSVC, as_rows
 from widemargin.report import html, write_report
 from widemargin.solution import Trace
 
-VOID = {"meta", "br", "hr", "img", "link", "input"}
 ALIEN = {"script", "link", "iframe", "object", "img", "image", "foreignobject"}
 ODD = ["<script>alert(1)</script>", '_$x_1$ & "it\'s"', "größe 猫\x1b\n" + "long " * 9]
-
-
-class Page(HTMLParser):
-    """A page, read back: its text and its tags; fails where tags are not balanced."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.source, self.open, self.tags, self.words = source, [], [], []
-        self.feed(source)
-        self.close()
-        assert self.open == []
-        self.text = re.sub(r"\s+", " ", "".join(self.words))
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        assert len(dict(attrs)) == len(attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-        if tag in ("td", "th", "h1", "h2", "p", "title", "figcaption"):
-            self.words.append(" ")
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
-            self.words.append(data)
-
-    def named(self, tag):
-        return [attrs for name, attrs in self.tags if name == tag]
-
-
-def clouds(n_classes, n_features=2, each=40, spread=1.0, seed=0):
-    """Normal clouds around random centers, shuffled."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.repeat(np.arange(n_classes), each))
-    centers = 4.0 * rng.standard_normal((n_classes, n_features))
-    return centers[y] + spread * rng.standard_normal((len(y), n_features)), y
 
 
 def report(folder, estimator, X, y, **options):
@@ -424,28 +382,6 @@ def test_file_is_replaced_when_complete_or_not_at_all(binary, tmp_path, monkeypa
     write_report(str(path), *binary)
     assert path.read_text(encoding="utf-8").endswith("</html>\n")
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
-def test_kernels(kernel, scheme, tmp_path):
-    X, y = clouds(2 if scheme == "binary" else 3)[:2]
-    X = np.asarray(X @ X.T) if kernel == "precomputed" else X
-    multi_class = "ovr" if scheme == "ovr" else "ovo"
-    clf = SVC(kernel=kernel, gamma=0.5, multi_class=multi_class).fit(X, y)
-    write_report(tmp_path / "report.html", clf, X, y)
-    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    what = {
-        "rbf": "An SVM with the kernel rbf (gamma = 0.5, hinge, C = 1",
-        "linear": "A linear SVM (hinge, C = 1",
-        "precomputed": "An SVM with the kernel precomputed (hinge, C = 1",
-    }
-    assert what[kernel] in page.text
-    weights = kernel == "linear" and scheme != "ovo"
-    assert ("Largest weights" in page.text) == weights
-    assert ("pair of classes" in page.text) == (scheme == "ovo")
-    assert ("Regions" in page.text) == (kernel != "precomputed")
-    assert "Confusion matrix" in page.text
 
 
 def test_refuses_what_does_not_fit(binary, tmp_path):

@@ -1,7 +1,6 @@
 """Section 3: which rows come into the working set, and which ones stay."""
 
-from papers.crsvm.figures import style
-from papers.svcradit import measure
+from papers.svcradit import curves, measure
 from papers.svcradit.datasets import Row
 
 NAME = "selection"
@@ -59,20 +58,6 @@ def _cell(r):
 
 
 def draw(records, folder):
-    """Working sets over their size, a panel for each problem."""
-    names = list(dict.fromkeys((r["set"], r["C"]) for r in records))
-    figure, axes = style.panels(1, len(names), width=3.4, height=3.2)
-    for axis, (name, C) in zip(axes, names, strict=True):
-        for k, policy in enumerate(POLICIES):
-            mine = [r for r in records if (r["set"], r["C"]) == (name, C)]
-            mine = [
-                r for r in mine if r["policy"] == policy and r["status"] == "solved"
-            ]
-            sizes, sets = [r["q"] for r in mine], [r["sets"] for r in mine]
-            style.curve(axis, sizes, sets, k, policy)
-        axis.set(xscale="log", yscale="log", title=f"{name}, C {C:g}")
-        style.plain(axis, "x", (1, 2, 5))
-        axis.set_xlabel("rows of a working set")
-    axes[0].set_ylabel("working sets to a gap of 1e-4")
-    style.legend(figure, axes[0], 4)
-    style.save(figure, folder, NAME)
+    """Working sets over their size."""
+    label = "working sets to a gap of 1e-4"
+    curves.save(records, "policy", POLICIES, lambda r: r["sets"], label, folder, NAME)

@@ -4,8 +4,7 @@ import time
 
 import numpy as np
 
-from papers.crsvm.figures import style
-from papers.svcradit import measure
+from papers.svcradit import curves, measure
 from papers.svcradit.datasets import TABLE_2, TABLE_2_SIZES
 from papers.svcradit.engines import CLARABEL, DENSE, PAIRS, REWEIGHTED, engines
 
@@ -109,16 +108,5 @@ def table(records):
 
 def draw(records, folder):
     """Milliseconds of one small problem over its rows."""
-    names = list(dict.fromkeys((r["set"], r["C"]) for r in records))
-    figure, axes = style.panels(1, len(names), width=4.2, height=3.4)
-    for axis, (name, C) in zip(axes, names, strict=True):
-        for k, engine in enumerate(ENGINES):
-            mine = [r for r in records if r["set"] == name and r["engine"] == engine]
-            sizes, times = [r["q"] for r in mine], [r["each_ms"] for r in mine]
-            style.curve(axis, sizes, times, k, engine)
-        axis.set(xscale="log", yscale="log", title=f"{name}, C {C:g}")
-        style.plain(axis, "x", (1, 2, 5))
-        axis.set_xlabel("rows of the working set")
-    axes[0].set_ylabel("milliseconds of one small problem")
-    style.legend(figure, axes[0], 4)
-    style.save(figure, folder, NAME)
+    label = "milliseconds of one small problem"
+    curves.save(records, "engine", ENGINES, lambda r: r["each_ms"], label, folder, NAME)
