@@ -240,17 +240,27 @@ def test_some_rows_are_looked_at_where_that_is_worth_it():
     X = matrix(1000, 700)  # so dear that all rows are kept
     ample, tight = Columns(as_rows(X), NAMED["rbf"]), limited(X, NAMED["rbf"], PLACES)
     cheap = Columns(as_rows(matrix(1000, 3)), NAMED["rbf"])
-    assert cheap.can_focus(400)
-    assert not cheap.can_focus(401)
-    for _ in range(2):
-        for columns in (ample, tight):
-            assert not columns.can_focus(400)
-            columns.columns(np.arange(PLACES - 1))
+    few, many = np.arange(400), np.arange(401)
+    assert cheap.can_focus(few)
+    assert not cheap.can_focus(many)
     for columns in (ample, tight):
+        assert not columns.can_focus(few)
+        columns.columns(np.arange(PLACES - 1))
+        assert not columns.can_focus(few)
         columns.columns(np.arange(PLACES))
-    assert not ample.can_focus(400)
-    assert tight.can_focus(400)
-    assert not tight.can_focus(401)
+    assert not ample.can_focus(few)
+    assert tight.can_focus(few)
+    assert not tight.can_focus(many)
+
+
+def test_rows_longer_than_others_need_their_room():
+    X = np.zeros((1000, 2100))
+    X[:, :3] = matrix(1000, 3)
+    X[:300] = matrix(300, 2100)
+    columns = Columns(as_rows(sparse.csr_array(X)), NAMED["rbf"])
+    columns._kept._filled = len(columns._kept._owner)  # as if rows had to go
+    assert columns.can_focus(np.arange(300, 700))
+    assert not columns.can_focus(np.arange(100, 500))
 
 
 # -- memory ----------------------------------------------------------------------------
@@ -318,8 +328,8 @@ def test_kept_rows_obey_the_limit(name, m, n, refined):
             assert used <= limit
             J = np.arange(0, m, 3)
             np.testing.assert_allclose(columns.columns(J), K[J], atol=1e-5)
-            if name == "rbf" and columns.can_focus(few := int(0.4 * m)):
-                columns.focus(np.arange(few))
+            if name == "rbf" and columns.can_focus(few := np.arange(int(0.4 * m))):
+                columns.focus(few)
                 again = columns._source._samples.n_bytes
                 assert again < used
                 kept = columns._source.n_bytes + columns._kept.rows.nbytes

@@ -1,5 +1,7 @@
 """Objectives and certificates of problems with a kernel, against plain NumPy."""
 
+import sys
+
 import numpy as np
 import pytest
 from conftest import SETTINGS
@@ -9,7 +11,7 @@ from kernel_cases import NAMED, matrix, plain
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC
 
-from widemargin import Kernel, Problem, as_rows, solve
+from widemargin import Kernel, Problem, as_rows, kernel_problem, solve
 from widemargin.kernel_problem import Scores
 
 RBF = Kernel("rbf", gamma=0.3)
@@ -321,18 +323,89 @@ def test_scores_that_are_interrupted_stay_as_they_were(monkeypatch):
     np.testing.assert_allclose(scores.values, exact, atol=1e-5)
 
 
+def test_scores_of_one_problem_do_not_disturb_each_other():
+    X, y, C = data(300)
+    problem = Problem(X, y, C, kernel=RBF)
+    K, rng = plain(RBF, X, X), np.random.default_rng(0)
+    several = [Scores(problem.columns, np.zeros(300)) for _ in range(3)]
+    for k, scores in enumerate(several[:2]):
+        scores.focus(np.arange(300) % 3 == k)
+    for _ in range(3):
+        for k, scores in enumerate(several):
+            J = 3 * rng.permutation(100)[:20] + k
+            scores.add(J, rng.normal(size=20))
+    for scores in several:
+        scores.settle()
+        np.testing.assert_allclose(scores.values, K @ scores.c, atol=1e-4)
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at the n-th begin or end of a call in the library.
+
+    That is where Python looks for signals.
+    """
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, frame, event, argument):
+        if "widemargin" not in frame.f_code.co_filename:
+            return None
+        if event in ("call", "return"):
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("features", [4, 300])  # rows of K that are cheap, and dear
+def test_scores_may_be_interrupted_anywhere(features):
+    X, y, C = data(300, features)
+    kernel = Kernel("rbf", gamma=0.3 / features)
+    problem = Problem(X, y, C, kernel=kernel)
+    K = plain(kernel, X, X)
+    near, J = np.arange(300) < 90, np.arange(20)
+    interrupted = 0
+    for n in range(1, 150):
+        scores = Scores(problem.columns, np.zeros(300))
+        scores.focus(near)
+        scores.add(J, np.ones(20))
+        before = sys.gettrace()
+        try:
+            sys.settrace(Interrupter(n))
+            scores.add(J, np.ones(20))
+            scores.settle()
+            scores.focus(near)
+            scores.add(J[:9], np.ones(9))
+            problem.columns.columns(J)
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.settrace(before)
+        again = Scores(problem.columns, scores.c.copy())
+        np.testing.assert_allclose(again.values, K @ scores.c, atol=1e-4)
+        scores.settle()
+        np.testing.assert_allclose(scores.values, K @ scores.c, atol=1e-4)
+    assert interrupted > 30
+
+
 @pytest.mark.parametrize("other", [False, True])
-def test_an_answer_is_that_of_all_rows_where_some_were_left_out(other):
+def test_an_answer_is_that_of_all_rows_where_some_were_left_out(other, monkeypatch):
+    monkeypatch.setattr(kernel_problem, "ALL_ROWS", 0)
     X, y, C = data(400, zeros=True)
     problem = Problem(X, y, C, kernel=RBF)
-    first = solve(problem, tol=1e-3)
-    alpha, w, b = answer_of(first)
-    scores = problem.expand(problem.stack(w)[:-1])
+    alpha, w, b = answer_of(solve(problem, tol=1e-3))
+    c = problem.stack(w)[:-1]
+    scores = problem.expand(0.5 * c)
     scores.focus(scores.c != 0)
-    asked = 0.999 * problem.gather(problem.dual_state(alpha)) if other else alpha
+    J = np.flatnonzero(c)
+    scores.add(J, 0.5 * c[J])
+    scores.c[:] = c
+    asked = 0.999 * alpha if other else alpha
     answer = problem.answer(asked, problem.stack(w, b), 1e-3)
     exact = problem.certify(answer[0], answer[1], answer[2])
     assert answer[3].primal == pytest.approx(exact.primal, rel=1e-9)
     assert answer[3].dual == pytest.approx(exact.dual, rel=1e-9)
-    fresh = Scores(problem.columns, scores.c.copy())
+    fresh = Scores(problem.columns, c)
     np.testing.assert_allclose(scores.values, fresh.values, atol=1e-4)

@@ -1,27 +1,24 @@
 """Columns of a kernel matrix, made when they are asked for and kept under a limit."""
 
+import contextlib
 import math
 import os
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from widemargin import _core, linalg
+from widemargin import _core
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
 from widemargin.kernel_blocks import (
     STRIP,
-    Batches,
-    Expansion,
-    Layout,
-    Parts,
-    Samples,
     aligned,
     padded,
 )
+from widemargin.kernel_sources import Called, Named
 from widemargin.kernels import Kernel
 
 Vector = NDArray[np.float64]
@@ -35,19 +32,13 @@ Index = NDArray[np.intp]
 STORED = 280.0
 # Share of the free memory that rows may take where no limit is given. Not tuned.
 FREE_SHARE = 0.5
-# Rows of a callable kernel that are asked for together.
-CALLED_ROWS = 192
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
-# Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
-ASYMMETRY = 1e-5
-# Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
-ROUGH = 4096.0
 # Share of the rows up to which sums are made for some of them only. With 0.6 and 0.7
 # w8a and ijcnn1 took as long, mnist with little memory a fifth longer.
 FOCUS_SHARE = 0.4
-# Numbers that float32 can hold, and the products of a few of them.
-TINY, HUGE = 1e-30, 1e30
+# In focus while that changes.
+_NOWHERE = np.empty(0, np.intp)
 
 
 class Columns:
@@ -82,6 +73,14 @@ class Columns:
     Entries are computed in float32, 2e9 to 3e9 a second for a dozen entries a row
     (2 cores, AVX-512; benchmarks/kernel_rows.py), and added up in float64.
     """
+
+    dtype: Any
+    block_rows: int
+    _X: Any
+    _source: "Named | Called"
+    _room: NDArray[Any]
+    _focus_bytes: int
+    _focused: Index | None
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class Columns:
 
     def _use(self, X: Any, dtype: Any) -> None:
         """Begin to compute in a dtype."""
-        made = _Named if self.kernel.is_named else _Called
+        made = Named if self.kernel.is_named else Called
         source = made(X, self.kernel, dtype, self._n_jobs)
         size, width = np.dtype(dtype).itemsize, padded(self.shape[0])
         room = self._limit - source.n_bytes
@@ -132,18 +131,23 @@ class Columns:
                 "kernel: the packed samples and a block of kernel values. "
                 f"Got {self._limit:,} instead."
             )
-        self.dtype = np.dtype(dtype)
-        self.block_rows = math.isqrt(room // (8 * size))
-        self._X, self._source = X, source
+        block_rows = math.isqrt(room // (8 * size))
         room -= room // 4
-        some = padded(int(FOCUS_SHARE * self.shape[0]))
-        samples = source.n_bytes * some // width  # packed again, of rows in focus
-        self._can_focus = samples <= room
-        places = min(
-            self.shape[0], (room - self._can_focus * samples) // (width * size)
+        # The samples of rows in focus are packed again.
+        focus = source.n_bytes * padded(int(FOCUS_SHARE * self.shape[0])) // width
+        focus = focus if focus <= room else 0
+        places = min(self.shape[0], (room - focus) // (width * size))
+        # All at once: an interrupt comes before or after.
+        vars(self).update(
+            dtype=np.dtype(dtype),
+            block_rows=block_rows,
+            _X=X,
+            _source=source,
+            _room=aligned((places * width,), dtype),  # touched when it is used
+            _focus_bytes=focus,
+            _focused=_NOWHERE,
         )
-        self._room = aligned((places * width,), dtype)  # touched when it is used
-        self._look_at(None)
+        self.focus(None)
 
     @property
     def cost(self) -> float:
@@ -160,28 +164,30 @@ class Columns:
         """Whether `add` keeps rows when they are first used."""
         return self._worth < 1
 
-    def can_focus(self, count: int) -> bool:
-        """Whether `focus` on so many rows is worth it, and has room.
+    def can_focus(self, rows: Index) -> bool:
+        """Whether `focus` on these rows is worth it, and has room.
 
-        Not where all rows that were used are kept: these would be given up.
+        Not where all rows of K that were used are kept: these would be given up.
         """
-        few = count <= FOCUS_SHARE * self.shape[0]
-        return few and self._can_focus and (self._kept.is_full or not self.keeps_rows)
+        few = len(rows) <= FOCUS_SHARE * self.shape[0]
+        loses = self._kept.is_full or not self.keeps_rows
+        return few and loses and self._source.bytes_of(rows) <= self._focus_bytes
 
     def focus(self, rows: Index | None) -> None:
         """Let `add` and `columns` make values for these rows of X only; None: for all.
 
-        What was kept is given up: it had another length.
+        What was kept is given up: it had another length. Nothing is done where these
+        are, as an object, the rows that are in focus.
         """
-        if rows is not None or self._length < self.shape[0]:
-            self._look_at(rows)
-
-    def _look_at(self, rows: Index | None) -> None:
+        if rows is self._focused:
+            return
+        self._focused = _NOWHERE  # where this is interrupted, the next one begins anew
         self._source.focus(rows)
         self._length = self.shape[0] if rows is None else len(rows)
         self.width = padded(self._length)
         self._kept = _KeptRows(self.shape[0], self.width, self._room)
         self._uses = np.zeros(self.shape[0], np.int64)
+        self._focused = rows
 
     def refine(self) -> None:
         """Go on in float64: where rounding of the values stops all progress."""
@@ -209,7 +215,10 @@ class Columns:
         return out[:, : len(J)]
 
     def columns(self, J: ArrayLike) -> NDArray[Any]:
-        """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new."""
+        """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new.
+
+        Where rows are in focus: their entries only.
+        """
         J = self._index(J)
         out = np.empty((len(J), self._length), self.dtype)
         for part in self._source.cut(len(J)):
@@ -221,8 +230,9 @@ class Columns:
             new = np.flatnonzero(place < 0)
             if len(new):
                 self._source.compute(some[new], None, None, rows, new)
-            place = self._kept.make_room(some[new], some)
-            self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
+            with self._storing(some[new]):
+                place = self._kept.make_room(some[new], some)
+                self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
             out[part] = rows[:, : self._length]
         return out
 
@@ -233,7 +243,7 @@ class Columns:
     # -- expansions --------------------------------------------------------------------
 
     def add(self, J: ArrayLike, c: Vector, sums: Vector) -> None:
-        """Add K[:, J] c to ``sums``, (padded m,) in float64; keeps what is dear.
+        """Add K[:, J] c to ``sums``, (width,) in float64; keeps what is dear.
 
         Rows that are kept are read; others are computed and added up as they are made.
         Sums of up to eight rows in the dtype are added to float64.
@@ -248,17 +258,17 @@ class Columns:
         J, c = J[new], c[new]
         keep = self._uses[J] > self._worth
         for part in self._source.cut(len(J)):
-            some = J[part]
+            some, kept = J[part], keep[part]
             place = np.full(len(some), -1)
-            place[keep[part]] = self._kept.make_room(some[keep[part]], J)
-            self._compute(some, c[part], sums, place)
+            with self._storing(some):
+                place[kept] = self._kept.make_room(some[kept], J)
+                self._source.compute(some, c[part], sums, self._kept.rows, place)
 
-    def _compute(
-        self, J: Index, c: Vector | None, sums: Vector | None, place: Index
-    ) -> None:
-        """Compute rows and store those with a place; where that fails none is kept."""
+    @contextlib.contextmanager
+    def _storing(self, J: Index) -> Generator[None, None, None]:
+        """Where storing rows fails, or is interrupted, none of them is kept."""
         try:
-            self._source.compute(J, c, sums, self._kept.rows, place)
+            yield
         except BaseException:
             self._kept.forget(J)
             raise
@@ -284,172 +294,6 @@ class Columns:
 
     def _index(self, J: ArrayLike) -> Index:
         return row_index(J, self.shape[0])
-
-
-class _Named:
-    """Values of a kernel that the core knows."""
-
-    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
-        self._X, self._form, self._n_jobs = X, kernel.form, n_jobs
-        self._layout = Layout(kernel.form, X, dtype)
-        self._all = self._samples = Samples(self._layout, X, None, self._parts(None))
-        norms = None if self._samples.is_sparse else self._samples.norms
-        self._batches = Batches(self._layout, X, norms)
-        self._parts_of_block = self._parts(None)
-        self.cost = self._samples.entries
-        self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
-
-    def _parts(self, rows: Index | None) -> Parts:
-        return Parts(self._X.shape[0] if rows is None else len(rows), self._n_jobs)
-
-    @property
-    def parts(self) -> Parts:
-        """The rows in focus, cut for threads."""
-        return self._samples.parts
-
-    def focus(self, rows: Index | None) -> None:
-        """Let `compute` make values for these rows only."""
-        self._samples = self._all
-        if rows is not None:
-            self._samples = Samples(self._layout, self._X, rows, self._parts(rows))
-
-    def cut(self, count: int) -> list[slice]:
-        """Parts of so many rows, each worth a batch."""
-        return self._batches.cut(count)
-
-    @property
-    def is_rough(self) -> bool:
-        """Whether float32 has too few digits, or exponents."""
-        values = self.diag()
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
-                f"row {np.argmin(np.isfinite(values))}: scale the data, or take a "
-                "smaller degree."
-            )
-        largest = max(values.max(), linalg.row_squares(self._X).max())
-        gamma, norms = self._form[1], self._samples.norms
-        in_range = largest < HUGE and TINY < gamma < HUGE
-        far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
-        return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
-
-    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
-        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
-        if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
-            self._parts_of_block = self._parts(J)
-        samples = Samples(self._layout, self._X, J, self._parts_of_block)
-        for some in self.cut(len(I)):
-            batch = self._batches.take(I[some], samples)
-            samples.sums(batch, len(I[some]), None, None, out[some])
-
-    def compute(
-        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
-    ) -> None:
-        """Add K[:, J] c to the sums, and store the rows at their places, if any."""
-        weights = None if c is None else np.ascontiguousarray(c)[:, np.newaxis]
-        total = None if sums is None else sums[np.newaxis]
-        batch = self._batches.take(J, self._samples)
-        if not (place >= 0).any():
-            out = place = None  # type: ignore[assignment]
-        self._samples.sums(batch, len(J), weights, total, out, place)
-
-    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
-        if not (len(rows) and len(J)):
-            return np.zeros(len(rows))
-        expand = Expansion(self._form, self._X[J], c[:, np.newaxis])
-        return expand(self._X, rows, self._n_jobs)[:, 0]
-
-    def diag(self) -> Vector:
-        X = self._X
-        squares = linalg.row_squares(X)
-        kind, gamma, coef0, degree = self._form
-        if kind == 0:
-            return squares
-        if kind == 1:
-            with np.errstate(over="ignore"):
-                return np.asarray((gamma * squares + coef0) ** degree)
-        if kind == 3:
-            return np.tanh(gamma * squares + coef0)
-        return np.ones(X.shape[0])
-
-
-class _Called:
-    """Values of a callable, or of a matrix that holds them."""
-
-    cost = np.inf
-    n_bytes = 0
-
-    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
-        self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
-        self._n_jobs = n_jobs
-        self.focus(None)
-
-    def focus(self, rows: Index | None) -> None:
-        """Let `compute` make values for these rows only."""
-        self._rows = slice(None) if rows is None else rows
-        self.parts = Parts(
-            self._X.shape[0] if rows is None else len(rows), self._n_jobs
-        )
-
-    @property
-    def is_rough(self) -> bool:
-        """Whether float32 has too few exponents; of a callable that is not known."""
-        if self._kernel.name != "precomputed":
-            return False
-        return not self._X.diagonal().max() < HUGE  # no value is above all of these
-
-    def cut(self, count: int) -> list[slice]:
-        """Parts of so many rows."""
-        size = CALLED_ROWS
-        return [slice(a, min(a + size, count)) for a in range(0, count, size)]
-
-    def _values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
-        if self._kernel.name == "precomputed":
-            rows = self._X[I]
-            rows = rows.toarray() if sparse.issparse(rows) else rows
-            return np.asarray(rows[:, J], dtype=np.float64)
-        return self._kernel.called(self._X[I], self._X[J])
-
-    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
-        values = self._values(I, J)
-        _, i, j = np.intersect1d(I, J, return_indices=True)
-        self._refuse_asymmetric(values[np.ix_(i, j)])
-        out[:, : len(J)] = values
-        out[:, len(J) :] = 0
-
-    def _refuse_asymmetric(self, values: Vector) -> None:
-        """Refuse values of rows with themselves that are not symmetric."""
-        apart = np.abs(values - values.T)
-        if apart.max(initial=0.0) > ASYMMETRY * np.abs(values).max(initial=0.0):
-            i, j = np.unravel_index(apart.argmax(), apart.shape)
-            raise ValueError(
-                "The kernel must be symmetric, k(x, z) = k(z, x). Got "
-                f"{values[i, j]:.6g} and {values[j, i]:.6g} for one pair of rows "
-                "instead."
-            )
-
-    def compute(
-        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
-    ) -> None:
-        values = self._values(J, self._rows)
-        m = values.shape[1]
-        if c is not None and sums is not None:
-            sums[:m] += c @ values
-        stored = place >= 0
-        out[place[stored], :m] = values[stored]
-        out[place[stored], m:] = 0
-
-    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
-        out = np.zeros(len(rows))
-        for some in self.cut(len(rows)):
-            out[some] = self._values(rows[some], J) @ c
-        return out
-
-    def diag(self) -> Vector:
-        m = self._X.shape[0]
-        return np.array(
-            [self._values(np.array([i]), np.array([i]))[0, 0] for i in range(m)]
-        )
 
 
 class _KeptRows:

@@ -40,6 +40,8 @@ CENTERED = 10.0
 SHARED_WORK = 1 << 23
 # Parts of the samples that threads take one after the other.
 PARTS = 16
+# Copies of sparse rows that there are while some of them are chosen and converted.
+SPARSE_COPIES = 3.0
 # Bytes of packed samples at a time, where they are used once.
 PACKED_BYTES = 32 << 20
 
@@ -189,12 +191,14 @@ class Samples:
         self.parts = parts or Parts(self.m)
         self.norms = np.zeros(padded(self.m), layout.dtype)
         inside: tuple[Any, Any] = None, None
+        self._inside: tuple[Any, ...] = ()
         if self.is_sparse:
             rows = layout.rows(X if index is None else X[index])
             if layout.form[0] == RBF:
                 self.norms[: self.m] = _norms(rows, layout)
             self._packed = rows.data
             inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            self._inside = inside
         else:
             self._pack(X, np.arange(self.m) if index is None else index)
         self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
@@ -222,8 +226,15 @@ class Samples:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the packed numbers."""
-        return int(self._packed.nbytes)
+        """Bytes of the packed numbers, or of the sparse rows."""
+        return int(self._packed.nbytes + sum(part.nbytes for part in self._inside))
+
+    def bytes_of(self, index: NDArray[np.int64]) -> float:
+        """Bytes that some of the samples take as samples of their own."""
+        if not self.is_sparse:
+            return self.n_bytes * padded(len(index)) / max(1, self.norms.size)
+        lengths = np.diff(self._inside[0])[index]
+        return SPARSE_COPIES * self.n_bytes * float(lengths.sum()) / len(self._packed)
 
     def sums(
         self,

@@ -21,6 +21,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
 from widemargin.intercept import best_intercept
+from widemargin.kernel_blocks import padded
 from widemargin.kernels import Kernel
 from widemargin.model import Decision
 from widemargin.parameters import Checker
@@ -35,7 +36,7 @@ NEAR, SAFE = 1e-3, 10.0
 # So many rows far above that get exact scores too: errors are not looked for near the
 # margin only. All rows, where that takes no more multiplications than these: 5 ms.
 SAMPLE, ALL_ROWS = 256, 1e8
-# A gap so large needs no exact scores: errors of the others are below 1e-4 of it.
+# A gap so large needs no exact scores: it only says that there is no answer yet.
 COARSE = 1e-2
 
 
@@ -299,10 +300,12 @@ class Scores:
         m = columns.shape[0]
         self.refreshes, self.error = 0, 0.0
         self.c = np.zeros(m)
-        columns.focus(None)  # another run may have left some rows out
-        self._sums = self._all = np.zeros(columns.width)
-        self.values = self._sums[:m]
         self.current: NDArray[np.bool_] | None = None
+        self._all = np.zeros(padded(m))
+        self.values = self._all[:m]
+        # What is kept current: sums, and their rows if they are not all.
+        self._sums = self._all
+        self._rows: NDArray[np.intp] | None = None
         J = np.flatnonzero(c)
         if J.size:
             self.add(J, c[J])
@@ -312,36 +315,34 @@ class Scores:
         """Add a change to c[J]; where that is interrupted, all is as it was."""
         before = self._sums.copy()
         try:
+            self._columns.focus(self._rows)  # other scores may have looked elsewhere
             self._columns.add(J, change, self._sums)
         except BaseException:
             self._sums[:] = before
             raise
         self.c[J] += change
-        if self.current is not None:
-            self.values[self.current] = self._sums[: np.count_nonzero(self.current)]
+        if self._rows is not None:
+            self.values[self._rows] = self._sums[: len(self._rows)]
 
     def focus(self, rows: NDArray[np.bool_]) -> None:
-        """From now on keep the scores of these rows current only; c has no others."""
-        self._columns.focus(np.flatnonzero(rows))
-        self.current, self._before = rows, self.c.copy()
-        self._sums = np.zeros(self._columns.width)
-        self._sums[: np.count_nonzero(rows)] = self.values[rows]
+        """From now on keep only these rows' scores current; c is zero elsewhere."""
+        index = np.flatnonzero(rows)
+        sums = np.zeros(padded(len(index)))
+        sums[: len(index)] = self.values[index]
+        self._before = self.c.copy()
+        self._sums, self._rows, self.current = sums, index, rows
 
     def settle(self) -> None:
         """Bring the scores of all rows up to date."""
-        if self.current is None:
+        if self._rows is None:
             return
-        known, sums = self.values[self.current], self._all.copy()
+        sums = self._all.copy()
         J = np.flatnonzero(self.c != self._before)
         self._columns.focus(None)
-        try:
-            self._columns.add(J, self.c[J] - self._before[J], sums)
-        except BaseException:
-            self._columns.focus(np.flatnonzero(self.current))
-            raise
+        self._columns.add(J, self.c[J] - self._before[J], sums)
+        sums[self._rows] = self._sums[: len(self._rows)]
         self._all[:] = sums
-        self.values[self.current] = known
-        self._sums, self.current = self._all, None
+        self._sums, self._rows, self.current = self._all, None, None
 
     def scale(self, t: float) -> None:
         """Multiply c, and the scores with it."""

@@ -124,7 +124,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
     ones used again), ``inner_steps``, ``negative`` (steps along negative curvature: the
     kernel is not positive semidefinite), ``float64`` (1 if the values are), ``current``
-    (rows whose scores follow; while there are others P is that of their old scores).
+    (rows whose scores follow; while there are others, which are left out, P is that of
+    their old scores, and ``violation`` that of the rows that follow).
 
     References
     ----------
@@ -179,8 +180,11 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         choose = _Choice(self, run)
         precision = _Precision(run)
         for iteration in itertools.count():
-            found = run.look()
-            yield _step(iteration, run, found, tol)
+            step = _step(iteration, run, tol)
+            if step.relative_gap <= tol and run.scores.current is not None:
+                run.scores.settle()
+                step = _step(iteration, run, tol)
+            yield step
             found = precision.look()  # the driver may have refreshed the scores
             if not found.size > NOTHING * found.scale:
                 return
@@ -212,9 +216,9 @@ def _first(problem: KernelProblem, start: Start | None) -> Scores:
     return scores
 
 
-def _step(iteration: int, run: WorkingSet, found: Violations, tol: float) -> Step:
+def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
     """The current point, with the objectives by the scores that are kept."""
-    problem, columns = run.problem, run.problem.columns
+    problem, columns, found = run.problem, run.problem.columns, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
     bounds = problem.values(c, f, b)

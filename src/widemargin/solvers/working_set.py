@@ -185,7 +185,7 @@ class WorkingSet:
         near = self._y * (self.scores.values + b) <= 1.0 + REACH * found.size
         near |= self.c != 0
         near[self.rows] = True
-        if not self.problem.columns.can_focus(int(np.count_nonzero(near))):
+        if not self.problem.columns.can_focus(np.flatnonzero(near)):
             return False
         self.scores.focus(near)
         return True

@@ -1,0 +1,203 @@
+"""Where kernel values come from: the core, or a callable or a matrix of the user."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin import linalg
+from widemargin.kernel_blocks import Batches, Expansion, Layout, Parts, Samples
+from widemargin.kernels import Kernel
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Rows of a callable kernel that are asked for together.
+CALLED_ROWS = 192
+# Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
+ASYMMETRY = 1e-5
+# Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
+ROUGH = 4096.0
+# Numbers that float32 can hold, and the products of a few of them.
+TINY, HUGE = 1e-30, 1e30
+
+
+class Named:
+    """Values of a kernel that the core knows."""
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
+        self._X, self._form, self._n_jobs = X, kernel.form, n_jobs
+        self._layout = Layout(kernel.form, X, dtype)
+        self._all = self._samples = Samples(self._layout, X, None, self._parts(None))
+        norms = None if self._samples.is_sparse else self._samples.norms
+        self._batches = Batches(self._layout, X, norms)
+        self._parts_of_block = self._parts(None)
+        self.cost = self._samples.entries
+        self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
+
+    def _parts(self, rows: Index | None) -> Parts:
+        return Parts(self._X.shape[0] if rows is None else len(rows), self._n_jobs)
+
+    @property
+    def parts(self) -> Parts:
+        """The rows in focus, cut for threads."""
+        return self._samples.parts
+
+    def bytes_of(self, rows: Index) -> float:
+        """Bytes that these rows take as samples in focus, while they are made."""
+        return self._all.bytes_of(rows)
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only."""
+        self._samples = self._all
+        if rows is not None:
+            self._samples = Samples(self._layout, self._X, rows, self._parts(rows))
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows, each worth a batch."""
+        return self._batches.cut(count)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few digits, or exponents."""
+        values = self.diag()
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
+                f"row {np.argmin(np.isfinite(values))}: scale the data, or take a "
+                "smaller degree."
+            )
+        largest = max(values.max(), linalg.row_squares(self._X).max())
+        gamma, norms = self._form[1], self._samples.norms
+        in_range = largest < HUGE and TINY < gamma < HUGE
+        far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
+        return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
+
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
+        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
+        if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
+            self._parts_of_block = self._parts(J)
+        samples = Samples(self._layout, self._X, J, self._parts_of_block)
+        for some in self.cut(len(I)):
+            batch = self._batches.take(I[some], samples)
+            samples.sums(batch, len(I[some]), None, None, out[some])
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        """Add K[:, J] c to the sums, and store the rows at their places, if any."""
+        weights = None if c is None else np.ascontiguousarray(c)[:, np.newaxis]
+        total = None if sums is None else sums[np.newaxis]
+        batch = self._batches.take(J, self._samples)
+        if not (place >= 0).any():
+            out = place = None  # type: ignore[assignment]
+        self._samples.sums(batch, len(J), weights, total, out, place)
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        """The sums K[rows, J] c in float64: (len(rows),)."""
+        if not (len(rows) and len(J)):
+            return np.zeros(len(rows))
+        expand = Expansion(self._form, self._X[J], c[:, np.newaxis])
+        return expand(self._X, rows, self._n_jobs)[:, 0]
+
+    def diag(self) -> Vector:
+        """The diagonal of K: (m,)."""
+        X = self._X
+        squares = linalg.row_squares(X)
+        kind, gamma, coef0, degree = self._form
+        if kind == 0:
+            return squares
+        if kind == 1:
+            with np.errstate(over="ignore"):
+                return np.asarray((gamma * squares + coef0) ** degree)
+        if kind == 3:
+            return np.tanh(gamma * squares + coef0)
+        return np.ones(X.shape[0])
+
+
+class Called:
+    """Values of a callable, or of a matrix that holds them."""
+
+    cost = np.inf
+    n_bytes = 0
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
+        self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
+        self._n_jobs = n_jobs
+        self.focus(None)
+
+    def bytes_of(self, rows: Index) -> float:
+        """Bytes beside the values: a callable would get a copy of the rows."""
+        return 0.0 if self._kernel.name == "precomputed" else np.inf
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only."""
+        self._rows = slice(None) if rows is None else rows
+        self.parts = Parts(
+            self._X.shape[0] if rows is None else len(rows), self._n_jobs
+        )
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few exponents; of a callable that is not known."""
+        if self._kernel.name != "precomputed":
+            return False
+        return not self._X.diagonal().max() < HUGE  # no value is above all of these
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows."""
+        size = CALLED_ROWS
+        return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+
+    def _values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        if self._kernel.name == "precomputed":
+            rows = self._X[I]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            return np.asarray(rows[:, J], dtype=np.float64)
+        return self._kernel.called(self._X[I], self._X[J])
+
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
+        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
+        values = self._values(I, J)
+        _, i, j = np.intersect1d(I, J, return_indices=True)
+        self._refuse_asymmetric(values[np.ix_(i, j)])
+        out[:, : len(J)] = values
+        out[:, len(J) :] = 0
+
+    def _refuse_asymmetric(self, values: Vector) -> None:
+        """Refuse values of rows with themselves that are not symmetric."""
+        apart = np.abs(values - values.T)
+        if apart.max(initial=0.0) > ASYMMETRY * np.abs(values).max(initial=0.0):
+            i, j = np.unravel_index(apart.argmax(), apart.shape)
+            raise ValueError(
+                "The kernel must be symmetric, k(x, z) = k(z, x). Got "
+                f"{values[i, j]:.6g} and {values[j, i]:.6g} for one pair of rows "
+                "instead."
+            )
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        """Add K[:, J] c to the sums, and store the rows at their places, if any."""
+        values = self._values(J, self._rows)
+        m = values.shape[1]
+        if c is not None and sums is not None:
+            sums[:m] += c @ values
+        stored = place >= 0
+        out[place[stored], :m] = values[stored]
+        out[place[stored], m:] = 0
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        """The sums K[rows, J] c in float64: (len(rows),)."""
+        out = np.zeros(len(rows))
+        for some in self.cut(len(rows)):
+            out[some] = self._values(rows[some], J) @ c
+        return out
+
+    def diag(self) -> Vector:
+        """The diagonal of K: (m,), by a call for each entry."""
+        m = self._X.shape[0]
+        return np.array(
+            [self._values(np.array([i]), np.array([i]))[0, 0] for i in range(m)]
+        )
