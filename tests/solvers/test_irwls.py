@@ -206,3 +206,11 @@ def test_weights_of_rows_and_rows_without_weight():
             K[np.ix_(kept, kept)], y[kept], C[kept], loss, intercept, alpha, b
         )
         assert primal - dual <= 1.01 * TOL * primal
+
+
+def test_small_working_sets_have_time_to_see_all_rows():
+    X, y = PROBLEMS["noise"]()
+    problem = Problem(X, y, 1.0, kernel=Kernel("rbf", gamma=0.3 / X.shape[1]))
+    rows = problem.rows.shape[0]
+    assert IRWLS().patience_for(problem) == IRWLS.patience
+    assert IRWLS(working_set=4).patience_for(problem) == rows

@@ -55,6 +55,10 @@ class Solver(ABC):
     patience: ClassVar[int]
     for_kernels: ClassVar[bool] = False
 
+    def patience_for(self, problem: Problem) -> int:
+        """The patience with this problem."""
+        return self.patience
+
     @abstractmethod
     def supports(self, problem: Problem) -> str | None:
         """None, or a sentence why the problem cannot be solved by this solver."""
@@ -275,7 +279,7 @@ class _Driver:
             return Status.TIME_LIMIT
         if self.best.merit < PROGRESS * self._progress[0]:
             self._progress = (self.best.merit, step.iteration)
-        if step.iteration - self._progress[1] >= self.solver.patience:
+        if step.iteration - self._progress[1] >= self.solver.patience_for(self.core):
             return Status.STALLED
         if self._reserves and self._reserves[0].enough(step):
             return Status.STALLED

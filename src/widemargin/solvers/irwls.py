@@ -167,6 +167,11 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         """All problems with a kernel."""
         return None
 
+    def patience_for(self, problem: Problem) -> int:
+        """Small sets need time to see all rows: so many as hold each of them twice."""
+        size = self.working_set or FIRST_SIZE
+        return max(self.patience, 4 * problem.rows.shape[0] // size)
+
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
