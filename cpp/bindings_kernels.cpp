@@ -6,6 +6,7 @@
 #include "pack.hpp"
 #include "pair_steps.hpp"
 #include "simd.hpp"
+#include "simplex_steps.hpp"
 
 namespace {
 
@@ -159,6 +160,32 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
   return {done.steps, done.negative, done.violation};
 }
 
+// `numbers`: scale, square and linear, in and out.
+template <class Real>
+std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
+    const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+    const Array<const double>& y, const Array<const double>& diagonal,
+    const Array<const double>& ridge, const Array<const double>& half, double shift,
+    const Array<double>& alpha, const Array<double>& g, const Array<double>& numbers, int kind,
+    bool second_order, bool ball, double stop, std::int64_t most, int simd) {
+  const std::size_t m = place.size();
+  require(rows.shape(1) >= m && y.size() == m && diagonal.size() == m && ridge.size() == m &&
+          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 3 && m >= 1 &&
+          0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap));
+  for (auto p : span(place)) require(p < static_cast<std::int64_t>(rows.shape(0)));
+  widemargin::Simplex<Real> problem{
+      rows.data(), place.data(), rows.shape(1), m,        y.data(),   diagonal.data(), ridge.data(),
+      half.data(), shift,        alpha.data(),  g.data(), numbers(0), numbers(1),      numbers(2)};
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).simplex.steps<Real>();
+  widemargin::SimplexSteps done;
+  {
+    const nb::gil_scoped_release release;
+    done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most);
+  }
+  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  return {done.steps, done.drops, done.missing, done.least};
+}
+
 template <class Real>
 void mirror(const Matrix<Real>& K, std::size_t h, std::size_t q) {
   require(h <= q && q <= K.shape(0) && q <= K.shape(1));
@@ -187,6 +214,10 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "pairs"_a, "stop"_a, "most"_a,
         "simd"_a = -1);
+  m.def("simplex_steps", &simplex_steps<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
+        "y"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert(), "half"_a.noconvert(),
+        "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
+        "second_order"_a, "ball"_a, "stop"_a, "most"_a, "simd"_a = -1);
   m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,

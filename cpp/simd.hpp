@@ -10,6 +10,7 @@
 #include "kernel_rows.hpp"
 #include "pair_steps.hpp"
 #include "row_steps.hpp"
+#include "simplex_steps.hpp"
 
 namespace widemargin {
 
@@ -42,19 +43,21 @@ struct Compiled {
   DenseTable dense;
   KernelTable kernels;
   PairTable pairs;
+  SimplexTable simplex;
 };
 
 inline Compiled compiled(Simd level) {
   switch (level) {
     case Simd::baseline:
       return {baseline::row_steps(), baseline::dense_table(), baseline::kernel_table(),
-              baseline::pair_table()};
+              baseline::pair_table(), baseline::simplex_table()};
 #ifdef WIDEMARGIN_X86_SIMD
     case Simd::avx2:
-      return {avx2::row_steps(), avx2::dense_table(), avx2::kernel_table(), avx2::pair_table()};
+      return {avx2::row_steps(), avx2::dense_table(), avx2::kernel_table(), avx2::pair_table(),
+              avx2::simplex_table()};
     case Simd::avx512:
       return {avx512::row_steps(), avx512::dense_table(), avx512::kernel_table(),
-              avx512::pair_table()};
+              avx512::pair_table(), avx512::simplex_table()};
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

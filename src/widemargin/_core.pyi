@@ -178,6 +178,24 @@ def add_rows(
     sums: Vector,
     simd: int = -1,
 ) -> None: ...
+def simplex_steps(
+    rows: NDArray[Any],
+    place: NDArray[np.int64],
+    y: Vector,
+    diagonal: Vector,
+    ridge: Vector,
+    half: Vector,
+    shift: float,
+    alpha: Vector,
+    g: Vector,
+    numbers: Vector,
+    kind: int,
+    second_order: bool,
+    ball: bool,
+    stop: float,
+    most: int,
+    simd: int = -1,
+) -> tuple[int, int, int, float]: ...
 def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
 def pair_steps(
     K: NDArray[Any],

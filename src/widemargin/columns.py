@@ -240,6 +240,37 @@ class Columns:
         """The diagonal of K: (m,)."""
         return self._source.diag()
 
+    @property
+    def kept_rows(self) -> NDArray[Any]:
+        """The rows that are kept, at their `places`: (number of places, width)."""
+        return self._kept.rows
+
+    @property
+    def places(self) -> Index:
+        """Where each row of K is kept: (m,); -1 where it is not."""
+        return self._kept.places
+
+    def keep(self, J: ArrayLike) -> None:
+        """Keep these rows of K, computed where they are new.
+
+        Raises
+        ------
+        ValueError
+            There is no room for so many.
+        """
+        J = self._index(J)
+        for part in self._source.cut(len(J)):
+            new = J[part][self._kept.find(J[part]) < 0]
+            place = self._kept.make_room(new, J)
+            if (place < 0).any():
+                raise ValueError(
+                    f"The 'memory_limit' parameter must leave room for {len(J)} rows "
+                    "of kernel values."
+                )
+            self.evaluations += len(new) * self._length
+            if len(new):
+                self._compute(new, None, None, place)
+
     # -- expansions --------------------------------------------------------------------
 
     def add(self, J: ArrayLike, c: Vector, sums: Vector) -> None:
@@ -302,7 +333,7 @@ class _KeptRows:
     def __init__(self, m: int, width: int, room: NDArray[Any]) -> None:
         places = min(m, room.size // width)
         self.rows = room[: places * width].reshape(places, width)
-        self._place = np.full(m, -1)
+        self.places = np.full(m, -1)  # of each row
         self._owner = np.full(places, -1)
         self._used = np.zeros(places, np.int64)
         self._now = self._filled = 0
@@ -314,7 +345,7 @@ class _KeptRows:
 
     def find(self, J: Index) -> Index:
         """Where rows are kept, or -1; they count as used now."""
-        place = self._place[J]
+        place = self.places[J]
         self._now += 1
         self._used[place[place >= 0]] = self._now
         return place
@@ -330,24 +361,24 @@ class _KeptRows:
             taken = self._longest_unused(len(J) - free, needed)
             place[free : free + len(taken)] = taken
             owner = self._owner[taken]
-            self._place[owner[owner >= 0]] = -1
+            self.places[owner[owner >= 0]] = -1
         stored = place >= 0
-        self._place[J[stored]] = place[stored]
+        self.places[J[stored]] = place[stored]
         self._owner[place[stored]] = J[stored]
         self._used[place[stored]] = self._now
         return place
 
     def forget(self, J: Index) -> None:
         """These rows are not kept."""
-        place = self._place[J]
+        place = self.places[J]
         self._owner[place[place >= 0]] = -1
         self._used[place[place >= 0]] = 0
-        self._place[J] = -1
+        self.places[J] = -1
 
     def _longest_unused(self, count: int, needed: Index) -> Index:
         """Up to so many places whose rows are not needed now."""
         used = self._used.copy()
-        mine = self._place[needed]
+        mine = self.places[needed]
         used[mine[mine >= 0]] = self._now + 1
         count = min(count, len(used))
         if count == 0:

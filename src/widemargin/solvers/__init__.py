@@ -7,6 +7,7 @@ from widemargin.solvers.augmented_lagrangian import (
 from widemargin.solvers.coordinate_descent import (
     CoordinateDescent as CoordinateDescent,
 )
+from widemargin.solvers.frank_wolfe import FrankWolfe as FrankWolfe
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
 from widemargin.solvers.irwls import IRWLS as IRWLS
 
@@ -14,6 +15,7 @@ __all__ = [
     "ActiveSet",
     "AugmentedLagrangian",
     "CoordinateDescent",
+    "FrankWolfe",
     "IRWLS",
     "InteriorPoint",
 ]

@@ -12,6 +12,7 @@ from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Choice, Reserve, Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.coordinate_descent import CoordinateDescent
+from widemargin.solvers.frank_wolfe import FrankWolfe
 from widemargin.solvers.interior_point import InteriorPoint
 from widemargin.solvers.irwls import IRWLS
 from widemargin.solvers.limits import Callback, Limits
@@ -42,6 +43,7 @@ SOLVERS: dict[str, type[Solver]] = {
         AugmentedLagrangian,
         CoordinateDescent,
         IRWLS,
+        FrankWolfe,
     )
 }
 

@@ -1,0 +1,218 @@
+// Compiled once for each instruction set, like row_steps.cpp, and under the same rule: no inline
+// functions of the standard library.
+#include "simplex_steps.hpp"
+
+namespace widemargin::WIDEMARGIN_SIMD {
+namespace {
+
+constexpr double kInfinity = __builtin_huge_val();
+// Samples of a block: its extremes are found while it is in the first-level cache.
+constexpr std::size_t kBlock = 256;
+// Scales between these leave alpha and g in range.
+constexpr double kSmall = 1e-100, kLarge = 1e100;
+
+inline double least(double a, double b) { return a < b ? a : b; }
+inline double most(double a, double b) { return a > b ? a : b; }
+
+// A sample that G = scale * g - h / 2 is least of, and one of those with alpha > 0 that it is
+// largest of.
+struct Extremes {
+  std::size_t low, high;
+  double least, most;
+};
+
+// g += y (c1 row1 + c2 row2 + c0) in one pass, and the extremes of what comes out.
+template <typename Real, int rows>
+Extremes update(const Simplex<Real>& p, const Real* row1, double c1, const Real* row2, double c2) {
+  const double c0 = (c1 + (rows > 1 ? c2 : 0.0)) * p.shift, scale = p.scale;
+  Extremes found{0, 0, kInfinity, -kInfinity};
+  std::size_t low = 0, high = 0;
+  for (std::size_t first = 0; first < p.m; first += kBlock) {
+    const std::size_t last = first + kBlock < p.m ? first + kBlock : p.m;
+    double lowest = kInfinity, highest = -kInfinity;
+#pragma omp simd reduction(min : lowest) reduction(max : highest)
+    for (std::size_t l = first; l < last; ++l) {
+      double g = p.g[l];
+      if constexpr (rows > 0) {
+        double change = c0 + c1 * static_cast<double>(row1[l]);
+        if constexpr (rows > 1) change += c2 * static_cast<double>(row2[l]);
+        g += p.y[l] * change;
+        p.g[l] = g;
+      }
+      const double G = scale * g - p.half[l];
+      lowest = G < lowest ? G : lowest;
+      const double held = p.alpha[l] > 0 ? G : -kInfinity;
+      highest = held > highest ? held : highest;
+    }
+    if (lowest < found.least) found.least = lowest, low = first;
+    if (highest > found.most) found.most = highest, high = first;
+  }
+  // Where they are, in their blocks.
+  found.low = low, found.high = high;
+  double seen = kInfinity;
+  for (std::size_t l = low; l < p.m && l < low + kBlock; ++l) {
+    const double G = scale * p.g[l] - p.half[l];
+    if (G < seen) seen = G, found.low = l;
+  }
+  seen = -kInfinity;
+  for (std::size_t l = high; l < p.m && l < high + kBlock; ++l) {
+    const double G = scale * p.g[l] - p.half[l];
+    if (p.alpha[l] > 0 && G > seen) seen = G, found.high = l;
+  }
+  return found;
+}
+
+// A step along a direction with slope -2 s and curvature 2 q: R falls by `gain`.
+struct Step {
+  double length, gain;
+};
+
+inline Step step(double s, double q, double longest) {
+  const double length = q > 0 ? least(s / q, longest) : longest;
+  return {length, length * (2 * s - length * q)};
+}
+
+template <typename Real>
+struct Run {
+  Simplex<Real>& p;
+
+  const Real* row(std::size_t i) const {
+    return p.place[i] < 0 ? nullptr : p.rows + static_cast<std::size_t>(p.place[i]) * p.stride;
+  }
+  double gradient(std::size_t i) const { return p.scale * p.g[i] - p.half[i]; }
+  double weight(std::size_t i) const { return p.scale * p.alpha[i]; }
+  double entry(const Real* row_i, std::size_t i, std::size_t j) const {
+    return p.y[i] * p.y[j] * (static_cast<double>(row_i[j]) + p.shift);
+  }
+
+  // What a pair step from j to i gains; negative where there is none.
+  double gain(std::size_t i, double Gi, const Real* row_i, std::size_t j) const {
+    const double s = gradient(j) - Gi;
+    const double q = p.diagonal[i] + p.diagonal[j] - 2 * entry(row_i, i, j);
+    const double gains = step(s, q, weight(j)).gain;
+    return p.alpha[j] > 0 && s > 0 ? gains : -1.0;
+  }
+
+  // The j from which a pair step to i gains most.
+  std::size_t partner(std::size_t i, const Real* row_i) const {
+    const double Gi = gradient(i);
+    double best = -1;
+    std::size_t block = p.m;
+    for (std::size_t first = 0; first < p.m; first += kBlock) {
+      const std::size_t last = first + kBlock < p.m ? first + kBlock : p.m;
+      double largest = -1;
+#pragma omp simd reduction(max : largest)
+      for (std::size_t j = first; j < last; ++j) {
+        const double gains = gain(i, Gi, row_i, j);
+        largest = gains > largest ? gains : largest;
+      }
+      if (largest > best) best = largest, block = first;
+    }
+    for (std::size_t j = block; j < p.m; ++j)
+      if (gain(i, Gi, row_i, j) >= best) return j;
+    return i;
+  }
+
+  // a += length (e_i - a); a negative length goes away from i, which may end at 0.
+  Extremes toward(std::size_t i, const Real* row_i, double length, bool drops = false) {
+    const double gi = p.scale * p.g[i], old = p.square;
+    p.square = (1 - length) * (1 - length) * old + 2 * length * (1 - length) * gi +
+               length * length * p.diagonal[i];
+    p.linear = (1 - length) * p.linear + 2 * length * p.half[i];
+    if (length >= 1) {
+      for (std::size_t l = 0; l < p.m; ++l) p.alpha[l] = p.g[l] = 0;
+      p.scale = 1;
+    } else {
+      p.scale *= 1 - length;
+    }
+    const double change = length / p.scale;
+    p.alpha[i] = drops ? 0.0 : p.alpha[i] + change;
+    p.g[i] += change * p.ridge[i];
+    if (p.scale < kSmall || p.scale > kLarge) fold();
+    return update<Real, 1>(p, row_i, length / p.scale * p.y[i], nullptr, 0);
+  }
+
+  // a += length (e_i - e_j).
+  Extremes across(std::size_t i, std::size_t j, const Real* row_i, const Real* row_j, double q,
+                  double length) {
+    p.square += 2 * length * (p.scale * (p.g[i] - p.g[j])) + length * length * q;
+    p.linear += 2 * length * (p.half[i] - p.half[j]);
+    const double change = length / p.scale;
+    p.alpha[i] += change;
+    p.alpha[j] = length >= weight(j) ? 0.0 : p.alpha[j] - change;
+    p.g[i] += change * p.ridge[i];
+    p.g[j] -= change * p.ridge[j];
+    return update<Real, 2>(p, row_i, change * p.y[i], row_j, -change * p.y[j]);
+  }
+
+  void fold() {
+    for (std::size_t l = 0; l < p.m; ++l) p.alpha[l] *= p.scale, p.g[l] *= p.scale;
+    p.scale = 1;
+  }
+};
+
+// Whether a is near enough: (1 + stop) times the bound. `ball`: the farthest sample is at most
+// (1 + stop) radii away. Else R <= (1 + stop) m^2 / R, where m^2 / R is a lower bound of R.
+template <typename Real>
+bool enough(const Simplex<Real>& p, const Extremes& found, bool ball, double stop) {
+  if (ball) return p.square - 2 * found.least <= (1 + stop) * (1 + stop) * (p.linear - p.square);
+  return found.least > 0 && p.square * p.square <= (1 + stop) * found.least * found.least;
+}
+
+template <typename Real>
+SimplexSteps simplex_steps(Simplex<Real>& p, SimplexStep kind, bool second_order, bool ball,
+                           double stop, std::int64_t limit) {
+  Run<Real> run{p};
+  SimplexSteps done{0, 0, -1, 0};
+  Extremes found = update<Real, 0>(p, nullptr, 0, nullptr, 0);
+  while (true) {
+    done.least = found.least;
+    if (done.steps >= limit || enough(p, found, ball, stop)) return done;
+    const std::size_t i = found.low;
+    std::size_t j = found.high;
+    const double mean = p.square - 0.5 * p.linear;
+    const double gi = p.scale * p.g[i], gj = p.scale * p.g[j];
+    const Step near = step(mean - found.least, p.square - 2 * gi + p.diagonal[i], 1);
+    if (kind == SimplexStep::toward ||
+        (kind == SimplexStep::away && mean - found.least >= found.most - mean)) {
+      const Real* row = run.row(i);
+      if (row == nullptr) return done.missing = static_cast<std::int64_t>(i), done;
+      if (!(near.gain > 0)) return done;
+      found = run.toward(i, row, near.length);
+    } else if (kind == SimplexStep::away) {
+      const Real* row = run.row(j);
+      if (row == nullptr) return done.missing = static_cast<std::int64_t>(j), done;
+      const double a = run.weight(j);
+      const double longest = a < 1 ? a / (1 - a) : kInfinity;
+      const Step far = step(found.most - mean, p.square - 2 * gj + p.diagonal[j], longest);
+      if (!(far.gain > 0)) return done;
+      const bool drops = far.length >= longest;
+      done.drops += drops;
+      found = run.toward(j, row, -far.length, drops);
+    } else {
+      const Real* row_i = run.row(i);
+      if (row_i == nullptr) return done.missing = static_cast<std::int64_t>(i), done;
+      if (second_order) j = run.partner(i, row_i);
+      if (j == i) return done;
+      const double s = run.gradient(j) - found.least;
+      const double q = p.diagonal[i] + p.diagonal[j] - 2 * run.entry(row_i, i, j);
+      const Step pair = step(s, q, run.weight(j));
+      if (kind == SimplexStep::swap && near.gain > pair.gain) {
+        found = run.toward(i, row_i, near.length);
+      } else {
+        const Real* row_j = run.row(j);
+        if (row_j == nullptr) return done.missing = static_cast<std::int64_t>(j), done;
+        if (!(pair.gain > 0)) return done;
+        done.drops += pair.length >= run.weight(j);
+        found = run.across(i, j, row_i, row_j, q, pair.length);
+      }
+    }
+    ++done.steps;
+  }
+}
+
+}  // namespace
+
+SimplexTable simplex_table() { return {&simplex_steps<float>, &simplex_steps<double>}; }
+
+}  // namespace widemargin::WIDEMARGIN_SIMD

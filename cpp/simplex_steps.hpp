@@ -1,0 +1,61 @@
+// Steps of the Frank-Wolfe family on the unit simplex, by rows of a kernel matrix that are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace widemargin {
+
+enum class SimplexStep : int { toward = 0, away = 1, pairwise = 2, swap = 3 };
+
+// Minimise R(a) = a'Qa - h'a over a >= 0, sum a = 1, with Q = Y (K + shift) Y + diag(ridge). Kept
+// current are a = scale * alpha and Q a = scale * g; square = a'Qa and linear = h'a.
+template <typename Real>
+struct Simplex {
+  const Real* rows;           // of K, `stride` apart
+  const std::int64_t* place;  // of row i in `rows`, negative where it is not kept
+  std::size_t stride, m;
+  const double* y;
+  const double *diagonal, *ridge;  // of Q, and part of it
+  const double* half;              // h / 2
+  double shift;
+  double *alpha, *g;
+  double scale, square, linear;
+};
+
+struct SimplexSteps {
+  std::int64_t steps, drops;
+  std::int64_t missing;  // a row that is needed, or -1
+  double least;          // the smallest g - h / 2 of a
+};
+
+// Steps until `most` are made, a row is missing, or least <= (1 - ...): see `enough`. The first one
+// of a pair decreases fastest; with `second_order` the other one decreases most with it.
+template <typename Real>
+using SimplexDescent = SimplexSteps (*)(Simplex<Real>& problem, SimplexStep kind, bool second_order,
+                                        bool ball, double stop, std::int64_t most);
+
+struct SimplexTable {
+  SimplexDescent<float> steps32;
+  SimplexDescent<double> steps64;
+
+  template <typename Real>
+  SimplexDescent<Real> steps() const {
+    if constexpr (sizeof(Real) == 4)
+      return steps32;
+    else
+      return steps64;
+  }
+};
+
+namespace baseline {
+SimplexTable simplex_table();
+}
+namespace avx2 {
+SimplexTable simplex_table();
+}
+namespace avx512 {
+SimplexTable simplex_table();
+}
+
+}  // namespace widemargin
