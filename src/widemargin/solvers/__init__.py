@@ -7,6 +7,7 @@ from widemargin.solvers.augmented_lagrangian import (
 from widemargin.solvers.coordinate_descent import (
     CoordinateDescent as CoordinateDescent,
 )
+from widemargin.solvers.core_vector import CoreVector as CoreVector
 from widemargin.solvers.frank_wolfe import FrankWolfe as FrankWolfe
 from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
 from widemargin.solvers.irwls import IRWLS as IRWLS
@@ -15,6 +16,7 @@ __all__ = [
     "ActiveSet",
     "AugmentedLagrangian",
     "CoordinateDescent",
+    "CoreVector",
     "FrankWolfe",
     "IRWLS",
     "InteriorPoint",

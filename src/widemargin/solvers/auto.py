@@ -12,6 +12,7 @@ from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Choice, Reserve, Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.coordinate_descent import CoordinateDescent
+from widemargin.solvers.core_vector import CoreVector
 from widemargin.solvers.frank_wolfe import FrankWolfe
 from widemargin.solvers.interior_point import InteriorPoint
 from widemargin.solvers.irwls import IRWLS
@@ -44,6 +45,7 @@ SOLVERS: dict[str, type[Solver]] = {
         CoordinateDescent,
         IRWLS,
         FrankWolfe,
+        CoreVector,
     )
 }
 

@@ -18,11 +18,10 @@ these have one length. With g = Q a every step is a row of K:
 m = min g bounds the optimum: R* >= m^2 / R.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
+from widemargin.solvers.coresets import drawn, needs_ball, record
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -104,14 +104,7 @@ class FrankWolfe(Solver):  # numpydoc ignore=PR02
 
     def supports(self, problem: Problem) -> str | None:
         """Problems with the squared hinge and without a free intercept."""
-        if problem.loss != "squared_hinge":
-            return "FrankWolfe needs loss='squared_hinge'; for the hinge use irwls."
-        if problem.intercept == "free":
-            return (
-                "FrankWolfe needs intercept='penalized' or 'none'; with a free one use "
-                "irwls."
-            )
-        return None
+        return needs_ball("FrankWolfe", problem)
 
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
@@ -143,7 +136,9 @@ class _Run:
         self._half = np.zeros(m)
         self.steps = self.drops = 0
         if alpha is None or not alpha.any():
-            alpha = _drawn(self._y, solver.start, solver.random_state or 0)
+            random = np.random.default_rng(solver.random_state or 0)
+            alpha = np.zeros(m)
+            alpha[drawn(self._y, solver.start, random)] = 1.0
         self._alpha = alpha / alpha.sum()
         self._refresh()
 
@@ -210,32 +205,10 @@ class _Run:
         c = self._y * a / R
         b = self._shift * float(c.sum())
         f = self._y * (scale * self._g - self._ridge * a) / R - b
-        bounds = problem.values(c, f, b)
         least = scale * float(self._g.min())
         details = {
             "steps": float(self.steps),
             "drops": float(self.drops),
-            "support_vectors": float(np.count_nonzero(c)),
-            "evaluations": float(self._columns.evaluations),
-            "hits": float(self._columns.hits),
             "epsilon": (R / least) ** 2 - 1.0 if least > 0 else np.inf,
         }
-        v = c if problem.intercept == "none" else np.append(c, b)
-        point = functools.partial(_pair, v, problem.state(alpha=np.abs(c)))
-        active = int(details["support_vectors"])
-        return Step(iteration, bounds.primal, bounds.dual, 0.0, active, details, point)
-
-
-def _pair(v: Vector, state: Any) -> Any:
-    return v, state
-
-
-def _drawn(y: Vector, count: int, seed: int) -> Vector:
-    """Equal weights of some rows, as many of each class as there are, at random."""
-    random = np.random.default_rng(seed)
-    alpha = np.zeros(len(y))
-    for side in (y > 0, y < 0):
-        rows = np.flatnonzero(side)
-        some = min(len(rows), -(-count // 2))
-        alpha[random.choice(rows, some, replace=False)] = 1.0
-    return alpha
+        return record(problem, iteration, c, f, details)
