@@ -261,15 +261,16 @@ class Columns:
         J = self._index(J)
         for part in self._source.cut(len(J)):
             new = J[part][self._kept.find(J[part]) < 0]
-            place = self._kept.make_room(new, J)
-            if (place < 0).any():
-                raise ValueError(
-                    f"The 'memory_limit' parameter must leave room for {len(J)} rows "
-                    "of kernel values."
-                )
-            self.evaluations += len(new) * self._length
-            if len(new):
-                self._compute(new, None, None, place)
+            with self._storing(new):
+                place = self._kept.make_room(new, J)
+                if (place < 0).any():
+                    raise ValueError(
+                        "The 'memory_limit' parameter must leave room for "
+                        f"{len(J)} rows of kernel values."
+                    )
+                self.evaluations += len(new) * self._length
+                if len(new):
+                    self._source.compute(new, None, None, self._kept.rows, place)
 
     # -- expansions --------------------------------------------------------------------
 

@@ -1,13 +1,11 @@
 """Working sets on every problem: against linear solvers, a conic solver and LIBSVM."""
 
-import functools
 import itertools
 
-import clarabel
 import numpy as np
 import pytest
 from conftest import PROBLEMS, SETTINGS
-from scipy import sparse
+from kernel_reference import check_certificate, conic_optimum, objectives, part
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
@@ -18,73 +16,6 @@ from widemargin.solvers import IRWLS, irwls, working_set
 TOL = 1e-6
 WEIGHTS = [1e-2, 1.0, 1e3]
 NOT_SCALED = ["breast_cancer_raw", "shifted", "badly_scaled"]
-
-
-def objectives(K, y, C, loss, intercept, alpha, b):
-    """P of w = sum alpha_i y_i phi(x_i) and b, and D of alpha: as they are defined."""
-    c = y * alpha
-    f = K @ c
-    p = 1.0 if intercept == "penalized" else 0.0
-    t = np.maximum(0.0, 1.0 - y * (f + b))
-    primal = 0.5 * (c @ f + p * b * b)
-    dual = alpha.sum() - 0.5 * (c @ f + p * c.sum() ** 2)
-    if loss == "hinge":
-        return primal + np.sum(C * t), dual
-    return primal + np.sum(C * t * t), dual - np.sum(alpha**2 / (4.0 * C))
-
-
-def check_certificate(K, y, C, loss, intercept, solution):
-    """The answer is feasible, and its certificate is what float64 says."""
-    alpha, b, certificate = solution.alpha, solution.b, solution.certificate
-    assert alpha.min() >= 0
-    assert loss != "hinge" or np.all(alpha <= C)
-    if intercept == "free":
-        assert abs(y @ alpha) <= 1e-11 * alpha.sum()
-    else:
-        assert b == pytest.approx((y @ alpha) * (intercept == "penalized"))
-    primal, dual = objectives(K, y, C, loss, intercept, alpha, b)
-    assert certificate.primal == pytest.approx(primal, rel=1e-8)
-    assert certificate.dual == pytest.approx(dual, rel=1e-8)
-    assert primal - dual <= 1.01 * TOL * primal
-
-
-def part(name):
-    """Up to so many rows of a problem, of both classes, standardised."""
-    X, y = PROBLEMS[name]()
-    order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order], y[order]
-    some = np.sort(np.r_[np.flatnonzero(y > 0)[:100], np.flatnonzero(y < 0)[:150]])
-    X, y = X[some], y[some]
-    scale = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0), y
-
-
-@functools.cache
-def conic_optimum(name, gamma, loss, intercept, C):
-    """The dual optimum by Clarabel: of x = alpha / C for small C."""
-    X, y = part(name)
-    m, s = len(y), min(C, 1.0)
-    K = y[:, None] * rbf_kernel(X, gamma=gamma) * y
-    if intercept == "penalized":
-        K += np.outer(y, y)
-    if loss != "hinge":
-        K += np.eye(m) / (2.0 * C)
-    rows, right = [-sparse.eye(m)], [np.zeros(m)]
-    if loss == "hinge":
-        rows.append(sparse.eye(m))
-        right.append(np.full(m, C / s))
-    cones = [clarabel.NonnegativeConeT(m * len(rows))]
-    if intercept == "free":
-        rows.append(sparse.csc_matrix(y[None, :]))
-        right.append([0.0])
-        cones.append(clarabel.ZeroConeT(1))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    P, A = sparse.csc_matrix(np.triu(K) * s), sparse.vstack(rows).tocsc()
-    right = np.concatenate(right)
-    found = clarabel.DefaultSolver(P, -np.ones(m), A, right, cones, settings).solve()
-    return -s * found.obj_val
 
 
 # Equal rows make K singular: at C = 1000 its values in float32 have too few digits.
@@ -106,7 +37,7 @@ def test_the_rbf_optimum_is_that_of_a_conic_solver(inner, name, loss, intercept,
     solution = solve(problem, IRWLS(inner=inner, working_set=size), tol=TOL)
     assert solution.status == "solved", solution
     K = rbf_kernel(X, gamma=gamma)
-    check_certificate(K, y, C, loss, intercept, solution)
+    check_certificate(K, y, C, loss, intercept, solution, TOL)
     best = conic_optimum(name, gamma, loss, intercept, C)
     assert solution.certificate.dual <= best + 1e-7 * abs(best)
     assert solution.certificate.primal >= best - 1e-7 * abs(best)
@@ -160,7 +91,7 @@ def test_rows_that_are_left_out_change_no_answer(
     assert solution.status == "solved", solution
     assert sum(left_out) or loss == "squared_hinge"  # where nearly all rows have one
     K = rbf_kernel(X, gamma=gamma)
-    check_certificate(K, y, 10.0, loss, intercept, solution)
+    check_certificate(K, y, 10.0, loss, intercept, solution, TOL)
     best = conic_optimum(name, gamma, loss, intercept, 10.0)
     assert solution.certificate.dual <= best + 1e-7 * abs(best)
     assert solution.certificate.primal >= best - 1e-7 * abs(best)
@@ -184,7 +115,7 @@ def test_alpha_has_the_objective_of_libsvm(name, C):
     problem = Problem(X, y, C, "hinge", "free", kernel=Kernel("rbf", gamma=gamma))
     solution = solve(problem, IRWLS(working_set=128), tol=TOL)
     assert solution.status == "solved", solution
-    check_certificate(K, y, C, "hinge", "free", solution)
+    check_certificate(K, y, C, "hinge", "free", solution, TOL)
     assert solution.certificate.dual == pytest.approx(best, rel=1.1 * TOL)
     decision = K @ (y * solution.alpha) + solution.b
     assert np.abs(decision - peer.decision_function(K)).max() <= 0.02

@@ -54,7 +54,8 @@ class SVC(Classifier):
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge.
     solver : str or Solver, default="auto"
-        "auto", "irwls", or an object that carries its own options. For
+        "auto", "irwls", "frank_wolfe" or "core_vector" (both for the squared hinge
+        without a free intercept), or an object that carries its own options. For
         kernel="linear" also those of `LinearSVC`, which "auto" prefers there.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.

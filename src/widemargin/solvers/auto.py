@@ -174,8 +174,8 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     problem : Problem
     solver : str or Solver, default="auto"
         "auto", a name ("active_set", "augmented_lagrangian", "coordinate_descent",
-        "interior_point", with a kernel "irwls"), or an object with options, such as
-        ``InteriorPoint(reduction="omega")``.
+        "interior_point", with a kernel "irwls", "frank_wolfe", "core_vector"), or an
+        object with options, such as ``InteriorPoint(reduction="omega")``.
     tol : float in (0, 1], default=1e-4
         Relative duality gap: the objective is at most this share above the optimum.
     max_iter : int >= 1 or None, default=None

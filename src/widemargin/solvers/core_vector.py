@@ -34,6 +34,8 @@ Index = NDArray[np.intp]
 # The problem of the coreset is solved to this share of the violation of what came last,
 # or of the violation that the answer may have.
 INNER_SHARE = 0.1
+# Share by which diagonal entries may differ that are called one.
+SAME = 1e-6
 # Points that are added between two looks at all rows, where only samples are looked at,
 # times the size of the sample: about the work of the look.
 LOOKS = 10
@@ -92,6 +94,8 @@ class CoreVector(Solver):  # numpydoc ignore=PR02
         check.count("sample", self.sample, least=1, optional=True)
         check.count("start", self.start, least=1)
         check.count("random_state", self.random_state, least=0, optional=True)
+        if self.epsilon is not None:
+            check.positive("epsilon", self.epsilon)
 
     def supports(self, problem: Problem) -> str | None:
         """Problems with the squared hinge and without a free intercept."""
@@ -109,6 +113,8 @@ class CoreVector(Solver):  # numpydoc ignore=PR02
         if not rows.size:
             rows = drawn(problem.signs, self.start, random)
         coreset = _Coreset(problem, rows)
+        if self.epsilon is not None:
+            coreset.refuse_diagonal()
         adds = 1
         if self.sample is not None:
             adds = max(1, LOOKS * len(problem.signs) // self.sample)
@@ -121,9 +127,8 @@ class CoreVector(Solver):  # numpydoc ignore=PR02
                 i, F = coreset.farthest(some)
                 if self.epsilon is not None and coreset.is_ball(F, self.epsilon):
                     return
-                if i in coreset and some is None:
+                if not coreset.add(i, -F) and some is None:
                     return
-                coreset.add(i, -F)
                 problem.rows.check_interrupted()
 
 
@@ -147,12 +152,14 @@ class _Coreset:
     def __contains__(self, i: int) -> bool:
         return bool(self._member[i])
 
-    def add(self, i: int, violation: float) -> None:
-        """Take a point in, and solve the problem of the coreset."""
-        if i not in self:
+    def add(self, i: int, violation: float) -> bool:
+        """Take a point in, and solve the problem of the coreset; whether that helps."""
+        known, steps = i in self, self.steps
+        if not known:
             self._grow(i)
         if violation > 0:
             self._solve(INNER_SHARE * violation)
+        return not known or self.steps > steps
 
     def _grow(self, i: int) -> None:
         """Append a point, with K of it and the others."""
@@ -212,6 +219,16 @@ class _Coreset:
         F = self._y[some] * (f + self._shift * c.sum() + self._ridge[some] * at) - 1.0
         k = int(F.argmin())
         return int(some[k]), float(F[k])
+
+    def refuse_diagonal(self) -> None:
+        """Refuse a ball of points that differ in length."""
+        kappa = self._columns.diag() + self._shift + self._ridge
+        if kappa.max() - kappa.min() > SAME * kappa.max():
+            raise ValueError(
+                "epsilon needs a constant diagonal of K (rbf, laplacian) and one C for "
+                f"all rows. Got k(x, x) + 1 / (2 C) from {kappa.min():.6g} to "
+                f"{kappa.max():.6g}."
+            )
 
     def is_ball(self, least: float, epsilon: float) -> bool:
         """Whether the farthest point is at most 1 + epsilon radii away."""

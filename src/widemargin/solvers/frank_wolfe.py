@@ -128,6 +128,7 @@ class _Run:
         self._problem, self._columns = problem, problem.columns
         self._kind = STEPS.index(solver.step)
         self._second = solver.selection == "second"
+        self._columns.focus(None)  # another run may have left rows out
         self._y = problem.signs
         m = len(self._y)
         self._shift = float(problem.intercept == "penalized")
@@ -194,8 +195,16 @@ class _Run:
 
     def _keep(self, missing: int) -> None:
         """Compute the row that is missing, and those that may be next."""
-        near = np.argpartition(self._g, TOGETHER)[:TOGETHER]
-        near = near[(self._columns.places[near] < 0) & (near != missing)]
+        places, m = self._columns.places, len(self._g)
+        room = len(self._columns.kept_rows)
+        if room < 2:
+            raise ValueError(
+                "The 'memory_limit' parameter must leave room for two rows of kernel "
+                f"values, {8 * m:,} bytes."
+            )
+        count = min(TOGETHER, m - 1, room // 2 - 1)
+        near = np.argpartition(self._g, count)[:count]
+        near = near[(places[near] < 0) & (near != missing)]
         self._columns.keep(np.append(near, missing))
 
     def record(self, iteration: int) -> Step:
