@@ -302,8 +302,8 @@ def test_rows_that_make_room_are_never_mistaken(name, n):
             np.testing.assert_allclose(
                 sums[:m], K[:, J] @ c, atol=1e-6 * np.abs(K[:, J]).sum(axis=1).max()
             )
-        kept = np.flatnonzero(columns._kept._place >= 0)
-        place = columns._kept._place[kept]
+        kept = np.flatnonzero(columns._kept.places >= 0)
+        place = columns._kept.places[kept]
         assert len(np.unique(place)) == len(kept) <= PLACES
         np.testing.assert_array_equal(columns._kept._owner[place], kept)
     assert columns.hits > 0
