@@ -168,9 +168,9 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         return None
 
     def patience_for(self, problem: Problem) -> int:
-        """Small sets need time to see all rows: so many as hold each of them twice."""
+        """Iterations in which as many rows come in as in those of the default size."""
         size = self.working_set or FIRST_SIZE
-        return max(self.patience, 4 * problem.rows.shape[0] // size)
+        return self.patience * max(1, FIRST_SIZE // size)
 
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
