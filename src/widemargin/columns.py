@@ -238,7 +238,7 @@ class Columns:
 
     def diag(self) -> Vector:
         """The diagonal of K: (m,)."""
-        return self._source.diag()
+        return self.kernel.diag(self._X)
 
     @property
     def kept_rows(self) -> NDArray[Any]:

@@ -27,7 +27,7 @@ class Named:
     """Values of a kernel that the core knows."""
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
-        self._X, self._form, self._n_jobs = X, kernel.form, n_jobs
+        self._X, self._kernel, self._n_jobs = X, kernel, n_jobs
         self._layout = Layout(kernel.form, X, dtype)
         self._all = self._samples = Samples(self._layout, X, None, self._parts(None))
         norms = None if self._samples.is_sparse else self._samples.norms
@@ -61,7 +61,7 @@ class Named:
     @property
     def is_rough(self) -> bool:
         """Whether float32 has too few digits, or exponents."""
-        values = self.diag()
+        values = self._kernel.diag(self._X)
         if not np.isfinite(values).all():
             raise ValueError(
                 "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
@@ -69,7 +69,7 @@ class Named:
                 "smaller degree."
             )
         largest = max(values.max(), linalg.row_squares(self._X).max())
-        gamma, norms = self._form[1], self._samples.norms
+        gamma, norms = self._kernel.form[1], self._samples.norms
         in_range = largest < HUGE and TINY < gamma < HUGE
         far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
         return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
@@ -98,22 +98,8 @@ class Named:
         """The sums K[rows, J] c in float64: (len(rows),)."""
         if not (len(rows) and len(J)):
             return np.zeros(len(rows))
-        expand = Expansion(self._form, self._X[J], c[:, np.newaxis])
+        expand = Expansion(self._kernel.form, self._X[J], c[:, np.newaxis])
         return expand(self._X, rows, self._n_jobs)[:, 0]
-
-    def diag(self) -> Vector:
-        """The diagonal of K: (m,)."""
-        X = self._X
-        squares = linalg.row_squares(X)
-        kind, gamma, coef0, degree = self._form
-        if kind == 0:
-            return squares
-        if kind == 1:
-            with np.errstate(over="ignore"):
-                return np.asarray((gamma * squares + coef0) ** degree)
-        if kind == 3:
-            return np.tanh(gamma * squares + coef0)
-        return np.ones(X.shape[0])
 
 
 class Called:
@@ -194,10 +180,3 @@ class Called:
         for some in self.cut(len(rows)):
             out[some] = self._values(rows[some], J) @ c
         return out
-
-    def diag(self) -> Vector:
-        """The diagonal of K: (m,), by a call for each entry."""
-        m = self._X.shape[0]
-        return np.array(
-            [self._values(np.array([i]), np.array([i]))[0, 0] for i in range(m)]
-        )

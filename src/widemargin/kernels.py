@@ -21,6 +21,8 @@ Vector = NDArray[np.float64]
 
 # Of a polynomial: the core counts in 32 bits.
 MOST_DEGREE = 2**31 - 1
+# A callable is slow to call; the values beside the diagonal are thrown away. Not tuned.
+DIAGONAL_ROWS = 16
 GAMMAS = ("scale", "auto", "mean_distance")
 # What a kernel depends on; another one has no such numbers.
 PARAMETERS = {
@@ -160,6 +162,29 @@ class Kernel:  # numpydoc ignore=PR02
         if isinstance(self.gamma, str):
             return self.resolved(rows)(A, B)
         return kernel_values(self.form, X, Z)
+
+    def diag(self, X: Any) -> Vector:
+        """Values k(x, x) of the rows of X, dense or CSR (k, n): (k,) float64.
+
+        Gamma has to be a number. For "precomputed" X is the kernel matrix, (k, k). A
+        callable is called with ``DIAGONAL_ROWS`` rows at a time.
+        """
+        if self.name == "precomputed":
+            return np.asarray(X.diagonal(), dtype=np.float64)
+        if not self.is_named:
+            ends = range(0, X.shape[0], DIAGONAL_ROWS)
+            parts = (X[a : a + DIAGONAL_ROWS] for a in ends)
+            return np.concatenate([self.called(A, A).diagonal() for A in parts])
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(X.shape[0])
+        squares = linalg.row_squares(X)
+        if self.name == "linear":
+            return squares
+        inner = float(self.gamma) * squares + self.coef0
+        if self.name == "sigmoid":
+            return np.asarray(np.tanh(inner))
+        with np.errstate(over="ignore"):
+            return np.asarray(inner**self.degree)
 
     def called(self, X: Any, Z: Any) -> Vector:
         """Values of a callable, checked."""

@@ -26,22 +26,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import _core
 from widemargin.kernel_problem import KernelProblem
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.coresets import drawn, needs_ball, record
+from widemargin.solvers.simplex import (
+    SELECTIONS,
+    STEPS,
+    SimplexDescent,
+    SimplexProblem,
+)
 
 Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
-STEPS = ("toward", "away", "pairwise", "swap")
-# Entries of vectors that steps read between two looks at the clock, about 0.05 s.
-SLICE = 1 << 25
-# Rows of K that are computed together where one is missing: those with the least g.
-TOGETHER = 8
 # The loop goes on below what was asked for by this factor: its g is in float32.
 FURTHER = 0.1
 
@@ -98,7 +97,7 @@ class FrankWolfe(Solver):  # numpydoc ignore=PR02
     def __post_init__(self) -> None:
         check = Checker("FrankWolfe")
         check.choice("step", self.step, STEPS)
-        check.choice("selection", self.selection, ("first", "second"))
+        check.choice("selection", self.selection, SELECTIONS)
         check.count("start", self.start, least=1)
         check.count("random_state", self.random_state, least=0, optional=True)
 
@@ -120,104 +119,34 @@ class FrankWolfe(Solver):  # numpydoc ignore=PR02
 
 
 class _Run:
-    """The point a = scale * alpha, and g = Q a / scale."""
+    """Descent on the simplex, seen as a problem of support vectors."""
 
     def __init__(
         self, problem: KernelProblem, solver: FrankWolfe, alpha: Vector | None
     ) -> None:
-        self._problem, self._columns = problem, problem.columns
-        self._kind = STEPS.index(solver.step)
-        self._second = solver.selection == "second"
-        self._columns.focus(None)  # another run may have left rows out
-        self._y = problem.signs
-        m = len(self._y)
-        self._shift = float(problem.intercept == "penalized")
+        self._problem = problem
         self._ridge = 0.5 / problem.weights
-        self._diagonal = self._columns.diag() + self._shift + self._ridge
-        self._half = np.zeros(m)
-        self.steps = self.drops = 0
+        shift = float(problem.intercept == "penalized")
+        simplex = SimplexProblem(problem.columns, problem.signs, self._ridge, shift)
         if alpha is None or not alpha.any():
             random = np.random.default_rng(solver.random_state or 0)
-            alpha = np.zeros(m)
-            alpha[drawn(self._y, solver.start, random)] = 1.0
-        self._alpha = alpha / alpha.sum()
-        self._refresh()
-
-    def _refresh(self) -> None:
-        """Compute g in float64."""
-        self._alpha *= 1.0 / self._alpha.sum()
-        c = self._y * self._alpha
-        J = np.flatnonzero(c)
-        f = self._columns.exact(np.arange(len(c)), J, c[J])
-        self._g = self._y * (f + self._shift * c.sum()) + self._ridge * self._alpha
-        self._numbers = np.array([1.0, float(self._alpha @ self._g), 0.0])
-        self._fresh = True
-
-    @property
-    def square(self) -> float:
-        """R = a'Q a."""
-        return float(self._numbers[1])
-
-    def advance(self, stop: float) -> bool:
-        """Some steps; whether there is a way to go on."""
-        most = max(1, SLICE // len(self._y))
-        made = 0
-        while made < most:
-            steps, drops, missing, _ = _core.simplex_steps(
-                self._columns.kept_rows,
-                self._columns.places,
-                self._y,
-                self._diagonal,
-                self._ridge,
-                self._half,
-                self._shift,
-                self._alpha,
-                self._g,
-                self._numbers,
-                self._kind,
-                self._second,
-                False,
-                stop,
-                most - made,
-            )
-            made += steps
-            self.steps, self.drops = self.steps + steps, self.drops + drops
-            if missing >= 0:
-                self._keep(missing)
-            elif made < most:
-                break
-        self._fresh = self._fresh and made == 0
-        if made < most:  # near enough by this g, or rounding is in the way
-            if self._fresh:
-                return False
-            self._refresh()
-        return True
-
-    def _keep(self, missing: int) -> None:
-        """Compute the row that is missing, and those that may be next."""
-        places, m = self._columns.places, len(self._g)
-        room = len(self._columns.kept_rows)
-        if room < 2:
-            raise ValueError(
-                "The 'memory_limit' parameter must leave room for two rows of kernel "
-                f"values, {8 * m:,} bytes."
-            )
-        count = min(TOGETHER, m - 1, room // 2 - 1)
-        near = np.argpartition(self._g, count)[:count]
-        near = near[(places[near] < 0) & (near != missing)]
-        self._columns.keep(np.append(near, missing))
+            alpha = np.zeros(len(problem.signs))
+            alpha[drawn(problem.signs, solver.start, random)] = 1.0
+        self._descent = SimplexDescent(simplex, alpha, solver.step, solver.selection)
+        self._shift = shift
+        self.advance = self._descent.advance
 
     def record(self, iteration: int) -> Step:
         """The current point, with the objectives by the g that is kept."""
-        problem, scale, R = self._problem, self._numbers[0], self.square
-        a = scale * self._alpha
-        c = self._y * a / R
+        problem, descent, y = self._problem, self._descent, self._problem.signs
+        R, a, g = descent.square, descent.a, descent.g
+        c = y * a / R
         b = self._shift * float(c.sum())
-        f = self._y * (scale * self._g - self._ridge * a) / R - b
-        least = scale * float(self._g.min())
+        f = y * (g - self._ridge * a) / R - b
+        least = float(g.min())
         details = {
-            "steps": float(self.steps),
-            "drops": float(self.drops),
+            "steps": float(descent.steps),
+            "drops": float(descent.drops),
             "epsilon": (R / least) ** 2 - 1.0 if least > 0 else np.inf,
         }
         return record(problem, iteration, c, f, details)
