@@ -82,7 +82,7 @@ def test_data_are_not_copied(kind, dtype, monkeypatch, binary):
     X = kind(X.astype(dtype))
     seen = []
     monkeypatch.setattr(
-        "widemargin.estimators.fitting.as_rows",
+        "widemargin.estimators.frame.as_rows",
         lambda X, **o: (seen.append(X), as_rows(X, **o))[1],
     )
     clf = LinearSVC().fit(X, y)

@@ -221,7 +221,7 @@ def test_data_are_not_copied(monkeypatch, binary):
     X.flags.writeable = False
     seen = []
     monkeypatch.setattr(
-        "widemargin.estimators.fitting.as_rows",
+        "widemargin.estimators.frame.as_rows",
         lambda X, **o: (seen.append(X), as_rows(X, **o))[1],
     )
     clf = SVC().fit(X, y)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from widemargin.data.svmlight import load_svmlight as load_svmlight
     from widemargin.data.svmlight import save_svmlight as save_svmlight
     from widemargin.estimators import SVC as SVC
+    from widemargin.estimators import EnclosingBall as EnclosingBall
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.io.model_file import load_model as load_model
     from widemargin.io.model_file import save_model as save_model
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "SVC",
     "Checkpoint",
+    "EnclosingBall",
     "Kernel",
     "LinearSVC",
     "Problem",
@@ -39,6 +41,7 @@ __all__ = [
 # `widemargin --help` and `widemargin inspect` need not wait for.
 _MODULES = {
     "Checkpoint": "solvers.checkpoint",
+    "EnclosingBall": "estimators",
     "LinearSVC": "estimators",
     "SVC": "estimators",
     "Kernel": "kernels",

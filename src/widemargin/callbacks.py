@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from widemargin.progress import Printer
-from widemargin.solution import Solution, Status, Step
+from widemargin.solution import Status, Step
 
 try:  # scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -62,12 +62,12 @@ class Callbacks:
         """
         return functools.partial(self._call, problem)
 
-    def finish(self, problem: int, solution: Solution) -> None:
+    def finish(self, problem: int, gap: float, status: Status) -> None:
         """Show how a problem ended; Ctrl-C ends the problems that come after it too."""
         with self._lock:
             if self._printer is not None:
-                self._printer.finish(problem, solution.certificate.relative_gap)
-            if solution.status is Status.INTERRUPTED and self._error is None:
+                self._printer.finish(problem, gap)
+            if status is Status.INTERRUPTED and self._error is None:
                 self._error = KeyboardInterrupt()
 
     def close(self) -> None:

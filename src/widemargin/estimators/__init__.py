@@ -1,6 +1,7 @@
 """scikit-learn estimators: validate, build the problems, solve, keep the model."""
 
+from widemargin.estimators.enclosing_ball import EnclosingBall
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.svc import SVC
 
-__all__ = ["SVC", "LinearSVC"]
+__all__ = ["SVC", "EnclosingBall", "LinearSVC"]

@@ -1,11 +1,9 @@
 """What the estimators share: from data and labels to solutions, and to predictions."""
 
 import functools
-import inspect
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,18 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin import labels, multiclass
 from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
-from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.estimators.frame import (
+    check_limits,
+    read_rows,
+    seed_of,
+    unchanged_by_failure,
+    users_level,
+)
 from widemargin.model import Model
 from widemargin.multiclass import Task
-from widemargin.parameters import Checker, is_integer
+from widemargin.parameters import Checker
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
@@ -111,15 +112,15 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             stationary point, and its gap proves nothing.
         """
         self._check_parameters()
-        with _unchanged_by_failure(self):
+        with unchanged_by_failure(self):
             self._fit(X, y, sample_weight)
         if any(s.status is Status.INTERRUPTED for s in self.solutions_):
             raise KeyboardInterrupt
         worst = max(self.solutions_, key=lambda s: s.certificate.relative_gap)
         if worst.status is not Status.SOLVED:
-            warnings.warn(worst.message, ConvergenceWarning, stacklevel=_users_level())
+            warnings.warn(worst.message, ConvergenceWarning, stacklevel=users_level())
         if any(s.trace[-1].details.get("negative") for s in self.solutions_):
-            warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=_users_level())
+            warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -194,27 +195,13 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         """Raise for a parameter out of range, in the words of scikit-learn."""
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
-        check.positive("tol", self.tol, most=1.0)
-        check.positive("time_limit", self.time_limit, optional=True)
-        check.count("max_iter", self.max_iter, optional=True)
-        check.count("memory_limit", self.memory_limit, least=1 << 14, optional=True)
-        if not isinstance(self.verbose, bool):
-            check.count("verbose", self.verbose, least=0)
+        check_limits(check, self)
         check.choice("loss", self.loss, LOSSES)
         check.choice("intercept", self.intercept, INTERCEPTS)
         check.choice("multi_class", self.multi_class, self._schemes)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         if not isinstance(self.solver, Solver):
             check.choice("solver", self.solver, ("auto", *auto.SOLVERS))
-        if self.n_jobs is not None and not (is_integer(self.n_jobs) and self.n_jobs):
-            check.refuse("n_jobs", "a nonzero int or None", self.n_jobs)
-        if not (self.callback is None or callable(self.callback)):
-            check.refuse("callback", "callable or None", self.callback)
-        seed = self.random_state
-        drawn = seed is None or isinstance(seed, np.random.RandomState)
-        if not (drawn or (is_integer(seed) and seed >= 0)):
-            expected = "an int in the range [0, inf), a RandomState or None"
-            check.refuse("random_state", expected, seed)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Set the fitted attributes."""
@@ -242,54 +229,16 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         tasks = multiclass.tasks_of(len(self.classes_), self.multi_class)
         point = functools.partial(self._at, rows)
         callbacks = Callbacks(self, len(tasks), data, point)
-        training = Training(rows, index, C, tasks, clock, callbacks, self._seed())
+        training = Training(rows, index, C, tasks, clock, callbacks, seed_of(self))
         try:
             solutions = self._solve(training)
         finally:
             callbacks.close()
         self._store(training, solutions)
 
-    def _seed(self) -> int | None:
-        """The random state as a number, if there is one."""
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            return int(seed.randint(2**31))
-        return None if seed is None else int(seed)
-
     def _rows(self, X: Any, reset: bool = False) -> Rows:
         """Rows of data to train (reset) or to predict; numbers are checked later."""
-        if isinstance(X, Rows):
-            self._keep_columns(X) if reset else self._check_columns(X)
-            return X
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=_NUMERIC,
-            ensure_all_finite=self._is_pairwise(),
-            accept_sparse="csr",
-            accept_large_sparse=True,
-        )
-        return as_rows(X, n_jobs=self.n_jobs, memory_limit=self.memory_limit)
-
-    def _keep_columns(self, rows: Rows) -> None:
-        """Number and names of the columns, as scikit-learn keeps those of tables."""
-        self.n_features_in_ = rows.shape[1]
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if rows.names is not None:
-            self.feature_names_in_ = np.array(rows.names, dtype=object)
-
-    def _check_columns(self, rows: Rows) -> None:
-        """Refuse rows with other names; of another number the model says so."""
-        known = getattr(self, "feature_names_in_", None)
-        if known is None or rows.names is None or len(known) != rows.shape[1]:
-            return
-        for j, (name, found) in enumerate(zip(known, rows.names, strict=True)):
-            if name != found:
-                raise ValueError(
-                    "X must have the columns of the training data, in their order. "
-                    f"Got {found!r} as column {j} instead of {name!r}."
-                )
+        return read_rows(self, X, reset, self._is_pairwise())
 
     def _solve(self, training: Training) -> list[Solution]:
         """One solution a binary problem."""
@@ -335,7 +284,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         names = getattr(self, "feature_names_in_", None)
         solution = run(problem, choice, limits, names=names)
-        training.callbacks.finish(k, solution)
+        gap = solution.certificate.relative_gap
+        training.callbacks.finish(k, gap, solution.status)
         return solution
 
     def _checkpoints(self, n_problems: int) -> list[Checkpoint | None]:
@@ -378,9 +328,6 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         self._keep_decisions(training, solutions)
 
 
-_NUMERIC: Any = "numeric"
-
-
 def _support(
     tasks: Sequence[Task], alphas: Sequence[Vector], index: NDArray[Any]
 ) -> NDArray[np.intp]:
@@ -393,41 +340,3 @@ def _support(
         else:
             found[chosen[alpha != 0.0]] = True
     return np.flatnonzero(found)
-
-
-@contextmanager
-def _unchanged_by_failure(estimator: Any) -> Iterator[None]:
-    """Give an estimator its fitted attributes back where a fit raises."""
-
-    def fitted() -> dict[str, Any]:
-        # Not what scikit-learn's callbacks set for the time of a fit.
-        return {
-            name: value
-            for name, value in vars(estimator).items()
-            if name in ("_meta", "_scheme")
-            or (name.endswith("_") and not name.startswith("_"))
-        }
-
-    before = fitted()
-    try:
-        yield
-    except BaseException:
-        for name in fitted():
-            delattr(estimator, name)
-        vars(estimator).update(before)
-        raise
-
-
-def _users_level() -> int:
-    """The ``stacklevel`` of a warning of the caller that names the user's line.
-
-    Frames of this package, of scikit-learn (a decorator, a pipeline) and of joblib
-    between them are passed over.
-    """
-    level, frame = 0, inspect.currentframe()
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if package not in ("widemargin", "sklearn", "joblib"):
-            break
-        level, frame = level + 1, frame.f_back
-    return level

@@ -1,0 +1,471 @@
+"""EnclosingBall: the smallest ball around the data, as a detector of outliers."""
+
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin import labels, linalg, multiclass
+from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
+from widemargin.columns import Columns
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.estimators.frame import (
+    check_limits,
+    read_rows,
+    seed_of,
+    unchanged_by_failure,
+    users_level,
+)
+from widemargin.kernel_distances import (
+    Distances,
+    from_center,
+    from_point,
+    from_products,
+    score_distances,
+)
+from widemargin.kernels import Kernel, check_kernel
+from widemargin.parameters import Checker
+from widemargin.solution import NOT_CONVEX, Status, Step
+from widemargin.solvers.enclosing_ball import Ball, BallProblem, enclose
+from widemargin.solvers.limits import Clock, Limits
+from widemargin.solvers.simplex import STEPS
+from widemargin.support_vectors import SupportVectors, keep_support_vectors
+
+Vector = NDArray[np.float64]
+
+# Share of the largest k(x, x) that the squared radius of a hard ball is rounded up by:
+# what rounding may do to the distance of a point, computed in another way.
+OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
+# Share of it by which k(x, x) of a precomputed kernel may vary and count as constant.
+CONSTANT = 1e-9
+
+
+@dataclass(frozen=True)
+class _Points:
+    """What a ball is found around: rows of the data, those with a weight, and K."""
+
+    rows: Rows
+    kept: NDArray[np.intp]
+    problem: BallProblem
+
+
+class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Smallest ball around the data, with a certified duality gap: an outlier detector.
+
+    For features with phi(x)'phi(z) = k(x, z) it finds the center c and the squared
+    radius rho of the smallest ball that encloses all points (hard, ``C=None``),
+
+        minimise   rho   subject to   d_i <= rho,   d_i = |phi(x_i) - c|^2,
+
+    or that lets some of them lie outside (soft: SVDD with squared slacks), with sample
+    weights s_i:
+
+        minimise   rho + C sum_i s_i max(0, d_i - rho)^2   over c and rho >= 0.
+
+    The center is c = sum_i a_i phi(x_i), where (for rho > 0) a solves the dual
+
+        maximise   sum_i a_i k(x_i, x_i) - a'K a [- sum_i a_i^2 / (4 C s_i)]
+
+    over a >= 0, sum a = 1, with the last sum for the soft ball only.
+
+    Parameters
+    ----------
+    C : float > 0 or None, default=1.0
+        Price of what lies outside, in units of 1 / k(x, x); None: nothing does (hard).
+        The excesses of the soft ball have a fixed sum: 2 C sum_i s_i max(0, d_i - rho)
+        = 1, so C = 1 / (2 m q) allows for a mean excess of q. Below 1 / (2 sum_i s_i
+        d_i) the radius is 0 and no point inside, and a RuntimeWarning says it.
+    kernel : str or callable, default="rbf"
+        "linear" (the ball is one in the space of the data), "poly", "rbf", "sigmoid",
+        "laplacian", "precomputed" (X holds the values of all pairs of rows), or a
+        function of two matrices, dense or CSR, (k, n) and (l, n), that returns their
+        kernel values (k, l). `widemargin.Kernel` has the formulas.
+    gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
+        "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
+        mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.
+    degree : int >= 1, default=3
+        Of "poly".
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    step : {"toward", "away", "pairwise", "swap"}, default="pairwise"
+        Toward the farthest point; also away from a bad one; from a bad one to the
+        farthest; toward or pairwise, what gains more. The other three take fewer steps
+        than "toward" by orders of magnitude.
+    tol : float in (0, 1], default=1e-3
+        Relative duality gap. Of the hard ball 1 - D / max d_i: for tol <= 0.6 the
+        radius is at most (1 + tol) times the smallest.
+    max_iter : int >= 1 or None, default=None
+        Steps; None: 5,000,000.
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the fit, without the time of callbacks. Checked every 0.05 s or so.
+    memory_limit : int >= 16384 in bytes, or None, default=None
+        For kernel values that are kept and for packed samples; None: half of the free
+        memory. Also for temporary arrays of a prediction.
+    n_jobs : int or None, default=None
+        Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
+        joblib).
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of the point from which the start is sought; None: 0.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    callback : callable or None, default=None
+        Called with a `widemargin.solution.Step` every 0.05 s or so; returning True
+        stops the fit, and an error ends it.
+
+    Attributes
+    ----------
+    radius_ : float, sqrt(rho); of the hard ball rounded up
+    offset_ : float, -rho: ``decision_function`` is ``score_samples`` - ``offset_``
+    support_ : ndarray of the rows with a_i > 0, sorted
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
+        precomputed kernel. More than 64 MiB are copied when they are first asked for,
+        or pickled: until then the training data are kept, and must stay as they are.
+    coreset_ : ndarray, the same as ``support_``: no ball around these rows alone is
+        smaller by more than the gap
+    dual_coef_ : ndarray (1, n_sv), their a_i, of sum 1
+    center_ : ndarray (n,), for kernel="linear" only
+    kernel_ : Kernel, with gamma as a number
+    gamma_ : float, gamma of this kernel
+    n_iter_ : int, steps
+    dual_gap_ : float
+        Relative gap (P - D) / P, recomputed in float64 from the answer. Where all d_i
+        are below 1e-12 times the largest k(x, x), rounding, they count as that large.
+    status_ : str, how the fit ended
+    n_features_in_ : int
+    feature_names_in_ : ndarray (n,), where X had column names
+
+    See Also
+    --------
+    SVC : classifiers with the same kernels.
+
+    Notes
+    -----
+    A row with sample weight 0 counts as removed; of a soft ball one of weight 2 as two
+    rows. All points with a_i > 0 of a soft ball lie outside, those of a hard one on it.
+
+    The fit that Ctrl-C ends keeps its best model and then raises KeyboardInterrupt.
+    Where a squared distance is seen to be negative the kernel is not positive
+    semidefinite ("sigmoid" often is not), and a RuntimeWarning says so. Dense data are
+    centered for kernel="linear", in a float64 copy.
+
+    "precomputed" data do not hold k(x, x) of the rows to predict: they can only be
+    predicted where it is the same for all rows of the fit, and is taken to be that for
+    others.
+
+    A step costs a few passes over vectors of length m, and a row of K where it is not
+    kept: the rows of the support vectors should fit ``memory_limit``.
+
+    References
+    ----------
+    [tax2004]_ for the description of data by a ball; [tsang2005]_ for squared slacks
+    and coresets; [chang2013]_ for rho >= 0; [frandi2013]_ for the steps, here with
+    second-order pairs and a certificate over all points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import EnclosingBall
+    >>> X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 1.0], [2.0, -1.0]])
+    >>> ball = EnclosingBall(C=None, kernel="linear").fit(X)
+    >>> ball.center_, round(ball.radius_, 6), ball.support_
+    (array([2., 0.]), 2.0, array([0, 1]))
+    >>> ball.predict([[2.0, 1.5], [5.0, 0.0]])
+    array([ 1, -1])
+    """
+
+    support_vectors_ = SupportVectors()
+
+    def __init__(
+        self,
+        *,
+        C: float | None = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        step: str = "pairwise",
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.step = step
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def __getstate__(self) -> Any:
+        if "_rows_of_fit" in vars(self):
+            _ = self.support_vectors_
+        return super().__getstate__()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_pairwise
+        return tags
+
+    @property
+    def coreset_(self) -> NDArray[np.intp]:
+        """Rows whose smallest ball is as large as that of all, up to the gap."""
+        check_is_fitted(self)
+        support: NDArray[np.intp] = self.support_
+        return support
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Find the ball around the rows of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows in memory (m, n)
+            float32, float64 and integers are used as they are. For
+            kernel="precomputed" the kernel values of all pairs of rows, (m, m).
+        y : None, not used: scikit-learn passes it
+        sample_weight : array (m,) of numbers >= 0, or None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A parameter out of range, NaN or infinity, a kernel with k(x, x) < 0, no
+            room in ``memory_limit``. The estimator keeps the model of an earlier fit.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model kept.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The gap asked for was not reached; says how far it is and what helps.
+        RuntimeWarning
+            C is so small that no point is inside; or the kernel was seen not to be
+            positive semidefinite, and the gap proves nothing.
+        """
+        self._check_parameters()
+        with unchanged_by_failure(self):
+            ball, weights = self._fit(X, sample_weight)
+        if ball.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        level = users_level()
+        if ball.status is not Status.SOLVED:
+            warnings.warn(ball.message, ConvergenceWarning, stacklevel=level)
+        if not ball.is_convex:
+            warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=level)
+        if self.C is not None and ball.is_empty:
+            warnings.warn(_too_small(self.C, ball, weights), RuntimeWarning, level)
+        return self
+
+    def score_samples(self, X: Any) -> Vector:
+        """The squared distances from the center, with a minus: larger is more normal.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (k, n)
+            For kernel="precomputed" the values with the rows of the fit, (k, m).
+
+        Returns
+        -------
+        ndarray (k,), -|phi(x) - c|^2 <= 0
+
+        Raises
+        ------
+        ValueError
+            Another number of columns, NaN or infinity; precomputed values where k(x, x)
+            of the rows of the fit is not constant.
+        """
+        check_is_fitted(self)
+        rows = read_rows(self, X, False, self._is_pairwise)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but the model expects "
+                f"{self.n_features_in_}."
+            )
+        state = rows.state(scores=0.0)
+        if rows.sweep(score_distances, state, self._distances()):
+            rows.refuse_nonfinite()
+        scores: Vector = state.scores
+        return scores if scores.flags.writeable else scores.copy()
+
+    def decision_function(self, X: Any) -> Vector:
+        """The squared radius less the squared distance: positive inside.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (k, n), as of `score_samples`
+
+        Returns
+        -------
+        ndarray (k,)
+        """
+        scores = self.score_samples(X)
+        scores -= self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Whether rows are inside: 1, or -1 outside.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (k, n), as of `score_samples`
+
+        Returns
+        -------
+        ndarray (k,) of int
+        """
+        signs: NDArray[np.intp] = np.where(self.decision_function(X) >= 0, 1, -1)
+        return signs
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    @property
+    def _is_pairwise(self) -> bool:
+        return bool(self.kernel == "precomputed")
+
+    def _check_parameters(self) -> None:
+        """Raise for a parameter out of range, in the words of scikit-learn."""
+        check = Checker(type(self).__name__)
+        check.positive("C", self.C, optional=True)
+        check_limits(check, self)
+        check.choice("step", self.step, STEPS)
+        given: Any = SimpleNamespace(
+            name=self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        check_kernel(check, "kernel", given)
+
+    def _fit(self, X: Any, sample_weight: Any) -> tuple[Ball, Vector]:
+        """Set the fitted attributes; the ball, and the weights of its rows."""
+        clock, data = Clock(), (X, None, sample_weight)
+        rows = read_rows(self, X, True, self._is_pairwise)
+        m, n = rows.shape
+        rows.moments  # noqa: B018  (refuses NaN and infinity)
+        if self._is_pairwise and m != n:
+            raise ValueError(
+                "The 'X' parameter of EnclosingBall.fit must be a square matrix (m, m) "
+                f"of the kernel values of all pairs of rows. Got shape {(m, n)} "
+                "instead."
+            )
+        check = Checker(f"{type(self).__name__}.fit")
+        weights = labels.read_weights(check, sample_weight, m)
+        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        self.kernel_ = kernel.resolved(rows, None if sample_weight is None else weights)
+        self.gamma_ = float(self.kernel_.gamma)
+        kept = np.flatnonzero(weights)
+        points = _Points(rows, kept, self._problem(rows, kept, weights[kept]))
+        callbacks = Callbacks(self, 1, data, functools.partial(self._model, points))
+        told = callbacks.of(0)
+        limits = Limits(self.tol, self.max_iter, self.time_limit, told, clock)
+        try:
+            seed = seed_of(self) or 0
+            ball = enclose(points.problem, limits, step=self.step, seed=seed)
+            callbacks.finish(0, ball.certificate.relative_gap, ball.status)
+        finally:
+            callbacks.close()
+        self._store(points, ball)
+        return ball, weights[kept]
+
+    def _problem(
+        self, rows: Rows, kept: NDArray[np.intp], weights: Vector
+    ) -> BallProblem:
+        """The points with a weight; those of a linear kernel less their mean."""
+        some = None if len(kept) == rows.shape[0] else kept
+        rows = multiclass.rows_of(rows, some, self._is_pairwise)
+        X = rows.in_memory()
+        if self.kernel == "linear" and isinstance(X, np.ndarray):
+            rows = as_rows(linalg.dense(X) - rows.moments.mean, **rows.options)
+        columns = Columns(rows, self.kernel_, self.memory_limit, self.n_jobs)
+        return BallProblem(columns, None if self.C is None else self.C * weights)
+
+    def _model(
+        self, points: _Points, a: Vector, numbers: tuple[float, float]
+    ) -> dict[str, Any]:
+        """Attributes with which a ball predicts: of a point, rho and |c|^2."""
+        rho, square = numbers
+        J = np.flatnonzero(a)
+        support = points.kept[J]
+        found: dict[str, Any] = {
+            "radius_": float(np.sqrt(rho)),
+            "offset_": -rho,
+            "support_": support,
+            "dual_coef_": a[np.newaxis, J],
+            "_meta": {"center_square": square},
+        }
+        if self.kernel == "linear":
+            found["center_"] = linalg.rmatvec(points.rows.take(support), a[J])
+        if self._is_pairwise:
+            diagonal = points.problem.diagonal
+            varies = np.ptp(diagonal) > CONSTANT * diagonal.max()
+            found["_meta"]["diagonal"] = None if varies else float(diagonal[0])
+            found["support_vectors_"] = np.empty((0, 0))
+        return found
+
+    def _store(self, points: _Points, ball: Ball) -> None:
+        """Keep the answer."""
+        rho = ball.rho
+        if rho >= ball.distances.max() > 0:  # all points are inside
+            rho += OUTWARD * float(points.problem.diagonal.max())
+        for name in ("center_", "support_vectors_", "_rows_of_fit"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        found = self._model(points, ball.a, (rho, ball.center_square))
+        for name, value in found.items():
+            setattr(self, name, value)
+        if not self._is_pairwise:
+            keep_support_vectors(self, points.rows)
+        self.n_iter_ = max(1, ball.trace[-1].iteration) if ball.trace else 1
+        self.dual_gap_ = float(ball.certificate.relative_gap)
+        self.status_ = ball.status.value
+
+    # -- parts of predict --------------------------------------------------------------
+
+    def _distances(self) -> Distances:
+        """Squared distances of the rows of a block from the center."""
+        if self.kernel == "linear":
+            return from_point(self.center_)
+        if not self._is_pairwise:
+            a, square = self.dual_coef_[0], self._meta["center_square"]
+            return from_center(self.kernel_, self.support_vectors_, a, square)
+        if self._meta["diagonal"] is None:
+            raise ValueError(
+                "EnclosingBall cannot predict with a precomputed kernel whose k(x, x) "
+                "differs between the rows of the fit: X does not hold that of its "
+                "rows. Use a callable kernel."
+            )
+        w = np.zeros(self.n_features_in_)
+        w[self.support_] = -2.0 * self.dual_coef_[0]
+        return from_products(w, sum(self._meta.values()))
+
+
+def _too_small(C: float, ball: Ball, weights: Vector) -> str:
+    """That C leaves no point inside, and which would."""
+    enough = 0.5 / float((weights * ball.distances).sum())
+    return (
+        f"No point lies inside: C={C:g} is too small, and the radius is 0. It becomes "
+        f"positive at about C={enough:.2g}."
+    )

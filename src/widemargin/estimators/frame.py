@@ -1,0 +1,122 @@
+"""What frames a fit: its limits and data are checked, a failure leaves no trace."""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.parameters import Checker, is_integer
+
+_NUMERIC: Any = "numeric"
+
+
+def check_limits(check: Checker, estimator: Any) -> None:
+    """Raise for a limit, seed or listener of an estimator that is out of range."""
+    check.positive("tol", estimator.tol, most=1.0)
+    check.positive("time_limit", estimator.time_limit, optional=True)
+    check.count("max_iter", estimator.max_iter, optional=True)
+    check.count("memory_limit", estimator.memory_limit, least=1 << 14, optional=True)
+    if not isinstance(estimator.verbose, bool):
+        check.count("verbose", estimator.verbose, least=0)
+    jobs, seed = estimator.n_jobs, estimator.random_state
+    if jobs is not None and not (is_integer(jobs) and jobs):
+        check.refuse("n_jobs", "a nonzero int or None", jobs)
+    if not (estimator.callback is None or callable(estimator.callback)):
+        check.refuse("callback", "callable or None", estimator.callback)
+    drawn = seed is None or isinstance(seed, np.random.RandomState)
+    if not (drawn or (is_integer(seed) and seed >= 0)):
+        expected = "an int in the range [0, inf), a RandomState or None"
+        check.refuse("random_state", expected, seed)
+
+
+def seed_of(estimator: Any) -> int | None:
+    """The random state of an estimator as a number, if there is one."""
+    seed = estimator.random_state
+    if isinstance(seed, np.random.RandomState):
+        return int(seed.randint(2**31))
+    return None if seed is None else int(seed)
+
+
+def read_rows(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Rows:
+    """Rows of data to train (reset) or to predict; numbers are checked later.
+
+    But those of a kernel matrix: scikit-learn wants NaN told first there.
+    """
+    if isinstance(X, Rows):
+        _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
+        return X
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=_NUMERIC,
+        ensure_all_finite=is_kernel,
+        accept_sparse="csr",
+        accept_large_sparse=True,
+    )
+    return as_rows(X, n_jobs=estimator.n_jobs, memory_limit=estimator.memory_limit)
+
+
+def _keep_columns(estimator: Any, rows: Rows) -> None:
+    """Number and names of the columns, as scikit-learn keeps those of tables."""
+    estimator.n_features_in_ = rows.shape[1]
+    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+    if rows.names is not None:
+        estimator.feature_names_in_ = np.array(rows.names, dtype=object)
+
+
+def _check_columns(estimator: Any, rows: Rows) -> None:
+    """Refuse rows with other names; of another number the model says so."""
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is None or rows.names is None or len(known) != rows.shape[1]:
+        return
+    for j, (name, found) in enumerate(zip(known, rows.names, strict=True)):
+        if name != found:
+            raise ValueError(
+                "X must have the columns of the training data, in their order. "
+                f"Got {found!r} as column {j} instead of {name!r}."
+            )
+
+
+@contextmanager
+def unchanged_by_failure(estimator: Any) -> Iterator[None]:
+    """Give an estimator its fitted attributes back where a fit raises."""
+
+    def fitted() -> dict[str, Any]:
+        """What a fit has set."""
+        # Not what scikit-learn's callbacks set for the time of a fit.
+        return {
+            name: value
+            for name, value in vars(estimator).items()
+            if name in ("_meta", "_scheme")
+            or (name.endswith("_") and not name.startswith("_"))
+        }
+
+    before = fitted()
+    try:
+        yield
+    except BaseException:
+        for name in fitted():
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
+
+
+def users_level() -> int:
+    """The ``stacklevel`` of a warning of the caller that names the user's line.
+
+    Frames of this package, of scikit-learn (a decorator, a pipeline) and of joblib
+    between them are passed over.
+    """
+    level, frame = 0, inspect.currentframe()
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package not in ("widemargin", "sklearn", "joblib"):
+            break
+        level, frame = level + 1, frame.f_back
+    return level
