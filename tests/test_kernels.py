@@ -270,6 +270,18 @@ def test_a_callable_gets_the_rows_and_returns_their_values():
     assert integers(X, X).dtype == np.float64
 
 
+@on_every_kind
+def test_the_diagonal_is_that_of_the_values(kernel):
+    X = matrix(37, 6, 0.6)
+    expected = kernel(X, X).diagonal()
+    for A in (X, sparse.csr_array(X), X.astype(np.float32).astype(np.float64)):
+        np.testing.assert_allclose(kernel.diag(A), expected, rtol=1e-6)
+    called = Kernel(lambda A, B: kernel(A, B))
+    np.testing.assert_allclose(called.diag(X), expected, rtol=1e-12)
+    given = Kernel("precomputed").diag(kernel(X, X))
+    np.testing.assert_array_equal(given, expected)
+
+
 def test_a_precomputed_kernel_is_returned():
     K = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(Kernel("precomputed")(K, np.ones((3, 1))), K)

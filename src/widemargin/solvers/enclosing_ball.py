@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from widemargin.columns import Columns
 from widemargin.solution import Certificate, Status, Step, Trace
 from widemargin.solvers.limits import Clock, Limits
-from widemargin.solvers.simplex import SimplexDescent, SimplexProblem
+from widemargin.solvers.simplex import SLICE, SimplexDescent, SimplexProblem
 
 Vector = NDArray[np.float64]
 
@@ -48,6 +48,11 @@ FURTHER = 0.5
 # Rows up to which a fit goes on until rounding ends it, in float64: milliseconds, for
 # which equal problems (rows repeated, or with weights) get equal answers.
 FEW_ROWS, PRECISE = 256, 1e-13
+# Entries of vectors that steps read between two looks at their point: these take a
+# tenth of the time then, with 20,000 to 30,000 rows.
+LOOK = SLICE // 4
+# Rows whose mean is the first guess at the center of a soft ball. Not tuned.
+SAMPLE = 256
 # Steps after which g is computed in float64 again, whatever it says: in float32 it may
 # go astray. Not tuned.
 REFRESH = 20_000
@@ -145,13 +150,23 @@ class BallProblem:
         return Bounds(Certificate(primal, dual, (sigma or 1.0) * floor), rho, sigma)
 
     def start(self, seed: int) -> Vector:
-        """Half of the mass on the farthest point from a random one, half opposite."""
-        m = len(self.diagonal)
-        first = int(np.random.default_rng(seed).integers(m))
-        far = self._farthest(first)
+        """A first point: (m,), of sum 1.
+
+        Hard: half on the farthest point from a random one, half opposite. Soft: what
+        would be optimal if the center were the mean of a sample.
+        """
+        m, random = len(self.diagonal), np.random.default_rng(seed)
         a = np.zeros(m)
-        a[[far, self._farthest(far)]] = 1.0
-        return a * (1.0 / a.sum())
+        if self.C is None:
+            far = self._farthest(int(random.integers(m)))
+            a[[far, self._farthest(far)]] = 1.0
+        else:
+            a[random.choice(m, min(m, SAMPLE), replace=False)] = 1.0 / min(m, SAMPLE)
+            d = np.maximum(self.distances(a, self.exact(a))[0], 0.0)
+            excess = self.C * np.maximum(d - max(best_square(d, self.C), 0.0), 0.0)
+            a = excess if excess.any() else a
+        start: Vector = a / a.sum()
+        return start
 
     def _farthest(self, i: int) -> int:
         """The point that is farthest from point i."""
@@ -207,7 +222,7 @@ def enclose(
     problem: BallProblem,
     limits: Limits,
     *,
-    step: str = "pairwise",
+    step: str = "away",
     selection: str = "second",
     seed: int = 0,
 ) -> Ball:
@@ -252,9 +267,9 @@ class _Run:
         # Of the last look in float64: the dual value, and the number of steps.
         self._last, self._refreshed = -np.inf, 0
         self._misses = self._failures = 0
-        # The best point of those looked at in float64; at first, any.
-        self._best = np.zeros(len(problem.diagonal))
-        self._best[0], self._best_gap = 1.0, np.inf
+        # The best point of those looked at in float64, its distances and |c|^2.
+        self._best: tuple[Vector, Vector, float] | None = None
+        self._best_gap = np.inf
         self._descent: SimplexDescent | None = None
         self._trace = Trace()
         self._ridge, self._sigma = problem.ridge, 1.0
@@ -265,11 +280,12 @@ class _Run:
             start = self._problem.start(seed)
             descent = SimplexDescent(self._problem.simplex, start, step, selection)
             self._descent = descent
+            at_once = max(1, LOOK // len(start))
             while True:
                 ended = self._look(descent)
                 if ended is not None:
                     return ended
-                most = self._max_iter - descent.steps
+                most = min(self._max_iter - descent.steps, at_once)
                 if not descent.advance(self._stop, most):
                     return Status.STALLED
         except KeyboardInterrupt:
@@ -277,21 +293,23 @@ class _Run:
 
     def _look(self, descent: SimplexDescent) -> Status | None:
         """Record the current point, tell the user; what ends the run, if anything."""
-        problem = self._problem
-        found = descent.fresh  # the steps have found an end
-        if descent.steps - self._refreshed >= REFRESH:
+        found = descent.exact is not None  # the steps have found an end
+        a, d, square, bounds = self._state(descent)
+        near = bounds.certificate.relative_gap <= self._aim
+        if not found and (near or descent.steps - self._refreshed >= REFRESH):
             descent.refresh()
-        a = descent.a
-        d, square = problem.distances(a, descent.g - self._ridge * a)
-        bounds = problem.certify(a, d)
-        if descent.fresh and bounds.certificate.relative_gap < self._best_gap:
-            self._best_gap, self._best = bounds.certificate.relative_gap, a
+            found = near
+            a, d, square, bounds = self._state(descent)
+        if descent.exact is not None:
+            self._offer(a, d, square)
         stop = self._tell(descent, a, square, bounds)
         self._prepare(descent, a, float((a * d).sum()), bounds)
         if found and descent.steps > 0 and not self._is_enough(bounds.certificate):
             self._misses += 1  # the g of the steps was too good
             self._aim *= FURTHER
-        if descent.fresh and self._settled(descent.steps, bounds.certificate):
+        if descent.exact is not None and self._settled(
+            descent.steps, bounds.certificate
+        ):
             return Status.SOLVED
         if stop:
             return Status.STOPPED_BY_CALLBACK
@@ -302,20 +320,30 @@ class _Run:
             return Status.TIME_LIMIT
         return None
 
+    def _state(self, descent: SimplexDescent) -> tuple[Vector, Vector, float, Bounds]:
+        """The point, its distances, |c|^2 and its values, by the g that is kept."""
+        a = descent.a
+        f = descent.exact
+        if f is None:
+            f = descent.g - self._ridge * a
+        d, square = self._problem.distances(a, f)
+        return a, d, square, self._problem.certify(a, d)
+
     def _prepare(
         self, descent: SimplexDescent, a: Vector, V: float, bounds: Bounds
     ) -> None:
         """Let the descent go on with the best sigma, and stop at the gap aimed at.
 
-        It maximises V - sigma S, and stops by a gap relative to that plus what it is
-        lifted by: to V, which is positive.
+        It maximises V - sigma S, and stops by a gap of that, relative to what it is
+        lifted to: V, which is positive. P - D is at most that gap, for sigma < 1 too:
+        then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D.
         """
         sigma, certificate = bounds.sigma, bounds.certificate
         if sigma < 1.0 or self._sigma < 1.0:
             self._ridge, self._sigma = sigma * self._problem.ridge, sigma
             descent.use_ridge(self._ridge)
         descent.lift(float((self._ridge * a * a).sum()))
-        value = max(sigma * V, certificate.scale)
+        value = max(V, certificate.scale)
         aim = self._aim * max(certificate.primal, certificate.scale) / value
         self._stop = float(np.expm1(0.5 * np.log1p(aim)))  # its square less 1 is aim
 
@@ -363,10 +391,13 @@ class _Run:
     def ball(self, status: Status) -> Ball:
         """The best point with its certificate, which alone can call it solved."""
         problem, tol = self._problem, self._limits.tol
-        a = self._best if self._descent is None else self._descent.a
-        a, d, square = self._exact(a)
-        if problem.certify(a, d).certificate.relative_gap > self._best_gap:
-            a, d, square = self._exact(self._best)
+        if self._descent is None:  # Ctrl-C came before there was a start
+            a = np.zeros(len(problem.diagonal))
+            a[0] = 1.0
+            self._offer_exact(a)
+        elif self._descent.exact is None:
+            self._offer_exact(self._descent.a)
+        a, d, square = self._best  # type: ignore[misc]
         certificate, rho, _ = problem.certify(a, d)
         largest = max(float(d.max()), 0.0)
         if rho == 0.0 and largest <= problem.resolution:  # the points are one
@@ -389,10 +420,16 @@ class _Run:
             is_convex=bool(d.min() >= -NEGATIVE * float(problem.diagonal.max())),
         )
 
-    def _exact(self, a: Vector) -> tuple[Vector, Vector, float]:
-        """A point of the simplex to the last digit, its distances, and |c|^2."""
+    def _offer(self, a: Vector, d: Vector, square: float) -> None:
+        """Keep a point with distances in float64 if it is the best so far."""
+        gap = self._problem.certify(a, d).certificate.relative_gap
+        if self._best is None or gap < self._best_gap:
+            self._best, self._best_gap = (a, d, square), gap
+
+    def _offer_exact(self, a: Vector) -> None:
+        """Keep a point if it is the best so far, by distances computed in float64."""
         a = a / a.sum()
-        return a, *self._problem.distances(a, self._problem.exact(a))
+        self._offer(a, *self._problem.distances(a, self._problem.exact(a)))
 
     def _message(self, status: Status, gap: float) -> str:
         """What happened, how good the answer is, and what helps."""

@@ -65,7 +65,8 @@ class SimplexDescent:
     Attributes
     ----------
     steps, drops : int, steps so far, and those that made an entry of a zero
-    fresh : bool, whether g was computed in float64 at the very point
+    exact : ndarray (m,) or None
+        K Y a, where g was computed in float64 at this very point: no step came after.
 
     Raises
     ------
@@ -118,7 +119,7 @@ class SimplexDescent:
         self._g = problem.signs * (f + problem.shift * c.sum()) + self._ridge * alpha
         square, linear = (alpha * self._g).sum(), 2.0 * (alpha * self._half).sum()
         self._numbers = np.array([1.0, square, linear])
-        self.fresh = True
+        self.exact: Vector | None = f
 
     def lift(self, t: float) -> None:
         """Let h be ``problem.linear`` + t: the same problem, another stop."""
@@ -151,9 +152,10 @@ class SimplexDescent:
                 self._keep(missing)
             elif made < most:
                 break
-        self.fresh = self.fresh and made == 0
+        if made:
+            self.exact = None
         if made < most:  # near enough by this g, or rounding is in the way
-            if self.fresh:
+            if self.exact is not None:
                 return False
             self.refresh()
         return True
