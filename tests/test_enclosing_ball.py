@@ -140,6 +140,20 @@ def test_weights_are_prices_of_rows(name):
     assert best - 1e-7 * abs(best) <= primal <= dual + 1.01e-6 * primal
 
 
+def test_a_price_beyond_all_bounds_gives_the_hard_ball():
+    X = points(300)
+    hard = EnclosingBall(C=None, gamma=0.2, tol=1e-6).fit(X)
+    for C in (1e12, 1e40, 1e300):
+        ball = EnclosingBall(C=C, gamma=0.2, tol=1e-6).fit(X)
+        assert ball.status_ == "solved"
+        assert ball.radius_ == pytest.approx(hard.radius_, rel=1e-6)
+    weights = np.ones(300)
+    weights[:9] = 1e-310  # counts as nothing, but is more than that
+    soft = EnclosingBall(C=0.1, gamma=0.2, tol=1e-6).fit(X, sample_weight=weights)
+    less = EnclosingBall(C=0.1, gamma=0.2, tol=1e-6).fit(X[9:])
+    assert soft.radius_ == pytest.approx(less.radius_, rel=1e-5)
+
+
 def test_a_weight_is_a_number_of_rows():
     X = points(60)
     s = np.arange(60) % 3

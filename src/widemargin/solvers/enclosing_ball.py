@@ -51,6 +51,8 @@ FEW_ROWS, PRECISE = 256, 1e-13
 # Entries of vectors that steps read between two looks at their point: these take a
 # tenth of the time then, with 20,000 to 30,000 rows.
 LOOK = SLICE // 4
+# Steps between two looks at least: a look, which sorts, takes as long as some 40.
+LEAST_STEPS = 256
 # Rows whose mean is the first guess at the center of a soft ball. Not tuned.
 SAMPLE = 256
 # Steps after which g is computed in float64 again, whatever it says: in float32 it may
@@ -111,7 +113,9 @@ class BallProblem:
     @functools.cached_property
     def ridge(self) -> Vector:
         """1 / (4 C_i), or zeros: (m,)."""
-        return np.zeros(len(self.diagonal)) if self.C is None else 0.25 / self.C
+        if self.C is None:
+            return np.zeros(len(self.diagonal))
+        return 0.25 / np.maximum(self.C, np.finfo(np.float64).tiny)
 
     @property
     def resolution(self) -> float:
@@ -145,7 +149,9 @@ class BallProblem:
             return Bounds(Certificate(rho, V, floor), rho, 1.0)
         rho, sigma = max(best_square(d, self.C), 0.0), min(1.0, 0.5 * V / S)
         excess = np.maximum(d - rho, 0.0)
-        primal = rho + float((self.C * excess * excess).sum())
+        primal, largest = rho + float((self.C * excess * excess).sum()), float(d.max())
+        if primal > largest:  # C is so large that rounding of the excess costs more
+            primal = rho = largest
         dual = sigma * V - sigma * sigma * S
         return Bounds(Certificate(primal, dual, (sigma or 1.0) * floor), rho, sigma)
 
@@ -280,16 +286,29 @@ class _Run:
             start = self._problem.start(seed)
             descent = SimplexDescent(self._problem.simplex, start, step, selection)
             self._descent = descent
-            at_once = max(1, LOOK // len(start))
             while True:
                 ended = self._look(descent)
                 if ended is not None:
                     return ended
-                most = min(self._max_iter - descent.steps, at_once)
-                if not descent.advance(self._stop, most):
+                if not self._walk(descent):
                     return Status.STALLED
         except KeyboardInterrupt:
             return Status.INTERRUPTED
+
+    def _walk(self, descent: SimplexDescent) -> bool:
+        """Steps until it is time to look; whether there is a way to go on."""
+        some = max(LEAST_STEPS, LOOK // len(self._problem.diagonal))
+        end = min(descent.steps + some, self._max_iter)
+        while descent.steps < end and not self._late():
+            if not descent.advance(self._stop, end - descent.steps):
+                return False
+            if descent.exact is not None:
+                break
+        return True
+
+    def _late(self) -> bool:
+        limit = self._limits.time_limit
+        return limit is not None and self._clock.seconds() >= limit
 
     def _look(self, descent: SimplexDescent) -> Status | None:
         """Record the current point, tell the user; what ends the run, if anything."""
@@ -315,10 +334,7 @@ class _Run:
             return Status.STOPPED_BY_CALLBACK
         if descent.steps >= self._max_iter:
             return Status.MAX_ITER
-        limit = self._limits.time_limit
-        if limit is not None and self._clock.seconds() >= limit:
-            return Status.TIME_LIMIT
-        return None
+        return Status.TIME_LIMIT if self._late() else None
 
     def _state(self, descent: SimplexDescent) -> tuple[Vector, Vector, float, Bounds]:
         """The point, its distances, |c|^2 and its values, by the g that is kept."""
