@@ -64,10 +64,10 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     For features with phi(x)'phi(z) = k(x, z) it finds the center c and the squared
     radius rho of the smallest ball that encloses all points (hard, ``C=None``),
 
-        minimise   rho   subject to   d_i <= rho,   d_i = |phi(x_i) - c|^2,
+        minimise   rho   subject to   d_i <= rho,
 
-    or that lets some of them lie outside (soft: SVDD with squared slacks), with sample
-    weights s_i:
+    with the squared distances d_i = k(x_i, x_i) - 2 phi(x_i)'c + c'c; or of one that
+    lets some lie outside (soft: SVDD with squared slacks), with sample weights s_i:
 
         minimise   rho + C sum_i s_i max(0, d_i - rho)^2   over c and rho >= 0.
 
@@ -294,7 +294,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
 
         Returns
         -------
-        ndarray (k,), -|phi(x) - c|^2 <= 0
+        ndarray (k,), at most 0
 
         Raises
         ------
