@@ -14,6 +14,7 @@ from widemargin.estimators import SVC, LinearSVC
 from widemargin.model import Model
 from widemargin.report import write_report
 from widemargin.report.html import seconds
+from widemargin.solvers.auto import SOLVERS
 
 _ROWS = 1 << 20  # whose labels are compared at a time
 
@@ -69,7 +70,7 @@ def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
         "support_vectors": int(classifier.support_.size),
         "iterations": classifier.n_iter_,
         # Kernel problems are solved one after the other, linear ones side by side.
-        "seconds": (sum if solution.solver == "irwls" else max)(
+        "seconds": (sum if SOLVERS[solution.solver].for_kernels else max)(
             s.seconds for s in solutions
         ),
         "solver": solution.solver,
