@@ -12,7 +12,6 @@ constexpr std::size_t kBlock = 256;
 constexpr double kSmall = 1e-100, kLarge = 1e100;
 
 inline double least(double a, double b) { return a < b ? a : b; }
-inline double most(double a, double b) { return a > b ? a : b; }
 
 // A sample that G = scale * g - h / 2 is least of, and one of those with alpha > 0 that it is
 // largest of.

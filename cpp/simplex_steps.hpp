@@ -29,8 +29,9 @@ struct SimplexSteps {
   double least;          // the smallest g - h / 2 of a
 };
 
-// Steps until `most` are made, a row is missing, or least <= (1 - ...): see `enough`. The first one
-// of a pair decreases fastest; with `second_order` the other one decreases most with it.
+// Steps until `most` are made, a row is missing, none gains anything, or a is near: as a `ball`, or
+// by the bound of R (`enough` in the source). The first point of a pair is the one of the least
+// gradient; the other one that of the largest, or with `second_order` the one that gains most.
 template <typename Real>
 using SimplexDescent = SimplexSteps (*)(Simplex<Real>& problem, SimplexStep kind, bool second_order,
                                         bool ball, double stop, std::int64_t most);

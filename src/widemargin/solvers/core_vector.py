@@ -25,14 +25,14 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.coresets import drawn, needs_ball, record
+from widemargin.solvers.kernel_points import drawn, needs_ball, record
 from widemargin.solvers.working_set import Small, pair_steps
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # The problem of the coreset is solved to this share of the violation of what came last,
-# or of the violation that the answer may have.
+# as those of a working set are. Not tuned.
 INNER_SHARE = 0.1
 # Share by which diagonal entries may differ that are called one.
 SAME = 1e-6
@@ -140,42 +140,41 @@ class _Coreset:
         self._y, self._ridge = problem.signs, 0.5 / problem.weights
         self._shift = float(problem.intercept == "penalized")
         self._scores = problem.expand(np.zeros(len(self._y)))
-        self._member = np.zeros(len(self._y), bool)
+        self._diagonal = self._columns.diag() + self._shift + self._ridge
         self.rows = np.empty(0, np.intp)
+        self._place = np.full(len(self._y), -1)  # among these
         self._c, self._f = np.empty(0), np.empty(0)
         self._K = aligned((0, 0), self._columns.dtype)
         self.steps = 0
-        for i in rows:
-            self._grow(int(i))
+        self._grow(rows)
         self._solve(INNER_SHARE)
-
-    def __contains__(self, i: int) -> bool:
-        return bool(self._member[i])
 
     def add(self, i: int, violation: float) -> bool:
         """Take a point in, and solve the problem of the coreset; whether that helps."""
-        known, steps = i in self, self.steps
-        if not known:
-            self._grow(i)
+        is_new, steps = bool(self._place[i] < 0), self.steps
+        if is_new:
+            self._grow(np.array([i]))
         if violation > 0:
             self._solve(INNER_SHARE * violation)
-        return not known or self.steps > steps
+        return is_new or self.steps > steps
 
-    def _grow(self, i: int) -> None:
-        """Append a point, with K of it and the others."""
+    def _grow(self, new: Index) -> None:
+        """Append points, with K of them and the others."""
+        old = len(self.rows)
+        self.rows = np.concatenate([self.rows, new])
         q = len(self.rows)
-        self.rows = np.append(self.rows, i)
-        self._member[i] = True
-        if q + 1 > self._K.shape[0]:  # by half, so that it is copied rarely
-            size = padded(q + 1 + q // 2)
+        self._place[new] = np.arange(old, q)
+        if q > self._K.shape[0]:  # by half, so that it is copied rarely
+            size = padded(q + q // 2)
             K = aligned((size, size), self._columns.dtype)
             K[:] = 0
-            K[:q, :q] = self._K[:q, :q]
+            K[:old, :old] = self._K[:old, :old]
             self._K = K
-        row = self._columns.block(self.rows[q:], self.rows)[0]
-        self._K[q, : q + 1] = self._K[: q + 1, q] = row
-        self._c = np.append(self._c, 0.0)
-        self._f = np.append(self._f, float(row[:q] @ self._c[:q]))
+        block = self._columns.block(new, self.rows)
+        self._K[old:q, :q] = block
+        self._K[:q, old:q] = block.T
+        self._f = np.append(self._f, block[:, :old] @ self._c)
+        self._c = np.append(self._c, np.zeros(len(new)))
 
     def _gradient(self) -> Vector:
         """Y F of the coreset: (Q beta)_i - 1."""
@@ -210,19 +209,15 @@ class _Coreset:
             f, some = self._current(), np.arange(len(self._y))
         else:
             f = self._columns.block(some, self.rows) @ c
-        at = self._scores.c[some] * 0.0
-        inside = np.flatnonzero(self._member[some])
-        if inside.size:
-            order = np.argsort(self.rows)
-            place = order[np.searchsorted(self.rows, some[inside], sorter=order)]
-            at[inside] = c[place]
-        F = self._y[some] * (f + self._shift * c.sum() + self._ridge[some] * at) - 1.0
+        place = self._place[some]
+        mine = np.where(place >= 0, c[place], 0.0)
+        F = self._y[some] * (f + self._shift * c.sum() + self._ridge[some] * mine) - 1.0
         k = int(F.argmin())
         return int(some[k]), float(F[k])
 
     def refuse_diagonal(self) -> None:
         """Refuse a ball of points that differ in length."""
-        kappa = self._columns.diag() + self._shift + self._ridge
+        kappa = self._diagonal
         if kappa.max() - kappa.min() > SAME * kappa.max():
             raise ValueError(
                 "epsilon needs a constant diagonal of K (rbf, laplacian) and one C for "
@@ -234,8 +229,7 @@ class _Coreset:
         """Whether the farthest point is at most 1 + epsilon radii away."""
         beta = float(np.abs(self._c).sum())
         R = float((self._gradient() + 1.0) @ np.abs(self._c)) / beta**2
-        first = int(self.rows[0])
-        kappa = float(self._columns.diag()[first]) + self._shift + self._ridge[first]
+        kappa = float(self._diagonal[0])
         far = kappa + R - 2.0 * (least + 1.0) / beta
         return bool(far <= (1.0 + epsilon) ** 2 * (kappa - R))
 
@@ -250,6 +244,8 @@ class _Coreset:
 
     def record(self, iteration: int) -> Step:
         """The current point."""
-        f = self._current()
+        f, c = self._current(), self._scores.c
+        b = self._problem.intercept_near(c, 0.0)
         details = {"coreset": float(len(self.rows)), "inner_steps": float(self.steps)}
-        return record(self._problem, iteration, self._scores.c, f, details)
+        active = len(self.rows)
+        return record(self._problem, iteration, (c, f, b), active, details)

@@ -7,11 +7,10 @@ set, whose small dense problem is solved while the others stay as they are: the 
 `reweighted`; its random choice of the rows is `selection="random"`.
 """
 
-import functools
 import itertools
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
+from widemargin.solvers.kernel_points import record
 from widemargin.solvers.reweighted import reweighted_steps
 from widemargin.solvers.working_set import (
     Inner,
@@ -223,33 +223,19 @@ def _first(problem: KernelProblem, start: Start | None) -> Scores:
 
 def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
     """The current point, with the objectives by the scores that are kept."""
-    problem, columns, found = run.problem, run.problem.columns, run.look()
+    problem, found = run.problem, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
-    bounds = problem.values(c, f, b)
-    if problem.intercept == "free" and bounds.relative_gap < 3.0 * tol:
+    if problem.intercept == "free" and problem.values(c, f, b).relative_gap < 3.0 * tol:
         b = problem.intercept_for(f, c, b)
-        bounds = problem.values(c, f, b)
-    v = c if problem.intercept == "none" else np.append(c, b)
     details = {
         "violation": found.size,
-        "support_vectors": float(np.count_nonzero(c)),
-        "evaluations": float(columns.evaluations),
-        "hits": float(columns.hits),
         "inner_steps": float(run.steps),
         "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
-        "float64": float(columns.dtype == np.float64),
+        "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),
     }
-    state = problem.state(alpha=np.abs(c))
-    point = functools.partial(_pair, v, state)
-    return Step(
-        iteration, bounds.primal, bounds.dual, 0.0, len(run.rows), details, point
-    )
-
-
-def _pair(v: Vector, state: Any) -> Any:
-    return v, state
+    return record(problem, iteration, (c, f, b), len(run.rows), details)
 
 
 class _Choice:

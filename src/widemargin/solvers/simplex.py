@@ -26,7 +26,8 @@ STEPS = ("toward", "away", "pairwise", "swap")
 SELECTIONS = ("first", "second")
 # Entries of vectors that steps read between two looks at the clock, about 0.05 s.
 SLICE = 1 << 25
-# Rows of K that are computed together where one is missing: those with the least G.
+# Rows of K that are computed together where one is missing: those with the least G. Not
+# tuned.
 TOGETHER = 8
 
 
