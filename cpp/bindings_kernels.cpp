@@ -167,11 +167,12 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
     const Array<const double>& y, const Array<const double>& diagonal,
     const Array<const double>& ridge, const Array<const double>& half, double shift,
     const Array<double>& alpha, const Array<double>& g, const Array<double>& numbers, int kind,
-    bool second_order, bool ball, double stop, std::int64_t most, int simd) {
+    bool second_order, bool ball, double stop, std::int64_t most, std::int64_t given, int simd) {
   const std::size_t m = place.size();
   require(rows.shape(1) >= m && y.size() == m && diagonal.size() == m && ridge.size() == m &&
           half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 3 && m >= 1 &&
-          0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap));
+          0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap) &&
+          given < static_cast<std::int64_t>(m));
   for (auto p : span(place)) require(p < static_cast<std::int64_t>(rows.shape(0)));
   widemargin::Simplex<Real> problem{
       rows.data(), place.data(), rows.shape(1), m,        y.data(),   diagonal.data(), ridge.data(),
@@ -180,7 +181,8 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
   widemargin::SimplexSteps done;
   {
     const nb::gil_scoped_release release;
-    done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most);
+    done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most,
+               given);
   }
   numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
   return {done.steps, done.drops, done.missing, done.least};
@@ -217,7 +219,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   m.def("simplex_steps", &simplex_steps<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
         "y"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert(), "half"_a.noconvert(),
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
-        "second_order"_a, "ball"_a, "stop"_a, "most"_a, "simd"_a = -1);
+        "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a = -1, "simd"_a = -1);
   m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,

@@ -67,6 +67,7 @@ struct Step {
 };
 
 inline Step step(double s, double q, double longest) {
+  if (!(s > 0)) return {0, 0};
   const double length = q > 0 ? least(s / q, longest) : longest;
   return {length, length * (2 * s - length * q)};
 }
@@ -160,20 +161,21 @@ bool enough(const Simplex<Real>& p, const Extremes& found, bool ball, double sto
 
 template <typename Real>
 SimplexSteps simplex_steps(Simplex<Real>& p, SimplexStep kind, bool second_order, bool ball,
-                           double stop, std::int64_t limit) {
+                           double stop, std::int64_t limit, std::int64_t given) {
   Run<Real> run{p};
   SimplexSteps done{0, 0, -1, 0};
   Extremes found = update<Real, 0>(p, nullptr, 0, nullptr, 0);
   while (true) {
     done.least = found.least;
     if (done.steps >= limit || enough(p, found, ball, stop)) return done;
-    const std::size_t i = found.low;
+    const std::size_t i = given < 0 ? found.low : static_cast<std::size_t>(given);
     std::size_t j = found.high;
+    const double Gi = run.gradient(i);
     const double mean = p.square - 0.5 * p.linear;
     const double gi = p.scale * p.g[i], gj = p.scale * p.g[j];
-    const Step near = step(mean - found.least, p.square - 2 * gi + p.diagonal[i], 1);
+    const Step near = step(mean - Gi, p.square - 2 * gi + p.diagonal[i], 1);
     if (kind == SimplexStep::toward ||
-        (kind == SimplexStep::away && mean - found.least >= found.most - mean)) {
+        (kind == SimplexStep::away && mean - Gi >= found.most - mean)) {
       const Real* row = run.row(i);
       if (row == nullptr) return done.missing = static_cast<std::int64_t>(i), done;
       if (!(near.gain > 0)) return done;
@@ -193,7 +195,7 @@ SimplexSteps simplex_steps(Simplex<Real>& p, SimplexStep kind, bool second_order
       if (row_i == nullptr) return done.missing = static_cast<std::int64_t>(i), done;
       if (second_order) j = run.partner(i, row_i);
       if (j == i) return done;
-      const double s = run.gradient(j) - found.least;
+      const double s = run.gradient(j) - Gi;
       const double q = p.diagonal[i] + p.diagonal[j] - 2 * run.entry(row_i, i, j);
       const Step pair = step(s, q, run.weight(j));
       if (kind == SimplexStep::swap && near.gain > pair.gain) {

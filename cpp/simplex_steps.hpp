@@ -31,10 +31,12 @@ struct SimplexSteps {
 
 // Steps until `most` are made, a row is missing, none gains anything, or a is near: as a `ball`, or
 // by the bound of R (`enough` in the source). The first point of a pair is the one of the least
-// gradient; the other one that of the largest, or with `second_order` the one that gains most.
+// gradient, or a given one (else negative); the other one that of the largest, or with
+// `second_order` the one that gains most.
 template <typename Real>
 using SimplexDescent = SimplexSteps (*)(Simplex<Real>& problem, SimplexStep kind, bool second_order,
-                                        bool ball, double stop, std::int64_t most);
+                                        bool ball, double stop, std::int64_t most,
+                                        std::int64_t given);
 
 struct SimplexTable {
   SimplexDescent<float> steps32;

@@ -194,6 +194,7 @@ def simplex_steps(
     ball: bool,
     stop: float,
     most: int,
+    given: int = -1,
     simd: int = -1,
 ) -> tuple[int, int, int, float]: ...
 def mirror(K: NDArray[Any], h: int, q: int) -> None: ...

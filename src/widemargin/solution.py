@@ -179,7 +179,7 @@ class Solution:
     seconds : float, wall time of the solve, without callbacks
     tol : float, the relative gap asked for
     message : str, how the solve ended and what to do about it
-    extras : dict of what the solver adds
+    extras : dict of what the solver adds: the ``details`` of its last step
     at_bound : int or None
         How many dual variables are at their bound C; None where there is none.
     """

@@ -49,7 +49,7 @@ class Simplex:
     def value(self):
         return self.a @ self.Q @ self.a - 2.0 * self.half @ self.a
 
-    def run(self, kind, selection, most, stop=0.0, simd=-1):
+    def run(self, kind, selection, most, stop=0.0, given=-1, simd=-1):
         return _core.simplex_steps(
             self.rows,
             self.place,
@@ -66,6 +66,7 @@ class Simplex:
             self.ball,
             stop,
             most,
+            given,
             simd,
         )
 
@@ -145,7 +146,9 @@ def test_a_row_that_is_not_kept_is_asked_for():
 
 # -- the squared hinge -----------------------------------------------------------------
 
-SOLVERS = [FrankWolfe(step=s, selection=k) for s, k in KINDS[1:]] + [
+SOLVERS = [
+    *(FrankWolfe(step=s, selection=k) for s, k in KINDS[1:]),
+    FrankWolfe(sample=59),
     CoreVector(),
     CoreVector(sample=59),
 ]
@@ -255,33 +258,78 @@ def test_a_start_is_taken_up():
         assert warm.trace[0].gap < cold.trace[0].gap
 
 
-def test_the_ball_of_the_coreset_encloses_all():
+def ball_of(c, Q):
+    """R, the radius, and by how much the farthest point is beyond, as a share of it."""
+    a = np.abs(c) / np.abs(c).sum()
+    R = a @ Q @ a
+    radius = np.sqrt(Q[0, 0] - R)
+    far = np.sqrt((Q[0, 0] + R - 2.0 * Q @ a).max())
+    return R, radius, far / radius - 1.0
+
+
+BALLS = [FrankWolfe, CoreVector]
+
+
+@pytest.mark.parametrize("solver", BALLS)
+def test_the_ball_of_the_coreset_encloses_all(solver):
     X, y = part("noise")
     gamma, C, epsilon = 0.1, 1.0, 1e-2
-    problem = Problem(
-        X, y, C, "squared_hinge", "penalized", kernel=Kernel("rbf", gamma=gamma)
-    )
+    kernel = Kernel("rbf", gamma=gamma)
+    problem = Problem(X, y, C, "squared_hinge", "penalized", kernel=kernel)
     points = []
     found = solve(
         problem,
-        CoreVector(epsilon=epsilon),
+        solver(epsilon=epsilon),
         tol=1e-9,
         callback=lambda step: points.append(step.point()[0]),
     )
     assert found.status != "solved"
+    assert "Stopped by epsilon, the rule of the ball" in found.message
     K = rbf_kernel(X, gamma=gamma)
     Q = y[:, None] * (K + 1.0) * y + np.eye(len(y)) / (2.0 * C)
-
-    def excess(c):
-        """By how much the farthest point is beyond the radius, as a share of it."""
-        a = np.abs(c) / np.abs(c).sum()
-        square = Q[0, 0] - a @ Q @ a
-        far = Q[0, 0] + a @ Q @ a - 2.0 * Q @ a
-        return np.sqrt(far.max() / square) - 1.0
-
     # The last point ends the run; the answer is the one of the smallest gap.
-    assert excess(points[-1]) <= epsilon * (1.0 + 1e-4)
-    assert excess(points[-2]) > epsilon
+    R, radius, excess = ball_of(points[-1], Q)
+    assert excess <= epsilon * (1.0 + 1e-4)
+    assert ball_of(points[0], Q)[2] > epsilon
+    assert found.extras["rho"] == pytest.approx(R, rel=1e-5)
+    assert found.extras["radius"] == pytest.approx(radius, rel=1e-5)
+    assert found.extras["epsilon"] == pytest.approx(excess, rel=1e-3)
+    assert found.extras["coreset"] >= found.extras["support_vectors"]
+
+
+@pytest.mark.parametrize("solver", BALLS)
+def test_the_rule_of_a_sample_says_little(solver):
+    """The paper's stop: 59 points are in the ball, and others are not."""
+    X, y = PROBLEMS["noise"]()
+    kernel = Kernel("rbf", gamma=0.1)
+    problem = Problem(X, y, 1.0, "squared_hinge", "penalized", kernel=kernel)
+    found = solve(problem, solver(sample=5, epsilon=1e-6), tol=1e-9)
+    assert found.status != "solved"
+    assert found.extras["is_ball"] == 1.0
+    assert found.extras["epsilon"] > 1e-6
+    assert found.trace[-1].relative_gap < found.trace[0].relative_gap
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_of_samples_go_on_to_the_certificate(step):
+    X, y = part("breast_cancer")
+    problem = Problem(X, y, 1.0, "squared_hinge", kernel=Kernel("rbf", gamma=0.01))
+    solution = solve(problem, FrankWolfe(step=step, sample=5), tol=1e-2)
+    assert solution.status == "solved"
+    assert problem.certify(*answer(solution)).relative_gap <= 1e-2
+
+
+def test_points_that_were_dropped_leave_the_coreset():
+    X, y = part("breast_cancer")
+    problem = Problem(X, y, 10.0, "squared_hinge", kernel=Kernel("rbf", gamma=0.01))
+    near = solve(problem, "irwls", tol=1e-2)
+    alpha = near.alpha + 1e-3 * near.alpha.max()  # most of these are to be zero
+    assert np.count_nonzero(near.alpha) < 0.4 * len(y)
+    start = alpha, near.w, near.b
+    found = solve(problem, FrankWolfe(sample=59), tol=1e-4, start=start)
+    assert found.status == "solved"
+    assert found.extras["drops"] > 0
+    assert found.extras["coreset"] < 0.8 * len(y)
 
 
 # -- refused ---------------------------------------------------------------------------
@@ -293,6 +341,8 @@ def test_the_ball_of_the_coreset_encloses_all():
         (FrankWolfe, {"step": "back"}, "'step' parameter of FrankWolfe must be one of"),
         (FrankWolfe, {"selection": 2}, "'selection' parameter of FrankWolfe must be"),
         (FrankWolfe, {"start": 0}, "'start' parameter of FrankWolfe must be"),
+        (FrankWolfe, {"sample": 0}, "'sample' parameter of FrankWolfe must be"),
+        (FrankWolfe, {"epsilon": -1.0}, "'epsilon' parameter of FrankWolfe must be"),
         (CoreVector, {"sample": 0}, "'sample' parameter of CoreVector must be"),
         (CoreVector, {"epsilon": 0.0}, "'epsilon' parameter of CoreVector must be"),
         (CoreVector, {"epsilon": "a"}, "'epsilon' parameter of CoreVector must be"),
@@ -317,9 +367,11 @@ def test_other_problems_are_refused(solver):
         solve(problem, solver)
 
 
-def test_a_ball_needs_a_constant_diagonal():
+@pytest.mark.parametrize("sample", [None, 59])
+@pytest.mark.parametrize("solver", BALLS)
+def test_a_ball_needs_a_constant_diagonal(solver, sample):
     X, y = part("noise")
     kernel = Kernel("poly", gamma=0.1, degree=2)
     problem = Problem(X, y, 1.0, "squared_hinge", kernel=kernel)
     with pytest.raises(ValueError, match="epsilon needs a constant diagonal"):
-        solve(problem, CoreVector(epsilon=1e-3))
+        solve(problem, solver(sample=sample, epsilon=1e-3))

@@ -363,6 +363,7 @@ class _Driver:
             message=_message(
                 self, Status.SOLVED if status is Status.SOLVED else ended, gap
             ),
+            extras=dict(self.trace[-1].details),
             at_bound=self._at_bound(answer.alpha),
         )
 
@@ -440,6 +441,8 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
         Status.STOPPED_BY_CALLBACK: "the callback",
         Status.NUMERICAL_ERROR: "a numerical breakdown",
     }.get(status, "lack of progress")
+    if driver.trace[-1].details.get("is_ball"):
+        cause = "epsilon, the rule of the ball,"
     usable = (
         "The model is usable: its objective is at most "
         f"{100 * gap / (1.0 - gap):.2g} % above the best possible."

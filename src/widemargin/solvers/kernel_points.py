@@ -1,4 +1,4 @@
-"""Points of kernel problems: what solvers share that record or begin with one."""
+"""Points of kernel problems: what solvers share that record one."""
 
 import functools
 from typing import Any
@@ -7,31 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.kernel_problem import KernelProblem
-from widemargin.problem import Problem
 from widemargin.solution import Step
 
 Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-
-
-def needs_ball(name: str, problem: Problem) -> str | None:
-    """Why a problem is no smallest enclosing ball, if it is none."""
-    if problem.loss != "squared_hinge":
-        return f"{name} needs loss='squared_hinge'; for the hinge use irwls."
-    if problem.intercept == "free":
-        return (
-            f"{name} needs intercept='penalized' or 'none'; with a free one use irwls."
-        )
-    return None
-
-
-def drawn(y: Vector, count: int, random: np.random.Generator) -> Index:
-    """Random rows: half of them of each class, or all that it has."""
-    some = []
-    for side in (y > 0, y < 0):
-        rows = np.flatnonzero(side)
-        some.append(random.permutation(rows)[: -(-count // 2)])
-    return np.concatenate(some)
 
 
 def record(
