@@ -46,17 +46,25 @@ class Steps {
 
  public:
   explicit Steps(const SmallProblem<Real>& problem) : p_(problem) {
+    const std::size_t groups = p_.sums > 1 ? 2 : 1;
+    for (std::size_t i = 0; i < 2 * groups * p_.width; ++i) p_.room[i] = -kInfinity;
     for (std::size_t i = 0; i < p_.q; ++i) look(i);
-    for (std::size_t i = p_.q; i < p_.width; ++i) p_.up[i] = p_.down[i] = -kInfinity;
   }
 
-  // Pairs (i, j): x_i rises and x_j falls by as much.
+  // Pairs (i, j) of one group: x_i rises and x_j falls by as much.
+  template <int groups>
   PairSteps pairs(double stop, std::int64_t most) {
     PairSteps done{0, 0, 0.0};
-    Real rise;
-    std::size_t i = highest(rise);
+    Real rise[groups];
+    std::size_t first[groups];
+    for (int g = 0; g < groups; ++g) first[g] = highest(up(g), rise[g]);
     for (;; ++done.steps) {
-      const std::size_t j = partner(i, rise, done.violation);
+      std::size_t i = first[0], j = partner(i, down(0), rise[0], done.violation);
+      if constexpr (groups > 1) {
+        double violation;
+        const std::size_t other = partner(first[1], down(1), rise[1], violation);
+        if (violation > done.violation) i = first[1], j = other, done.violation = violation;
+      }
       if (!(done.violation > stop) || done.steps == most) return done;
       double curvature =
           static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * p_.K[i * p_.width + j];
@@ -73,14 +81,16 @@ class Steps {
       const Real step = static_cast<Real>(t);
       p_.F[i] += p_.ridge[i] * step;
       p_.F[j] -= p_.ridge[j] * step;
-      Largest<Real> largest(-kInfinity);
+      Largest<Real> largest(-kInfinity), second(-kInfinity);
       const Real *a = p_.K + i * p_.width, *b = p_.K + j * p_.width;
       for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
         const Vector<Real> F = load(p_.F + s) + (load(a + s) - load(b + s)) * step;
         store(p_.F + s, F);
-        largest.offer(load(p_.up + s) - F);
+        largest.offer(load(up(0) + s) - F);
+        if constexpr (groups > 1) second.offer(load(up(1) + s) - F);
       }
-      i = largest.best(rise);
+      first[0] = largest.best(rise[0]);
+      if constexpr (groups > 1) first[1] = second.best(rise[1]);
     }
   }
 
@@ -115,9 +125,12 @@ class Steps {
  private:
   // Whether x_i can rise or fall: 0, or minus infinity, which is added to what is maximised.
   void look(std::size_t i) {
-    p_.up[i] = p_.x[i] < p_.upper[i] ? 0 : -kInfinity;
-    p_.down[i] = p_.x[i] > p_.lower[i] ? 0 : -kInfinity;
+    const int group = p_.sums > 1 && !(p_.upper[i] > 0) ? 1 : 0;
+    up(group)[i] = p_.x[i] < p_.upper[i] ? 0 : -kInfinity;
+    down(group)[i] = p_.x[i] > p_.lower[i] ? 0 : -kInfinity;
   }
+  Real* up(int group) const { return p_.room + 2 * static_cast<std::size_t>(group) * p_.width; }
+  Real* down(int group) const { return up(group) + p_.width; }
   // What curvatures are compared with.
   double size(std::size_t i, std::size_t j) const {
     return static_cast<double>(absolute(p_.diagonal[i])) + absolute(p_.diagonal[j]);
@@ -170,19 +183,19 @@ class Steps {
     look(i);
   }
 
-  std::size_t highest(Real& rise) const {
+  std::size_t highest(const Real* can, Real& rise) const {
     Largest<Real> largest(-kInfinity);
     for (std::size_t s = 0; s < p_.width; s += kLanes<Real>)
-      largest.offer(load(p_.up + s) - load(p_.F + s));
+      largest.offer(load(can + s) - load(p_.F + s));
     return largest.best(rise);
   }
 
   // The j that can fall whose step with i decreases the objective most; and the violation.
-  std::size_t partner(std::size_t i, Real rise, double& violation) const {
+  std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation) const {
     Largest<Real> gain(0), fall(-kInfinity);
     const Real* a = p_.K + i * p_.width;
     for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
-      const Vector<Real> F = load(p_.F + s) + load(p_.down + s);
+      const Vector<Real> F = load(p_.F + s) + load(can + s);
       fall.offer(F);
       const Vector<Real> slope = F + rise;
       const Vector<Real> curved = (load(p_.diagonal + s) - load(a + s) * Real(2)) + p_.diagonal[i];
@@ -203,7 +216,7 @@ class Steps {
     const Vector<Real> tiny = all<Real>(static_cast<Real>(kCurvature));
     for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
       const Vector<Real> F = load(p_.F + s);
-      const Vector<Real> rise = load(p_.up + s) - F, fall = load(p_.down + s) + F;
+      const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
       Vector<Real> size = rise > fall ? rise : fall;
       size = size > all<Real>(0) ? size : all<Real>(0);
       slope.offer(size);
@@ -226,7 +239,7 @@ class Steps {
     for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
       const Vector<Real> F = load(p_.F + s), c = load(row + s) + p_.shift,
                          b = load(p_.diagonal + s);
-      const Vector<Real> rise = load(p_.up + s) - F, fall = load(p_.down + s) + F;
+      const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
       const Vector<Real> moves = rise > fall ? rise : fall;
       // What is left of its slope and curvature after the step of i alone.
       const Vector<Real> slope = F - c * (g / a), left = b - c * c / a;
@@ -244,7 +257,9 @@ class Steps {
 template <typename Real>
 PairSteps descend(const SmallProblem<Real>& problem, double stop, std::int64_t most) {
   Steps<Real> steps(problem);
-  return problem.pairs ? steps.pairs(stop, most) : steps.free_pairs(stop, most);
+  if (problem.sums == 0) return steps.free_pairs(stop, most);
+  return problem.sums == 1 ? steps.template pairs<1>(stop, most)
+                           : steps.template pairs<2>(stop, most);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace widemargin {
 
-// Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper [, sum x fixed], where
+// Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper, with `sums` equalities, where
 // Q = K + shift + diag(ridge) and F = F0 + Q x is kept current. `width` numbers a row of K, a
 // multiple of 16; all arrays of Real numbers are as long, and what is behind q is finite.
 template <typename Real>
@@ -19,8 +19,8 @@ struct SmallProblem {
   const double *lower, *upper;
   double* x;
   Real* F;
-  Real *up, *down;  // room to work in, like F
-  bool pairs;       // sum x stays; without shift
+  Real* room;  // to work in: two vectors like F for each equality, two without
+  int sums;    // 0; 1: sum x stays; 2: so does the sum of those with upper > 0. Without shift
 };
 
 struct PairSteps {

@@ -192,7 +192,7 @@ def small(q=5, width=16, dtype=np.float32, **changes):
         "x": np.zeros(q),
         "F": F,
         "room": np.zeros((2, width), dtype),
-        "pairs": True,
+        "sums": 1,
         "stop": 1e-3,
         "most": 1000,
     }
@@ -215,7 +215,10 @@ def small(q=5, width=16, dtype=np.float32, **changes):
         {"lower": np.zeros(4)},
         {"upper": np.ones(6)},
         {"x": np.zeros(16)},
-        {"shift": 1.0},  # not with pairs
+        {"shift": 1.0},  # not with equalities
+        {"sums": 3},
+        {"sums": -1},
+        {"sums": 2},  # which need more room
     ],
 )
 def test_pair_steps_refuse_what_does_not_fit(changes):
@@ -225,29 +228,40 @@ def test_pair_steps_refuse_what_does_not_fit(changes):
 
 @on_every_simd
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("pairs", [True, False])
+@pytest.mark.parametrize("sums", [0, 1, 2])
 @pytest.mark.parametrize("q", [1, 2, 5, 16, 37])
-def test_pair_steps_solve_a_small_problem(simd, dtype, pairs, q):
+def test_pair_steps_solve_a_small_problem(simd, dtype, sums, q):
     width = -(-q // 16) * 16
-    problem = small(q, width, dtype, pairs=pairs)
-    steps, negative, left = _core.pair_steps(**problem, simd=simd)
+    room = np.zeros((4 if sums > 1 else 2, width), dtype)
+    problem = small(q, width, dtype, sums=sums, room=room)
     x, y = problem["x"], np.where(np.arange(q) % 2, -1.0, 1.0)
+    if sums > 1:  # each class has something to share
+        x[:] = y * np.random.default_rng(0).uniform(size=q)
+        problem["F"][:q] += x
+    start = x.copy()
+    steps, negative, left = _core.pair_steps(**problem, simd=simd)
     assert left <= 1e-3
     assert negative == 0
     assert np.all((problem["lower"] <= x) & (x <= problem["upper"]))
     np.testing.assert_allclose(problem["F"][:q], x - y, atol=1e-6)
-    if pairs:
+    if sums == 1:
         assert abs(x.sum()) <= 1e-6
-    else:
+    elif sums == 0:
         np.testing.assert_allclose(x, y, atol=1e-3)
+    else:
+        for own in (y > 0, y < 0):
+            expected = np.full(own.sum(), start[own].sum() / max(1, own.sum()))
+            np.testing.assert_allclose(x[own], expected, atol=1e-3)
     assert steps <= 20 * q
 
 
 @on_every_simd
-@pytest.mark.parametrize("pairs", [True, False])
-def test_pair_steps_end_where_numbers_are_none(simd, pairs):
+@pytest.mark.parametrize("sums", [0, 1, 2])
+def test_pair_steps_end_where_numbers_are_none(simd, sums):
     for bad in (np.nan, np.inf):
-        problem = small(pairs=pairs)
+        problem = small(
+            sums=sums, room=np.zeros((4 if sums > 1 else 2, 16), np.float32)
+        )
         problem["K"][:] = bad
         problem["diagonal"][:] = bad
         steps, *_ = _core.pair_steps(**problem, simd=simd)
@@ -256,7 +270,7 @@ def test_pair_steps_end_where_numbers_are_none(simd, pairs):
 
 @on_every_simd
 def test_pair_steps_count_negative_curvature(simd):
-    problem = small(pairs=True)
+    problem = small(sums=1)
     problem["K"][:] = 0.0
     problem["diagonal"][:] = -1.0
     np.fill_diagonal(problem["K"], -1.0)

@@ -209,7 +209,7 @@ def pair_steps(
     x: Vector,
     F: NDArray[Any],
     room: NDArray[Any],
-    pairs: bool,
+    sums: int,
     stop: float,
     most: int,
     simd: int = -1,

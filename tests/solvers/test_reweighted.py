@@ -59,7 +59,7 @@ def small_problem(K, y, C, loss, intercept, c=None, dtype=np.float64):
     others = 0.2 * np.sin(np.arange(q))
     F = (K + shift) @ c + ridge * c - y + others
     lower, upper = np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0)
-    return Small(wide, c, lower, upper, F, ridge, shift, intercept == "free")
+    return Small(wide, c, lower, upper, F, ridge, shift, int(intercept == "free"))
 
 
 def start(y, C, seed=1):
@@ -81,12 +81,12 @@ def violation(small, c):
     F += small.shift * change.sum() + small.ridge * change
     rise = np.max(-F[c < small.upper], initial=-np.inf)
     fall = np.min(-F[c > small.lower], initial=np.inf)
-    return rise - fall if small.pairs else max(rise, -fall)
+    return rise - fall if small.sums else max(rise, -fall)
 
 
 def check_feasible(small, c):
     assert np.all((c >= small.lower) & (c <= small.upper))
-    if small.pairs:
+    if small.sums:
         scale = max(np.abs(c).sum(), np.abs(small.c).sum())
         assert abs(c.sum() - small.c.sum()) <= 1e-12 * scale
 
@@ -106,7 +106,7 @@ def reference(small):
         right.append((small.upper - small.lower) / scale)
         cones = 2
     cones = [clarabel.NonnegativeConeT(cones * q)]
-    if small.pairs:
+    if small.sums:
         rows.append(sparse.csc_matrix(np.ones((1, q))))
         right.append([small.c.sum() / scale])
         cones.append(clarabel.ZeroConeT(1))

@@ -107,7 +107,7 @@ def _solve(coreset: Coreset, stop: float) -> None:
         y * (coreset.gradient - 1.0),
         Q.ridge[S],
         Q.shift,
-        False,
+        0,
     )
     solved = pair_steps(small, stop)
     coreset.steps += solved.steps

@@ -277,7 +277,7 @@ class _Choice:
             some = self._random.choice(some, count, replace=False)
         else:  # and of those that are satisfied the ones nearest to the margin
             candidate[kept] = candidate[first] = True
-            middle = found.intercept if found.pairs else 0.0
+            middle = found.intercept if found.groups else 0.0
             apart = np.where(candidate, np.inf, np.abs(found.F + middle))
             near = np.argsort(apart)[: count - len(some)]
             some = np.concatenate([some, near[np.isfinite(apart[near])]])

@@ -140,12 +140,12 @@ class _Passes:
     def __init__(self, small: Small) -> None:
         q = len(small.c)
         self.K = small.K[:, :q].astype(np.float64) + small.shift
-        self.lower, self.upper, self.pairs = small.lower, small.upper, small.pairs
+        self.lower, self.upper, self.sums = small.lower, small.upper, small.sums
         self.c, self.z = small.c.copy(), small.c
         # The ridge of the squared hinge is its d: it is no part of u.
         self.g = small.F - small.ridge * small.c
         self.total = float(small.c.sum())
-        self.b = -0.5 * float(self.g.max() + self.g.min()) if small.pairs else 0.0
+        self.b = -0.5 * float(self.g.max() + self.g.min()) if small.sums else 0.0
         self.count = 0
         self._moved = np.zeros(q)
 
@@ -205,7 +205,7 @@ class _Passes:
 
     def _dual(self, g: Vector, d: Vector) -> tuple[float, Vector]:
         """The b that makes sum z = s, and the dual point z."""
-        if not self.pairs:
+        if not self.sums:
             return 0.0, self._clipped(-g, d)
         inverse = 1.0 / d
 
@@ -264,7 +264,7 @@ class _Passes:
         right[:, 0] = -(self.g[rows] + self.b) - d[rows] * self.c[rows]
         right[:, 0] -= self.K[np.ix_(rows, moved)] @ change[moved]
         x, v = self._factored(rows, d[rows], right).T
-        if not self.pairs:
+        if not self.sums:
             return x, 0.0
         missing = self.total - self.c.sum() - change[moved].sum()
         rise = float((x.sum() - missing) / v.sum())
@@ -291,7 +291,7 @@ class _Passes:
 
     def _balanced(self, z: Vector) -> Vector:
         """The point z with sum z = s to the rounding, restored where z is free."""
-        if not self.pairs:
+        if not self.sums:
             return z
         excess = float(z.sum()) - self.total
         if abs(excess) <= ROUNDING * float(np.abs(z).sum()):

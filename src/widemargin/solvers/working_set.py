@@ -6,7 +6,8 @@ In the signed variables c = Y alpha, with lower <= c <= upper, the dual is
 
 (p = 1 for a penalized intercept, r_i = 1 / (2 C_i) for the squared hinge, else 0), and
 its gradient F = f - y + p sum c + r c, f = K c. A row violates its conditions where c
-can rise and -F is above b, or c can fall and -F is below b. One iteration
+can rise and -F is above b, or c can fall and -F is below b. Where the sum of each class
+is given (the nu form), classes have levels b of their own. One iteration
 
     keeps the half of the working set that was added last (first in, first out),
     adds the largest violators, from both sides,
@@ -48,7 +49,7 @@ class Small(NamedTuple):
     F : ndarray (q,), the gradient
     ridge : ndarray (q,)
     shift : float, added to all of K
-    pairs : bool, whether sum c stays
+    sums : int, equalities: 0; 1: sum c stays; 2: so do the sums of both classes
     """
 
     K: NDArray[Any]
@@ -58,12 +59,12 @@ class Small(NamedTuple):
     F: Vector
     ridge: Vector
     shift: float
-    pairs: bool
+    sums: int
 
     @property
     def violations(self) -> "Violations":
         """How far the conditions are from holding."""
-        return violations(self.F, self.c, self.lower, self.upper, self.pairs)
+        return violations(self.F, self.c, self.lower, self.upper, self.sums)
 
     def at(self, c: Vector) -> "Small":
         """The same problem at another c, with kernel values in float64."""
@@ -100,10 +101,10 @@ def pair_steps(small: Small, stop: float) -> Solved:
     c, found = small.c.copy(), small.violations
     # For pairs only differences matter. Rows that can move end near -b, and float32 has
     # its digits near zero: elsewhere C = 1000 stays at a violation of 1e-5.
-    b = found.intercept if small.pairs and np.isfinite(found.size) else 0.0
+    b = found.levels if np.isfinite(found.size) else 0.0
     F, ridge = wide(small.F + b), wide(small.ridge)
     diagonal = wide(np.diagonal(small.K) + small.ridge + small.shift)
-    room = np.empty((2, width), dtype)
+    room = np.empty((4 if small.sums > 1 else 2, width), dtype)
     steps, negative, left = 0, 0, np.inf
     while steps < MOST_STEPS * q:
         made, curved, left = _core.pair_steps(
@@ -117,7 +118,7 @@ def pair_steps(small: Small, stop: float) -> Solved:
             c,
             F,
             room,
-            small.pairs,
+            small.sums,
             stop,
             min(SLICE, MOST_STEPS * q - steps),
         )
@@ -127,32 +128,67 @@ def pair_steps(small: Small, stop: float) -> Solved:
     return Solved(c, steps, negative, not left > stop)
 
 
+class Form(NamedTuple):
+    """Which dual is solved.
+
+    Attributes
+    ----------
+    bound : ndarray (m,), the largest ``|c_i|``
+    ridge : ndarray (m,), r
+    sums : int, as of `Small`
+    """
+
+    bound: Vector
+    ridge: Vector
+    sums: int
+
+    @classmethod
+    def of(cls, problem: KernelProblem) -> "Form":
+        """That of a problem's loss and intercept."""
+        C, sums = problem.weights, int(problem.intercept == "free")
+        if problem.loss == "hinge":
+            return cls(C, np.zeros(len(C)), sums)
+        return cls(np.full(len(C), np.inf), 0.5 / C, sums)
+
+
 class WorkingSet:
     """The variables of one run.
 
     Attributes
     ----------
+    form : Form; another one may be set where c fits it
     rows : int ndarray, the working set
     scores : Scores of c
     steps, negative : int, inner steps so far, and those along negative curvature
     unsolved : int, small problems that were not solved as well as asked
     """
 
-    def __init__(self, problem: KernelProblem, scores: Scores, inner: Inner) -> None:
+    def __init__(
+        self,
+        problem: KernelProblem,
+        scores: Scores,
+        inner: Inner,
+        form: Form | None = None,
+    ) -> None:
         self.problem, self.scores, self._inner = problem, scores, inner
-        y, C = problem.signs, problem.weights
-        hinge = problem.loss == "hinge"
-        bound = C if hinge else np.full(len(C), np.inf)
-        self._y = y
-        self._lower = np.where(y > 0, 0.0, -bound)
-        self._upper = np.where(y > 0, bound, 0.0)
-        self._ridge = np.zeros(len(C)) if hinge else 0.5 / C
-        self._pairs = problem.intercept == "free"
+        self._y = problem.signs
+        self.form = form or Form.of(problem)
         self._shift = float(problem.intercept == "penalized")
         self.rows = np.empty(0, np.intp)
         self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
         self._rooms = [self._K.ravel(), self._K.ravel()]
         self.steps = self.negative = self.unsolved = 0
+
+    @property
+    def form(self) -> Form:
+        """The dual that is solved."""
+        return self._form
+
+    @form.setter
+    def form(self, form: Form) -> None:
+        self._form = form
+        self._lower = np.where(self._y > 0, 0.0, -form.bound)
+        self._upper = np.where(self._y > 0, form.bound, 0.0)
 
     @property
     def c(self) -> Vector:
@@ -164,9 +200,8 @@ class WorkingSet:
         F = self.scores.values - self._y
         if self._shift:
             F += self.c.sum()
-        if self.problem.loss != "hinge":
-            F += self._ridge * self.c
-        found = violations(F, self.c, self._lower, self._upper, self._pairs)
+        F += self.form.ridge * self.c
+        found = violations(F, self.c, self._lower, self._upper, self.form.sums)
         if self.scores.current is not None:
             found.rise[~self.scores.current] = -np.inf
             found.fall[~self.scores.current] = np.inf
@@ -217,9 +252,9 @@ class WorkingSet:
             self._lower[W],
             self._upper[W],
             found.F[W],
-            self._ridge[W],
+            self.form.ridge[W],
             self._shift,
-            self._pairs,
+            self.form.sums,
         )
         solved = self._inner(small, stop)
         self.steps += solved.steps
@@ -232,13 +267,16 @@ class WorkingSet:
             self.c[W] = c  # to the bit: bounds are met exactly
 
     def _balanced(self, c: Vector, small: Small) -> Vector:
-        """C with sum c = 0 of all rows, where rounding has moved it."""
-        if not self._pairs:
-            return c
-        excess = float(self.c.sum() - small.c.sum() + c.sum())
+        """C with the sums that are given, where rounding has moved them."""
         room = np.minimum(c - small.lower, small.upper - c)
-        if abs(excess) < room.max():
-            c[room.argmax()] -= excess
+        if small.sums == 1:  # the sum of all rows is 0
+            excess = float(self.c.sum() - small.c.sum() + c.sum())
+            if abs(excess) < room.max():
+                c[room.argmax()] -= excess
+        for own in small.violations.groups if small.sums > 1 else ():
+            excess, free = float((c - small.c)[own].sum()), np.where(own, room, 0.0)
+            if abs(excess) < free.max():
+                c[free.argmax()] -= excess
         return c
 
     def _block(self, kept: Index, new: Index) -> NDArray[Any]:
@@ -274,18 +312,32 @@ class WorkingSet:
 
 
 class Violations(NamedTuple):
-    """The gradient F; -F where c can rise, else -inf; -F where it can fall."""
+    """The gradient F; -F where c can rise, else -inf; -F where it can fall, else inf.
+
+    ``groups``: for each equality the rows whose sum stays, as masks.
+    """
 
     F: Vector
     rise: Vector
     fall: Vector
-    pairs: bool
+    groups: tuple[Any, ...]
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """For each equality the most of ``rise`` and the least of ``fall``."""
+        return [
+            (
+                float(self.rise[own].max(initial=-np.inf)),
+                float(self.fall[own].min(initial=np.inf)),
+            )
+            for own in self.groups or (slice(None),)
+        ]
 
     @property
     def size(self) -> float:
         """How far the conditions are from holding: m - M, or the largest |F|."""
-        if self.pairs:
-            return float(self.rise.max() - self.fall.min())
+        if self.groups:
+            return max(rise - fall for rise, fall in self.ranges)
         return float(max(self.rise.max(), -self.fall.min(), 0.0))
 
     @property
@@ -296,17 +348,42 @@ class Violations(NamedTuple):
     @property
     def intercept(self) -> float:
         """The b in the middle of what the conditions allow: (m + M) / 2."""
-        return 0.5 * float(self.rise.max() + self.fall.min())
+        return float(np.mean([0.5 * (rise + fall) for rise, fall in self.ranges]))
+
+    @property
+    def levels(self) -> Any:
+        """What -F of rows that can move ends at: 0, b, or an array of one for each."""
+        if not self.groups:
+            return 0.0
+        middles = [0.5 * (rise + fall) for rise, fall in self.ranges]
+        if len(self.groups) == 1:
+            return middles[0]
+        return np.where(self.groups[0], *np.nan_to_num(middles))
 
     @property
     def thresholds(self) -> tuple[float, float]:
         """What -F of a row that can rise, or F of one that can fall, is above."""
-        if self.pairs:
-            return float(self.fall.min()), -float(self.rise.max())
-        return 0.0, 0.0
+        if not self.groups:
+            return 0.0, 0.0
+        ((rise, fall),) = self.ranges
+        return fall, -rise
 
     def largest(self, count: int, without: Index) -> Index:
-        """Up to ``count`` of the largest violators, half from each side."""
+        """Up to ``count`` of the largest violators, half from each side.
+
+        Of two groups both give half of them.
+        """
+        if len(self.groups) < 2:
+            return self._largest(count, without)
+        some = []
+        for own in self.groups:
+            rise = np.where(own, self.rise, -np.inf)
+            fall = np.where(own, self.fall, np.inf)
+            group = Violations(self.F, rise, fall, (slice(None),))
+            some.append(group._largest(count // 2, without))
+        return np.concatenate(some)
+
+    def _largest(self, count: int, without: Index) -> Index:
         rise, fall = self.rise.copy(), -self.fall
         least = self.thresholds
         rise[without] = fall[without] = -np.inf
@@ -321,11 +398,14 @@ class Violations(NamedTuple):
 
 
 def violations(
-    F: Vector, c: Vector, lower: Vector, upper: Vector, pairs: bool
+    F: Vector, c: Vector, lower: Vector, upper: Vector, sums: int
 ) -> Violations:
     """Violations of rows with a gradient F at c."""
     rise = np.where(c < upper, -F, -np.inf)
-    return Violations(F, rise, np.where(c > lower, -F, np.inf), pairs)
+    fall = np.where(c > lower, -F, np.inf)
+    plus = upper > 0
+    groups = ((), (slice(None),), (plus, ~plus))[sums]
+    return Violations(F, rise, fall, groups)
 
 
 def _top(values: Vector, count: int, least: float) -> Index:
