@@ -59,6 +59,10 @@ class Problem:
         is then.
     memory_limit : int or None, in bytes
         For kernel values that are kept; None: half of the free memory.
+    norm : LossNorm or None, default=None
+        With a kernel: a norm of the losses in place of their sum, and then C is its
+        factor, and ``sample_weight`` another keyword: see
+        `widemargin.norm_problem.NormProblem`, which this is then.
 
     Attributes
     ----------
@@ -92,10 +96,17 @@ class Problem:
     """
 
     couples = False  # whether v and alpha say the same
+    norm: Any = None  # of the losses, in place of their sum
 
-    def __new__(cls, *_: Any, kernel: Any = None, **__: Any) -> "Problem":  # noqa: D102
-        if kernel is None or cls is not Problem:
+    def __new__(  # noqa: D102
+        cls, *_: Any, kernel: Any = None, norm: Any = None, **__: Any
+    ) -> "Problem":
+        if cls is not Problem or (kernel is None and norm is None):
             return super().__new__(cls)
+        if norm is not None:
+            from widemargin.norm_problem import NormProblem
+
+            return super().__new__(NormProblem)
         from widemargin.kernel_problem import KernelProblem
 
         return super().__new__(KernelProblem)
@@ -209,6 +220,11 @@ class Problem:
     def kernel_facts(self) -> dict[str, Any]:
         """What tells its kernel from others: nothing where there is none."""
         return {}
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether alpha_i <= C_i."""
+        return self.loss == "hinge"
 
     @property
     def kappa(self) -> float:

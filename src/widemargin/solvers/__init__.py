@@ -4,6 +4,7 @@ from widemargin.solvers.active_set import ActiveSet as ActiveSet
 from widemargin.solvers.augmented_lagrangian import (
     AugmentedLagrangian as AugmentedLagrangian,
 )
+from widemargin.solvers.budget import Budget as Budget
 from widemargin.solvers.coordinate_descent import (
     CoordinateDescent as CoordinateDescent,
 )
@@ -15,6 +16,7 @@ from widemargin.solvers.irwls import IRWLS as IRWLS
 __all__ = [
     "ActiveSet",
     "AugmentedLagrangian",
+    "Budget",
     "CoordinateDescent",
     "CoreVector",
     "FrankWolfe",

@@ -10,6 +10,7 @@ from widemargin.solution import Solution, Step
 from widemargin.solvers.active_set import ActiveSet
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.base import Choice, Reserve, Solver, run
+from widemargin.solvers.budget import Budget
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.coordinate_descent import CoordinateDescent
 from widemargin.solvers.core_vector import CoreVector
@@ -44,6 +45,7 @@ SOLVERS: dict[str, type[Solver]] = {
         AugmentedLagrangian,
         CoordinateDescent,
         IRWLS,
+        Budget,
         FrankWolfe,
         CoreVector,
     )
@@ -117,6 +119,8 @@ def _for_squared_hinge(problem: Problem) -> Choice:
 
 
 def _for_kernel(problem: Problem) -> Choice:
+    if problem.norm is not None:
+        return Choice(Budget(), f"because it solves problems with {problem.norm}")
     reason = f"because it solves kernel problems ({problem.rows.shape[0]:,} rows)"
     return Choice(IRWLS(), reason)
 

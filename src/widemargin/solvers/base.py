@@ -48,12 +48,14 @@ class Solver(ABC):
     default_max_iter : int, iterations when ``max_iter`` is None
     patience : int, iterations without progress after which the driver stops
     for_kernels : bool, whether it solves problems with a kernel, and no others
+    for_norms : bool, whether it solves those with a norm of the losses, and no others
     """
 
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
     patience: ClassVar[int]
     for_kernels: ClassVar[bool] = False
+    for_norms: ClassVar[bool] = False
 
     def patience_for(self, problem: Problem) -> int:
         """The patience with this problem."""
@@ -369,7 +371,7 @@ class _Driver:
 
     def _at_bound(self, alpha: Vector) -> int | None:
         """How many dual variables are at C; the squared hinge has no such bound."""
-        if self.problem.loss != "hinge":
+        if not self.problem.is_bounded:
             return None
         return int(np.count_nonzero((alpha > 0) & (alpha >= self.problem.C)))
 
@@ -406,6 +408,12 @@ def _mismatch(solver: Solver, problem: Problem) -> str | None:
         return (
             f"{name} solves linear problems only: use solver='auto' or 'irwls', or "
             "kernel='linear' of SVC, or Problem without a kernel."
+        )
+    if solver.for_norms != (problem.norm is not None):
+        return (
+            f"{name} solves problems with "
+            + ("a norm of the losses" if solver.for_norms else "a sum of losses")
+            + " only: use solver='auto'."
         )
     if solver.for_kernels and not problem.couples:
         return (

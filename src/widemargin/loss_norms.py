@@ -1,0 +1,497 @@
+"""Norms of the losses, for support vector machines on a budget.
+
+    minimise 1/2 |f|^2 + C N(xi)   subject to  y_i (f(x_i) + b) >= 1 - xi_i,  xi >= 0
+
+N is the support function of a set A of nonnegative vectors, N(t) = max of a't over a in
+A; the dual variables lie in C A, and the norm is not squared ([dekel2006]_, (2) and
+(4)). Weights c_i >= 0 of the samples count like repeated rows: a_i is the sum over the
+copies of row i, and a bound of their sum of squares is one of sum a_i^2 / c_i.
+"""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from widemargin.parameters import Checker
+
+Vector = NDArray[np.float64]
+_EPS = float(np.finfo(float).eps)
+_FAR = 1e30  # a point further off, in radii, has the projection of one at this distance
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossNorm(ABC):
+    """A norm N of losses, by its dual set A: a >= 0, gauge(a) <= 1.
+
+    Notes
+    -----
+    ``has_box``: a_i <= c_i; ``ball``: the bound of sqrt(sum a_i^2 / c_i), or None;
+    ``cap``: the bound of sum a_i, or None. A is the intersection of these.
+
+    References
+    ----------
+    [dekel2006]_, section 2: norms and their duals.
+    """
+
+    has_box: ClassVar[bool] = False
+
+    @property
+    def ball(self) -> float | None:
+        """Bound of sqrt(sum a_i^2 / c_i), or None."""
+        return None
+
+    @property
+    def cap(self) -> float | None:
+        """Bound of sum a_i, or None."""
+        return None
+
+    def value(self, t: Vector, c: Vector) -> float:
+        """N(max(0, t)) = max of a't over A, for slacks t (m,) and weights c (m,) >= 0.
+
+        Notes
+        -----
+        Exact to rounding; O(m log m).
+        """
+        return float(self.slope(t, c) @ t)
+
+    def slope(self, t: Vector, c: Vector) -> Vector:
+        """A maximiser (m,) of a't over a in A: a subgradient of N at max(0, t).
+
+        Notes
+        -----
+        Zero where t <= 0 or c = 0. O(m log m).
+        """
+        rows = (t > 0) & (c > 0)
+        a = np.zeros(len(t))
+        if rows.any():
+            a[rows] = self._maximiser(t[rows] / t[rows].max(), c[rows])
+        return a
+
+    @abstractmethod
+    def _maximiser(self, t: Vector, c: Vector) -> Vector:
+        """The slope at t in (0, 1], whose maximum is 1, for c > 0."""
+
+    def gauge(self, a: Vector, c: Vector) -> float:
+        """The least s with a in s A: inf for a_i < 0, or a_i > 0 where c_i = 0."""
+        if np.any(a < 0) or np.any(a[c == 0] > 0):
+            return np.inf
+        a, c = a[c > 0], c[c > 0]
+        sizes = [0.0]
+        with np.errstate(over="ignore"):  # c near 1e-308
+            if self.has_box:
+                sizes.append(float(np.max(a / c, initial=0.0)))
+            if self.ball is not None:
+                sizes.append(_length(a, c) / self.ball)
+            if self.cap is not None:
+                sizes.append(float(a.sum()) / self.cap)
+        return max(sizes)
+
+    def project(
+        self,
+        v: Vector,
+        c: Vector,
+        *,
+        radius: float = 1.0,
+        signs: Vector | None = None,
+        metric: Vector | None = None,
+    ) -> Vector:
+        """The nearest point to v in radius A, and with signs in y'a = 0 as well.
+
+        Parameters
+        ----------
+        v : ndarray (m,)
+        c : ndarray (m,), nonnegative. Weights.
+        radius : float >= 0. C of the dual.
+        signs : ndarray (m,) of +1 and -1, or None. The labels y.
+        metric : ndarray (m,), positive, or None for ones. The distance minimised is
+            sum (a_i - v_i)^2 / metric_i: with ones it is Euclid's; with c it is that
+            of the problem with repeated rows.
+
+        Returns
+        -------
+        ndarray (m,), with gauge <= radius and y'a = 0 but for rounding.
+
+        Notes
+        -----
+        O(m) a step: Newton's steps in a bracket for the multipliers of y'a = 0 and the
+        cap, in which a is piecewise linear; Brent's method around it for the ball's.
+        """
+        out = np.zeros(len(v))
+        rows = c > 0
+        if radius > 0 and rows.any():
+            y = None if signs is None else signs[rows]
+            d = np.ones(rows.sum()) if metric is None else metric[rows]
+            most = float(np.abs(v[rows]).max())
+            far = most / radius >= _FAR
+            near = v[rows] / most * _FAR if far else v[rows] / radius
+            x = self._nearest(near, c[rows], d, y)
+            out[rows] = radius * self._inside(x, c[rows], y)
+        return out
+
+    def _nearest(self, v: Vector, c: Vector, d: Vector, y: Vector | None) -> Vector:
+        """The projection on A for c > 0, with root rounding errors."""
+        top = c if self.has_box else np.full(len(c), np.inf)
+        ball = np.inf if self.ball is None else self.ball
+
+        def shrunk(sigma: float) -> Vector:
+            return _levelled(v, d, 1.0 / (1.0 + sigma * d / c), top, y, self.cap)
+
+        return shrunk(_multiplier(shrunk, v, c, d, ball))
+
+    def _inside(self, x: Vector, c: Vector, y: Vector | None) -> Vector:
+        """Rounding errors out of x: the classes have one sum, and the gauge is <= 1."""
+        if y is not None:
+            above, below = float(x[y > 0].sum()), float(x[y < 0].sum())
+            if above != below:
+                x = np.where((y > 0) == (above > below), x * _ratio(above, below), x)
+        return x / max(1.0, self.gauge(x, c))
+
+
+@dataclass(frozen=True, kw_only=True)
+class L1Norm(LossNorm):
+    """The sum of the losses, N(t) = sum c_i t_i: the usual SVM. A: a_i <= c_i.
+
+    References
+    ----------
+    [dekel2006]_, section 2.
+    """
+
+    has_box: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return "the L1 norm"
+
+    def _maximiser(self, t: Vector, c: Vector) -> Vector:
+        return c
+
+
+@dataclass(frozen=True, kw_only=True)
+class L2Norm(LossNorm):
+    """The length of the losses, N(t) = sqrt(sum c_i t_i^2), not squared.
+
+    A: sum a_i^2 / c_i <= 1.
+
+    References
+    ----------
+    [dekel2006]_, section 2.
+    """
+
+    @property
+    def ball(self) -> float:
+        """1."""
+        return 1.0
+
+    def __str__(self) -> str:
+        return "the L2 norm, not squared"
+
+    def _maximiser(self, t: Vector, c: Vector) -> Vector:
+        return c * (t / _length(c * t, c))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetL1(LossNorm):  # numpydoc ignore=PR02
+    """The sum of the B largest losses, N(t) = K(1, inf, B).
+
+    A row of weight c_i counts c_i times, a part of it for what is left of B.
+    A: a_i <= c_i, sum a_i <= B.
+
+    Parameters
+    ----------
+    budget : float in (0, inf). B; from the sum of c on, N is the L1 norm, and up to the
+        weight of the largest loss it is B times that loss.
+
+    Raises
+    ------
+    ValueError if the budget is no such number.
+
+    References
+    ----------
+    [dekel2006]_, Theorem 1 for p = 1, and real t below it; (5) and (6).
+    """
+
+    budget: float
+    has_box: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Checker("BudgetL1").positive("budget", self.budget)
+
+    @property
+    def cap(self) -> float:
+        """B."""
+        return float(self.budget)
+
+    def __str__(self) -> str:
+        return f"the budget-L1 norm, B = {self.budget:g}"
+
+    def _maximiser(self, t: Vector, c: Vector) -> Vector:
+        order = np.argsort(-t, kind="stable")
+        before = np.concatenate([[0.0], np.cumsum(c[order])[:-1]])
+        a = np.empty(len(t))
+        a[order] = np.clip(self.cap - before, 0.0, c[order])
+        return a
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetL2(LossNorm):  # numpydoc ignore=PR02
+    """About the length of the B largest losses, N(t) = K(2, inf, sqrt(B)).
+
+    N(t) = min over z >= 0 of sqrt(sum c_i max(0, t_i - z)^2) + sqrt(B) z, at most
+    sqrt(B) max(t) above that length. A: sum a_i^2 / c_i <= 1, sum a_i <= sqrt(B).
+
+    Parameters
+    ----------
+    budget : float in (0, inf). B; from the sum of c on, N is the L2 norm, and up to the
+        weight of the largest loss it is sqrt(B) times that loss.
+
+    Raises
+    ------
+    ValueError if the budget is no such number.
+
+    References
+    ----------
+    [dekel2006]_, Theorem 1 for p = 2; (5) and (6).
+    """
+
+    budget: float
+
+    def __post_init__(self) -> None:
+        Checker("BudgetL2").positive("budget", self.budget)
+
+    @property
+    def ball(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def cap(self) -> float:
+        """sqrt(B)."""
+        return float(np.sqrt(self.budget))
+
+    def __str__(self) -> str:
+        return f"the budget-L2 norm, B = {self.budget:g}"
+
+    def _maximiser(self, t: Vector, c: Vector) -> Vector:
+        """Scales c max(0, t - z) to length 1, with the least z that the cap allows."""
+        levels = np.unique(t)
+
+        def enough(z: float) -> bool:
+            a = c * np.maximum(t - z, 0.0)
+            return bool(a.sum() <= self.cap * _length(a, c))
+
+        if enough(0.0):
+            return c * (t / _length(c * t, c))
+        k = bisect_left(
+            range(len(levels) - 1), True, key=lambda i: enough(float(levels[i]))
+        )
+        # z is below levels[k], and at least the level before it: these rows count.
+        weight = np.where(t >= levels[k], c, 0.0)
+        total, u = float(weight.sum()), 1.0 - t  # u = 0 for the largest losses
+        mean = float(weight @ u) / total
+        variance = float(weight @ (u - mean) ** 2) / total
+        share = self.cap**2 / total
+        if variance == 0.0:  # the largest losses alone
+            return np.asarray(weight * (min(1.0, share) / self.cap))
+        # The sum is sqrt(B) times the length: an equation for the distance to the mean.
+        distance = np.sqrt(share / max(1.0 - share, _EPS) * variance)
+        least = float(levels[k - 1]) if k else 0.0
+        z = np.clip(mean + distance, 1.0 - levels[k], 1.0 - least)
+        a = weight * np.maximum(z - u, 0.0)
+        return np.asarray(a / max(_length(a, c), float(a.sum()) / self.cap))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interpolation(LossNorm):  # numpydoc ignore=PR02
+    """Between the L1 and the L2 norm, K(1, 2, t): min of |w|_1 + t |z|_2, w + z = xi.
+
+    A: a_i <= c_i, sum a_i^2 / c_i <= t^2.
+
+    Parameters
+    ----------
+    t : float in (0, inf). N is t times the L2 norm while t^2 is at most
+        sum c_i xi_i^2 / max(xi)^2, and the L1 norm from t^2 = sum c on.
+
+    Raises
+    ------
+    ValueError if t is no such number.
+
+    References
+    ----------
+    [dekel2006]_, (5) and (6).
+    """
+
+    t: float
+    has_box: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Checker("Interpolation").positive("t", self.t)
+
+    @property
+    def ball(self) -> float:
+        """The parameter t."""
+        return float(self.t)
+
+    def __str__(self) -> str:
+        return f"the norm between L1 and L2, t = {self.t:g}"
+
+    def _maximiser(self, t: Vector, c: Vector) -> Vector:
+        """Gives c min(1, t / z), whose z makes it as long as the ball allows."""
+        square = self.ball**2
+        if c.sum() <= square:
+            return c
+        levels = np.unique(t)
+
+        def short(z: float) -> bool:
+            return bool(c @ np.minimum(1.0, t / z) ** 2 <= square)
+
+        k = bisect_left(range(len(levels)), True, key=lambda i: short(float(levels[i])))
+        # z is at most levels[k], and at least the level before it.
+        end = levels[k] if k < len(levels) else np.inf
+        full = t >= end
+        room = max(square - float(c[full].sum()), 0.0)
+        length = _length((c * t)[~full], c[~full])
+        z = np.clip(length / np.sqrt(room) if room else np.inf, levels[k - 1], end)
+        return np.asarray(c * np.minimum(1.0, t / z))
+
+
+def best_intercept(
+    norm: LossNorm, f: Vector, y: Vector, c: Vector, near: float
+) -> float:
+    """The b nearest to ``near`` that minimises N(max(0, 1 - y (f + b))).
+
+    Parameters
+    ----------
+    norm : LossNorm
+    f, y, c : ndarray (m,). Decision values without intercept, labels, weights.
+    near : float
+
+    Returns
+    -------
+    float, exact to rounding. With rows of one label only, every b with no loss is a
+    minimiser.
+
+    Notes
+    -----
+    Bisection by the sign of the slope -y'a, some 60 times the cost of ``slope``.
+
+    References
+    ----------
+    [dekel2006]_, (2): N is convex, and so is this function of b.
+    """
+
+    def losses(b: float) -> Vector:
+        """1 minus the margins."""
+        return 1.0 - y * (f + b)
+
+    def side(b: float) -> int:
+        """Where the minimisers lie: right (1), left (-1), or b is one (0)."""
+        a = norm.slope(losses(b), c)
+        slope = -float(y @ a)
+        return 0 if abs(slope) <= 64 * _EPS * float(a.sum()) else -int(np.sign(slope))
+
+    way = side(near)
+    if way == 0:
+        return float(near)
+    ends = way * (y - f)  # no loss of one class beyond the last of them
+    inner, outer = float(near), way * max(float(ends.max()), way * near)
+    step = _EPS * max(1.0, abs(outer))
+    while side(outer) == way:
+        inner, outer, step = outer, outer + way * step, 4.0 * step
+    while abs(outer - inner) > 0.25 * _EPS * max(1.0, abs(inner)):
+        middle = 0.5 * (inner + outer)
+        if middle in (inner, outer):
+            break
+        inner, outer = (middle, outer) if side(middle) == way else (inner, middle)
+    return min(inner, outer, key=lambda b: norm.value(losses(b), c))
+
+
+def _length(a: Vector, c: Vector) -> float:
+    """sqrt(sum a^2 / c), whatever the scale of a."""
+    most = float(np.max(np.abs(a), initial=0.0))
+    if most == 0.0:
+        return 0.0
+    return most * float(np.sqrt(np.sum((a / most) ** 2 / c)))
+
+
+def _ratio(one: float, other: float) -> float:
+    return min(one, other) / max(one, other)
+
+
+def _multiplier(
+    shrunk: Callable[[float], Vector],
+    v: Vector,
+    c: Vector,
+    d: Vector,
+    ball: float,
+) -> float:
+    """The least sigma >= 0 for which shrunk(sigma) lies in the ball."""
+
+    def excess(sigma: float) -> float:
+        """Nearly linear in sigma."""
+        return ball / _length(shrunk(sigma), c) - 1.0
+
+    if ball == np.inf or _length(shrunk(0.0), c) <= ball:
+        return 0.0
+    # At a solution sigma sum x^2 / c <= sum x v / d, hence this bound of sigma.
+    most = 2.0 * _length(np.maximum(v, 0.0) * (c / d), c) / ball
+    step = max(1e-17 * float(np.min(c / d)), 1e-300)
+    found = optimize.brentq(excess, 0.0, most, xtol=step, rtol=4 * _EPS, maxiter=500)
+    return float(found)
+
+
+def _levelled(
+    v: Vector, d: Vector, k: Vector, top: Vector, y: Vector | None, cap: float | None
+) -> Vector:
+    """clip(k (v - (tau + eta y) d), 0, top), with y'x = 0 and a sum of cap at most.
+
+    Where the cap binds, each class has half of it, and a level of its own.
+    """
+    z = v.copy() if y is None else _shifted(v, d, k, top, y, 0.0)
+    x = np.clip(k * z, 0.0, top)
+    if cap is None or x.sum() <= cap:
+        return x
+    if y is None:
+        groups, share = [np.full(len(v), True)], cap
+    else:
+        groups, share = [y > 0, y < 0], 0.5 * cap
+    for rows in groups:
+        ones = np.ones(rows.sum())
+        z[rows] = _shifted(v[rows], d[rows], k[rows], top[rows], ones, share)
+    return np.clip(k * z, 0.0, top)
+
+
+def _shifted(
+    z: Vector, d: Vector, k: Vector, top: Vector, s: Vector, target: float
+) -> Vector:
+    """Gives z - e s d, whose e makes s'clip(k (z - e s d), 0, top) the target.
+
+    Newton's method in a bracket; the later rounds find what is left of e beside a
+    large first one. The target is 0, or s = 1 and the target not above the sum of top.
+    """
+    rate = s * d
+    for _ in range(3):
+        low = float(np.min(z / rate - np.minimum(top, target) / (k * d)))
+        high = float(np.max(z / rate))
+        low, high = low - (high - low), high + (high - low)
+        e = min(max(0.0, low), high)
+        for _ in range(200):
+            x = k * (z - e * rate)
+            free = (x > 0) & (x < top)
+            x = np.clip(x, 0.0, top)
+            excess, slope = float(s @ x) - target, float((k * d)[free].sum())
+            if abs(excess) <= _EPS * float(x.sum()):
+                break
+            low, high = (e, high) if excess > 0 else (low, e)
+            step = e + excess / slope if slope > 0 else np.nan
+            if not low < step < high:
+                step = 0.5 * (low + high)
+            if step in (low, high):
+                break
+            e = step
+        z = z - e * rate
+    return z

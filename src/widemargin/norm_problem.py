@@ -1,0 +1,130 @@
+"""The problem with a norm of the losses in place of their sum.
+
+    minimise   1/2 |f|^2 + C N(xi)   s.t.  y_i (f(x_i) + b) >= 1 - xi_i,  xi >= 0,
+
+    maximise   D = sum alpha - 1/2 c'K c   over alpha in C A, sum y alpha = 0,
+
+c = Y alpha, where N is the support function of the set A [dekel2006]_: a norm of
+`widemargin.loss_norms`, which is not squared.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, finite
+from widemargin.kernel_problem import KernelProblem
+from widemargin.kernels import Kernel
+from widemargin.loss_norms import LossNorm, best_intercept
+from widemargin.parameters import Checker
+from widemargin.solution import Certificate
+
+Vector = NDArray[np.float64]
+
+
+class NormProblem(KernelProblem):
+    """A problem whose losses have a norm: what `Problem` makes when it is given one.
+
+    Parameters
+    ----------
+    features, y, kernel, memory_limit : as of `KernelProblem`
+    C : float > 0
+        The factor of the norm.
+    norm : LossNorm
+    sample_weight : ndarray (m,), nonnegative, or None
+        Rows of weight 2 count as two rows; None: 1.
+    loss, intercept : "hinge", and "free" or "auto"
+
+    Attributes
+    ----------
+    norm : LossNorm
+    factor : float, C of the norm
+    shares : ndarray, sample weights of the rows that have one above 0
+    """
+
+    def __init__(  # noqa: PLR0913  (options, by keyword)
+        self,
+        features: Rows | ArrayLike,
+        y: ArrayLike,
+        C: ArrayLike = 1.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+        *,
+        norm: Any,
+        sample_weight: ArrayLike | None = None,
+        kernel: Any = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        check = Checker("Problem")
+        if not isinstance(norm, LossNorm):
+            check.refuse("norm", "a LossNorm or None", norm)
+        if not isinstance(kernel, Kernel):
+            check.refuse("kernel", "a Kernel where there is a norm", kernel)
+        factor: Any = C
+        if np.ndim(C) != 0:
+            check.refuse("C", "a number where there is a norm", type(C).__name__)
+        check.positive("C", C)
+        if loss != "hinge":
+            check.refuse("loss", "'hinge' where there is a norm", loss)
+        if intercept not in ("auto", "free"):
+            check.refuse("intercept", "'free' where there is a norm", intercept)
+        weights: Any = C
+        if sample_weight is not None:
+            shares = finite("sample_weight", sample_weight, np.shape(y)[0])
+            weights = shares * float(factor)
+        super().__init__(features, y, weights, kernel=kernel, memory_limit=memory_limit)
+        self.norm: LossNorm = norm
+        self.factor = float(factor)
+        self.shares: Vector = self.weights / self.factor
+
+    @property
+    def kernel_facts(self) -> dict[str, Any]:
+        """What tells its kernel and its norm from others."""
+        return super().kernel_facts | {"norm": str(self.norm), "factor": self.factor}
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether alpha_i <= C_i."""
+        return bool(self.norm.has_box)
+
+    @property
+    def zero_objective(self) -> float:
+        """Objective of v = 0: C N(1)."""
+        return self._losses(np.ones(len(self.shares)))
+
+    def _losses(self, t: Vector) -> float:
+        return float(self.factor * self.norm.value(t, self.shares))
+
+    def values(self, c: Vector, f: Vector, b: float) -> Certificate:
+        """P and D of (c, b) and alpha = Y c, given the scores f = K c."""
+        y = self.signs
+        half = 0.5 * float((c * f).sum())
+        primal = half + self._losses(1.0 - y * (f + b))
+        return Certificate(primal, float((y * c).sum()) - half, self._floor)
+
+    def feasible(self, alpha: Vector) -> Vector:
+        """A multiple of alpha >= 0 of the kept rows that is in C A, of at most 1."""
+        gauge = self.norm.gauge(alpha, self.shares)
+        return alpha * min(1.0, self.factor / gauge) if gauge > 0 else alpha
+
+    def repair(self, state: RowState, name: str = "alpha") -> None:
+        """Make dual variables feasible, in place.
+
+        Clips to the bounds, if there are any, scales the heavier class down to
+        y'alpha = 0, and all of them into C A.
+        """
+        alpha, y = getattr(state, name), self.signs
+        fixed = np.clip(alpha, 0.0, self.weights if self.is_bounded else None)
+        sums = float(fixed[y > 0].sum()), float(fixed[y < 0].sum())
+        if abs(sums[0] - sums[1]) > 1e-13 * sum(sums):
+            heavy = y > 0 if sums[0] > sums[1] else y < 0
+            fixed[heavy] *= min(sums) / max(sums)
+        fixed = self.feasible(fixed)
+        if not np.array_equal(fixed, alpha):
+            setattr(state, name, fixed)
+
+    def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
+        """The best b for scores f, nearest to ``near``."""
+        return best_intercept(self.norm, f, self.signs, self.shares, near)

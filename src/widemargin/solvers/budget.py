@@ -1,0 +1,248 @@
+"""Budget machines: problems with a norm of the losses.
+
+Dekel and Singer, "Support vector machines on a budget", NIPS 2006. In the dual
+
+    maximise   sum alpha - 1/2 c'K c   over alpha in C A, sum c = 0,   c = Y alpha,
+
+the set A is an intersection of a box, a ball and a cap on sum alpha. What is solved is
+
+- the box alone: the hinge, by the working sets of IRWLS;
+- the ball, by its multiplier mu: a ridge mu / s_i on the diagonal of K (s_i: the sample
+  weights), and a search for the mu with |alpha| = C. sqrt(sum alpha_i^2 / s_i) falls
+  with mu, as alpha_i = s_i u_i / mu where u_i = 1 - y_i (f_i + b) > 0;
+- the cap, where the solution without it is beyond: the nu form. The sum of each class
+  is half of the cap, and its levels b + theta, b - theta say whether the cap binds:
+  then theta, its multiplier, is not negative. Pairs of one class move, which the usual
+  choice of pairs does not know: that ends beside the optimum where the cap leaves no
+  room. (3 % to 8 % above it in six of six small problems.)
+- anything else, by accelerated projected gradient steps.
+"""
+
+import itertools
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
+
+from widemargin.norm_problem import NormProblem
+from widemargin.problem import Problem
+from widemargin.solution import Step
+from widemargin.solvers.base import Solver, Start
+from widemargin.solvers.chunking import INNER_SHARE, NOTHING, Choice, Precision
+from widemargin.solvers.kernel_points import record
+from widemargin.solvers.working_set import Form, Violations, WorkingSet, pair_steps
+
+Vector = NDArray[np.float64]
+
+# The violation at which the multipliers are looked at first, and the share of the error
+# of mu that it is later. Not tuned.
+FIRST, SHARE = 0.1, 0.3
+# The smallest ridge, as a share of the mean diagonal of K, and the most that a step
+# changes it by.
+LEAST, MOST_CHANGE = 1e-8, 16.0
+# Up to so many rows all is done in float64, in milliseconds: as `IRWLS`.
+AT_ONCE = 256
+# The best intercept is looked for where the gap is so many times what was asked for:
+# it sorts the losses some 60 times.
+NEAR = 10.0
+# Projected gradient steps between two certificates. Not tuned.
+STRIDE = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget(Solver):
+    """Working sets for problems with a norm of the losses.
+
+    Notes
+    -----
+    ``details`` of a step: ``violation``, ``theta`` (the multiplier of the cap),
+    ``capped`` (1 where the cap binds), ``ridge`` (mu), ``support_vectors``,
+    ``evaluations`` and ``hits`` (kernel values computed, and kept ones used again),
+    ``inner_steps``.
+
+    References
+    ----------
+    [dekel2006]_; [chang2001nu]_ for the nu form.
+    """
+
+    name: ClassVar[str] = "budget"
+    default_max_iter: ClassVar[int] = 20_000
+    patience: ClassVar[int] = 200
+    for_kernels: ClassVar[bool] = True
+    for_norms: ClassVar[bool] = True
+
+    def supports(self, problem: Problem) -> str | None:
+        """Problems with a norm of the losses."""
+        return None
+
+    def iterate(
+        self, problem: Problem, start: Start | None, tol: float
+    ) -> Generator[Step, None, None]:
+        """A step for each working set: `Solver.iterate`."""
+        if not isinstance(problem, NormProblem):
+            raise TypeError("Budget needs a problem with a norm of the losses.")
+        norm = problem.norm
+        if norm.has_box or norm.ball is not None or norm.cap is not None:
+            return _working_sets(problem, start, tol)
+        return _projected_gradients(problem, start)
+
+
+def _working_sets(
+    problem: NormProblem, start: Start | None, tol: float
+) -> Generator[Step, None, None]:
+    """Working sets, and multipliers that follow them."""
+    if problem.rows.shape[0] <= AT_ONCE:
+        problem.columns.refine()
+    alpha = np.zeros(len(problem.shares)) if start is None else start.alpha
+    run = WorkingSet(problem, problem.expand(problem.signs * alpha), pair_steps)
+    multipliers = _Multipliers(problem, run)
+    choose, precision = Choice(run), Precision(run)
+    for iteration in itertools.count():
+        found = multipliers.follow(precision.look(), tol)
+        yield _record(iteration, problem, run, found, multipliers, tol)
+        if not found.size > NOTHING * found.scale and not multipliers.moved:
+            return
+        kept, new = choose(iteration, found)
+        run.advance(found, kept, new, INNER_SHARE * found.size)
+
+
+def _projected_gradients(
+    problem: NormProblem, start: Start | None
+) -> Generator[Step, None, None]:
+    """Accelerated projected gradient steps on all of K, in float64.
+
+    Begun anew where the objective rises [odonoghue2015]_; a step of the length 1 / L,
+    L the largest eigenvalue of K.
+    """
+    columns, y, m = problem.columns, problem.signs, len(problem.shares)
+    columns.refine()
+    K = np.asarray(columns.block(np.arange(m), np.arange(m)))
+    rate = 1.0 / float(eigsh(K, 1, return_eigenvectors=False)[0])
+    a = np.zeros(m) if start is None else start.alpha
+    ahead, momentum, last = a, 1.0, np.inf
+    for iteration in itertools.count():
+        c = y * a
+        f = K @ c
+        value = 0.5 * float(c @ f) - float(a.sum())
+        if iteration % STRIDE == 0:
+            b = problem.intercept_for(f, c, 0.0)
+            details = {"steps": float(iteration)}
+            yield record(problem, iteration // STRIDE, (c, f, b), m, details)
+        if value > last:  # from here without momentum
+            ahead, momentum = a, 1.0
+        last = value
+        gradient = y * (K @ (y * ahead)) - 1.0
+        new = problem.norm.project(
+            ahead - rate * gradient,
+            problem.shares,
+            radius=problem.factor,
+            signs=y,
+        )
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+        ahead = new + (momentum - 1.0) / following * (new - a)
+        a, momentum = new, following
+
+
+class _Multipliers:
+    """The multipliers of the cap and of the ball, which the form of a run follows.
+
+    Attributes
+    ----------
+    theta, mu : float
+    capped : bool, whether the sum of each class is half of the cap
+    moved : bool, whether the last look changed the form
+    """
+
+    def __init__(self, problem: NormProblem, run: WorkingSet) -> None:
+        norm, C = problem.norm, problem.factor
+        self._problem, self._run = problem, run
+        self._cap = np.inf if norm.cap is None else C * norm.cap
+        self._ball = np.inf if norm.ball is None else C * norm.ball
+        self._bound = (
+            problem.weights if norm.has_box else np.full(len(problem.shares), np.inf)
+        )
+        self.theta, self.mu = 0.0, 0.0
+        if norm.ball is not None:  # that of alpha = 0
+            self.mu = float(np.sqrt(problem.shares.sum())) / self._ball
+        self._least = LEAST * float(np.abs(problem.columns.diag()).mean())
+        self._ends: list[tuple[float, float]] = []  # of a bracket: log mu, error
+        self._accuracy = FIRST
+        self.capped = self.moved = False
+        self._use()
+
+    def _use(self) -> None:
+        ridge = self.mu / self._problem.shares
+        self._run.form = Form(self._bound, ridge, 2 if self.capped else 1)
+
+    def follow(self, found: Violations, tol: float) -> Violations:
+        """The violations of the form that suits c, which may be a new one."""
+        self.moved = False
+        if self.capped:
+            (rise, fall), (rise_, fall_) = found.ranges
+            self.theta = 0.25 * float((rise + fall) - (rise_ + fall_))
+        if not found.size <= self._accuracy:
+            return found
+        total = float(np.abs(self._run.c).sum())
+        if not self.capped and total > self._cap * (1.0 + tol):
+            self._run.scores.scale(self._cap / total)
+            self.capped = self.moved = True
+        elif self.capped and self.theta < -found.size:
+            self.capped, self.theta, self.moved = False, 0.0, True
+        elif self.mu > 0:
+            self._search(tol)
+        if self.moved:
+            self._use()
+            return self._run.look()
+        self._accuracy *= SHARE
+        return found
+
+    def _search(self, tol: float) -> None:
+        """Another mu, if alpha is not as long as it should be."""
+        alpha = self._run.c
+        length = float(np.sqrt((alpha * alpha / self._problem.shares).sum()))
+        error = self._ball / length - 1.0 if length > 0 else np.inf
+        if abs(error) <= 0.1 * tol or (error > 0 and self.mu <= self._least):
+            return
+        self._accuracy = min(self._accuracy, SHARE * abs(error))
+        ends = [end for end in self._ends if (end[1] > 0) != (error > 0)]
+        self._ends = [*ends[-1:], (self.mu, error)]
+        self.mu = max(self._least, self._next(error))
+        self.moved = True
+
+    def _next(self, error: float) -> float:
+        """Where the error, nearly linear in mu, is zero; within the bracket if any."""
+        if len(self._ends) == 2:
+            (a, at_a), (b, at_b) = self._ends
+            share = np.clip(at_a / (at_a - at_b), 0.05, 0.95)
+            return float(a + share * (b - a))
+        factor = 1.0 / (1.0 + error) ** 2
+        return self.mu * float(np.clip(factor, 1.0 / MOST_CHANGE, MOST_CHANGE))
+
+
+def _record(
+    iteration: int,
+    problem: NormProblem,
+    run: WorkingSet,
+    found: Violations,
+    multipliers: _Multipliers,
+    tol: float,
+) -> Step:
+    """The current point, or the multiple of it that is feasible."""
+    c, f, b = run.c, run.scores.values, found.intercept
+    gauge = problem.norm.gauge(np.abs(c), problem.shares)
+    t = min(1.0, problem.factor / gauge) if gauge > 0 else 1.0
+    c, f = t * c, t * f
+    if problem.values(c, f, b).relative_gap < NEAR * tol:
+        b = problem.intercept_for(f, c, b)
+    details = {
+        "violation": found.size,
+        "theta": multipliers.theta,
+        "capped": float(multipliers.capped),
+        "ridge": multipliers.mu,
+        "inner_steps": float(run.steps),
+    }
+    return record(problem, iteration, (c, f, b), len(run.rows), details)

@@ -1,0 +1,265 @@
+"""Budget machines: optima by plain formulas, equivalences, caps and balls."""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import PROBLEMS
+from kernel_reference import part
+from scipy.optimize import minimize
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import NuSVC
+
+from widemargin import Kernel, Problem, solve
+from widemargin.loss_norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
+from widemargin.mahalanobis import Mahalanobis
+from widemargin.solvers import IRWLS, Budget
+
+GAMMA = 0.1
+NORMS = [
+    L1Norm(),
+    L2Norm(),
+    *(BudgetL1(budget=b) for b in (5, 20.5, 60)),
+    *(BudgetL2(budget=b) for b in (5, 50)),
+    *(Interpolation(t=t) for t in (1.0, 4.0)),
+]
+
+
+def problem_of(X, y, C, norm, **options):
+    return Problem(X, y, C, kernel=Kernel("rbf", gamma=GAMMA), norm=norm, **options)
+
+
+def smallest(function, low, high):
+    """The minimum of a convex function of one number, by trisection."""
+    for _ in range(200):
+        one, two = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, two) if function(one) < function(two) else (one, high)
+    return function(0.5 * (low + high))
+
+
+def losses(norm, t):
+    """N(t), by what the norm means and not by its dual."""
+    t = np.maximum(t, 0.0)
+    if isinstance(norm, L1Norm):
+        return t.sum()
+    if isinstance(norm, L2Norm):
+        return np.linalg.norm(t)
+    if isinstance(norm, BudgetL1):
+        top = np.sort(t)[::-1]
+        whole = int(norm.budget)
+        return top[:whole].sum() + (norm.budget - whole) * top[whole : whole + 1].sum()
+    if isinstance(norm, BudgetL2):
+        root = np.sqrt(norm.budget)
+        return smallest(
+            lambda z: np.linalg.norm(np.maximum(t - z, 0.0)) + root * z, 0.0, t.max()
+        )
+    # The part that the L1 norm counts is what is above some level.
+    return smallest(
+        lambda z: (
+            np.maximum(t - z, 0).sum() + norm.t * np.linalg.norm(np.minimum(t, z))
+        ),
+        0.0,
+        t.max(),
+    )
+
+
+def is_feasible(norm, alpha, y, C):
+    length, share = np.linalg.norm(alpha) / C, 1.0 + 1e-9
+    return (
+        alpha.min() >= 0.0
+        and abs(y @ alpha) <= 1e-9 * alpha.sum()
+        and (not norm.has_box or alpha.max() <= C * share)
+        and (norm.ball is None or length <= norm.ball * share)
+        and (norm.cap is None or alpha.sum() <= C * norm.cap * share)
+    )
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("norm", NORMS, ids=str)
+@pytest.mark.parametrize("name", ["breast_cancer", "noise"])
+def test_the_gap_is_that_of_plain_formulas(name, norm, C):
+    X, y = part(name)
+    solution = solve(problem_of(X, y, C, norm), tol=1e-5)
+    assert solution.status == "solved", solution.message
+    assert solution.solver == "budget"
+    K = rbf_kernel(X, gamma=GAMMA)
+    c, b = solution.w, solution.b
+    assert is_feasible(norm, solution.alpha, y, C)
+    np.testing.assert_allclose(c, y * solution.alpha, rtol=1e-12)
+    f = K @ c
+    primal = 0.5 * c @ f + C * losses(norm, 1.0 - y * (f + b))
+    dual = solution.alpha.sum() - 0.5 * c @ f
+    assert primal - dual <= 1.01e-5 * primal
+    assert solution.certificate.primal == pytest.approx(primal, rel=1e-7)
+    assert solution.certificate.dual == pytest.approx(dual, rel=1e-7)
+
+
+@pytest.mark.parametrize("budget", [10, 40.0])
+def test_a_cap_that_binds_gives_the_nu_machine(budget):
+    X, y = part("noise")
+    C = 3.0
+    solution = solve(problem_of(X, y, C, BudgetL1(budget=budget)), tol=1e-7)
+    assert solution.extras["capped"] == 1.0
+    K = rbf_kernel(X, gamma=GAMMA)
+    nu = NuSVC(nu=budget / len(y), kernel="precomputed", tol=1e-8).fit(K, y)
+    alpha = np.zeros(len(y))
+    alpha[nu.support_] = np.abs(nu.dual_coef_[0])
+    alpha *= C * budget / alpha.sum()
+    c = y * alpha
+    dual = alpha.sum() - 0.5 * c @ K @ c
+    assert solution.certificate.dual == pytest.approx(dual, rel=1e-6)
+    # B bounds how many are at C, and no fewer are support vectors: section 3.
+    assert np.count_nonzero(solution.alpha >= C) <= budget
+    assert np.count_nonzero(solution.alpha) >= budget
+
+
+def test_a_cap_that_does_not_bind_gives_the_usual_machine():
+    X, y = part("noise")
+    kernel = Kernel("rbf", gamma=GAMMA)
+    usual = solve(Problem(X, y, 1.0, kernel=kernel), tol=1e-7)
+    budget = float(usual.alpha.sum()) + 1e-3
+    solution = solve(problem_of(X, y, 1.0, BudgetL1(budget=budget)), tol=1e-7)
+    assert solution.extras["capped"] == 0.0
+    assert solution.certificate.dual == pytest.approx(usual.certificate.dual, rel=1e-6)
+    tight = solve(problem_of(X, y, 1.0, BudgetL1(budget=0.9 * budget)), tol=1e-7)
+    assert tight.extras["capped"] == 1.0
+    assert tight.extras["theta"] > 0.0
+
+
+def test_the_ball_is_a_ridge():
+    """Section 2: the unsquared norm solves a squared hinge with some C."""
+    X, y = part("noise")
+    solution = solve(problem_of(X, y, 2.0, L2Norm()), tol=1e-8)
+    mu = solution.extras["ridge"]
+    squared = Problem(
+        X,
+        y,
+        0.5 / mu,
+        "squared_hinge",
+        "free",
+        kernel=Kernel("rbf", gamma=GAMMA),
+    )
+    other = solve(squared, IRWLS(), tol=1e-8)
+    np.testing.assert_allclose(other.alpha, solution.alpha, atol=1e-3)
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=str)
+def test_a_row_of_weight_two_is_two_rows(norm):
+    X, y = part("noise")
+    X, y = X[:120], y[:120]
+    weights = np.where(np.arange(120) % 3 == 0, 2.0, 1.0)
+    weights[::7] = 0.0
+    weighted = solve(problem_of(X, y, 1.0, norm, sample_weight=weights), tol=1e-7)
+    rows = np.repeat(np.arange(120), weights.astype(int))
+    repeated = solve(problem_of(X[rows], y[rows], 1.0, norm), tol=1e-7)
+    assert weighted.certificate.primal == pytest.approx(
+        repeated.certificate.primal, rel=3e-7
+    )
+    assert not weighted.alpha[::7].any()
+
+
+def test_a_start_is_taken_up():
+    X, y = part("noise")
+    first = solve(problem_of(X, y, 1.0, BudgetL1(budget=40)), tol=1e-6)
+    problem = problem_of(X, y, 1.0, BudgetL1(budget=38))
+    cold, warm = solve(problem, tol=1e-4), solve(problem, tol=1e-4, start=first)
+    assert warm.status == "solved"
+    assert warm.trace[0].gap < cold.trace[0].gap
+
+
+@pytest.mark.parametrize("norm", [BudgetL1(budget=50), L2Norm()], ids=str)
+def test_many_rows_and_other_kernels(norm):
+    X, y = PROBLEMS["noise"]()
+    kernels = [
+        Kernel("linear"),
+        Kernel("poly", gamma=0.1, degree=2, coef0=1.0),
+        Kernel(lambda A, B: rbf_kernel(A, B, gamma=GAMMA)),
+    ]
+    for kernel in kernels:
+        problem = Problem(X, y, 0.1, kernel=kernel, norm=norm)
+        solution = solve(problem, tol=1e-3)
+        assert solution.status == "solved", solution.message
+        bounds = problem.certify(solution.alpha, solution.w, solution.b)
+        assert bounds.relative_gap <= 1.01e-3
+
+
+@pytest.mark.parametrize("nonneg_slack", [True, False])
+def test_a_matrix_joins_the_losses(nonneg_slack):
+    """Section 4: with slacks of either sign (4) is the dual; else it lies below."""
+    X, y = part("noise")
+    X, y = X[:30], y[:30]
+    M = 0.9 * np.ones((30, 30)) + 0.1 * np.eye(30)
+    norm = Mahalanobis(M=M, nonneg_slack=nonneg_slack)
+    solution = solve(problem_of(X, y, 1.0, norm), tol=1e-4)
+    assert solution.status == "solved", solution.message
+    c = solution.w
+    f = rbf_kernel(X, gamma=GAMMA) @ c
+    best = minimize(
+        lambda xi: xi @ M @ xi,
+        np.ones(30),
+        jac=lambda xi: 2.0 * M @ xi,
+        bounds=[
+            (max(t, 0.0) if nonneg_slack else t, None)
+            for t in 1.0 - y * (f + solution.b)
+        ],
+    )
+    primal = 0.5 * c @ f + np.sqrt(best.fun)
+    dual = solution.alpha.sum() - 0.5 * c @ f
+    assert solution.certificate.primal == pytest.approx(primal, rel=1e-4)
+    assert primal - dual <= 3e-4 * primal
+
+
+def test_the_two_readings_of_a_matrix_differ():
+    X, y = part("noise")
+    X, y = X[:30], y[:30]
+    M = 0.9 * np.ones((30, 30)) + 0.1 * np.eye(30)
+    one, other = (
+        solve(problem_of(X, y, 1.0, Mahalanobis(M=M, nonneg_slack=s)), tol=1e-4)
+        for s in (True, False)
+    )
+    assert other.certificate.primal < one.certificate.dual
+
+
+# -- refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": "l1"}, "'norm' parameter of Problem must be a LossNorm or None"),
+        ({"C": [1.0, 2.0]}, "'C' parameter of Problem must be a number where"),
+        ({"C": 0.0}, "'C' parameter of Problem must be a float in the range"),
+        ({"loss": "squared_hinge"}, "'loss' parameter of Problem must be 'hinge'"),
+        ({"intercept": "none"}, "'intercept' parameter of Problem must be 'free'"),
+        ({"kernel": None}, "'kernel' parameter of Problem must be a Kernel where"),
+        ({"sample_weight": [1.0, 2.0]}, "sample_weight"),
+    ],
+)
+def test_other_problems_are_refused(options, message):
+    X, y = part("noise")
+    given = {"norm": L1Norm(), "kernel": Kernel("rbf", gamma=GAMMA)} | options
+    with pytest.raises((TypeError, ValueError), match=message):
+        Problem(X, y, **given)
+
+
+def test_solvers_of_other_problems_are_refused():
+    X, y = part("noise")
+    with pytest.raises(ValueError, match="IRWLS solves problems with a sum of losses"):
+        solve(problem_of(X, y, 1.0, L2Norm()), IRWLS())
+    usual = Problem(X, y, 1.0, kernel=Kernel("rbf", gamma=GAMMA))
+    with pytest.raises(ValueError, match="Budget solves problems with a norm"):
+        solve(usual, Budget())
+
+
+def test_norms_of_all_pairs_agree_at_their_limits():
+    """A budget of all rows is no budget; sqrt(m) makes the interpolation L1."""
+    X, y = part("noise")
+    m = len(y)
+    pairs = [
+        (BudgetL1(budget=m), L1Norm()),
+        (BudgetL2(budget=m), L2Norm()),
+        (Interpolation(t=np.sqrt(m)), L1Norm()),
+    ]
+    for (one, other), C in itertools.product(pairs, (0.1, 10.0)):
+        a, b = (solve(problem_of(X, y, C, norm), tol=1e-7) for norm in (one, other))
+        assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=2e-7)
