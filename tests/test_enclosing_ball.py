@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from widemargin import EnclosingBall, as_rows
-from widemargin.solvers.enclosing_ball import best_square
+from widemargin.solvers.ball_problem import best_square
 from widemargin.solvers.simplex import STEPS
 
 # -- against other ways to find a ball -------------------------------------------------

@@ -35,7 +35,8 @@ from widemargin.kernel_distances import (
 from widemargin.kernels import Kernel, check_kernel
 from widemargin.parameters import Checker
 from widemargin.solution import NOT_CONVEX, Status, Step
-from widemargin.solvers.enclosing_ball import Ball, BallProblem, enclose
+from widemargin.solvers.ball_problem import BallProblem
+from widemargin.solvers.enclosing_ball import Ball, enclose
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.solvers.simplex import STEPS
 from widemargin.support_vectors import SupportVectors, keep_support_vectors
@@ -402,7 +403,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         if self.kernel == "linear" and isinstance(X, np.ndarray):
             rows = as_rows(linalg.dense(X) - rows.moments.mean, **rows.options)
         columns = Columns(rows, self.kernel_, self.memory_limit, self.n_jobs)
-        return BallProblem(columns, None if self.C is None else self.C * weights)
+        with np.errstate(over="ignore"):  # an infinite price is one
+            prices = None if self.C is None else self.C * weights
+        return BallProblem(columns, prices)
 
     def _model(
         self, points: _Points, a: Vector, numbers: tuple[float, float]

@@ -1,43 +1,22 @@
-"""Smallest balls around points phi(x_i), with K = (phi(x_i)'phi(x_j)): hard and soft.
+"""Smallest balls by steps of the Frank-Wolfe family: a run, and what ends it.
 
-Hard, with the center c and the squared radius rho:
-
-    minimise   rho   subject to   d_i = |phi(x_i) - c|^2 <= rho;
-
-soft, with weights C_i > 0:
-
-    minimise   rho + sum_i C_i max(0, d_i - rho)^2   over c and rho >= 0.
-
-The Lagrangian with multipliers b_i >= 0 of t_i >= d_i - rho is stationary in c, rho
-and the slacks t where c = sum b_i phi(x_i) / sum b, sum b <= 1 (= 1 if rho > 0) and
-t_i = b_i / (2 C_i). With b = sigma a, sum a = 1, the dual is, for both,
-
-    maximise   sigma V(a) - sigma^2 S(a)   over a >= 0, sum a = 1, 0 <= sigma <= 1,
-
-    V(a) = sum_i a_i k(x_i, x_i) - a'K a = sum_i a_i d_i,
-    S(a) = sum_i a_i^2 / (4 C_i),
-
-S = 0 for the hard one, and d from the center sum a_i phi(x_i). Mostly sigma = 1, and
-this is the problem of `widemargin.solvers.simplex` with h = diag(K) and the ridge
-1 / (4 C_i). With sigma < 1, where C is too small for a positive rho [chang2013]_, it is
-that with the ridge sigma / (4 C_i), and for a given a the best sigma is V / (2 S).
-
-With uniform weights h = diag(Q) has the same solutions: V - S is, up to a constant,
-the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]_.
+For a soft ball it also looks for sigma, of `widemargin.solvers.ball_problem`. That of
+the best a for a sigma is above it just where it is too small (the maximum over a is
+concave in sigma), and grows with it: the one that is its own is looked for.
 """
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.columns import Columns
 from widemargin.solution import Certificate, Status, Step, Trace
+from widemargin.solvers.ball_problem import TINY, BallProblem, Bounds
 from widemargin.solvers.limits import Clock, Limits
-from widemargin.solvers.simplex import SLICE, SimplexDescent, SimplexProblem
+from widemargin.solvers.simplex import SLICE, SimplexDescent
 
 Vector = NDArray[np.float64]
 
@@ -46,152 +25,61 @@ DEFAULT_MAX_ITER = 5_000_000
 # Steps go on below the gap that was asked for by this factor: their g is in float32.
 FURTHER = 0.5
 # Rows up to which a fit goes on until rounding ends it, in float64: milliseconds, for
-# which equal problems (rows repeated, or with weights) get equal answers.
-FEW_ROWS, PRECISE = 256, 1e-13
+# which equal problems (rows repeated, or with weights) get equal answers. Not for more
+# than so many steps.
+FEW_ROWS, PRECISE, FEW_STEPS = 256, 1e-13, 500_000
 # Entries of vectors that steps read between two looks at their point: these take a
 # tenth of the time then, with 20,000 to 30,000 rows.
 LOOK = SLICE // 4
 # Steps between two looks at least: a look, which sorts, takes as long as some 40.
 LEAST_STEPS = 256
-# Rows whose mean is the first guess at the center of a soft ball. Not tuned.
-SAMPLE = 256
 # Steps after which g is computed in float64 again, whatever it says: in float32 it may
 # go astray. Not tuned.
 REFRESH = 20_000
 # Of two such looks the second is progress where the dual value has grown by this share
 # of the gap; as many without end the run. Not tuned.
 PROGRESS, PATIENCE = 1e-3, 3
+# Share by which sigma moves where that is progress too.
+MOVED = 0.01
 # Times that steps may find the gap reached where float64 does not, before the rows of K
 # become float64 too.
 MISSES = 2
-# Share of the largest k(x, x) that distances are compared with, where all are below: so
-# rounding of 1e-16 is a gap of 1e-4 only.
-RESOLVED = 1e-12
 # Share of the largest k(x, x) by which a squared distance below 0 is no rounding.
 NEGATIVE = 1e-8
 
 
-class Bounds(NamedTuple):
-    """Values of a center: its certificate, the best rho, and sigma of the dual."""
-
-    certificate: Certificate
-    rho: float
-    sigma: float
-
-
-@dataclass(frozen=True)
-class BallProblem:
-    """The points, and what balls around them cost.
+class _Sigma:
+    """The search for sigma: by secants, as its own steps may be as short as it is.
 
     Attributes
     ----------
-    columns : Columns of K, (m, m)
-    C : ndarray (m,), positive, or None for the hard ball
-
-    Raises
-    ------
-    ValueError
-        A point has k(x, x) < 0.
+    value : float in (0, 1]
     """
 
-    columns: Columns
-    C: Vector | None = None
+    def __init__(self) -> None:
+        self.value = 1.0
+        # Logarithms of one that was too small, and of one that was too large.
+        self._low, self._high = -np.inf, np.inf
+        self._last: tuple[float, float] | None = None
 
-    def __post_init__(self) -> None:
-        least = int(np.argmin(self.diagonal))
-        if not self.diagonal[least] >= 0:
-            raise ValueError(
-                "The kernel must have k(x, x) >= 0, the squared length of a point. Got "
-                f"{self.diagonal[least]:.6g} at row {least} instead."
-            )
-
-    @functools.cached_property
-    def diagonal(self) -> Vector:
-        """k(x_i, x_i): (m,)."""
-        return self.columns.diag()
-
-    @functools.cached_property
-    def ridge(self) -> Vector:
-        """1 / (4 C_i), or zeros: (m,)."""
-        if self.C is None:
-            return np.zeros(len(self.diagonal))
-        return 0.25 / np.maximum(self.C, np.finfo(np.float64).tiny)
-
-    @property
-    def resolution(self) -> float:
-        """The squared distance below which all is rounding."""
-        return RESOLVED * float(self.diagonal.max())
-
-    @functools.cached_property
-    def simplex(self) -> SimplexProblem:
-        """The dual, to be minimised."""
-        ones = np.ones(len(self.diagonal))
-        return SimplexProblem(self.columns, ones, self.ridge, linear=self.diagonal)
-
-    def distances(self, a: Vector, f: Vector) -> tuple[Vector, float]:
-        """Squared distances d (m,) from c = sum a_i phi(x_i), and |c|^2; f = K a."""
-        square = float((a * f).sum())
-        distances: Vector = self.diagonal + square - 2.0 * f
-        return distances, square
-
-    def exact(self, a: Vector) -> Vector:
-        """K a in float64: (m,)."""
-        J = np.flatnonzero(a)
-        return self.columns.exact(np.arange(len(a)), J, a[J])
-
-    def certify(self, a: Vector, d: Vector) -> "Bounds":
-        """Primal and dual value of a point of the simplex with these distances."""
-        d = np.maximum(d, 0.0)
-        V, S = float((a * d).sum()), float((self.ridge * a * a).sum())
-        floor = max(self.resolution, float(np.finfo(np.float64).tiny))
-        if self.C is None:
-            rho = float(d.max())
-            return Bounds(Certificate(rho, V, floor), rho, 1.0)
-        rho, sigma = max(best_square(d, self.C), 0.0), min(1.0, 0.5 * V / S)
-        excess = np.maximum(d - rho, 0.0)
-        primal, largest = rho + float((self.C * excess * excess).sum()), float(d.max())
-        if primal > largest:  # C is so large that rounding of the excess costs more
-            primal = rho = largest
-        dual = sigma * V - sigma * sigma * S
-        return Bounds(Certificate(primal, dual, (sigma or 1.0) * floor), rho, sigma)
-
-    def start(self, seed: int) -> Vector:
-        """A first point: (m,), of sum 1.
-
-        Hard: half on the farthest point from a random one, half opposite. Soft: what
-        would be optimal if the center were the mean of a sample.
-        """
-        m, random = len(self.diagonal), np.random.default_rng(seed)
-        a = np.zeros(m)
-        if self.C is None:
-            far = self._farthest(int(random.integers(m)))
-            a[[far, self._farthest(far)]] = 1.0
+    def move(self, ratio: float) -> float:
+        """Take the next one, after V / (2 S) of the best a; by what share it moves."""
+        if ratio <= 0 or (self.value == 1.0 and ratio >= 1.0):
+            return 0.0
+        x, excess = np.log(self.value), np.log(ratio / self.value)
+        if excess > 0:
+            self._low = max(self._low, x)
         else:
-            a[random.choice(m, min(m, SAMPLE), replace=False)] = 1.0 / min(m, SAMPLE)
-            d = np.maximum(self.distances(a, self.exact(a))[0], 0.0)
-            excess = self.C * np.maximum(d - max(best_square(d, self.C), 0.0), 0.0)
-            a = excess if excess.any() else a
-        start: Vector = a / a.sum()
-        return start
-
-    def _farthest(self, i: int) -> int:
-        """The point that is farthest from point i."""
-        a = np.zeros(len(self.diagonal))
-        a[i] = 1.0
-        return int(np.argmax(self.distances(a, self.exact(a))[0]))
-
-
-def best_square(d: Vector, C: Vector) -> float:
-    """The rho that minimises rho + sum C_i max(0, d_i - rho)^2; d and C (m,).
-
-    There 2 sum C_i max(0, d_i - rho) = 1: with the k largest d above rho it is
-    (2 sum C_i d_i - 1) / (2 sum C_i), of which the largest is the one. O(m log m).
-    """
-    order = np.argsort(-d)
-    d, c = d[order], 2.0 * C[order]
-    # From the largest d, whose digits are lost otherwise.
-    below = np.cumsum(c * (d[0] - d))
-    return float(d[0] - ((below + 1.0) / np.cumsum(c)).min())
+            self._high = min(self._high, x)
+        found = x + excess  # on the same side of the one that is looked for
+        if self._last is not None and excess != self._last[1]:
+            x0, excess0 = self._last
+            secant = x - excess * (x - x0) / (excess - excess0)
+            if self._low < secant < self._high:
+                found = secant
+        self._last, before = (x, excess), self.value
+        self.value = float(np.clip(np.exp(found), TINY, 1.0))
+        return abs(self.value / before - 1.0)
 
 
 @dataclass(frozen=True)
@@ -267,9 +155,8 @@ class _Run:
         self._problem, self._limits = problem, limits
         self._clock = limits.clock or Clock()
         self._max_iter = limits.max_iter or DEFAULT_MAX_ITER
-        # The gap that steps aim at, and that at which they may end.
-        self._aim = PRECISE if few else FURTHER * limits.tol
-        self._enough = PRECISE if few else limits.tol
+        self._few = few
+        self._aim = PRECISE if few else FURTHER * limits.tol  # gap of the steps
         # Of the last look in float64: the dual value, and the number of steps.
         self._last, self._refreshed = -np.inf, 0
         self._misses = self._failures = 0
@@ -278,7 +165,7 @@ class _Run:
         self._best_gap = np.inf
         self._descent: SimplexDescent | None = None
         self._trace = Trace()
-        self._ridge, self._sigma = problem.ridge, 1.0
+        self._ridge, self._sigma = problem.ridge, _Sigma()
 
     def descend(self, step: str, selection: str, seed: int) -> Status:
         """Make steps until something ends them; the word for what did."""
@@ -322,14 +209,13 @@ class _Run:
         if descent.exact is not None:
             self._offer(a, d, square)
         stop = self._tell(descent, a, square, bounds)
-        self._prepare(descent, a, float((a * d).sum()), bounds)
-        if found and descent.steps > 0 and not self._is_enough(bounds.certificate):
+        enough = self._is_enough(bounds.certificate, descent.steps)
+        if found and descent.steps > 0 and not enough:
             self._misses += 1  # the g of the steps was too good
             self._aim *= FURTHER
-        if descent.exact is not None and self._settled(
-            descent.steps, bounds.certificate
-        ):
+        if descent.exact is not None and (enough or self._ends(descent, bounds)):
             return Status.SOLVED
+        self._prepare(descent, a, float((a * d).sum()), bounds.certificate)
         if stop:
             return Status.STOPPED_BY_CALLBACK
         if descent.steps >= self._max_iter:
@@ -346,38 +232,42 @@ class _Run:
         return a, d, square, self._problem.certify(a, d)
 
     def _prepare(
-        self, descent: SimplexDescent, a: Vector, V: float, bounds: Bounds
+        self, descent: SimplexDescent, a: Vector, V: float, certificate: Certificate
     ) -> None:
-        """Let the descent go on with the best sigma, and stop at the gap aimed at.
+        """Let the descent go on, and stop at the gap aimed at.
 
         It maximises V - sigma S, and stops by a gap of that, relative to what it is
         lifted to: V, which is positive. P - D is at most that gap, for sigma < 1 too:
-        then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D.
+        then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D. But
+        there D is half of sigma V only, and a quarter of the share of V will mostly do.
         """
-        sigma, certificate = bounds.sigma, bounds.certificate
-        if sigma < 1.0 or self._sigma < 1.0:
-            self._ridge, self._sigma = sigma * self._problem.ridge, sigma
-            descent.use_ridge(self._ridge)
         descent.lift(float((self._ridge * a * a).sum()))
         value = max(V, certificate.scale)
         aim = self._aim * max(certificate.primal, certificate.scale) / value
+        if self._sigma.value < 1.0:
+            aim = 0.25 * self._aim
         self._stop = float(np.expm1(0.5 * np.log1p(aim)))  # its square less 1 is aim
 
-    def _is_enough(self, certificate: Certificate) -> bool:
-        return certificate.relative_gap <= self._enough
+    def _is_enough(self, certificate: Certificate, steps: int) -> bool:
+        few = self._few and steps < FEW_STEPS
+        return certificate.relative_gap <= (PRECISE if few else self._limits.tol)
 
-    def _settled(self, steps: int, certificate: Certificate) -> bool:
-        """Whether a look in float64 is the last one; else the rows of K may become so.
+    def _ends(self, descent: SimplexDescent, bounds: Bounds) -> bool:
+        """Whether a look in float64 is the last one, though its gap is not enough.
 
-        They have too few digits where the gap was missed, or no progress is seen.
+        The rows of K become float64 where they have too few digits: the gap was missed,
+        or no progress is seen.
         """
-        if self._is_enough(certificate):
-            return True
-        is_progress = certificate.dual > self._last + PROGRESS * certificate.gap
-        self._failures = 0 if is_progress else self._failures + 1
+        moved = self._sigma.move(bounds.ratio)
+        if moved:
+            self._ridge = self._sigma.value * self._problem.ridge
+            descent.use_ridge(self._ridge)
+        certificate = bounds.certificate
+        grows = certificate.dual > self._last + PROGRESS * certificate.gap
+        self._failures = 0 if grows or moved > MOVED else self._failures + 1
         if self._failures or self._misses >= MISSES:
             self._problem.columns.refine()
-        self._last, self._refreshed = certificate.dual, steps
+        self._last, self._refreshed = certificate.dual, descent.steps
         return self._failures >= PATIENCE
 
     def _tell(

@@ -85,7 +85,7 @@ class SimplexDescent:
         linear = problem.linear
         self._half = np.zeros(len(a)) if linear is None else 0.5 * linear
         self._ridge = problem.ridge
-        self._diagonal = self._columns.diag() + problem.shift + self._ridge
+        self._lengths = self._columns.diag() + problem.shift
         self.steps = self.drops = 0
         if len(self._columns.kept_rows) < min(2, len(a)):
             raise ValueError(
@@ -112,12 +112,17 @@ class SimplexDescent:
 
     def refresh(self) -> None:
         """Compute g in float64, and make a sum to 1."""
-        problem, alpha = self._problem, self._alpha
-        alpha *= 1.0 / alpha.sum()
-        c = problem.signs * alpha
+        self._alpha *= 1.0 / self._alpha.sum()
+        c = self._problem.signs * self._alpha
         J = np.flatnonzero(c)
-        f = self._columns.exact(np.arange(len(c)), J, c[J])
-        self._g = problem.signs * (f + problem.shift * c.sum()) + self._ridge * alpha
+        self._begin(self._columns.exact(np.arange(len(c)), J, c[J]))
+
+    def _begin(self, f: Vector) -> None:
+        """Go on from here, where K Y a is f: (m,)."""
+        problem, alpha = self._problem, self._alpha
+        shift = problem.shift * (problem.signs * alpha).sum()
+        self._diagonal = self._lengths + self._ridge
+        self._g = problem.signs * (f + shift) + self._ridge * alpha
         square, linear = (alpha * self._g).sum(), 2.0 * (alpha * self._half).sum()
         self._numbers = np.array([1.0, square, linear])
         self.exact: Vector | None = f
@@ -130,11 +135,16 @@ class SimplexDescent:
             self._numbers[2] = float((self.a * linear).sum())
 
     def use_ridge(self, ridge: Vector) -> None:
-        """Go on with another ridge (m,), from the same point."""
-        change = ridge - self._ridge
-        self._ridge, self._diagonal = ridge, self._diagonal + change
-        self._g += change * self._alpha
-        self._numbers[1] += float((change * self.a**2).sum())
+        """Go on with another ridge (m,), from the same point.
+
+        Nothing is taken from what the old ridge was added to: it may have been so large
+        that no digit was left.
+        """
+        self._ridge = ridge
+        if self.exact is None:
+            self.refresh()
+        else:
+            self._begin(self.exact)
 
     def advance(self, stop: float, most: int | None = None) -> bool:
         """Some steps, ``most`` at most; whether there is a way to go on.

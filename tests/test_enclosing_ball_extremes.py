@@ -1,0 +1,93 @@
+"""EnclosingBall where numbers differ by many powers of ten, or kernels are odd."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from widemargin import EnclosingBall
+
+Long = np.longdouble
+
+
+def fit(ball, X, weights=None):
+    """Fit without the warning that no point is inside."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No point lies inside", RuntimeWarning)
+        return ball.fit(X, sample_weight=weights)
+
+
+def bounds(d, support, a, C):
+    """The best P of a center with squared distances d, and D of a, in long double."""
+    d, a, C = (np.asarray(part, Long) for part in (d, a, C))
+    order = np.argsort(-d)
+    prices = 2.0 * C[order]
+    below = np.cumsum(prices * (d[order[0]] - d[order]))
+    rho = max(d[order[0]] - ((below + 1.0) / np.cumsum(prices)).min(), Long(0))
+    V, S = (a * d[support]).sum(), (a * a / (4.0 * C[support])).sum()
+    sigma = min(Long(1), V / (2.0 * S))
+    primal = rho + (C * np.maximum(d - rho, 0) ** 2).sum()
+    return primal, sigma * V - sigma**2 * S, rho
+
+
+def check_soft(ball, X, weights):
+    """The answer of a linear kernel is as good as its certificate says."""
+    assert ball.status_ == "solved"
+    kept = np.flatnonzero(weights)
+    support = np.searchsorted(kept, ball.support_)
+    Y = X[kept].astype(Long)
+    a = ball.dual_coef_[0].astype(Long)
+    a /= a.sum()
+    d = ((Y - a @ Y[support]) ** 2).sum(axis=1)
+    primal, dual, rho = bounds(d, support, a, ball.C * weights[kept].astype(Long))
+    assert -1e-15 <= (primal - dual) / primal <= ball.tol * (1 + 1e-6)
+    assert ball.radius_**2 == pytest.approx(
+        float(rho), rel=1e-9, abs=1e-12 * float(d.max())
+    )
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e6])
+@pytest.mark.parametrize("spread", [3, 10])
+@pytest.mark.parametrize("scale", [1e-9, 1e6])
+def test_weights_that_differ_by_powers_of_ten(C, spread, scale):
+    rng = np.random.default_rng(spread)
+    for m in (2, 5, 300):
+        X = scale * rng.normal(size=(m, 3))
+        weights = 10.0 ** rng.uniform(-spread, 0, m)
+        ball = EnclosingBall(C=C, kernel="linear", tol=1e-5)
+        check_soft(fit(ball, X, weights), X, weights)
+
+
+def test_the_dual_price_is_far_from_the_first_guess():
+    """Two orthogonal points, of which the first weighs next to nothing."""
+    C, weights = 32547.0, np.array([3.7e-8, 7.3e-3])
+    ball = EnclosingBall(C=C, kernel="precomputed", tol=1e-6, max_iter=1000)
+    fit(ball, np.eye(2), weights)
+    assert ball.status_ == "solved"
+    a = ball.dual_coef_[0]
+    d = 1.0 + a @ a - 2.0 * a
+    primal, dual, _ = bounds(d, ball.support_, a, C * weights)
+    assert dual <= primal <= (1.0 + 1e-6) * dual
+
+
+def test_squares_that_are_next_to_nothing():
+    X = 1e-100 * np.random.default_rng(0).normal(size=(60, 2))
+    for C in (1.0, 1e100):
+        ball = fit(EnclosingBall(C=C, kernel="linear"), X)
+        assert (ball.status_, ball.radius_) == ("solved", 0.0)
+
+
+def test_prices_beyond_the_largest_number():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    ball = EnclosingBall(C=1e308).fit(X, sample_weight=np.full(60, 1e3))
+    hard = EnclosingBall(C=None).fit(X)
+    assert ball.radius_ == pytest.approx(hard.radius_, rel=1e-6)
+
+
+def test_a_price_that_is_found_by_and_by():
+    """The first guesses at sigma have gaps that hide all progress of the dual value."""
+    X = np.random.default_rng(3).normal(size=(1500, 8)) * 1e-3
+    X[0] += 1.0
+    weights = 10.0 ** np.random.default_rng(4).uniform(-10, 0, len(X))
+    ball = EnclosingBall(C=2e-4, kernel="linear", tol=3e-3)
+    check_soft(fit(ball, X, weights), X, weights)
