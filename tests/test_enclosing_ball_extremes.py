@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import EnclosingBall
 
@@ -92,3 +93,40 @@ def test_a_price_that_is_found_by_and_by():
     weights = 10.0 ** rng.uniform(-10, 0, len(X))
     ball = EnclosingBall(C=2e-4, kernel="linear", tol=3e-3)
     check_soft(fit(ball, X, weights), X, weights)
+
+
+# -- kernels that are none -------------------------------------------------------------
+
+
+def leaning(A, B):
+    """No kernel: k(x, z) is not k(z, x)."""
+    return A @ B.T + A[:, :1]
+
+
+@pytest.mark.parametrize("C", [None, 0.1])
+def test_a_kernel_that_is_not_symmetric_is_refused(C):
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    K = np.exp(-np.square(X[:, np.newaxis] - X).sum(axis=2))
+    K += np.triu(np.random.default_rng(1).normal(size=K.shape), 1)
+    for options, data in (({"kernel": "precomputed"}, K), ({"kernel": leaning}, X)):
+        ball = EnclosingBall(C=C, **options)
+        with pytest.raises(ValueError, match="kernel must be symmetric"):
+            ball.fit(np.abs(data))
+        assert not hasattr(ball, "radius_")
+
+
+def test_rows_beyond_all_numbers_are_outside():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    far = np.array([[1e150, 0.0, 0.0], [-1e150, 0.0, 0.0]])
+    for kernel in ("poly", "linear", "rbf"):
+        ball = EnclosingBall(C=None, kernel=kernel, degree=4).fit(X)
+        scores = ball.score_samples(far)
+        assert np.all(scores < ball.offset_)
+        np.testing.assert_array_equal(ball.predict(far), -1)
+
+
+def test_advice_for_a_kernel_without_features():
+    K = np.eye(3) + 1e9
+    ball = EnclosingBall(C=None, kernel="precomputed", tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="rounding .* Check the kernel"):
+        ball.fit(K)

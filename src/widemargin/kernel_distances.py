@@ -31,7 +31,9 @@ def from_center(
     def distances(block: Any) -> Vector:
         """By kernel values."""
         inner: Vector = sums(block)[:, 0]
-        return kernel.diag(block) + inner
+        lengths = kernel.diag(block)
+        # Where a length is beyond all numbers it is also beyond the inner products.
+        return lengths + np.where(np.isinf(lengths), 0.0, inner)
 
     return distances
 

@@ -176,7 +176,13 @@ class Called:
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """The sums K[rows, J] c in float64: (len(rows),)."""
-        out = np.zeros(len(rows))
+        out, seen = np.zeros(len(rows)), J[:CALLED_ROWS]
+        square = np.full((len(seen), len(seen)), np.nan)
         for some in self.cut(len(rows)):
-            out[some] = self._values(rows[some], J) @ c
+            values = self._values(rows[some], J)
+            _, i, j = np.intersect1d(rows[some], seen, return_indices=True)
+            square[j] = values[i, : len(seen)]
+            out[some] = values @ c
+        known = np.flatnonzero(np.isfinite(square).all(axis=1))
+        self._refuse_asymmetric(square[np.ix_(known, known)])
         return out

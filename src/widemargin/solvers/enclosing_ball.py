@@ -350,7 +350,7 @@ class _Run:
             ),
             Status.INTERRUPTED: ("Ctrl-C", "Fit again"),
             Status.STOPPED_BY_CALLBACK: ("the callback", "Let it go on"),
-        }.get(status, ("rounding", "Scale the features (StandardScaler)"))
+        }.get(status, ("rounding", self._remedy()))
         usable = "The ball is far from the smallest one."
         if gap < 0.5 and self._problem.C is None:
             more = 100.0 * (1.0 / np.sqrt(1.0 - gap) - 1.0)
@@ -364,6 +364,12 @@ class _Run:
             f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: "
             f"{limits.tol:.0e}). {usable} {advice}, or raise tol."
         )
+
+    def _remedy(self) -> str:
+        """What helps where rounding is in the way."""
+        if self._problem.columns.kernel.is_named:
+            return "Scale the features (StandardScaler)"
+        return "Check the kernel, whose values must be symmetric and well scaled"
 
 
 def _point(a: Vector, numbers: tuple[float, float]) -> Any:
