@@ -108,7 +108,8 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     max_iter : int >= 1 or None, default=None
         Steps; None: 5,000,000.
     time_limit : float > 0 in seconds, or None, default=None
-        Of the fit, without the time of callbacks. Checked every 0.05 s or so.
+        Of the fit, without the time of callbacks. Checked every 0.05 s or so, but not
+        in the start and the certificate: m kernel values for each support vector.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
