@@ -126,7 +126,7 @@ def test_rows_beyond_all_numbers_are_outside():
 
 
 def test_advice_for_a_kernel_without_features():
-    K = np.eye(3) + 1e9
+    K = np.eye(20) + 1e9
     ball = EnclosingBall(C=None, kernel="precomputed", tol=1e-9)
     with pytest.warns(ConvergenceWarning, match="rounding .* Check the kernel"):
         ball.fit(K)

@@ -82,6 +82,10 @@ def test_callback_and_verbose(capfd):
     ball = EnclosingBall(callback=steps.append, verbose=1).fit(X)
     assert steps[-1].iteration == ball.n_iter_
     assert steps[-1].details["support_vectors"] == len(ball.support_)
+    # A step reads a row, computed before the first time.
+    reads = steps[-1].details["hits"] + steps[-1].details["evaluations"]
+    assert reads >= ball.n_iter_ * len(X)
+    assert steps[-1].details["hits"] > 0
     assert np.all(np.diff([step.dual for step in steps]) >= -1e-6)
     out, err = capfd.readouterr()
     assert out == ""

@@ -250,6 +250,10 @@ class Columns:
         """Where each row of K is kept: (m,); -1 where it is not."""
         return self._kept.places
 
+    def count_read(self, rows: int) -> None:
+        """Count so many reads of `kept_rows`, but for the first of a row."""
+        self.hits += rows * self._length
+
     def keep(self, J: ArrayLike) -> None:
         """Keep these rows of K, computed where they are new.
 

@@ -82,6 +82,7 @@ class SimplexDescent:
         self._columns.focus(None)  # another run may have left rows out
         self._kind = STEPS.index(step)
         self._second = selection == "second"
+        self._reads = 2 if step == "pairwise" else 1  # rows of K a step, at least
         linear = problem.linear
         self._half = np.zeros(len(a)) if linear is None else 0.5 * linear
         self._ridge = problem.ridge
@@ -159,6 +160,7 @@ class SimplexDescent:
             steps, drops, missing = self._steps(stop, most - made)
             made += steps
             self.steps, self.drops = self.steps + steps, self.drops + drops
+            self._columns.count_read(self._reads * steps - (missing >= 0))
             if missing >= 0:
                 self._keep(missing)
             elif made < most:
