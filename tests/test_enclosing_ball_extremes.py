@@ -130,3 +130,11 @@ def test_advice_for_a_kernel_without_features():
     ball = EnclosingBall(C=None, kernel="precomputed", tol=1e-9)
     with pytest.warns(ConvergenceWarning, match="rounding .* Check the kernel"):
         ball.fit(K)
+
+
+def test_a_gap_that_rounding_hides_is_not_proved():
+    K = np.eye(5) + 1e9  # the squared distances have an error of 1e-7
+    with pytest.warns(ConvergenceWarning, match="Stopped by rounding"):
+        ball = EnclosingBall(C=1.0, kernel="precomputed", tol=1e-9).fit(K)
+    assert 1e-9 < ball.dual_gap_ < 1e-5
+    assert EnclosingBall(C=1.0, kernel="precomputed").fit(K).status_ == "solved"

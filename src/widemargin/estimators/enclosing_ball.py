@@ -140,8 +140,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     gamma_ : float, gamma of this kernel
     n_iter_ : int, steps
     dual_gap_ : float
-        Relative gap (P - D) / P, recomputed in float64 from the answer. Where all d_i
-        are below 1e-12 times the largest k(x, x), rounding, they count as that large.
+        Relative gap (P - D) / P, recomputed in float64 from the answer, and what
+        rounding may hide: 9e-16 of the largest k(x, x). Where all d_i are below 1e-12
+        times the largest k(x, x), they count as that large.
     status_ : str, how the fit ended
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names

@@ -27,7 +27,7 @@ the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,11 @@ RESOLVED = 1e-12
 HARD = 1e60
 # The least number with all its digits: quotients by less may overflow.
 TINY = float(np.finfo(np.float64).tiny)
+
+
+# What rounding does to a squared distance, as a share of the largest k(x, x): 2.3 times
+# the precision at most in 700 random problems.
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 class Bounds(NamedTuple):
@@ -144,6 +149,14 @@ class BallProblem:
         dual = sigma * V - sigma * sigma * S
         floor = max((sigma or 1.0) * floor, TINY)
         return Bounds(Certificate(primal, dual, floor), rho, ratio)
+
+    def prove(self, a: Vector, d: Vector) -> "Bounds":
+        """As `certify`, with a dual value that rounding did not lift."""
+        bounds = self.certify(a, d)
+        certificate, dual = bounds.certificate, bounds.certificate.dual
+        lift = ROUNDING * min(1.0, bounds.ratio) * float(self.diagonal.max())
+        certificate = replace(certificate, dual=dual - min(lift, max(dual, 0.0)))
+        return bounds._replace(certificate=certificate)
 
     def start(self, seed: int) -> Vector:
         """A first point: (m,), of sum 1.

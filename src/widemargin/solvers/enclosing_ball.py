@@ -304,7 +304,7 @@ class _Run:
         elif self._descent.exact is None:
             self._offer_exact(self._descent.a)
         a, d, square = self._best  # type: ignore[misc]
-        certificate, rho, _ = problem.certify(a, d)
+        certificate, rho, _ = problem.prove(a, d)
         largest = max(float(d.max()), 0.0)
         if rho == 0.0 and largest <= problem.resolution:  # the points are one
             rho = largest
