@@ -132,6 +132,15 @@ def test_advice_for_a_kernel_without_features():
         ball.fit(K)
 
 
+@pytest.mark.parametrize("C", [None, 500.0])
+@pytest.mark.parametrize("kernel", ["poly", "rbf", "linear"])
+def test_equal_points_are_solved_to_any_gap(kernel, C):
+    X = np.full((300, 8), 0.3)
+    ball = EnclosingBall(C=C, kernel=kernel, gamma=1.0, tol=1e-9).fit(X)
+    assert ball.status_ == "solved"
+    assert ball.radius_ <= 1e-7
+
+
 def test_a_gap_that_rounding_hides_is_not_proved():
     K = np.eye(5) + 1e9  # the squared distances have an error of 1e-7
     with pytest.warns(ConvergenceWarning, match="Stopped by rounding"):

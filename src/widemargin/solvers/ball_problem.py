@@ -152,9 +152,11 @@ class BallProblem:
 
     def prove(self, a: Vector, d: Vector) -> "Bounds":
         """As `certify`, with a dual value that rounding did not lift."""
-        bounds = self.certify(a, d)
+        bounds, rounding = self.certify(a, d), ROUNDING * float(self.diagonal.max())
+        if d.max() <= 4.0 * rounding:  # the points are one, to all digits
+            return bounds
         certificate, dual = bounds.certificate, bounds.certificate.dual
-        lift = ROUNDING * min(1.0, bounds.ratio) * float(self.diagonal.max())
+        lift = rounding * min(1.0, bounds.ratio)
         certificate = replace(certificate, dual=dual - min(lift, max(dual, 0.0)))
         return bounds._replace(certificate=certificate)
 
