@@ -271,19 +271,19 @@ def test_readings_of_the_mahalanobis_norm():
 def residual(norm, v, x, c, radius=1.0, y=None, metric=1.0):
     """How much a'(v - x) / metric over radius A, in y'a = 0, is above that of x.
 
-    Relative; it is 0 for the projection x and no other point of the set. The maximum
-    over a in y'a = 0 is the least radius N(g - eta y) over eta.
+    Relative to the sizes of v and the set; it is 0 for the projection and no other point
+    of the set. The maximum over y'a = 0 is the least radius N(g - eta y) over eta.
     """
     g = (v - x) / metric
     scale = np.abs(g).max()
-    if scale <= 1e-15 * np.abs(v / metric).max():
+    if scale == 0.0:
         return 0.0
     g = g / scale
     if y is not None:
         g = g - y * best_intercept(norm, y * (1.0 - g), y, c, 0.0)
-    return (radius * norm.value(g, c) - g @ x) / (
-        radius * norm.value(np.ones(len(v)), c)
-    )
+    above = radius * norm.value(g, c) - g @ x
+    size = radius * norm.value(np.ones(len(v)), c)
+    return above / size * (scale / np.abs(v / metric).max())
 
 
 @every_norm

@@ -22,7 +22,7 @@ from widemargin.parameters import Checker
 
 Vector = NDArray[np.float64]
 _EPS = float(np.finfo(float).eps)
-_FAR = 1e30  # a point further off, in radii, has the projection of one at this distance
+_FAR = 1e30  # in sizes of a set: a point beyond has the projection of one there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +128,8 @@ class LossNorm(ABC):
             y = None if signs is None else signs[rows]
             d = np.ones(rows.sum()) if metric is None else metric[rows]
             most = float(np.abs(v[rows]).max())
-            far = most / radius >= _FAR
-            near = v[rows] / most * _FAR if far else v[rows] / radius
+            end = _FAR * self.value(np.ones(len(v)), c)  # the largest sum over A
+            near = v[rows] / most * end if most / radius >= end else v[rows] / radius
             x = self._nearest(near, c[rows], d, y)
             out[rows] = radius * self._inside(x, c[rows], y)
         return out
@@ -289,19 +289,20 @@ class BudgetL2(LossNorm):  # numpydoc ignore=PR02
         k = bisect_left(
             range(len(levels) - 1), True, key=lambda i: enough(float(levels[i]))
         )
-        # z is below levels[k], and at least the level before it: these rows count.
+        # z = levels[k] - e, not below the level before: these rows count.
         weight = np.where(t >= levels[k], c, 0.0)
-        total, u = float(weight.sum()), 1.0 - t  # u = 0 for the largest losses
-        mean = float(weight @ u) / total
-        variance = float(weight @ (u - mean) ** 2) / total
+        above = t - levels[k]
+        total = float(weight.sum())
+        first = float(weight @ above) / total
+        second = float(weight @ above**2) / total
         share = self.cap**2 / total
-        if variance == 0.0:  # the largest losses alone
+        if first == 0.0:  # the largest losses alone
             return np.asarray(weight * (min(1.0, share) / self.cap))
-        # The sum is sqrt(B) times the length: an equation for the distance to the mean.
-        distance = np.sqrt(share / max(1.0 - share, _EPS) * variance)
-        least = float(levels[k - 1]) if k else 0.0
-        z = np.clip(mean + distance, 1.0 - levels[k], 1.0 - least)
-        a = weight * np.maximum(z - u, 0.0)
+        # The sum is sqrt(B) times the length: e^2 + 2 first e = rest.
+        rest = max(share * second - first**2, 0.0) / max(1.0 - share, _EPS)
+        e = rest / (first + np.sqrt(first**2 + rest))
+        most = levels[k] - (levels[k - 1] if k else 0.0)
+        a = weight * (above + min(e, most))
         return np.asarray(a / max(_length(a, c), float(a.sum()) / self.cap))
 
 
@@ -438,7 +439,7 @@ def _multiplier(
     if ball == np.inf or _length(shrunk(0.0), c) <= ball:
         return 0.0
     # At a solution sigma sum x^2 / c <= sum x v / d, hence this bound of sigma.
-    most = 2.0 * _length(np.maximum(v, 0.0) * (c / d), c) / ball
+    most = 2.0 * _length(np.maximum(v, 0.0) / d, 1.0 / c) / ball
     step = max(1e-17 * float(np.min(c / d)), 1e-300)
     found = optimize.brentq(excess, 0.0, most, xtol=step, rtol=4 * _EPS, maxiter=500)
     return float(found)
