@@ -22,7 +22,6 @@ from widemargin.parameters import Checker
 
 Vector = NDArray[np.float64]
 _EPS = float(np.finfo(float).eps)
-_FAR = 1e30  # in sizes of a set: a point beyond has the projection of one there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +39,8 @@ class LossNorm(ABC):
     """
 
     has_box: ClassVar[bool] = False
+    # In sizes of A: a point beyond is projected as the one at this distance.
+    _far: ClassVar[float] = 1e30
 
     @property
     def ball(self) -> float | None:
@@ -122,20 +123,19 @@ class LossNorm(ABC):
         O(m) a step: Newton's steps in a bracket for the multipliers of y'a = 0 and the
         cap, in which a is piecewise linear; Brent's method around it for the ball's.
         """
-        out = np.zeros(len(v))
-        rows = c > 0
+        out, rows, radius = np.zeros(len(v)), c > 0, float(radius)
         if radius > 0 and rows.any():
             y = None if signs is None else signs[rows]
             d = np.ones(rows.sum()) if metric is None else metric[rows]
             most = float(np.abs(v[rows]).max())
-            end = _FAR * self.value(np.ones(len(v)), c)  # the largest sum over A
+            end = self._far * self.value(np.ones(len(v)), c)  # the largest sum over A
             near = v[rows] / most * end if most / radius >= end else v[rows] / radius
             x = self._nearest(near, c[rows], d, y)
             out[rows] = radius * self._inside(x, c[rows], y)
         return out
 
     def _nearest(self, v: Vector, c: Vector, d: Vector, y: Vector | None) -> Vector:
-        """The projection on A for c > 0, with root rounding errors."""
+        """The projection on A for c > 0, before ``_inside``."""
         top = c if self.has_box else np.full(len(c), np.inf)
         ball = np.inf if self.ball is None else self.ball
 
