@@ -104,7 +104,7 @@ class Columns:
         self.shape = (X.shape[0], X.shape[0])
         self.evaluations = self.hits = 0
         self._n_jobs = n_jobs
-        self._limit = _free_bytes() if memory_limit is None else memory_limit
+        self._limit = free_bytes() if memory_limit is None else memory_limit
         self._use(X, np.float32)
         if self._source.is_rough:
             self._use(X, np.float64)
@@ -322,6 +322,10 @@ class Columns:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
         return self._source.exact(rows, J, c)
 
+    def values(self, I: ArrayLike, J: ArrayLike) -> Vector:  # noqa: E741
+        """Kernel values of rows I with rows J in float64: (len(I), len(J))."""
+        return self._source.values(self._index(I), self._index(J))
+
     def _count(self, place: Index) -> None:
         """Count what is computed and what was kept."""
         kept = int(np.count_nonzero(place >= 0))
@@ -402,7 +406,7 @@ _CGROUPS = (
 )
 
 
-def _free_bytes() -> int:
+def free_bytes() -> int:
     """Bytes that rows may take by default: a share of the memory that is free now."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:

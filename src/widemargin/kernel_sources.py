@@ -7,7 +7,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import linalg
-from widemargin.kernel_blocks import Batches, Expansion, Layout, Parts, Samples
+from widemargin.kernel_blocks import (
+    Batches,
+    Expansion,
+    Layout,
+    Parts,
+    Samples,
+    kernel_values,
+)
 from widemargin.kernels import Kernel
 
 Vector = NDArray[np.float64]
@@ -94,6 +101,10 @@ class Named:
             out = place = None  # type: ignore[assignment]
         self._samples.sums(batch, len(J), weights, total, out, place)
 
+    def values(self, I: Index, J: Index) -> Vector:  # noqa: E741
+        """Values of rows I with rows J in float64: (len(I), len(J))."""
+        return kernel_values(self._kernel.form, self._X[I], self._X[J])
+
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """The sums K[rows, J] c in float64: (len(rows),)."""
         if not (len(rows) and len(J)):
@@ -136,7 +147,8 @@ class Called:
         size = CALLED_ROWS
         return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
-    def _values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+    def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        """Values of rows I with rows J in float64: (len(I), len(J))."""
         if self._kernel.name == "precomputed":
             rows = self._X[I]
             rows = rows.toarray() if sparse.issparse(rows) else rows
@@ -145,7 +157,7 @@ class Called:
 
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
-        values = self._values(I, J)
+        values = self.values(I, J)
         _, i, j = np.intersect1d(I, J, return_indices=True)
         self._refuse_asymmetric(values[np.ix_(i, j)])
         out[:, : len(J)] = values
@@ -166,7 +178,7 @@ class Called:
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
     ) -> None:
         """Add K[:, J] c to the sums, and store the rows at their places, if any."""
-        values = self._values(J, self._rows)
+        values = self.values(J, self._rows)
         m = values.shape[1]
         if c is not None and sums is not None:
             sums[:m] += c @ values
@@ -179,7 +191,7 @@ class Called:
         out, seen = np.zeros(len(rows)), J[:CALLED_ROWS]
         square = np.full((len(seen), len(seen)), np.nan)
         for some in self.cut(len(rows)):
-            values = self._values(rows[some], J)
+            values = self.values(rows[some], J)
             _, i, j = np.intersect1d(rows[some], seen, return_indices=True)
             square[j] = values[i, : len(seen)]
             out[some] = values @ c

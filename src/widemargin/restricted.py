@@ -1,0 +1,252 @@
+"""A kernel problem restricted to the span of a few kernel functions.
+
+    minimise over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
+                            + sum_i C_i L(1 - y_i (K_iJ beta + b))
+
+With K_JJ = L L' and w = L' beta it is a linear problem in the rows K_iJ L^-T. Only the
+rows near the margin are given to a solver; the others are checked afterwards.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from widemargin.kernel_problem import KernelProblem, Scores
+from widemargin.problem import Problem
+from widemargin.solution import Certificate, Solution, Status
+from widemargin.solvers.active_set import ActiveSet
+from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
+from widemargin.solvers.auto import solve
+from widemargin.solvers.base import Solver
+from widemargin.solvers.cholesky import with_jitter
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+# Rows whose margin is below 1 + this are given to the solver; all, if they are more
+# than this share.
+BESIDE, MOST_ROWS = 0.75, 0.8
+# Share of the gap that the solver may leave, and the gap from which its rows are in
+# float64.
+SOLVED, PRECISE = 0.6, 1e-4
+# Margins between which the solver's alpha falls from C to 0 at the start (alpha of the
+# whole solution took up to a half more steps), and what rounding may do to objectives.
+RAMP, ROUNDING = 0.1, 1e-3
+# Kernel values that are in memory at a time, beside those of the features.
+VALUES = 1 << 22
+
+_SOLVERS: dict[str, type[Solver]] = {
+    "hinge": AugmentedLagrangian,
+    "squared_hinge": ActiveSet,
+}
+
+
+class Whole:
+    """A problem and its solution, over the rows with C > 0.
+
+    Attributes
+    ----------
+    problem : KernelProblem
+    columns : Columns, its kernel matrix
+    y, C : ndarray (m,), labels and weights
+    c, alpha : ndarray (m,), and b : float, of the solution
+    support : int ndarray, the rows with c != 0
+    before : Certificate, of the solution
+    numbers : int ndarray (m,), which of all rows these are
+    tol : float, relative gap of a refit
+    limit : int, bytes that features may take
+    """
+
+    def __init__(
+        self, problem: KernelProblem, solution: Solution, tol: float, limit: int
+    ) -> None:
+        kept = slice(None) if problem.kept is None else problem.kept
+        self.problem, self.columns = problem, problem.columns
+        self.tol, self.limit = tol, limit
+        self.y, self.C = problem.signs, np.asarray(problem.weights)
+        self.c, self.alpha, self.b = solution.w[kept], solution.alpha[kept], solution.b
+        self.support = np.flatnonzero(self.c)
+        self.before = solution.certificate
+        self.numbers = np.arange(problem.shape[0])[kept]  # of the rows, among all
+
+    def f(self, rows: Index) -> Vector:
+        """Scores of the solution without b, in float64."""
+        return self.columns.exact(rows, self.support, self.c[self.support])
+
+    def losses(self, f: Vector, b: float) -> Vector:
+        """What each row with the score f + b costs, (m,)."""
+        t = np.maximum(1.0 - self.y * (f + b), 0.0)
+        return self.C * (t if self.problem.loss == "hinge" else t * t)
+
+    def scores(self, J: Index, beta: Vector) -> Scores:
+        """Scores of a model, in float32."""
+        c = np.zeros(self.c.size)
+        c[J] = beta
+        return Scores(self.columns, c)
+
+    def best_intercept(self, scores: Scores, b: float) -> float:
+        """The best b; b itself where it is not free."""
+        if self.problem.intercept != "free":
+            return b
+        return self.problem.intercept_for(scores.values, scores.c, b)
+
+    def primal(self, scores: Scores, b: float) -> tuple[float, float]:
+        """The objective in float64, and the best b."""
+        self.problem.refresh(scores, self.best_intercept(scores, b))
+        b = self.best_intercept(scores, b)
+        return self.problem.values(scores.c, scores.values, b).primal, b
+
+
+class Point(NamedTuple):
+    """A point (w, b), the dual one beside it, and the scores of all rows."""
+
+    alpha: Vector
+    w: Vector
+    b: float
+    scores: Scores
+
+
+class Features:
+    """The rows K_iJ L^-T for chosen rows J, made when they are needed.
+
+    For the first k of J alone they are the first k entries.
+
+    Attributes
+    ----------
+    whole : Whole
+    J : int ndarray (k,)
+    L : ndarray (k, k), the Cholesky factor of K_JJ
+    """
+
+    def __init__(self, whole: Whole, J: Index) -> None:
+        self.whole, self.J = whole, J
+        self.L: Vector = with_jitter(_factored(whole.columns.values(J, J)))[0]
+        self._dtype = np.float64 if whole.tol < PRECISE else np.float32
+        self._place = np.full(whole.c.size, -1)
+        self._made = np.empty((0, len(J)), self._dtype)
+
+    def take(self, rows: Index, k: int) -> NDArray[Any]:
+        """Features of some rows, for the first k of J: (len(rows), k)."""
+        new = rows[self._place[rows] < 0]
+        if len(new):
+            self._reserve(len(self._made) + len(new))
+            self._made = np.concatenate([self._made, self._of(new)])
+            self._place[new] = np.arange(len(self._made) - len(new), len(self._made))
+        return self._made[self._place[rows], :k]
+
+    def _of(self, rows: Index) -> NDArray[Any]:
+        L = self.L.astype(self._dtype)
+        out = np.empty((len(rows), len(self.J)), self._dtype)
+        for part in _cut(len(rows), len(self.J)):
+            values = self._values(rows[part], self.J)
+            solved = solve_triangular(L, values.T, lower=True, check_finite=False)
+            out[part] = solved.T
+        return out
+
+    def _values(self, rows: Index, J: Index) -> NDArray[Any]:
+        columns = self.whole.columns
+        make = columns.values if self._dtype == np.float64 else columns.block
+        return make(rows, J)
+
+    def _reserve(self, count: int) -> None:
+        """Refuse what does not fit: the features, and their copy in a problem."""
+        needed = 2 * count * len(self.J) * np.dtype(self._dtype).itemsize
+        if needed > self.whole.limit:
+            raise ValueError(
+                f"The 'memory_limit' parameter of reduce must be at least {needed:,} "
+                f"bytes for {count:,} rows near the margin and a budget of "
+                f"{len(self.J):,}. Got {self.whole.limit:,} instead."
+            )
+
+    def beta(self, w: Vector) -> Vector:
+        """Coefficients of w (k,) in the first k kernel functions."""
+        k = len(w)
+        return np.asarray(solve_triangular(self.L[:k, :k].T, w, lower=False))
+
+    def scores(self, w: Vector) -> Scores:
+        """Scores of all rows for w (k,)."""
+        return self.whole.scores(self.J[: len(w)], self.beta(w))
+
+    def certify(self, point: Point) -> tuple[Vector, float, Certificate]:
+        """The coefficients of a point, its best b, and its certificate in float64.
+
+        The lower bound is that of the restricted problem, at the point's alpha.
+        """
+        whole, k = self.whole, len(point.w)
+        primal, b = whole.primal(point.scores, point.b)
+        I = np.flatnonzero(point.alpha)  # noqa: E741
+        c = whole.y[I] * point.alpha[I]
+        g = whole.columns.exact(self.J[:k], I, c)
+        w = solve_triangular(self.L[:k, :k], g, lower=True)
+        square = float(w @ w)
+        if whole.problem.intercept == "penalized":
+            square += float(c.sum()) ** 2
+        dual = float(point.alpha.sum()) - 0.5 * square
+        dual -= whole.problem.squares(point.alpha)
+        return self.beta(point.w), b, Certificate(primal, dual, whole.before.scale)
+
+
+def _factored(K: Vector) -> Any:
+    """A function of the jitter: the factor of K, with its diagonal so much larger."""
+
+    def factor(jitter: float) -> Vector:
+        return np.asarray(np.linalg.cholesky(K + np.diag(jitter * K.diagonal())))
+
+    return factor
+
+
+def _cut(count: int, width: int) -> list[slice]:
+    """Parts of so many rows, each of few values."""
+    size = max(1, VALUES // max(1, width))
+    return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+
+
+def refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
+    """The best point for the first k rows of J.
+
+    A solver has the rows near the margin; those that the answer costs something beyond
+    join them, until they are worth less than the gap that is asked for.
+    """
+    whole, (_, w, b, scores) = features.whole, start
+    if k == 0:
+        return start, Status.SOLVED
+    near = np.zeros(len(whole.c), bool)
+    w = np.append(w, np.zeros(k - len(w)))
+    while True:
+        near = _near(whole, scores.values, b, near)
+        rows = np.flatnonzero(near)
+        solution = _solved(whole, features.take(rows, k), rows, w, b)
+        w, b, scores = solution.w, solution.b, features.scores(solution.w)
+        losses = whole.losses(scores.values, b)
+        enough = 0.5 * whole.tol * (0.5 * float(w @ w) + float(losses.sum()))
+        stopped = solution.status is Status.INTERRUPTED
+        if stopped or float(losses[~near].sum()) <= enough:
+            alpha = np.zeros(len(near))
+            alpha[rows] = solution.alpha
+            return Point(alpha, w, b, scores), solution.status
+
+
+def _near(whole: Whole, f: Vector, b: float, near: Mask) -> Mask:
+    """Those rows and the ones near the margin of f + b; all if few are left."""
+    near = near | (whole.y * (f + b) < 1.0 + BESIDE)
+    if np.mean(near) > MOST_ROWS or abs(whole.y[near].sum()) == np.count_nonzero(near):
+        near[:] = True  # one class only, or nothing, is no problem
+    return near
+
+
+def _solved(
+    whole: Whole, Z: NDArray[Any], rows: Index, w: Vector, b: float
+) -> Solution:
+    """The answer for some rows, from (w, b) and alpha by how far rows are from 1."""
+    problem, y, C = whole.problem, whole.y[rows], whole.C[rows]
+    linear = Problem(Z, y, C, problem.loss, problem.intercept)
+    t = 1.0 - y * (Z @ w.astype(Z.dtype) + b)
+    if problem.loss == "hinge":
+        alpha = C * np.clip(t / RAMP + 0.5, 0.0, 1.0)
+    else:
+        alpha = 2.0 * C * np.maximum(t, 0.0)
+    solver, tol = _SOLVERS[problem.loss](), SOLVED * whole.tol
+    return solve(linear, solver, tol=tol, start=(alpha, w, b))
