@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from widemargin.data.svmlight import load_svmlight as load_svmlight
     from widemargin.data.svmlight import save_svmlight as save_svmlight
     from widemargin.estimators import SVC as SVC
+    from widemargin.estimators import BudgetSVC as BudgetSVC
     from widemargin.estimators import EnclosingBall as EnclosingBall
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.io.model_file import load_model as load_model
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SVC",
+    "BudgetSVC",
     "Checkpoint",
     "EnclosingBall",
     "Kernel",
@@ -40,6 +42,7 @@ __all__ = [
 # Imported when first asked for: scikit-learn alone takes half a second, which
 # `widemargin --help` and `widemargin inspect` need not wait for.
 _MODULES = {
+    "BudgetSVC": "estimators",
     "Checkpoint": "solvers.checkpoint",
     "EnclosingBall": "estimators",
     "LinearSVC": "estimators",

@@ -80,7 +80,7 @@ def dual_coefficients(
         if index is None:
             out[k] = signs(labels[support], task.positive) * alpha[support]
             continue
-        index, alpha = index[alpha > 0], alpha[alpha > 0]
+        index, alpha = index[alpha != 0], alpha[alpha != 0]
         first = labels[index] == task.positive
         i, j = task.positive, int(task.negative or 0)
         out[j - 1, place[index[first]]] = alpha[first]

@@ -29,13 +29,14 @@ class NormProblem(KernelProblem):
 
     Parameters
     ----------
-    features, y, kernel, memory_limit : as of `KernelProblem`
+    features, y : as of `KernelProblem`
     C : float > 0
         The factor of the norm.
+    loss, intercept : "hinge", and "free" or "auto"
     norm : LossNorm
     sample_weight : ndarray (m,), nonnegative, or None
         Rows of weight 2 count as two rows; None: 1.
-    loss, intercept : "hinge", and "free" or "auto"
+    kernel, memory_limit : as of `KernelProblem`
 
     Attributes
     ----------

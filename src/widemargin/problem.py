@@ -111,7 +111,7 @@ class Problem:
 
         return super().__new__(KernelProblem)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (options, by keyword)
         self,
         features: Rows | ArrayLike,
         y: ArrayLike,
@@ -121,6 +121,7 @@ class Problem:
         *,
         kernel: None = None,
         memory_limit: None = None,
+        norm: None = None,
     ) -> None:
         check = Checker("Problem")
         if memory_limit is not None:

@@ -8,6 +8,7 @@ from conftest import PROBLEMS
 from kernel_cases import NAMED, matrix, memory_limit_of, on_every_simd, plain
 from kernel_reference import check_certificate, conic_optimum, objectives, part
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve
@@ -375,3 +376,26 @@ def test_a_ball_needs_a_constant_diagonal(solver, sample):
     problem = Problem(X, y, 1.0, "squared_hinge", kernel=kernel)
     with pytest.raises(ValueError, match="epsilon needs a constant diagonal"):
         solve(problem, solver(sample=sample, epsilon=1e-3))
+
+
+@pytest.mark.parametrize("solver", [FrankWolfe(sample=10**6), CoreVector(sample=10**6)])
+def test_a_sample_of_all_rows_is_all_rows(solver):
+    X, y = part("breast_cancer")
+    problem = Problem(X, y, 1.0, "squared_hinge", kernel=Kernel("rbf", gamma=0.01))
+    solution = solve(problem, solver, tol=1e-4)
+    assert solution.status == "solved"
+    assert solution.extras["evaluations"] <= 20 * len(y) ** 2
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "core_vector"])
+def test_kernels_that_are_not_positive_semidefinite_are_told(solver):
+    X, y = part("noise")
+    X, y = X[:120], y[:120]
+
+    def negative(A, B):
+        return -(A @ B.T) - 1.0
+
+    clf = SVC(kernel=negative, loss="squared_hinge", solver=solver, max_iter=50)
+    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
+        with pytest.warns(ConvergenceWarning):
+            clf.fit(X, y)

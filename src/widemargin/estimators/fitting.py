@@ -185,6 +185,17 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         """Whether X holds kernel values: then scikit-learn wants NaN told first."""
         return False
 
+    def _start_of(self, k: int) -> Solution | None:
+        """Where binary problem k starts."""
+        return None
+
+    def _finish(self, k: int, problem: Problem, solution: Solution) -> None:
+        """Do what needs binary problem k and its solution."""
+
+    def _decided(self, solutions: list[Solution]) -> list[Solution]:
+        """The solutions as predictions use them."""
+        return solutions
+
     def _solves_together(self) -> bool:
         """Whether the problems of all rows are solved side by side, sweep by sweep."""
         return True
@@ -283,7 +294,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             saved,
         )
         names = getattr(self, "feature_names_in_", None)
-        solution = run(problem, choice, limits, names=names)
+        solution = run(problem, choice, limits, start=self._start_of(k), names=names)
+        self._finish(k, problem, solution)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution
@@ -299,7 +311,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         """Keep the answers, and facts about the training as it was."""
         index, tasks = training.index, training.tasks
         self.solutions_, self.solution_ = solutions, solutions[0]
-        alphas = [solution.alpha for solution in solutions]
+        decided = self._decided(solutions)
+        alphas = [solution.alpha for solution in decided]
         self.support_ = _support(tasks, alphas, index)
         if self._by_class:
             order = np.argsort(index[self.support_], kind="stable")
@@ -310,7 +323,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         counts = np.bincount(index[self.support_], minlength=len(self.classes_))
         self.n_support_ = counts
-        self.intercept_ = np.array([s.b for s in solutions])
+        self.intercept_ = np.array([s.b for s in decided])
         self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
         self.dual_gap_ = float(worst.certificate.relative_gap)
@@ -325,7 +338,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         }
         if hasattr(self, "feature_names_in_"):
             self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
-        self._keep_decisions(training, solutions)
+        self._keep_decisions(training, decided)
 
 
 def _support(

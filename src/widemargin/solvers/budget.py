@@ -41,14 +41,21 @@ Vector = NDArray[np.float64]
 # The violation at which the multipliers are looked at first, and the share of the error
 # of mu that it is later. Not tuned.
 FIRST, SHARE = 0.1, 0.3
-# The smallest ridge, as a share of the mean diagonal of K, and the most that a step
-# changes it by.
-LEAST, MOST_CHANGE = 1e-8, 16.0
-# Up to so many rows all is done in float64, in milliseconds: as `IRWLS`.
-AT_ONCE = 256
+# The smallest ridge, as a share of the mean diagonal of K; and by which factors a step
+# changes it at least and at most while no bracket is known. Not tuned.
+LEAST, LEAST_CHANGE, MOST_CHANGE = 1e-8, 4.0, 16.0
+# Up to so many rows a problem is solved to rounding, in float64, before it is looked
+# at: milliseconds, and rows of weight 2 say what repeated rows do, as in `IRWLS`.
+AT_ONCE, ROUNDING = 256, 1e-10
+# Working sets between two looks at least, where they wait for something. Not tuned.
+MOST_WAIT = 25
 # The best intercept is looked for where the gap is so many times what was asked for:
 # it sorts the losses some 60 times.
 NEAR = 10.0
+# The cap is looked at where alpha is about as long as it should be: where it is beyond
+# by so many times that error. A solution without the cap that is beyond has one that
+# binds. Not tuned.
+SURE = 5.0
 # Projected gradient steps between two certificates. Not tuned.
 STRIDE = 10
 
@@ -59,10 +66,13 @@ class Budget(Solver):
 
     Notes
     -----
-    ``details`` of a step: ``violation``, ``theta`` (the multiplier of the cap),
-    ``capped`` (1 where the cap binds), ``ridge`` (mu), ``support_vectors``,
-    ``evaluations`` and ``hits`` (kernel values computed, and kept ones used again),
-    ``inner_steps``.
+    Where the cap binds, |f|^2 may be a small part of the objective, which is about C
+    times the cap then; the run goes on until the gap is small beside |f|^2 / 2.
+
+    ``details`` of a step: ``half_square`` (that), ``violation``, ``theta`` (the
+    multiplier of the cap), ``capped`` (1 where the cap binds), ``ridge`` (mu),
+    ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
+    ones used again), ``inner_steps``.
 
     References
     ----------
@@ -95,19 +105,27 @@ def _working_sets(
     problem: NormProblem, start: Start | None, tol: float
 ) -> Generator[Step, None, None]:
     """Working sets, and multipliers that follow them."""
-    if problem.rows.shape[0] <= AT_ONCE:
+    at_once = problem.rows.shape[0] <= AT_ONCE
+    if at_once:
         problem.columns.refine()
+        tol = ROUNDING
     alpha = np.zeros(len(problem.shares)) if start is None else start.alpha
     run = WorkingSet(problem, problem.expand(problem.signs * alpha), pair_steps)
     multipliers = _Multipliers(problem, run)
     choose, precision = Choice(run), Precision(run)
     for iteration in itertools.count():
         found = multipliers.follow(precision.look(), tol)
-        yield _record(iteration, problem, run, found, multipliers, tol)
-        if not found.size > NOTHING * found.scale and not multipliers.moved:
+        least = 0.1 * ROUNDING if at_once else NOTHING * found.scale
+        ended = not (found.size > least or multipliers.moved)
+        step = _record(iteration, problem, run, found, multipliers, tol)
+        waits = step.gap > tol * step.details["half_square"] and multipliers.capped
+        if ended or iteration % MOST_WAIT == 0 or not (at_once or waits):
+            yield step
+        if ended:
             return
         kept, new = choose(iteration, found)
-        run.advance(found, kept, new, INNER_SHARE * found.size)
+        stop = 0.01 * ROUNDING if at_once else INNER_SHARE * found.size
+        run.advance(found, kept, new, stop)
 
 
 def _projected_gradients(
@@ -186,32 +204,43 @@ class _Multipliers:
             self.theta = 0.25 * float((rise + fall) - (rise_ + fall_))
         if not found.size <= self._accuracy:
             return found
-        total = float(np.abs(self._run.c).sum())
-        if not self.capped and total > self._cap * (1.0 + tol):
-            self._run.scores.scale(self._cap / total)
+        error = self._error()
+        beyond = float(np.abs(self._run.c).sum()) / self._cap - 1.0
+        if not self.capped and beyond > tol + SURE * abs(error):
+            self._run.scores.scale(1.0 / (1.0 + beyond))
             self.capped = self.moved = True
-        elif self.capped and self.theta < -found.size:
+            self._ends = []
+        elif self.capped and self.theta < -found.size and abs(error) < 1.0 / SURE:
             self.capped, self.theta, self.moved = False, 0.0, True
-        elif self.mu > 0:
-            self._search(tol)
-        if self.moved:
-            self._use()
-            return self._run.look()
-        self._accuracy *= SHARE
-        return found
+            self._ends = []
+        elif abs(error) <= 0.1 * tol or (error > 0 and self.mu <= self._least):
+            self._accuracy *= SHARE
+        elif found.size > (enough := SHARE * abs(error) * self._excess()):
+            self._accuracy = enough
+        else:
+            ends = [end for end in self._ends if (end[1] > 0) != (error > 0)]
+            self._ends = [*ends[-1:], (self.mu, error)]
+            self.mu, self.moved = max(self._least, self._next(error)), True
+        if not self.moved:
+            return found
+        self._use()
+        return self._run.look()
 
-    def _search(self, tol: float) -> None:
-        """Another mu, if alpha is not as long as it should be."""
+    def _error(self) -> float:
+        """How much longer alpha should be, as a share; zero without a ball."""
         alpha = self._run.c
-        length = float(np.sqrt((alpha * alpha / self._problem.shares).sum()))
-        error = self._ball / length - 1.0 if length > 0 else np.inf
-        if abs(error) <= 0.1 * tol or (error > 0 and self.mu <= self._least):
-            return
-        self._accuracy = min(self._accuracy, SHARE * abs(error))
-        ends = [end for end in self._ends if (end[1] > 0) != (error > 0)]
-        self._ends = [*ends[-1:], (self.mu, error)]
-        self.mu = max(self._least, self._next(error))
-        self.moved = True
+        length = math.sqrt(float((alpha * alpha / self._problem.shares).sum()))
+        return self._ball / length - 1.0 if self.mu > 0 and length > 0 else 0.0
+
+    def _excess(self) -> float:
+        """The mean of u_i - theta = mu alpha_i / s_i, weighted by alpha.
+
+        A violation changes it by as much, and alpha with it: beside this a violation
+        has to be small, or it would be taken for an error of mu.
+        """
+        alpha = np.abs(self._run.c)
+        square = float((alpha * alpha / self._problem.shares).sum())
+        return self.mu * square / float(alpha.sum())
 
     def _next(self, error: float) -> float:
         """Where the error, nearly linear in mu, is zero; within the bracket if any."""
@@ -220,7 +249,9 @@ class _Multipliers:
             share = np.clip(at_a / (at_a - at_b), 0.05, 0.95)
             return float(a + share * (b - a))
         factor = 1.0 / (1.0 + error) ** 2
-        return self.mu * float(np.clip(factor, 1.0 / MOST_CHANGE, MOST_CHANGE))
+        if error > 0:
+            return self.mu * max(1.0 / MOST_CHANGE, min(1.0 / LEAST_CHANGE, factor))
+        return self.mu * min(MOST_CHANGE, max(LEAST_CHANGE, factor))
 
 
 def _record(
@@ -239,6 +270,7 @@ def _record(
     if problem.values(c, f, b).relative_gap < NEAR * tol:
         b = problem.intercept_for(f, c, b)
     details = {
+        "half_square": 0.5 * float((c * f).sum()),
         "violation": found.size,
         "theta": multipliers.theta,
         "capped": float(multipliers.capped),

@@ -111,6 +111,7 @@ def _solve(coreset: Coreset, stop: float) -> None:
     )
     solved = pair_steps(small, stop)
     coreset.steps += solved.steps
+    coreset.negative += solved.negative
     moved = np.flatnonzero(solved.c != coreset.c)
     change = solved.c[moved] - coreset.c[moved]
     coreset.f += coreset.K[moved, :q].T @ change

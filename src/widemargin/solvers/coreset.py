@@ -86,7 +86,9 @@ class Quadratic:
         if self.kappa is not None:
             details["radius"] = float(np.sqrt(max(0.0, self.kappa - R)))
             details["epsilon"] = self.epsilon(R, float(Qbeta.min()) / total)
-        t = total / curved
+        t = total / curved if curved > 0 else 1.0 / total
+        if not (curved > 0 or self._problem.kernel.is_psd):
+            details["negative"] = 1.0
         point = (t * c, t * f, t * b)
         active = int(np.count_nonzero(c))
         return record(self._problem, iteration, point, active, details)
@@ -101,7 +103,8 @@ class Coreset:
     rows : intp ndarray (q,)
     c, f : ndarray (q,): Y beta of these, which is zero elsewhere, and K c of these
     K : ndarray (s, s), s >= q, with the values of these rows in front
-    steps, drops : int, that solvers made
+    steps, drops, negative : int, that solvers made, and of these along negative
+        curvature
     """
 
     def __init__(self, problem: KernelProblem, rows: Index) -> None:
@@ -112,7 +115,7 @@ class Coreset:
         self._place = np.full(len(self.Q.y), -1)  # among these
         self.c, self.f = np.empty(0), np.empty(0)
         self.K = aligned((0, 0), self._columns.dtype)
-        self.steps = self.drops = 0
+        self.steps = self.drops = self.negative = 0
         self._append(rows)
 
     def place(self, i: int) -> int:
@@ -190,6 +193,7 @@ class Coreset:
         f, c = self.scores(), self._scores.c
         details = {
             "is_ball": float(is_ball),
+            "negative": 0.0 if self._problem.kernel.is_psd else float(self.negative),
             "coreset": float(len(self.rows)),
             "steps": float(self.steps),
             "drops": float(self.drops),
@@ -258,11 +262,12 @@ class BallSolver(Solver):
             coreset.Q.refuse_other_balls()
         begin(coreset)
         m, some = len(problem.signs), None
-        looks = 1 if self.sample is None else max(1, LOOKS * m // self.sample)
+        all_rows = self.sample is None or self.sample >= m
+        looks = 1 if self.sample is None or all_rows else LOOKS * m // self.sample
         for iteration in itertools.count():
             yield coreset.record(iteration)
             for _ in range(looks):
-                if self.sample is not None:
+                if not all_rows:
                     some = random.integers(0, m, self.sample)
                 i, least = coreset.farthest(some)
                 if self.epsilon is not None and coreset.epsilon(least) <= self.epsilon:

@@ -186,6 +186,7 @@ class WorkingSet:
 
     @form.setter
     def form(self, form: Form) -> None:
+        """Set the dual that is solved."""
         self._form = form
         self._lower = np.where(self._y > 0, 0.0, -form.bound)
         self._upper = np.where(self._y > 0, form.bound, 0.0)
@@ -358,7 +359,8 @@ class Violations(NamedTuple):
         middles = [0.5 * (rise + fall) for rise, fall in self.ranges]
         if len(self.groups) == 1:
             return middles[0]
-        return np.where(self.groups[0], *np.nan_to_num(middles))
+        finite = np.where(np.isfinite(middles), middles, 0.0)  # else nothing moves
+        return np.where(self.groups[0], *finite)
 
     @property
     def thresholds(self) -> tuple[float, float]:
@@ -371,7 +373,7 @@ class Violations(NamedTuple):
     def largest(self, count: int, without: Index) -> Index:
         """Up to ``count`` of the largest violators, half from each side.
 
-        Of two groups both give half of them.
+        Of two groups both give half of them, or a pair.
         """
         if len(self.groups) < 2:
             return self._largest(count, without)
@@ -380,7 +382,7 @@ class Violations(NamedTuple):
             rise = np.where(own, self.rise, -np.inf)
             fall = np.where(own, self.fall, np.inf)
             group = Violations(self.F, rise, fall, (slice(None),))
-            some.append(group._largest(count // 2, without))
+            some.append(group._largest(max(2, count // 2), without))
         return np.concatenate(some)
 
     def _largest(self, count: int, without: Index) -> Index:

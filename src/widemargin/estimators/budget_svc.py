@@ -1,0 +1,347 @@
+"""BudgetSVC: kernel classifiers whose size is bounded."""
+
+import copy
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.fitting import Training, Vector
+from widemargin.estimators.frame import users_level
+from widemargin.estimators.svc import SVC
+from widemargin.kernel_problem import KernelProblem
+from widemargin.loss_norms import BudgetL1, BudgetL2
+from widemargin.parameters import Checker, is_integer
+from widemargin.problem import Problem
+from widemargin.reduced_set import Reduced, reduce_path
+from widemargin.solution import Solution, Step
+
+NORMS = {"l1": BudgetL1, "l2": BudgetL2}
+# The coefficients of few support vectors are refitted to this gap, which is small
+# beside what leaving out the others costs.
+REFIT = 1e-3
+
+
+class BudgetSVC(SVC):
+    """Support vector classifier on a budget: for B support vectors, or of B losses.
+
+    With ``hard=True`` a model of at most B support vectors: the usual machine is
+    solved, B rows J are chosen by matching pursuit on its decision function, and
+
+        1/2 beta'K_JJ beta + C sum_i s_i L(1 - y_i (sum_j beta_j k(x_i, x_j) + b))
+
+    is minimised over beta and b for all rows; L is the hinge ("l1") or its square
+    ("l2").
+
+    With ``hard=False`` the machine of Dekel and Singer, which minimises
+
+        1/2 |f|^2 + C N(xi),   y_i (f(x_i) + b) >= 1 - xi_i,   xi >= 0,
+
+    where N is the sum of the B largest losses ("l1"), or the interpolation norm
+    K(2, inf, sqrt(B)) of about the length of the B largest ("l2"). At most B dual
+    variables are at their bound then, and where the cap binds (``cap_active_``) at
+    least B rows are support vectors: that is the nu machine with nu = B / m. It is no
+    bound of the size of the model.
+
+    Parameters
+    ----------
+    budget : int >= 2 or float in (0, 1), default=100
+        B, or the share of the rows of each binary problem. From their number on there
+        is no cap, and a UserWarning says so.
+    C : float > 0, default=1.0
+        Weight of the losses.
+    norm : {"l1", "l2"}, default="l1"
+    hard : bool, default=False
+        Whether B bounds the number of support vectors.
+    total : bool, default=False
+        With ``hard``: B is the number of support vectors of all binary problems
+        together, of which each gets an equal part.
+    kernel, gamma, degree, coef0 : as of `SVC`
+    class_weight, multi_class, tol, max_iter, time_limit, memory_limit : as of `SVC`
+    n_jobs, random_state, verbose, callback, checkpoint : as of `SVC`
+
+    Attributes
+    ----------
+    cap_active_ : bool ndarray (k,), whether the cap binds, for each binary problem;
+        with ``hard``, whether support vectors were left out
+    theta_ : ndarray (k,), multiplier of the cap: margins are 1 - theta where it binds
+    ridge_ : ndarray (k,), multiplier of the ball of "l2"; zero else
+    pruned_ : int ndarray (k,), support vectors that the cap left out; zero unless
+        ``hard``
+    primal_ : ndarray (k,), objective of the model
+    increase_ : ndarray (k,), how far that may be above the optimum of the problem
+        without a cap on support vectors, as a share of it: an upper bound, certified
+    dual_gap_ : float, certified relative gap of the problem before support vectors
+        are left out
+    solution_, solutions_ : Solution, before support vectors are left out
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_ : as of
+        `SVC`; with ``hard`` the coefficients have any sign
+    kernel_, gamma_, n_iter_, status_, n_features_in_, feature_names_in_ : as of `SVC`
+
+    See Also
+    --------
+    SVC : without a budget.
+    widemargin.reduced_set.reduce : what ``hard`` does.
+
+    Notes
+    -----
+    Decision values of a cap that binds have margins of 1 - theta; their signs are what
+    `predict` uses.
+
+    References
+    ----------
+    [dekel2006]_. That B is no bound of the number of support vectors: docs/budget.md.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from widemargin import BudgetSVC
+    >>> X, y = make_moons(500, noise=0.2, random_state=0)
+    >>> clf = BudgetSVC(budget=20, hard=True).fit(X, y)
+    >>> len(clf.support_), bool(clf.score(X, y) > 0.95)
+    (20, True)
+    """
+
+    # What SVC has as parameters.
+    solver = "auto"
+    intercept = "free"
+
+    # Of `path`: all budgets, where among them this one is, and the model before.
+    _budgets: Sequence[float] | None = None
+    _place = 0
+    _before: "BudgetSVC | None" = None
+
+    def __init__(
+        self,
+        *,
+        budget: float = 100,
+        C: float = 1.0,
+        norm: str = "l1",
+        hard: bool = False,
+        total: bool = False,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        multi_class: str = "ovo",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.C = C
+        self.norm = norm
+        self.hard = hard
+        self.total = total
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    @property
+    def loss(self) -> str:  # type: ignore[override]
+        """The loss of which a sum is minimised with ``hard``."""
+        return "squared_hinge" if self.hard and self.norm == "l2" else "hinge"
+
+    def path(
+        self,
+        X: Any,
+        y: ArrayLike,
+        budgets: Sequence[float],
+        sample_weight: ArrayLike | None = None,
+    ) -> list[Self]:
+        """Fitted copies for several budgets, each begun at the one before.
+
+        Parameters
+        ----------
+        X, y : as of `fit`
+        budgets : sequence, each as ``budget``, all counts or all shares
+        sample_weight : as of `fit`
+
+        Returns
+        -------
+        list of BudgetSVC, in the order of ``budgets``
+
+        Notes
+        -----
+        With ``hard`` one fit and one order of rows serve all budgets.
+        """
+        check = Checker("BudgetSVC.path")
+        for budget in budgets:
+            self._check_budget(check, "budgets", budget)
+        if not len(budgets) or len({is_integer(budget) for budget in budgets}) > 1:
+            check.refuse_part("budgets", "be counts only, or shares only", str(budgets))
+        order = np.argsort(np.asarray(budgets, float), kind="stable")
+        rising = [budgets[k] for k in order]
+        models = self._path(X, y, rising, sample_weight)
+        return [models[k] for k in np.argsort(order)]
+
+    def _path(
+        self, X: Any, y: Any, budgets: Sequence[float], sample_weight: Any
+    ) -> list[Self]:
+        """Fitted copies for rising budgets."""
+        models: list[Self] = []
+        for place, budget in enumerate(budgets):
+            if self.hard and models:
+                model = copy.copy(models[0]).set_params(budget=budget)
+                model._place = place
+                model._store(models[0]._training, models[0].solutions_)
+            else:
+                model = clone(self).set_params(budget=budget)
+                model._budgets = budgets if self.hard else None
+                model._before = models[-1] if models else None
+                model.fit(X, y, sample_weight)
+            models.append(model)
+        for model in models:  # nothing of the path is left in them
+            for name in ("_budgets", "_place", "_before", "_training", "_reduced"):
+                model.__dict__.pop(name, None)
+        return models
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check = Checker("BudgetSVC")
+        self._check_budget(check, "budget", self.budget)
+        check.choice("norm", self.norm, tuple(NORMS))
+        for name in ("hard", "total"):
+            check.choice(name, getattr(self, name), (True, False))
+        if self.total and not self.hard:
+            check.refuse("total", "False where 'hard' is", self.total)
+        super()._check_parameters()
+
+    @staticmethod
+    def _check_budget(check: Checker, name: str, budget: Any) -> None:
+        share = isinstance(budget, float) and 0.0 < budget < 1.0
+        if not (share or (is_integer(budget) and budget >= 2)):
+            check.refuse(
+                name, "an int in the range [2, inf) or a float in (0, 1)", budget
+            )
+
+    def _with_kernel_solver(self) -> bool:
+        return True
+
+    def _prepare(self, rows: Rows, weights: Vector | None) -> None:
+        super()._prepare(rows, weights)
+        m = rows.shape[0]
+        if self._budgets is None and self.budget > m:
+            warnings.warn(
+                f"The 'budget' parameter of BudgetSVC, {self.budget:,}, is more than "
+                f"the {m:,} rows: there is no cap.",
+                UserWarning,
+                stacklevel=users_level(),
+            )
+
+    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        if self.hard:
+            return super()._problem(rows, y, C)
+        shares = None if np.ndim(C) == 0 else np.asarray(C) / self.C
+        size = float(len(y) if shares is None else shares.sum())
+        options: Any = {
+            "norm": NORMS[self.norm](budget=float(self._count(self.budget, size))),
+            "sample_weight": shares,
+            "kernel": self.kernel_,
+            "memory_limit": self.memory_limit,
+        }
+        return Problem(rows, y, self.C, **options)
+
+    @staticmethod
+    def _count(budget: float, size: float) -> float:
+        """The number that a budget means for so many rows."""
+        return budget if is_integer(budget) else budget * size
+
+    def _start_of(self, k: int) -> Solution | None:
+        return None if self._before is None else self._before.solutions_[k]
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._reduced: list[tuple[Vector, list[Reduced]]] = []
+        try:
+            super()._fit(X, y, sample_weight)
+        finally:
+            if self._budgets is None:
+                del self._reduced
+
+    def _solve(self, training: Training) -> list[Solution]:
+        self._parts = len(training.tasks) if self.total else 1
+        return super()._solve(training)
+
+    def _finish(self, k: int, problem: Problem, solution: Solution) -> None:
+        if not (self.hard and isinstance(problem, KernelProblem)):
+            return
+        size = float(problem.weights.sum()) / self.C
+        budgets = [
+            max(1, int(self._count(budget, size)) // self._parts)
+            for budget in self._budgets or [self.budget]
+        ]
+        models = reduce_path(
+            problem,
+            solution,
+            budgets,
+            tol=max(self.tol, REFIT),
+            memory_limit=self.memory_limit,
+        )
+        self._reduced.append((problem.y.astype(np.float64), models))
+
+    def _decided(self, solutions: list[Solution]) -> list[Solution]:
+        if not self.hard:
+            return solutions
+        decided = []
+        for solution, (y, models) in zip(solutions, self._reduced, strict=True):
+            model = models[min(self._place, len(models) - 1)]
+            c = np.zeros(len(y))
+            c[model.rows] = model.coefficients
+            decided.append(
+                dataclasses.replace(
+                    solution,
+                    alpha=y * c,
+                    w=c,
+                    b=model.b,
+                    certificate=dataclasses.replace(
+                        solution.certificate, primal=model.certificate.primal
+                    ),
+                )
+            )
+        return decided
+
+    def _store(self, training: Training, solutions: list[Solution]) -> None:
+        super()._store(training, solutions)
+        decided = self._decided(solutions)
+        bounds = [found.certificate for found in decided]
+        self.primal_ = np.array([bound.primal for bound in bounds])
+        dual = np.array([bound.dual for bound in bounds])
+        with np.errstate(divide="ignore"):
+            self.increase_ = (self.primal_ - dual) / np.maximum(dual, 0.0)
+        counts = [
+            (np.count_nonzero(one.alpha), np.count_nonzero(other.alpha))
+            for one, other in zip(solutions, decided, strict=True)
+        ]
+        self.pruned_ = np.array([max(0, before - after) for before, after in counts])
+        self.theta_, self.ridge_, capped = (
+            np.array([found.extras.get(name, 0.0) for found in solutions])
+            for name in ("theta", "ridge", "capped")
+        )
+        self.cap_active_ = (capped > 0) | (self.pruned_ > 0)
+        if self._budgets is not None:
+            self._training = training
