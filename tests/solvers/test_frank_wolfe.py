@@ -396,6 +396,8 @@ def test_kernels_that_are_not_positive_semidefinite_are_told(solver):
         return -(A @ B.T) - 1.0
 
     clf = SVC(kernel=negative, loss="squared_hinge", solver=solver, max_iter=50)
-    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
-        with pytest.warns(ConvergenceWarning):
-            clf.fit(X, y)
+    with (
+        pytest.warns(RuntimeWarning, match="not positive semidefinite"),
+        pytest.warns(ConvergenceWarning),
+    ):
+        clf.fit(X, y)
