@@ -250,7 +250,7 @@ def test_an_interrupt_in_a_refit_keeps_the_best_model(monkeypatch):
 def test_too_little_memory_is_refused():
     problem, solution, *_ = solved()
     with pytest.raises(
-        ValueError, match=r"at least 12,960 bytes for 162 rows.* Got 900 "
+        ValueError, match=r"at least 17,600 bytes for 220 rows.* Got 900 "
     ):
         reduce(problem, solution, 10, memory_limit=900)
 

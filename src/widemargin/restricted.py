@@ -26,9 +26,12 @@ Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Rows whose margin is below 1 + this are given to the solver; all, if they are more
-# than this share.
-BESIDE, MOST_ROWS = 0.75, 0.8
+# Rows whose margin is below 1 + BESIDE are given to the solver, of k kernel functions
+# at least those below 1 + FIRST / k: few are cheap, and more of them change more. All,
+# if they are more than this share.
+BESIDE, FIRST, MOST_ROWS = 0.75, 200.0, 0.8
+# Features of at most this share of all that were chosen are made anew each time.
+FEW = 0.25
 # Share of the gap that the solver may leave, and the gap from which its rows are in
 # float64.
 SOLVED, PRECISE = 0.6, 1e-4
@@ -130,18 +133,20 @@ class Features:
 
     def take(self, rows: Index, k: int) -> NDArray[Any]:
         """Features of some rows, for the first k of J: (len(rows), k)."""
+        if k <= FEW * len(self.J):  # many rows, not worth being kept in full
+            return self._of(rows, self.J[:k])
         new = rows[self._place[rows] < 0]
         if len(new):
-            self._reserve(len(self._made) + len(new))
-            self._made = np.concatenate([self._made, self._of(new)])
+            self._made = np.concatenate([self._made, self._of(new, self.J)])
             self._place[new] = np.arange(len(self._made) - len(new), len(self._made))
         return self._made[self._place[rows], :k]
 
-    def _of(self, rows: Index) -> NDArray[Any]:
-        L = self.L.astype(self._dtype)
-        out = np.empty((len(rows), len(self.J)), self._dtype)
-        for part in _cut(len(rows), len(self.J)):
-            values = self._values(rows[part], self.J)
+    def _of(self, rows: Index, J: Index) -> NDArray[Any]:
+        self._reserve(len(rows) + len(self._made), len(J))
+        L = self.L[: len(J), : len(J)].astype(self._dtype)
+        out = np.empty((len(rows), len(J)), self._dtype)
+        for part in _cut(len(rows), len(J)):
+            values = self._values(rows[part], J)
             solved = solve_triangular(L, values.T, lower=True, check_finite=False)
             out[part] = solved.T
         return out
@@ -151,14 +156,14 @@ class Features:
         make = columns.values if self._dtype == np.float64 else columns.block
         return make(rows, J)
 
-    def _reserve(self, count: int) -> None:
+    def _reserve(self, count: int, width: int) -> None:
         """Refuse what does not fit: the features, and their copy in a problem."""
-        needed = 2 * count * len(self.J) * np.dtype(self._dtype).itemsize
+        needed = 2 * count * width * np.dtype(self._dtype).itemsize
         if needed > self.whole.limit:
             raise ValueError(
                 f"The 'memory_limit' parameter of reduce must be at least {needed:,} "
-                f"bytes for {count:,} rows near the margin and a budget of "
-                f"{len(self.J):,}. Got {self.whole.limit:,} instead."
+                f"bytes for {count:,} rows near the margin and {width:,} support "
+                f"vectors. Got {self.whole.limit:,} instead."
             )
 
     def beta(self, w: Vector) -> Vector:
@@ -213,40 +218,45 @@ def refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
     whole, (_, w, b, scores) = features.whole, start
     if k == 0:
         return start, Status.SOLVED
-    near = np.zeros(len(whole.c), bool)
     w = np.append(w, np.zeros(k - len(w)))
+    near, alpha = np.zeros(len(whole.c), bool), None
     while True:
-        near = _near(whole, scores.values, b, near)
+        near = _near(whole, scores.values, b, near, max(BESIDE, FIRST / k))
         rows = np.flatnonzero(near)
-        solution = _solved(whole, features.take(rows, k), rows, w, b)
+        begin = _multipliers(whole, scores.values, b, alpha)[rows]
+        solution = _solved(whole, features.take(rows, k), rows, (begin, w, b))
         w, b, scores = solution.w, solution.b, features.scores(solution.w)
+        alpha = np.zeros(len(near))
+        alpha[rows] = solution.alpha
         losses = whole.losses(scores.values, b)
         enough = 0.5 * whole.tol * (0.5 * float(w @ w) + float(losses.sum()))
         stopped = solution.status is Status.INTERRUPTED
         if stopped or float(losses[~near].sum()) <= enough:
-            alpha = np.zeros(len(near))
-            alpha[rows] = solution.alpha
             return Point(alpha, w, b, scores), solution.status
 
 
-def _near(whole: Whole, f: Vector, b: float, near: Mask) -> Mask:
+def _near(whole: Whole, f: Vector, b: float, near: Mask, beside: float) -> Mask:
     """Those rows and the ones near the margin of f + b; all if few are left."""
-    near = near | (whole.y * (f + b) < 1.0 + BESIDE)
+    near = near | (whole.y * (f + b) < 1.0 + beside)
     if np.mean(near) > MOST_ROWS or abs(whole.y[near].sum()) == np.count_nonzero(near):
         near[:] = True  # one class only, or nothing, is no problem
     return near
 
 
+def _multipliers(whole: Whole, f: Vector, b: float, known: Vector | None) -> Vector:
+    """Dual variables to begin at: known ones, others by how far rows are from 1."""
+    t = 1.0 - whole.y * (f + b)
+    if whole.problem.loss == "squared_hinge":
+        return np.asarray(2.0 * whole.C * np.maximum(t, 0.0))
+    ramp = whole.C * np.clip(t / RAMP + 0.5, 0.0, 1.0)
+    return ramp if known is None else np.where((known > 0) | (t <= 0), known, ramp)
+
+
 def _solved(
-    whole: Whole, Z: NDArray[Any], rows: Index, w: Vector, b: float
+    whole: Whole, Z: NDArray[Any], rows: Index, start: tuple[Vector, Vector, float]
 ) -> Solution:
-    """The answer for some rows, from (w, b) and alpha by how far rows are from 1."""
+    """The answer for some rows."""
     problem, y, C = whole.problem, whole.y[rows], whole.C[rows]
     linear = Problem(Z, y, C, problem.loss, problem.intercept)
-    t = 1.0 - y * (Z @ w.astype(Z.dtype) + b)
-    if problem.loss == "hinge":
-        alpha = C * np.clip(t / RAMP + 0.5, 0.0, 1.0)
-    else:
-        alpha = 2.0 * C * np.maximum(t, 0.0)
     solver, tol = _SOLVERS[problem.loss](), SOLVED * whole.tol
-    return solve(linear, solver, tol=tol, start=(alpha, w, b))
+    return solve(linear, solver, tol=tol, start=start)

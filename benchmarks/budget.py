@@ -1,0 +1,235 @@
+"""Kernel models of at most B support vectors: accuracy, objective and time.
+
+A full fit, then for each budget `reduced_set.reduce` and others that cost as much to
+predict with: the largest coefficients with the best intercept (pruned), Nystroem
+features of B random rows with scikit-learn's LinearSVC (nystroem), and NuSVC with
+nu = B / m, pruned to B (nusvc). The objective is that of the full problem, by the same
+code for all. Times are CPU seconds of the process, which other work on the machine
+disturbs least; those of `reduce` and of pruning are beside the full fit that they need.
+"""
+
+import argparse
+import csv
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from datasets import find
+from environment import list_of, machine
+from kernel_sets import KERNEL_SETS, TASKS
+from scipy import sparse
+
+from widemargin import Kernel, Problem, load_svmlight, solve
+from widemargin.kernel_decisions import KernelDecisions
+from widemargin.reduced_set import reduce, reduce_path
+
+HERE = Path(__file__).parent
+SETS, METHODS = ("a9a", "ijcnn1", "mnist"), ("reduce", "pruned", "nystroem", "nusvc")
+PATH = range(50, 501, 50)
+COLUMNS = ("set", "method", "budget", "vectors", "accuracy", "objective", "seconds")
+STYLES = {
+    "reduce": ("-", "o"),
+    "pruned": (":", "v"),
+    "nystroem": ("--", "s"),
+    "nusvc": ("-.", "^"),
+}
+
+
+def main():
+    """Measure the sets, print a table, write OUTPUT/budget.csv, .txt and .png."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--sets", type=list_of(SETS), default=list(SETS))
+    add("--methods", type=list_of(METHODS), default=list(METHODS))
+    add("--budgets", type=lambda s: [int(v) for v in s.split(",")])
+    add("--data", help="folder of the sets: NAME/train.svm[.bz2|.xz] and NAME/test...")
+    add("--nusvc-iterations", type=int, default=100_000)
+    add("--output", type=Path, default=HERE / "results" / "budget")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    file = options.output / "budget.csv"
+    with file.open("a", newline="") as out:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        if file.stat().st_size == 0:
+            writer.writeheader()
+        for name in options.sets:
+            for result in measure(name, options):
+                row = dict(zip(COLUMNS, result, strict=True))
+                print(*result, flush=True)
+                writer.writerow(row)
+                out.flush()
+    report(options.output)
+
+
+def measure(name, options):
+    """Results of one set: the full fit, the methods by budget, and a path."""
+    task, (X, y) = TASKS[name], KERNEL_SETS[name](options.data)
+    test = rows_to_test(name, options.data, X.shape[1])
+    kernel = Kernel("rbf", gamma=task.gamma)
+
+    def result(method, budget, model, seconds):
+        J, c, b = model
+        used = c != 0
+        J, c = J[used], c[used]
+        weights, counts = c[np.newaxis], np.array([len(c)])
+        vectors = problem.rows.take(J)
+        decide = KernelDecisions(kernel, vectors, weights, np.array([b]), counts)
+        hits = np.mean((decide(test[0])[:, 0] >= 0) == (test[1] > 0))
+        whole = np.zeros(len(y))
+        whole[J] = c
+        primal = problem.primal(whole, b)
+        seconds, accuracy = f"{seconds:.3f}", f"{100 * hits:.2f}"
+        return name, method, budget, len(J), accuracy, f"{primal:.2f}", seconds
+
+    begin = time.process_time()
+    problem = Problem(X, y, task.C, kernel=kernel)
+    solution = solve(problem)
+    seconds = time.process_time() - begin
+    J = np.flatnonzero(solution.w)
+    yield result("full", len(J), (J, solution.w[J], solution.b), seconds)
+    calls = {
+        "reduce": lambda B: _reduced(problem, solution, B),
+        "pruned": lambda B: pruned(problem, solution.w, solution.b, B),
+        "nystroem": lambda B: nystroem(X, y, task, B),
+        "nusvc": lambda B: nusvc(problem, X, y, task, B, options.nusvc_iterations),
+    }
+    for method in options.methods:
+        for budget in options.budgets or (50, 100, 500, 1000):
+            begin = time.process_time()
+            model = calls[method](budget)
+            yield result(method, budget, model, time.process_time() - begin)
+    if "reduce" in options.methods:
+        begin = time.process_time()
+        model = reduce_path(problem, solution, PATH)[-1]
+        seconds = time.process_time() - begin
+        model = model.rows, model.coefficients, model.b
+        yield result("path", PATH[-1], model, seconds)
+
+
+def rows_to_test(name, folder, n):
+    """Test rows and their labels."""
+    if name == "a9a":
+        return KERNEL_SETS["a9a-test"](folder)
+    if name == "mnist":
+        with np.load(find(folder, name, "test.npz")) as arrays:
+            X, y = arrays["X"], arrays["y"]
+        return X.reshape(len(X), -1) / 255.0, np.where(y % 2 == 0, 1.0, -1.0)
+    X, y = load_svmlight(find(folder, name, "test.svm*"), n_features=n)
+    return sparse.csr_matrix(X), np.where(y == 1, 1.0, -1.0)
+
+
+def _reduced(problem, solution, budget):
+    model = reduce(problem, solution, budget)
+    return model.rows, model.coefficients, model.b
+
+
+def pruned(problem, w, b, budget):
+    """The largest coefficients, with the best intercept."""
+    J = np.sort(np.argsort(-np.abs(w), kind="stable")[:budget])
+    c = np.zeros(len(w))
+    c[J] = w[J]
+    f = problem.columns.exact(np.arange(len(w)), J, c[J])
+    return J, c[J], problem.intercept_for(f, c, b)
+
+
+def nystroem(X, y, task, budget):
+    """Features of random rows, and a linear SVM of them."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.svm import LinearSVC
+
+    features = Nystroem(gamma=task.gamma, n_components=budget, random_state=0)
+    Z = features.fit_transform(X)
+    linear = LinearSVC(C=task.C, dual=False).fit(Z, y)
+    beta = features.normalization_.T @ linear.coef_[0]
+    return features.component_indices_, beta, float(linear.intercept_[0])
+
+
+def nusvc(problem, X, y, task, budget, iterations):
+    """The budget as a lower bound of the count of vectors, then pruned to it."""
+    from sklearn.svm import NuSVC
+
+    options = {"gamma": task.gamma, "cache_size": 1000, "max_iter": iterations}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it stopped at max_iter
+        model = NuSVC(nu=budget / len(y), **options).fit(X, y)
+    w = np.zeros(len(y))
+    coefficients = model.dual_coef_
+    if sparse.issparse(coefficients):
+        coefficients = coefficients.toarray()
+    w[model.support_] = np.ravel(coefficients)
+    return pruned(problem, w, float(model.intercept_[0]), budget)
+
+
+def report(folder):
+    """The table and the picture of budget.csv; the last result of a kind counts."""
+    with (folder / "budget.csv").open() as file:
+        results = {
+            (r["set"], r["method"], r["budget"]): r for r in csv.DictReader(file)
+        }
+    full = {r["set"]: r for r in results.values() if r["method"] == "full"}
+    here = machine({})
+    lines = [f"{here['cpu']}, {here['cores']} cores; {here['versions']}", ""]
+    lines += table(results.values(), full)
+    (folder / "budget.txt").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    draw(folder, list(results.values()), full)
+
+
+def table(results, full):
+    """Lines of text; times the full fit: its time and that of the method together."""
+    yield (
+        f"{'set':8}{'method':10}{'budget':>7}{'vectors':>9}{'accuracy':>10}{'points':>8}"
+        f"{'P / P*':>11}{'CPU s':>9}{'times fit':>11}"
+    )
+    for r in results:
+        whole = full[r["set"]]
+        points = float(r["accuracy"]) - float(whole["accuracy"])
+        ratio = float(r["objective"]) / float(whole["objective"])
+        seconds, fit = float(r["seconds"]), float(whole["seconds"])
+        total = seconds + fit * (r["method"] in ("reduce", "pruned"))
+        yield (
+            f"{r['set']:8}{r['method']:10}{r['budget']:>7}{r['vectors']:>9}"
+            f"{r['accuracy']:>10}{points:>+8.2f}{ratio:>11.4g}{seconds:>9.2f}"
+            f"{total / fit:>11.2f}"
+        )
+
+
+def draw(folder, results, full):
+    """Accuracy against size, a panel a set."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.4 * len(full), 3.4), layout="constrained")
+    axes = figure.subplots(1, len(full), squeeze=False)[0]
+    for ax, (name, whole) in zip(axes, full.items(), strict=True):
+        for method, (line, marker) in STYLES.items():
+            mine = [r for r in results if (r["set"], r["method"]) == (name, method)]
+            mine.sort(key=lambda r: int(r["budget"]))
+            points = [(int(r["budget"]), float(r["accuracy"])) for r in mine]
+            if points:
+                color = "black" if method == "reduce" else "0.4"
+                ax.plot(
+                    *zip(*points, strict=True),
+                    line,
+                    marker=marker,
+                    color=color,
+                    markersize=4.5,
+                    markerfacecolor="white",
+                    label=method,
+                )
+        best = float(whole["accuracy"])
+        ax.axhline(best, color="0.6", linewidth=0.8)
+        ax.set_xscale("log")
+        ax.set_ylim(best - 12, best + 1)
+        ax.set_title(f"{name}, full: {int(whole['vectors']):,} vectors", fontsize=9)
+        ax.set_xlabel("support vectors", fontsize=8)
+        ax.tick_params(labelsize=8)
+        ax.grid(visible=True, color="0.9", linewidth=0.6)
+    axes[0].set_ylabel("test accuracy, %", fontsize=8)
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+    figure.savefig(folder / "budget.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main()
