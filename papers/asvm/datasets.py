@@ -7,6 +7,7 @@ import numpy as np
 
 from papers.crsvm import datasets
 from papers.crsvm.datasets import ADULT, Dataset, ellipse
+from papers.files import read as read_file
 from widemargin import make_ndc
 
 # Name -> label of the positive class; the others are the negative one. In cleveland
@@ -25,7 +26,7 @@ def read(folder, name):
     """One of the six sets of UCI, raw, or one of the Adult series."""
     if name in ADULT:
         return datasets.adult(folder, name)
-    X, y = datasets.read(folder, name)
+    X, y = read_file(folder, name)
     X = X.toarray()
     if name == "tic-tac-toe":
         X = crosses(X)

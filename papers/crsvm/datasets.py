@@ -1,11 +1,10 @@
 """The data of Section 5: the four sets of Table 5.1, the Adult series and the toy."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from widemargin import load_svmlight
+from papers.files import read
 
 # Adult: a5a and a7a are on the LIBSVM page, but not in every collection.
 ADULT = ("a1a", "a2a", "a3a", "a4a", "a5a", "a6a", "a7a", "a8a", "a9a")
@@ -39,14 +38,6 @@ class Dataset:
     def thin(self, step):
         """Every step-th row: for a quick look."""
         return Dataset(self.name, self.X[::step], self.y[::step], self.inputs)
-
-
-def read(folder, name, split="train", n_features=None):
-    """Features (CSR) and labels of FOLDER/NAME/SPLIT.svm, also compressed."""
-    found = sorted(Path(folder, name).glob(f"{split}.svm*"))
-    if not found:
-        raise FileNotFoundError(f"there is no {name}/{split}.svm[.bz2|.xz] in {folder}")
-    return load_svmlight(found[0], n_features=n_features, zero_based=False)
 
 
 def polynomial(x):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from papers.crsvm.datasets import read as read_file
+from papers.files import read as read_file
 
 ADULT_COLUMNS, WEB_COLUMNS = 123, 300
 GAUSS_ROWS, BANANA_ROWS = 4000, 400
