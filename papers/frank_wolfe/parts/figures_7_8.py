@@ -1,0 +1,75 @@
+"""Figures 7 and 8: the influence of C on times and accuracies."""
+
+from papers.crsvm.figures import style
+from papers.frank_wolfe import measure
+from papers.frank_wolfe.datasets import CVM, FW, MFW
+from papers.frank_wolfe.measure import DEFAULT, percent, seconds
+
+NAME = "figures_7_8"
+SETS = ("shuttle", "kdd99_10pc", "pendigits", "reuters")
+GRID = tuple(4.0**k for k in range(7))
+MOST_SECONDS = 15.0
+SHOWN = (CVM, FW, MFW, DEFAULT)
+
+
+def run(options):
+    """A record for each set, C and method, of one run each."""
+    options = options.least(MOST_SECONDS)
+    records = []
+    for row, data in options.sets(SETS):
+        for C in GRID[::3] if options.quick else GRID:
+            about = {"set": row.name, "label": row.label, "C": C, "rows": len(data.y)}
+            for method in SHOWN:
+                solver, tol = _stop(method)
+                one = measure.train(data, measure.rbf(C), solver, options.limit, tol)
+                found = measure.summed([one], options.limit)
+                records.append({**about, "method": method, **found})
+        print(f"  {row.label} is done", flush=True)
+    return records
+
+
+def _stop(method):
+    """The solver and its gap: the paper's stop, but for the default."""
+    if method == DEFAULT:
+        return measure.by_gap(DEFAULT), measure.GAP
+    return measure.by_paper(method), measure.NO_GAP
+
+
+def table(records):
+    """Lines of text: seconds, accuracy and gap for each C."""
+    yield "Seconds, accuracy, certified gap; the paper's stop, default: a gap of 1e-3"
+    yield f"{'set':12}{'C':>6}" + "".join(f"{m:>25}" for m in SHOWN)
+    for name in dict.fromkeys(r["set"] for r in records):
+        for C in dict.fromkeys(r["C"] for r in records):
+            line = {r["method"]: r for r in records if (r["set"], r["C"]) == (name, C)}
+            cells = "".join(f"{_cell(line[m]):>25}" for m in SHOWN)
+            yield f"{line[CVM]['label']:12}{C:6g}{cells}"
+
+
+def _cell(r):
+    return f"{seconds(r)}, {percent(r['accuracy'])}, {r['gap']:.0e}"
+
+
+def draw(records, folder):
+    """Accuracies above, times below, a column for each set."""
+    names = list(dict.fromkeys(r["set"] for r in records))
+    figure, axes = style.panels(2, len(names), width=3.6, height=2.9)
+    for column, name in enumerate(names):
+        above, below = axes[column], axes[column + len(names)]
+        for k, method in enumerate(SHOWN):
+            mine = [r for r in records if (r["set"], r["method"]) == (name, method)]
+            done = [r for r in mine if not r["over"]]
+            C = [r["C"] for r in done]
+            style.curve(above, C, [r["accuracy"] for r in done], k, method)
+            style.curve(below, C, [r["seconds"] for r in done], k, method)
+            late = [r["C"] for r in mine if r["over"]]
+            below.plot(late, [r["limit"] for r in mine if r["over"]], "k+", ms=8)
+        above.set_title(mine[0]["label"])
+        below.set_yscale("log")
+        for axis in (above, below):
+            axis.set_xscale("log", base=2)
+        below.set_xlabel("C of the paper")
+    axes[0].set_ylabel("test accuracy, %")
+    axes[len(names)].set_ylabel("seconds (+ limit)")
+    style.legend(figure, axes[0], 4)
+    style.save(figure, folder, NAME)

@@ -1,0 +1,206 @@
+"""Tables 2 and 3, 5 to 7, Figures 3 to 6: the three methods with the paper's stop.
+
+59 random points at each step, and an end where none of them is farther than 1 + 1e-6
+radii: whatever the gap is then, which is certified afterwards.
+"""
+
+import numpy as np
+
+from papers.crsvm.measure import growth_exponent
+from papers.frank_wolfe import measure, pictures, ranks
+from papers.frank_wolfe.datasets import BY_NAME, C_TUNED, CVM, FW, METHODS, MFW, TABLE
+from papers.frank_wolfe.measure import percent, seconds
+
+NAME = "tables_2_3"
+SERIES = {"Web": "w", "Adult": "a"}
+
+
+def run(options):
+    """A record for each set and method."""
+    records = []
+    for row, data in options.sets([row.name for row in TABLE]):
+        problem = measure.rbf(C_TUNED[row.name])
+        for method in METHODS:
+            found = measure.repeated(
+                data,
+                problem,
+                lambda seed, m=method: measure.by_paper(m, seed),
+                options,
+                measure.NO_GAP,
+            )
+            about = {"set": row.name, "label": row.label, "rows": len(data.y)}
+            about |= {"C": C_TUNED[row.name], "method": method}
+            records.append({**about, **found})
+            print(f"  {row.label}, {method}: {seconds(found)} s", flush=True)
+    return records
+
+
+def by_set(records):
+    """{set: {method: record}}, in order."""
+    found = {}
+    for r in records:
+        found.setdefault(r["set"], {})[r["method"]] = r
+    return found
+
+
+def table(records):
+    """Lines of text: accuracies, times, what the stop costs, growth, tests."""
+    sets = by_set(records)
+    yield from _accuracies(sets)
+    yield ""
+    yield from _times(sets)
+    yield ""
+    yield from _costs(sets)
+    yield ""
+    yield from _growth(sets)
+    yield ""
+    yield from _tests(sets)
+
+
+def _accuracies(sets):
+    yield "Table 2: test accuracy, % (deviation), and the paper's"
+    head = "".join(f"{m:>16}" for m in METHODS)
+    yield f"{'set':12}{'C':>6}{head}" + "".join(f"{m:>8}" for m in METHODS)
+    for name, found in sets.items():
+        cells = "".join(f"{_accuracy(found[m]):>16}" for m in METHODS)
+        printed = "".join(f"{percent(a):>8}" for a in BY_NAME[name].accuracy)
+        yield f"{found[CVM]['label']:12}{found[CVM]['C']:6g}{cells}{printed}"
+
+
+def _accuracy(r):
+    if r["accuracy"] is None:
+        return "-"
+    mark = " !" if r["over"] else ""
+    return f"{r['accuracy']:.2f} ({r['accuracy_std']:.2f}){mark}"
+
+
+def _times(sets):
+    yield (
+        "Table 3: seconds (runs; > the limit), and the paper's; how many times faster "
+        "than CVM, and in the paper"
+    )
+    head = "".join(f"{m:>14}" for m in METHODS) + "".join(f"{m:>9}" for m in METHODS)
+    speed = "".join(f"{m:>9}" for m in (FW, MFW)) * 2
+    yield f"{'set':12}{head}{speed}"
+    for name, found in sets.items():
+        cells = [f"{seconds(found[m])} ({found[m]['runs']})" for m in METHODS]
+        line = "".join(f"{cell:>14}" for cell in cells)
+        printed = "".join(f"{t:9.3g}" for t in BY_NAME[name].seconds)
+        ours = "".join(f"{_times_faster(found, m):>9}" for m in (FW, MFW))
+        theirs = "".join(f"{s:9.3g}" for s in printed_speedups(name))
+        yield f"{found[CVM]['label']:12}{line}{printed}{ours}{theirs}"
+
+
+def speedup(found, method):
+    """CVM's time over that of a method; nan where the method came to no end."""
+    if found[method]["over"]:
+        return np.nan
+    return found[CVM]["seconds"] / found[method]["seconds"]
+
+
+def _times_faster(found, method):
+    value = speedup(found, method)
+    mark = "> " if found[CVM]["over"] else ""
+    return "-" if np.isnan(value) else f"{mark}{value:.3g}"
+
+
+def printed_speedups(name):
+    """Of FW and MFW over CVM, in the paper."""
+    cvm, fw, mfw = BY_NAME[name].seconds
+    return cvm / fw, cvm / mfw
+
+
+def _costs(sets):
+    yield (
+        "What the stop leaves: certified relative gap (median; ours 1e-3), points of "
+        "the coresets, kernel values in millions"
+    )
+    head = "".join(f"{m:>12}" for m in METHODS)
+    yield f"{'set':12}{head}{head}{head}"
+    for found in sets.values():
+        gaps = "".join(f"{found[m]['gap']:12.1e}" for m in METHODS)
+        cores = "".join(f"{found[m]['coreset']:12,}" for m in METHODS)
+        values = "".join(f"{found[m]['evaluations'] / 1e6:12,.1f}" for m in METHODS)
+        yield f"{found[CVM]['label']:12}{gaps}{cores}{values}"
+
+
+def series(sets, letter):
+    """Sets of a series, in order of their rows."""
+    names = [n for n in sets if n[0] == letter and n[-1] == "a" and n[1].isdigit()]
+    return sorted(names, key=lambda n: BY_NAME[n].sizes[0])
+
+
+def slopes(sets, letter):
+    """{method: (exponent of time, that of the paper)} over the runs that ended."""
+    found = {}
+    for k, method in enumerate(METHODS):
+        done = [n for n in series(sets, letter) if not sets[n][method]["over"]]
+        ours = [sets[n][method]["seconds"] for n in done]
+        rows = [sets[n][method]["rows"] for n in done]
+        printed = [r for r in TABLE if r.name[0] == letter and r.name[-1] == "a"]
+        printed = [r for r in printed if not np.isnan(r.seconds[k])]
+        theirs = growth_exponent(
+            [r.sizes[0] for r in printed], [r.seconds[k] for r in printed]
+        )
+        slope = growth_exponent(rows, ours) if len(set(rows)) > 1 else np.nan
+        found[method] = slope, theirs, len(done)
+    return found
+
+
+def _growth(sets):
+    yield "Exponents of time over rows: ours (sets that ended), the paper's"
+    for label, letter in SERIES.items():
+        if not series(sets, letter):
+            continue
+        cells = [
+            f"{method} {ours:.2f} ({count}), {theirs:.2f}"
+            for method, (ours, theirs, count) in slopes(sets, letter).items()
+        ]
+        yield f"{label:12}" + "".join(f"{cell:>24}" for cell in cells)
+
+
+def compared(sets):
+    """{kind: {method: values}}; a time over the limit is the limit, where one is."""
+    times = {m: [] for m in METHODS}
+    accuracy = {m: [] for m in METHODS}
+    for found in sets.values():
+        over = [found[m]["over"] for m in METHODS]
+        if sum(over) > 1:  # which is faster is not known
+            continue
+        for m in METHODS:
+            times[m].append(found[m]["seconds"])
+            value = np.nan if any(over) else found[m]["accuracy"]
+            accuracy[m].append(np.nan if value is None else value)
+    return {"time": times, "accuracy": accuracy}
+
+
+def _tests(sets):
+    yield (
+        "Tables 5 and 6: W of Wilcoxon, F of Friedman, p; from the tables as printed; "
+        "printed"
+    )
+    printed = {
+        "time": {m: [r.seconds[k] for r in TABLE] for k, m in enumerate(METHODS)},
+        "accuracy": {m: [r.accuracy[k] for r in TABLE] for k, m in enumerate(METHODS)},
+    }
+    for kind, values in compared(sets).items():
+        count = len(values[CVM])
+        if count < 2:
+            continue
+        ours, again = ranks.tests(values, kind), ranks.tests(printed[kind], kind)
+        statistics, p_values = ranks.PRINTED[kind]
+        for k, (name, statistic, p) in enumerate(ours):
+            theirs = f"{again[k][1]:9.4g}{again[k][2]:11.2e}"
+            shown = f"{statistics[k]:9.4g}{p_values[k]:11.2e}"
+            yield f"{kind:10}{name:10}{statistic:9.4g}{p:11.2e}{theirs}{shown}"
+
+
+def draw(records, folder):
+    """Figures 3 and 4, the series, and 5 and 6, the single sets."""
+    sets = by_set(records)
+    for label, letter in SERIES.items():
+        names = series(sets, letter)
+        if names:
+            pictures.series(sets, names, folder, f"{NAME}_{label.lower()}", label)
+    single = [n for n in sets if not any(n in series(sets, s) for s in "wa")]
+    pictures.single(sets, single or list(sets), folder, NAME)
