@@ -24,6 +24,13 @@ GAP = 1e-3  # the relative gap of our stop
 NO_GAP = 1e-12  # where the gap is not to stop a run
 # A training that does not look at its time limit is interrupted at so many times it.
 INTERRUPTED = 1.25
+NEVER = 10**9
+
+
+class CoreVectors(CoreVector):
+    """They go on where nothing seems to get better: a step adds one point."""
+
+    patience = NEVER
 
 
 class Run(NamedTuple):
@@ -36,7 +43,8 @@ class Run(NamedTuple):
     over : bool, the time limit ended it
     vectors, coreset, evaluations : ints, support vectors of all pairs together, sums
         over the pairs of points that have a weight or are kept, and of kernel values
-    pairs, ended : ints, pairs of classes, and those that no limit ended
+    pairs, ended, balls : ints, pairs of classes, those that no limit ended, and those
+        that the rule of the paper ended
     """
 
     seconds: float
@@ -49,13 +57,14 @@ class Run(NamedTuple):
     evaluations: int
     pairs: int
     ended: int
+    balls: int
 
 
 def by_paper(method, seed=0):
     """A method with the sample and the stop of the paper."""
     options = {"sample": SAMPLE, "epsilon": EPSILON, "random_state": seed}
     if method == CVM:
-        return CoreVector(**options)
+        return CoreVectors(**options)
     return FrankWolfe(step=STEPS[method], **options)
 
 
@@ -64,7 +73,7 @@ def by_gap(method, seed=0):
     if method == DEFAULT:
         return IRWLS()
     if method == CVM:
-        return CoreVector(random_state=seed)
+        return CoreVectors(random_state=seed)
     return FrankWolfe(step=STEPS[method], random_state=seed)
 
 
@@ -129,6 +138,7 @@ def train(data, problem, solver, limit, tol):
         int(sum(d.get("evaluations", 0) for d in last)),
         len(found),
         ended,
+        sum(bool(d.get("is_ball")) for d in last),
     )
 
 
@@ -171,6 +181,7 @@ def summed(runs, limit):
         "evaluations": mean("evaluations"),
         "pairs": runs[-1].pairs,
         "ended": runs[-1].ended,
+        "balls": runs[-1].balls,
     }
 
 

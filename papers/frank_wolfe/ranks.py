@@ -22,21 +22,24 @@ PAIRS = (
 
 
 def tests(values, kind):
-    """[(name, statistic, p)] of values[method], a number for each data set.
+    """[(name, statistic, p, sets)] of values[method], a number for each data set.
 
     Wilcoxon's W is the smaller sum of ranks, Friedman's F that of Iman and Davenport.
     nan is a missing value.
     """
     found = []
     for (one, other), alternatives in PAIRS:
-        a, b = (np.asarray(values[m], dtype=float) for m in (one, other))
-        known = ~np.isnan(a) & ~np.isnan(b)
-        found.append(
-            (f"{one}, {other}", *wilcoxon(a[known], b[known], alternatives[kind]))
-        )
-    table = np.array([values[m] for m in METHODS], dtype=float)
-    found.append(("all", *friedman(table[:, ~np.isnan(table).any(axis=0)])))
-    return found
+        a, b = _known(values, (one, other))
+        name = f"{one}, {other}"
+        found.append((name, *wilcoxon(a, b, alternatives[kind]), len(a)))
+    table = _known(values, METHODS)
+    return [*found, ("all", *friedman(table), table.shape[1])]
+
+
+def _known(values, methods):
+    """A row for each method, without the sets of which one is not known."""
+    table = np.array([values[m] for m in methods], dtype=float)
+    return table[:, ~np.isnan(table).any(axis=0)]
 
 
 def wilcoxon(a, b, alternative):
@@ -45,7 +48,7 @@ def wilcoxon(a, b, alternative):
     Exact where there are no ties, as the paper has it.
     """
     difference = np.round(a - b, DIGITS)  # ties are lost by rounding
-    if not difference.any():
+    if not difference.any():  # also of no sets
         return 0.0, 1.0
     ranks = stats.rankdata(np.abs(difference))
     sums = ranks[difference < 0].sum(), ranks[difference > 0].sum()

@@ -26,6 +26,7 @@ from papers.frank_wolfe.parts import (
 )
 
 ORDER = (table_1, tuning, tables_2_3, certified, figures_7_8, table_8)
+QUICK_LIMIT = 0.5
 PARTS = {part.NAME: part for part in ORDER}
 
 
@@ -39,7 +40,7 @@ def arguments(argv):
     add("--quick", action="store_true", help="few rows, one run each")
     add("--redraw", action="store_true", help="from the numbers there")
     add("--repeat", type=int, default=5, help="runs of a method")
-    add("--limit", type=float, default=60.0, help="seconds a training")
+    add("--limit", type=float, default=30.0, help="seconds a training")
     add("--sets", default=None, metavar="LIST", help="names; all by default")
     chosen = parser.parse_args(argv)
     chosen.parts = chosen.parts.split(",")
@@ -53,8 +54,10 @@ def arguments(argv):
 def main(argv=None):
     """Run, write and show the parts that are asked for."""
     chosen = arguments(argv)
-    repeat = 1 if chosen.quick else chosen.repeat
-    options = Options(chosen.data, chosen.quick, repeat, chosen.limit, chosen.sets)
+    repeat, limit = chosen.repeat, chosen.limit
+    if chosen.quick:
+        repeat, limit = 1, min(limit, QUICK_LIMIT)
+    options = Options(chosen.data, chosen.quick, repeat, limit, chosen.sets)
     parts = [PARTS[name] for name in chosen.parts]
     driver.show(parts, options, chosen.output, chosen.redraw)
 

@@ -53,7 +53,7 @@ def folder(adult, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def options(folder):
-    return Options(folder, quick=True, repeat=1, limit=20.0)
+    return Options(folder, quick=True, repeat=1, limit=0.3)
 
 
 def test_statistics_of_the_paper_follow_from_its_tables():
@@ -62,7 +62,7 @@ def test_statistics_of_the_paper_follow_from_its_tables():
         columns = {
             m: [getattr(row, values)[k] for row in TABLE] for k, m in enumerate(METHODS)
         }
-        found = [statistic for _, statistic, _ in ranks.tests(columns, kind)]
+        found = [statistic for _, statistic, *_ in ranks.tests(columns, kind)]
         slack = {"time": 1e-3, "accuracy": 0.08}[kind]
         assert found == pytest.approx(ranks.PRINTED[kind][0], rel=slack), kind
 
@@ -80,7 +80,7 @@ def test_a_missing_value_leaves_its_set_out():
         FW: [1.0, 2, 3, 4, np.nan],
         MFW: [2.0, 3, 4, 5, 6],
     }
-    found = {name: (w, p) for name, w, p in ranks.tests(values, "time")}
+    found = {name: (w, p) for name, w, p, _ in ranks.tests(values, "time")}
     assert found["FW, CVM"] == (0.0, pytest.approx(1 / 16))
     assert found["MFW, CVM"] == (0.0, pytest.approx(1 / 32))
 
@@ -123,14 +123,14 @@ def test_methods_agree_at_a_small_gap(folder):
     assert max(primal) - min(primal) <= 2e-5 * min(primal)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_stop_of_the_paper_is_no_certificate(folder, method):
+@pytest.mark.parametrize("method", [CVM, MFW])
+def test_the_rule_of_the_paper_ends_a_run(folder, method):
     data = datasets.read(folder, "a2a")
     solver = measure.by_paper(method)
-    loose = measure.train(data, measure.rbf(16.0), solver, 20.0, measure.NO_GAP)
-    assert not loose.over
-    assert loose.gap > measure.GAP
-    assert 0 < loose.coreset <= len(data.y)
+    one = measure.train(data, measure.rbf(16.0), solver, 20.0, measure.NO_GAP)
+    assert not one.over
+    assert (one.balls, one.ended, one.pairs) == (1, 1, 1)
+    assert 0 < one.vectors <= one.coreset <= len(data.y)
 
 
 def test_a_run_over_its_limit_is_said(folder):
@@ -147,7 +147,7 @@ def test_a_solver_that_does_not_look_is_interrupted():
 
 
 def test_there_is_no_other_run_after_one_over_the_limit(folder, monkeypatch):
-    late = measure.Run(9.0, 0.1, 1.0, 90.0, True, 1, 1, 1, 3, 2)
+    late = measure.Run(9.0, 0.1, 1.0, 90.0, True, 1, 1, 1, 3, 2, 2)
     monkeypatch.setattr(measure, "train", lambda *_: late)
     record = measure.repeated(
         None, None, lambda seed: None, Options(folder, repeat=5, limit=8.0), 1e-3
@@ -179,7 +179,6 @@ def test_validation_rows_are_not_trained_on():
 
 def test_tables_and_pictures(options, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "GRID", (1.0, 4.0, 16.0))
-    monkeypatch.setattr(certified, "LEAST", 1.0)
     for part in (table_1, tuning, tables_2_3, certified, figures_7_8, table_8):
         records = part.run(options)
         assert records, part.NAME

@@ -65,11 +65,11 @@ def table(records):
     """Lines of text: times, accuracies and sizes, the paper's figures beside."""
     sets = by_set(records)
     yield "Seconds to a certified gap of 1e-3, all rows looked at (! less was reached)"
-    head = "".join(f"{m:>16}" for m in (DEFAULT, *OTHERS))
+    head = "".join(f"{m:>20}" for m in (DEFAULT, *OTHERS))
     yield f"{'set':12}{'rows':>9}{'C':>6}{head}{'best of three / default':>28}"
     for found in sets.values():
         mine = found[DEFAULT]
-        cells = "".join(f"{_cell(found[m]):>16}" for m in (DEFAULT, *OTHERS))
+        cells = "".join(f"{_cell(found[m]):>20}" for m in (DEFAULT, *OTHERS))
         best, time, bound = fastest(found)
         ratio = f"{'> ' if bound else ''}{time / mine['seconds']:.3g} ({best})"
         yield f"{mine['label']:12}{mine['rows']:9,}{mine['C']:6g}{cells}{ratio:>28}"

@@ -38,11 +38,11 @@ def _stop(method):
 def table(records):
     """Lines of text: seconds, accuracy and gap for each C."""
     yield "Seconds, accuracy, certified gap; the paper's stop, default: a gap of 1e-3"
-    yield f"{'set':12}{'C':>6}" + "".join(f"{m:>25}" for m in SHOWN)
+    yield f"{'set':12}{'C':>6}" + "".join(f"{m:>34}" for m in SHOWN)
     for name in dict.fromkeys(r["set"] for r in records):
         for C in dict.fromkeys(r["C"] for r in records):
             line = {r["method"]: r for r in records if (r["set"], r["C"]) == (name, C)}
-            cells = "".join(f"{_cell(line[m]):>25}" for m in SHOWN)
+            cells = "".join(f"{_cell(line[m]):>34}" for m in SHOWN)
             yield f"{line[CVM]['label']:12}{C:6g}{cells}"
 
 

@@ -65,11 +65,11 @@ def table(records):
         "Accuracy, seconds (> limit), certified gap, to a gap of 1e-3; in the paper "
         "(its stop): accuracy, seconds"
     )
-    head = "".join(f"{m:>26}" for m in SHOWN)
+    head = "".join(f"{m:>34}" for m in SHOWN)
     printed = "".join(f"{f'{m}, paper':>18}" for m in (FW, MFW))
     yield f"{'set':10}{'C':>6}{head}{printed}"
     for name, found in by_set(records).items():
-        cells = "".join(f"{_cell(found[m]):>26}" for m in SHOWN)
+        cells = "".join(f"{_cell(found[m]):>34}" for m in SHOWN)
         pairs = zip(*PRINTED[name], strict=True)
         theirs = "".join(f"{f'{a:.2f}, {t:.3g}':>18}" for a, t in pairs)
         r = found[DEFAULT]

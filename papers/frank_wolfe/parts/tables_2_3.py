@@ -79,12 +79,12 @@ def _times(sets):
         "Table 3: seconds (runs; > the limit), and the paper's; how many times faster "
         "than CVM, and in the paper"
     )
-    head = "".join(f"{m:>14}" for m in METHODS) + "".join(f"{m:>9}" for m in METHODS)
+    head = "".join(f"{m:>22}" for m in METHODS) + "".join(f"{m:>9}" for m in METHODS)
     speed = "".join(f"{m:>9}" for m in (FW, MFW)) * 2
     yield f"{'set':12}{head}{speed}"
     for name, found in sets.items():
         cells = [f"{seconds(found[m])} ({found[m]['runs']})" for m in METHODS]
-        line = "".join(f"{cell:>14}" for cell in cells)
+        line = "".join(f"{cell:>22}" for cell in cells)
         printed = "".join(f"{t:9.3g}" for t in BY_NAME[name].seconds)
         ours = "".join(f"{_times_faster(found, m):>9}" for m in (FW, MFW))
         theirs = "".join(f"{s:9.3g}" for s in printed_speedups(name))
@@ -160,39 +160,39 @@ def _growth(sets):
 
 
 def compared(sets):
-    """{kind: {method: values}}; a time over the limit is the limit, where one is."""
-    times = {m: [] for m in METHODS}
-    accuracy = {m: [] for m in METHODS}
+    """{kind: {method: values}}, a value for each set, nan where it is not known.
+
+    Of two methods over the limit it is not known which is faster; one is at the limit.
+    """
+    times, accuracy = {m: [] for m in METHODS}, {m: [] for m in METHODS}
     for found in sets.values():
-        over = [found[m]["over"] for m in METHODS]
-        if sum(over) > 1:  # which is faster is not known
-            continue
+        unknown = sum(found[m]["over"] for m in METHODS) > 1
         for m in METHODS:
-            times[m].append(found[m]["seconds"])
-            value = np.nan if any(over) else found[m]["accuracy"]
-            accuracy[m].append(np.nan if value is None else value)
+            over, value = found[m]["over"], found[m]["accuracy"]
+            times[m].append(np.nan if unknown and over else found[m]["seconds"])
+            accuracy[m].append(np.nan if over or value is None else value)
     return {"time": times, "accuracy": accuracy}
 
 
 def _tests(sets):
     yield (
-        "Tables 5 and 6: W of Wilcoxon, F of Friedman, p; from the tables as printed; "
-        "printed"
+        "Tables 5 and 6: W of Wilcoxon, F of Friedman and p, of how many sets; again "
+        "from the tables that are printed; as printed"
     )
-    printed = {
+    columns = {
         "time": {m: [r.seconds[k] for r in TABLE] for k, m in enumerate(METHODS)},
         "accuracy": {m: [r.accuracy[k] for r in TABLE] for k, m in enumerate(METHODS)},
     }
     for kind, values in compared(sets).items():
-        count = len(values[CVM])
-        if count < 2:
+        if len(sets) < 2:
             continue
-        ours, again = ranks.tests(values, kind), ranks.tests(printed[kind], kind)
-        statistics, p_values = ranks.PRINTED[kind]
-        for k, (name, statistic, p) in enumerate(ours):
-            theirs = f"{again[k][1]:9.4g}{again[k][2]:11.2e}"
-            shown = f"{statistics[k]:9.4g}{p_values[k]:11.2e}"
-            yield f"{kind:10}{name:10}{statistic:9.4g}{p:11.2e}{theirs}{shown}"
+        ours, again = ranks.tests(values, kind), ranks.tests(columns[kind], kind)
+        lines = zip(ours, again, *ranks.PRINTED[kind], strict=True)
+        for (name, statistic, p, n), (_, other, q, _), shown, p_shown in lines:
+            yield (
+                f"{kind:10}{name:10}{statistic:9.4g}{p:11.2e}{n:5}"
+                f"{other:12.4g}{q:11.2e}{shown:12.4g}{p_shown:11.2e}"
+            )
 
 
 def draw(records, folder):
