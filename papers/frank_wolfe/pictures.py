@@ -13,20 +13,20 @@ def series(sets, names, folder, file, label):
     rows = [sets[n][CVM]["rows"] for n in names]
     for k, method in enumerate(METHODS):
         mine = [sets[n][method] for n in names]
-        value = [_nan(r["accuracy"]) for r in mine]
-        style.curve(accuracy, rows, value, k, method)
-        style.curve(seconds, rows, [r["seconds"] for r in mine], k, method)
-        over = [(r["rows"], r["seconds"]) for r in mine if r["over"]]
-        for x, y in over:
-            seconds.annotate(
-                "> limit",
-                (x, y),
-                (-4, 6),
-                textcoords="offset points",
-                ha="right",
-                fontsize="small",
-            )
-        style.curve(points, rows, [r["coreset"] for r in mine], k, method)
+        done = [r for r in mine if not r["over"]]
+        known = [r for r in done if r["accuracy"] is not None]
+        for axis, key, shown in (
+            (accuracy, "accuracy", known),
+            (seconds, "seconds", done),
+            (points, "coreset", done),
+        ):
+            x = [r["rows"] for r in shown]
+            label = method if done else f"{method}: > limit"
+            style.curve(axis, x, [r[key] for r in shown], k, label)
+    limit = max(r["limit"] for n in names for r in sets[n].values())
+    if any(r["over"] for n in names for r in sets[n].values()):
+        seconds.axhline(limit, color="0.6", lw=1)
+        seconds.text(rows[0], limit, "limit", va="top", fontsize="small")
     for k, method in ((1, FW), (2, MFW)):
         value = [_speedup(sets[n], method) for n in names]
         style.curve(speed, rows, value, k, f"{method} here")
@@ -44,6 +44,7 @@ def series(sets, names, folder, file, label):
         axis.set_xlabel("rows")
     for axis in (speed, seconds, points):
         axis.set_yscale("log")
+    style.plain(points, "y", (1, 2, 5))
     figure.suptitle(f"{label}: 59 random points, stop of the paper")
     style.legend(figure, accuracy, 3)
     style.save(figure, folder, file)
@@ -53,10 +54,10 @@ def single(sets, names, folder, file):
     """Accuracies and speed-ups of single sets, as Figures 5 and 6."""
     figure, (accuracy, speed) = style.panels(2, 1, width=9.5, height=3.4)
     labels = [sets[n][CVM]["label"] for n in names]
-    values = {m: [_nan(sets[n][m]["accuracy"]) for n in names] for m in METHODS}
+    values = {m: [_accuracy(sets[n][m]) for n in names] for m in METHODS}
     style.bars(accuracy, labels, values, METHODS)
-    least = np.nanmin([v for column in values.values() for v in column] or [0.0])
-    accuracy.set_ylim(max(0.0, least - 5.0), 101.0)
+    known = [v for column in values.values() for v in column if not np.isnan(v)]
+    accuracy.set_ylim(max(0.0, min(known, default=100.0) - 5.0), 101.0)
     accuracy.set_ylabel("test accuracy, %")
     shown = {}
     for k, m in ((1, FW), (2, MFW)):
@@ -78,8 +79,8 @@ def single(sets, names, folder, file):
     style.save(figure, folder, file)
 
 
-def _nan(value):
-    return np.nan if value is None else value
+def _accuracy(r):
+    return np.nan if r["over"] or r["accuracy"] is None else r["accuracy"]
 
 
 def _speedup(found, method):
