@@ -21,8 +21,8 @@ def series(sets, names, folder, file, label):
             (points, "coreset", done),
         ):
             x = [r["rows"] for r in shown]
-            label = method if done else f"{method}: > limit"
-            style.curve(axis, x, [r[key] for r in shown], k, label)
+            name = method if done else f"{method}: > limit"
+            style.curve(axis, x, [r[key] for r in shown], k, name)
     limit = max(r["limit"] for n in names for r in sets[n].values())
     if any(r["over"] for n in names for r in sets[n].values()):
         seconds.axhline(limit, color="0.6", lw=1)
