@@ -80,16 +80,21 @@ def _cell(r):
     return f"{percent(r['accuracy'])}, {seconds(r)}, {r['gap']:.0e}"
 
 
+def _whole(r):
+    """The accuracy, if no pair of classes is missing."""
+    return np.nan if r["over"] and r["pairs"] > 1 else r["accuracy"]
+
+
 def draw(records, folder):
     """Accuracies as bars, the paper's beside."""
     sets = by_set(records)
     sets = {n: f for n, f in sets.items() if f[DEFAULT]["accuracy"] is not None}
     figure, (axis,) = style.panels(1, 1, width=8.0, height=3.8)
-    values = {m: [f[m]["accuracy"] for f in sets.values()] for m in SHOWN}
+    values = {m: [_whole(f[m]) for f in sets.values()] for m in SHOWN}
     for k, m in enumerate((FW, MFW)):
         values[f"{m}, paper"] = [PRINTED[n][0][k] for n in sets]
     style.bars(axis, [BY_NAME[n].label for n in sets], values, list(values))
-    lowest = min(min(column) for column in values.values())
+    lowest = np.nanmin([v for column in values.values() for v in column])
     axis.set_ylim(max(0.0, lowest - 2.0), 100.5)
     axis.set_ylabel("test accuracy, %")
     axis.legend(
