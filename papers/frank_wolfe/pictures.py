@@ -27,13 +27,7 @@ def series(sets, names, folder, file, label):
     if any(r["over"] for n in names for r in sets[n].values()):
         seconds.axhline(limit, color="0.6", lw=1)
         seconds.text(rows[0], limit, "limit", va="top", fontsize="small")
-    for k, method in ((1, FW), (2, MFW)):
-        value = [_speedup(sets[n], method) for n in names]
-        style.curve(speed, rows, value, k, f"{method} here")
-        cvm = [BY_NAME[n].seconds[0] / BY_NAME[n].seconds[k] for n in names]
-        style.curve(speed, rows, cvm, k + 2, f"{method} in the paper")
-    speed.axhline(1.0, color="0.8", lw=1)
-    speed.legend(fontsize="small")
+    _beside(speed, sets, names, rows)
     accuracy.set_ylabel("test accuracy, %")
     speed.set_ylabel("times faster than CVM")
     seconds.set_ylabel("seconds")
@@ -48,6 +42,17 @@ def series(sets, names, folder, file, label):
     figure.suptitle(f"{label}: 59 random points, stop of the paper")
     style.legend(figure, accuracy, 3)
     style.save(figure, folder, file)
+
+
+def _beside(axis, sets, names, rows):
+    """Speed-ups over CVM, here and in the paper."""
+    for k, method in ((1, FW), (2, MFW)):
+        value = [_speedup(sets[n], method) for n in names]
+        style.curve(axis, rows, value, k, f"{method} here")
+        cvm = [BY_NAME[n].seconds[0] / BY_NAME[n].seconds[k] for n in names]
+        style.curve(axis, rows, cvm, k + 2, f"{method} in the paper")
+    axis.axhline(1.0, color="0.8", lw=1)
+    axis.legend(fontsize="small")
 
 
 def single(sets, names, folder, file):
