@@ -114,3 +114,37 @@ def test_numbers_that_a_kernel_has_not_are_refused(here, capsys):
         (["--kernel", "precomputed"], "invalid choice: 'precomputed'"),
     ]:  # fmt: skip
         assert words in refused(capsys, "train", "train.svm", "m.wm", *options)
+
+
+def test_a_budget_bounds_the_model(here, capsys):
+    command = ["train", "train.svm", "m.wm", "--kernel", "rbf", "--gamma", "0.05"]
+    assert main([*command, "--budget", "20"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "\nkept 20 support vectors: the objective is at most " in out
+    assert load_model("m.wm").kernels.vectors.shape[0] == 20
+    assert main([*command, "--budget", "0.1", "--loss", "squared_hinge", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["support_vectors"] == 40
+    assert facts["budget"] == 0.1
+    assert facts["increase"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--budget", "1", "--kernel", "rbf"], "expected a whole number, 2 or larger"),
+        (["--budget", "x", "--kernel", "rbf"], "expected a whole number, 2 or larger"),
+        (["--budget", "9"], "--budget is of kernels but linear"),
+        (
+            ["--budget", "9", "--kernel", "rbf", "--solver", "irwls"],
+            "--budget needs --solver auto",
+        ),
+        (
+            ["--budget", "9", "--kernel", "rbf", "--intercept", "none"],
+            "--budget needs --intercept auto or free",
+        ),
+    ],
+)
+def test_budgets_that_are_refused(here, capsys, options, message):
+    assert message in refused(capsys, "train", "train.svm", "m.wm", *options)

@@ -134,6 +134,13 @@ def _add_kernel(train: Any) -> None:
         metavar="R",
         help="of the kernels poly and sigmoid (0)",
     )
+    add(
+        "--budget",
+        type=values.budget,
+        metavar="B",
+        help="support vectors of a kernel model at most, of each pair of classes: a "
+        "number or a share of the rows (all)",
+    )
 
 
 def _add_solving(train: Any) -> None:

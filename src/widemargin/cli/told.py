@@ -10,7 +10,7 @@ from widemargin.cli.datasets import Data
 from widemargin.cli.output import doing, say
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
-from widemargin.estimators import SVC, LinearSVC
+from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.model import Model
 from widemargin.report import write_report
 from widemargin.report.html import seconds
@@ -76,7 +76,17 @@ def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
         "solver": solution.solver,
         "reason": solution.reason,
         "message": worst.message,
-    } | (classifier.kernel_.facts if isinstance(classifier, SVC) else {})
+    } | _of_kind(classifier)
+
+
+def _of_kind(classifier: LinearSVC | SVC) -> dict[str, Any]:
+    """Facts that not all classifiers have."""
+    facts = dict(classifier.kernel_.facts) if isinstance(classifier, SVC) else {}
+    if isinstance(classifier, BudgetSVC):
+        facts["budget"] = classifier.budget
+        facts["pruned"] = classifier.pruned_.tolist()
+        facts["increase"] = float(classifier.increase_.max())
+    return facts
 
 
 def _against(classifier: LinearSVC | SVC) -> str:
@@ -114,6 +124,11 @@ def _lines(
         ]
     if facts["status"] != "solved":
         lines.append(facts["message"])
+    if "budget" in facts:
+        lines.append(
+            f"kept {facts['support_vectors']:,} support vectors: the objective is at "
+            f"most {100 * facts['increase']:.2g} % above the optimum without a budget"
+        )
     if "accuracy" in facts:
         share = f"{100 * facts['accuracy']:.2f} %"
         lines.append(

@@ -12,7 +12,7 @@ from widemargin.cli import names, reading
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
 from widemargin.cli.output import INTERRUPTED, NOT_TO_TOL, SOLVED, note
 from widemargin.cli.told import tell
-from widemargin.estimators import SVC, LinearSVC
+from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.files import check_outputs
 from widemargin.io.model_file import save_model
 from widemargin.kernels import PARAMETERS
@@ -27,6 +27,7 @@ from widemargin.solvers.checkpoint import Checkpoint
 def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
     _check_kernel(options)
+    _check_budget(options)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -64,6 +65,21 @@ def _check_kernel(options: argparse.Namespace) -> None:
             )
 
 
+def _check_budget(options: argparse.Namespace) -> None:
+    """Refuse what is not there with a budget."""
+    if options.budget is None:
+        return
+    allowed = {"solver": ("auto",), "intercept": ("auto", "free")}
+    if options.kernel == "linear":
+        raise ValueError("--budget is of kernels but linear, found --kernel linear")
+    for name, values in allowed.items():
+        if getattr(options, name) not in values:
+            raise ValueError(
+                f"--budget needs --{name} {' or '.join(values)}, "
+                f"found --{name} {getattr(options, name)}"
+            )
+
+
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     """Where the run is saved; one that is there is not begun anew unasked."""
     every = options.checkpoint_every
@@ -91,23 +107,29 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
 def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
     """What the options ask for."""
     kind: Any = LinearSVC
+    own = {
+        "loss": options.loss,
+        "intercept": options.intercept,
+        "solver": options.solver,
+    }
     solver = SOLVERS.get(options.solver)
     if options.kernel != "linear" or (solver is not None and solver.for_kernels):
         kind, others = SVC, others | {"kernel": options.kernel}
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
                 others[name] = getattr(options, name)
+    if options.budget is not None:
+        norm = "l1" if options.loss == "hinge" else "l2"
+        kind, own = BudgetSVC, {"budget": options.budget, "hard": True, "norm": norm}
     classifier: LinearSVC | SVC = kind(
         C=options.C,
-        loss=options.loss,
-        intercept=options.intercept,
-        solver=options.solver,
         class_weight=options.class_weight,
         tol=options.tol,
         max_iter=options.max_iter,
         time_limit=options.time_limit,
         memory_limit=options.memory_limit,
         n_jobs=options.jobs,
+        **own,
         **others,
     )
     return classifier

@@ -48,6 +48,21 @@ def count(text: str) -> int:
     return int(text)
 
 
+def budget(text: str) -> float:
+    """A whole number from 2 on, or a share below 1."""
+    if text.isascii() and text.isdigit() and int(text) >= 2:
+        return int(text)
+    try:
+        value = positive(text)
+    except argparse.ArgumentTypeError:
+        value = 1.0
+    if not value < 1:
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number, 2 or larger, or a share below 1, found {text!r}"
+        )
+    return value
+
+
 def seed(text: str) -> int:
     """A whole number from 0 on."""
     if not (text.isascii() and text.isdigit()):
