@@ -73,6 +73,10 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
     default_max_iter: ClassVar[int] = 1_000_000
     patience: ClassVar[int] = 1_000
 
+    def patience_for(self, problem: Problem) -> int:
+        """As many points as there are: the gap may stay 1 until most of them are in."""
+        return max(self.patience, problem.rows.shape[0])
+
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:

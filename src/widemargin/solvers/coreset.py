@@ -32,9 +32,9 @@ from widemargin.solvers.kernel_points import record
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Points that are added between two looks at all rows, where only samples are looked at,
-# times the size of the sample: about the work of the look.
-LOOKS = 10
+# Points that are added between two looks at all rows (and at the clock), where only
+# samples are looked at, times the size of the sample: some times the work of the look.
+LOOKS = 4
 # Share by which diagonal entries may differ that are called one.
 SAME = 1e-6
 

@@ -104,7 +104,7 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
 
     name: ClassVar[str] = "frank_wolfe"
     default_max_iter: ClassVar[int] = 100_000
-    patience: ClassVar[int] = 200
+    patience: ClassVar[int] = 2_000
 
     step: str = "pairwise"
     selection: str = "second"
