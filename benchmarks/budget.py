@@ -167,6 +167,10 @@ def report(folder):
         results = {
             (r["set"], r["method"], r["budget"]): r for r in csv.DictReader(file)
         }
+    with (folder / "budget.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(results.values())
     full = {r["set"]: r for r in results.values() if r["method"] == "full"}
     here = machine({})
     lines = [f"{here['cpu']}, {here['cores']} cores; {here['versions']}", ""]

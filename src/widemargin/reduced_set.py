@@ -25,7 +25,7 @@ from widemargin.columns import free_bytes
 from widemargin.kernel_problem import KernelProblem
 from widemargin.parameters import Checker
 from widemargin.pursuit import pursue
-from widemargin.restricted import Features, Point, Whole, refit
+from widemargin.restricted import Features, Point, Whole, independent, refit
 from widemargin.solution import Certificate, Solution, Status
 
 Vector = NDArray[np.float64]
@@ -195,6 +195,10 @@ def _path(whole: Whole, candidates: Index, budgets: Sequence[int]) -> list[Reduc
     for budget in budgets:
         start, status = refit(features, min(budget, len(features.J)), start)
         model = _model(features, start, status)
+        missed = model.certificate.relative_gap > whole.tol
+        if missed and status is Status.SOLVED and features.refine():
+            start, status = refit(features, len(start.w), start)
+            model = _model(features, start, status)
         if status is not Status.INTERRUPTED:
             model = _unless_pruned(whole, budget, model)
         models.append(model)
@@ -209,6 +213,7 @@ def _begin(
     """The features of chosen rows, and the solution projected on the first of them."""
     f = whole.f(candidates)
     order = pursue(whole.columns, candidates, f, most)
+    order = order[independent(whole.columns, candidates[order])]
     features, first = Features(whole, candidates[order]), min(first, len(order))
     L, known = features.L[:first, :first], f[order[:first]]
     w = np.asarray(solve_triangular(L, known, lower=True))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from widemargin.columns import Columns
 from widemargin.kernel_problem import KernelProblem, Scores
 from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status
@@ -20,7 +21,6 @@ from widemargin.solvers.active_set import ActiveSet
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.auto import solve
 from widemargin.solvers.base import Solver
-from widemargin.solvers.cholesky import with_jitter
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -30,6 +30,8 @@ Mask = NDArray[np.bool_]
 # at least those below 1 + FIRST / k: few are cheap, and more of them change more. All,
 # if they are more than this share.
 BESIDE, FIRST, MOST_ROWS = 0.75, 200.0, 0.8
+# Share of k(x, x) that must be new in a row, in float64. Not tuned.
+NEW_ROW = 3e-5
 # Features of at most this share of all that were chosen are made anew each time.
 FEW = 0.25
 # Share of the gap that the solver may leave, and the gap from which its rows are in
@@ -126,10 +128,21 @@ class Features:
 
     def __init__(self, whole: Whole, J: Index) -> None:
         self.whole, self.J = whole, J
-        self.L: Vector = with_jitter(_factored(whole.columns.values(J, J)))[0]
-        self._dtype = np.float64 if whole.tol < PRECISE else np.float32
-        self._place = np.full(whole.c.size, -1)
-        self._made = np.empty((0, len(J)), self._dtype)
+        self.L = np.asarray(np.linalg.cholesky(whole.columns.values(J, J)))
+        self._use(np.float64 if whole.tol < PRECISE else np.float32)
+
+    def _use(self, dtype: Any) -> None:
+        """Make features in a dtype from now on."""
+        self._dtype, m = np.dtype(dtype), len(self.whole.c)
+        self._place = np.full(m, -1)
+        self._made = np.empty((0, len(self.J)), dtype)
+
+    def refine(self) -> bool:
+        """Go on in float64; whether that is new."""
+        if self._dtype == np.float64:
+            return False
+        self._use(np.float64)
+        return True
 
     def take(self, rows: Index, k: int) -> NDArray[Any]:
         """Features of some rows, for the first k of J: (len(rows), k)."""
@@ -173,7 +186,10 @@ class Features:
 
     def scores(self, w: Vector) -> Scores:
         """Scores of all rows for w (k,)."""
-        return self.whole.scores(self.J[: len(w)], self.beta(w))
+        scores = self.whole.scores(self.J[: len(w)], self.beta(w))
+        if self._dtype == np.float64:
+            scores.refresh(np.arange(len(scores.c)))
+        return scores
 
     def certify(self, point: Point) -> tuple[Vector, float, Certificate]:
         """The coefficients of a point, its best b, and its certificate in float64.
@@ -194,13 +210,26 @@ class Features:
         return self.beta(point.w), b, Certificate(primal, dual, whole.before.scale)
 
 
-def _factored(K: Vector) -> Any:
-    """A function of the jitter: the factor of K, with its diagonal so much larger."""
+def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
+    """Which of J, in their order, have something new beside those before: (k,).
 
-    def factor(jitter: float) -> Vector:
-        return np.asarray(np.linalg.cholesky(K + np.diag(jitter * K.diagonal())))
-
-    return factor
+    In float64: what float32 took for new may be rounding.
+    """
+    K = columns.values(J, J)
+    least = NEW_ROW * K.diagonal()
+    try:
+        if np.all(np.linalg.cholesky(K).diagonal() ** 2 > least):
+            return np.ones(len(J), bool)
+    except np.linalg.LinAlgError:
+        pass
+    L, kept = np.zeros_like(K), list[int]()
+    for j in range(len(J)):
+        k = len(kept)
+        row = solve_triangular(L[:k, :k], K[kept, j], lower=True) if k else K[:0, j]
+        if (rest := float(K[j, j] - row @ row)) > least[j]:
+            L[k, :k], L[k, k] = row, np.sqrt(rest)
+            kept.append(j)
+    return np.isin(np.arange(len(J)), kept)
 
 
 def _cut(count: int, width: int) -> list[slice]:
