@@ -173,13 +173,14 @@ def test_a_kernel_of_low_rank_has_few_rows_and_loses_nothing():
 
 
 def test_a_kernel_that_hardly_falls_is_refitted_in_float64():
-    # K is near to a matrix of ones, and coefficients are large: float32 has no digits.
-    X, y, _ = data(500, seed=3)
-    kernel = Kernel("laplacian", gamma=0.0005)
-    problem = Problem(X, y, 8000.0, kernel=kernel, intercept="penalized")
+    # K is near to a matrix of ones, and coefficients are large: of float32 few digits
+    # are left, and gaps are ten times what was asked for.
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    y = np.where((X**2).sum(axis=1) > 4.0, 1.0, -1.0)
+    problem = Problem(X, y, 8000.0, kernel=Kernel("laplacian", gamma=0.0005))
     solution = solve(problem)
-    for model in reduce_path(problem, solution, [10, 40, 70], tol=1e-3):
-        assert model.certificate.relative_gap <= 1e-3
+    for model in reduce_path(problem, solution, [60, 80], tol=3e-4):
+        assert model.certificate.relative_gap <= 3e-4
         assert model.certificate.primal >= solution.certificate.dual
 
 
