@@ -18,9 +18,9 @@ from widemargin.columns import Columns
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Rows that are chosen together, from so many of the best: with 64 of 256 at a time the
-# distance from f was up to 10 % larger; one by one it was 6 % smaller at most, in 8
-# times the time.
+# Rows that are chosen together, from so many of the best. At 500 rows of a9a, ijcnn1
+# and mnist 64 of 256 at a time left up to a fifth more of |f - f_J|^2, one by one at
+# most 6 % less in 7 to 10 times the time.
 BLOCK, POOL = 16, 128
 # Share of k(x, x) that must be new in a row: the factor is in float32.
 NEW = 1e-4

@@ -32,8 +32,8 @@ Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # Rows that are candidates. At a budget of 500 all rows of ijcnn1 and mnist gave
-# objectives within 1.5 % of these, in three times the time; 2048 gave them 8 and 25 %
-# higher, the support vectors of ijcnn1 alone 70 %.
+# objectives within 1.5 % of these, in 3 and 8 times the time; 2048 gave them 8 and 25 %
+# higher, the support vectors of ijcnn1 alone 74 %.
 CANDIDATES = 8192
 # What rounding may do to an objective, beyond which two are compared in float64.
 ROUNDING = 1e-3
