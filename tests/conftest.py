@@ -224,7 +224,7 @@ STORAGES = [
 ]
 
 # Those of problems with a kernel, and those of linear ones.
-KERNEL_SOLVERS = ["irwls", "frank_wolfe", "core_vector"]
+KERNEL_SOLVERS = [name for name, kind in _SOLVERS.items() if kind.for_kernels]
 SOLVERS = [name for name in _SOLVERS if name not in KERNEL_SOLVERS]
 
 # Loss and intercept.
