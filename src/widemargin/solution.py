@@ -80,6 +80,7 @@ class Step:
         The least primal and the largest dual value up to this step, of all steps.
     problem : int, which binary problem of a fit this is, in the order of ``solutions_``
     vectors : names of the row vectors that the solver goes on from, for checkpoints
+    waits : bool, whether the solver would go on though the gap may be small enough
     """
 
     iteration: int
@@ -95,6 +96,7 @@ class Step:
     best_dual: float = np.nan
     problem: int = 0
     vectors: tuple[str, ...] = ()
+    waits: bool = False
 
     @property
     def gap(self) -> float:

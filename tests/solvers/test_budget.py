@@ -220,6 +220,54 @@ def test_the_two_readings_of_a_matrix_differ():
     assert other.certificate.primal < one.certificate.dual
 
 
+# -- hard ones -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", [BudgetL2(budget=5), L2Norm(), Interpolation(t=2.0)])
+def test_a_ball_that_hardly_binds_has_a_ridge_that_is_small_enough(norm):
+    X, y = part("noise")
+    solution = solve(problem_of(X[:20], y[:20], 1e6, norm), tol=1e-6)
+    assert solution.status == "solved", solution.message
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=str)
+def test_many_more_rows_than_features_with_a_large_factor(norm):
+    """Pair steps alone stall at gaps of 0.05 to 1."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    solution = solve(Problem(X, y, 1e5, kernel=Kernel("linear"), norm=norm))
+    assert solution.status == "solved", solution.message
+
+
+def test_two_rows_with_nothing_to_move():
+    problem = problem_of([[0.0], [1.0]], [1, -1], 1e-4, Interpolation(t=1.5))
+    assert solve(problem).status == "solved"
+
+
+def test_limits_are_looked_at_while_a_small_gap_waits_for_the_scores():
+    """At C = 1e-4 the gap is small long before f is right."""
+    X, y = PROBLEMS["noise"]()
+    problem = problem_of(X, y, 1e-4, BudgetL1(budget=20))
+    solution = solve(problem, tol=1e-2)
+    half = solution.extras["half_square"]
+    assert solution.certificate.gap <= 1.1e-2 * half
+    steps = solution.trace
+    assert [step.iteration for step in steps] == list(range(len(steps)))
+    small = [step for step in steps[:-1] if step.relative_gap <= 1e-2]
+    assert small
+    assert all(step.waits for step in small)
+    stopped = solve(problem, tol=1e-2, max_iter=small[0].iteration)
+    assert stopped.status == "solved"
+    assert len(stopped.trace) == small[0].iteration + 1
+
+
+def test_a_kernel_that_is_not_positive_semidefinite_is_told():
+    X, y = part("noise")
+    kernel = Kernel("sigmoid", gamma=0.5)
+    solution = solve(Problem(X, y, 1.0, kernel=kernel, norm=BudgetL1(budget=50)))
+    assert "not positive semidefinite" in solution.message
+
+
 # -- refused ---------------------------------------------------------------------------
 
 

@@ -181,7 +181,7 @@ class _Driver:
             while step := self._next(steps):
                 self.problem.rows.check_interrupted()
                 stop = self._call_back(step)
-                ended = Status.SOLVED if self._certified() else None
+                ended = None if step.waits or not self._certified() else Status.SOLVED
                 if stop and ended is None:
                     ended = Status.STOPPED_BY_CALLBACK
                 ended = ended or self._limit_reached(step)

@@ -34,21 +34,24 @@ from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.chunking import INNER_SHARE, NOTHING, Choice, Precision
 from widemargin.solvers.kernel_points import record
-from widemargin.solvers.working_set import Form, Violations, WorkingSet, pair_steps
+from widemargin.solvers.reweighted import PairsFirst
+from widemargin.solvers.working_set import Form, Violations, WorkingSet
 
 Vector = NDArray[np.float64]
 
 # The violation at which the multipliers are looked at first, and the share of the error
 # of mu that it is later. Not tuned.
 FIRST, SHARE = 0.1, 0.3
-# The smallest ridge, as a share of the mean diagonal of K; and by which factors a step
-# changes it at least and at most while no bracket is known. Not tuned.
-LEAST, LEAST_CHANGE, MOST_CHANGE = 1e-8, 4.0, 16.0
+# The smallest ridge, as a share of the mean diagonal of K, where it costs that much; and
+# by which factors a step changes it at least and at most while no bracket is known. Not
+# tuned.
+LEAST, LEAST_CHANGE, MOST_CHANGE = 1e-14, 4.0, 16.0
 # Up to so many rows a problem is solved to rounding, in float64, before it is looked
 # at: milliseconds, and rows of weight 2 say what repeated rows do, as in `IRWLS`.
 AT_ONCE, ROUNDING = 256, 1e-10
-# Working sets between two looks at least, where they wait for something. Not tuned.
-MOST_WAIT = 25
+# Working sets between two answers at least, where they wait for something, which is no
+# gap below what rounding does to the objective. Not tuned.
+MOST_WAIT, OBJECTIVE = 25, 1e-14
 # The best intercept is looked for where the gap is so many times what was asked for:
 # it sorts the losses some 60 times.
 NEAR = 10.0
@@ -72,7 +75,8 @@ class Budget(Solver):
     ``details`` of a step: ``half_square`` (that), ``violation``, ``theta`` (the
     multiplier of the cap), ``capped`` (1 where the cap binds), ``ridge`` (mu),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
-    ones used again), ``inner_steps``.
+    ones used again), ``inner_steps``, ``negative`` (steps along negative curvature: the
+    kernel is not positive semidefinite).
 
     References
     ----------
@@ -110,7 +114,7 @@ def _working_sets(
         problem.columns.refine()
         tol = ROUNDING
     alpha = np.zeros(len(problem.shares)) if start is None else start.alpha
-    run = WorkingSet(problem, problem.expand(problem.signs * alpha), pair_steps)
+    run = WorkingSet(problem, problem.expand(problem.signs * alpha), PairsFirst())
     multipliers = _Multipliers(problem, run)
     choose, precision = Choice(run), Precision(run)
     for iteration in itertools.count():
@@ -118,8 +122,11 @@ def _working_sets(
         least = 0.1 * ROUNDING if at_once else NOTHING * found.scale
         ended = not (found.size > least or multipliers.moved)
         step = _record(iteration, problem, run, found, multipliers, tol)
-        waits = step.gap > tol * step.details["half_square"] and multipliers.capped
-        if ended or iteration % MOST_WAIT == 0 or not (at_once or waits):
+        if ended or iteration % MOST_WAIT == 0:
+            yield step
+        elif not at_once:
+            enough = max(tol * step.details["half_square"], OBJECTIVE * step.primal)
+            step.waits = multipliers.capped and step.gap > enough
             yield step
         if ended:
             return
@@ -213,7 +220,7 @@ class _Multipliers:
         elif self.capped and self.theta < -found.size and abs(error) < 1.0 / SURE:
             self.capped, self.theta, self.moved = False, 0.0, True
             self._ends = []
-        elif abs(error) <= 0.1 * tol or (error > 0 and self.mu <= self._least):
+        elif self._will_do(error, 0.1 * tol):
             self._accuracy *= SHARE
         elif found.size > (enough := SHARE * abs(error) * self._excess()):
             self._accuracy = enough
@@ -231,6 +238,17 @@ class _Multipliers:
         alpha = self._run.c
         length = math.sqrt(float((alpha * alpha / self._problem.shares).sum()))
         return self._ball / length - 1.0 if self.mu > 0 and length > 0 else 0.0
+
+    def _will_do(self, error: float, tol: float) -> bool:
+        """Whether the error costs no more than this share of the objective.
+
+        The gap that it leaves is mu alpha_i^2 / s_i, summed, times the error.
+        """
+        if abs(error) <= tol or (error > 0 and self.mu <= self._least):
+            return True
+        c = self._run.c
+        half = 0.5 * float((c * self._run.scores.values).sum())
+        return self._excess() * float(np.abs(c).sum()) * abs(error) <= tol * half
 
     def _excess(self) -> float:
         """The mean of u_i - theta = mu alpha_i / s_i, weighted by alpha.
@@ -276,5 +294,6 @@ def _record(
         "capped": float(multipliers.capped),
         "ridge": multipliers.mu,
         "inner_steps": float(run.steps),
+        "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
     }
     return record(problem, iteration, (c, f, b), len(run.rows), details)

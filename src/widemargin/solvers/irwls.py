@@ -28,7 +28,7 @@ from widemargin.solvers.chunking import (
     Precision,
 )
 from widemargin.solvers.kernel_points import record
-from widemargin.solvers.reweighted import reweighted_steps
+from widemargin.solvers.reweighted import PairsFirst, reweighted_steps
 from widemargin.solvers.working_set import (
     Inner,
     Small,
@@ -40,34 +40,14 @@ from widemargin.solvers.working_set import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# So often IRWLS may fail where pair steps have. Not tuned.
-FAILURES = 3
 # Up to so many rows a problem is solved in float64, to rounding, at once: that takes
 # milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
 AT_ONCE, ROUNDING_STOP = 256, 1e-12
 
 
-class _PairsFirst:
-    """Pair steps; where they are too many for these rows, IRWLS goes on.
-
-    Until that has failed too, a few times: then rounding is in the way of both.
-    """
-
-    def __init__(self) -> None:
-        self._failures = 0
-
-    def __call__(self, small: Small, stop: float) -> Solved:
-        solved = pair_steps(small, stop)
-        if solved.reached or solved.negative or self._failures >= FAILURES:
-            return solved
-        again = reweighted_steps(small.at(solved.c), stop)
-        self._failures += not again.reached
-        return again._replace(steps=solved.steps + again.steps)
-
-
 # What makes the solver of the small problems of one run.
 INNER: dict[str, Callable[[], Inner]] = {
-    "pairs": _PairsFirst,
+    "pairs": PairsFirst,
     "irwls": lambda: reweighted_steps,
 }
 

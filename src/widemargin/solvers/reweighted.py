@@ -53,6 +53,8 @@ FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 MOST_PASSES, SETTLED = 60, 0.25
 # A corner has to be so many times as wide as the rounding of u.
 SHARPEST = 10.0
+# So often IRWLS may fail where pair steps have. Not tuned.
+FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
 # a step that K does not see is made to the end.
 LONGEST, NOTHING = 10.0, 1e-12
@@ -304,3 +306,32 @@ class _Passes:
             some = np.where(np.isfinite(some), 0.0, 1.0)
         z = z - excess * (some / some.sum())
         return np.asarray(np.clip(z, self.lower, self.upper))
+
+
+class PairsFirst:
+    """Pair steps; where they are too many for these rows, IRWLS goes on.
+
+    Until that has failed too, a few times: then rounding is in the way of both. Not in
+    the nu form, which it does not know.
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def __call__(self, small: Small, stop: float) -> Solved:
+        solved = pair_steps(small, stop)
+        failed = small.sums > 1 or self._failures >= FAILURES
+        if solved.reached or solved.negative or failed:
+            return solved
+        again = reweighted_steps(_without_ridge(small.at(solved.c)), stop)
+        self._failures += not again.reached
+        return again._replace(steps=solved.steps + again.steps)
+
+
+def _without_ridge(small: Small) -> Small:
+    """The same problem; where there are bounds, K has the ridge on its diagonal."""
+    if not (small.ridge.any() and np.isfinite(small.upper - small.lower).all()):
+        return small
+    K = small.K.copy()
+    np.fill_diagonal(K, K.diagonal() + small.ridge)
+    return small._replace(K=K, ridge=np.zeros(len(small.c)))

@@ -272,7 +272,7 @@ class WorkingSet:
         room = np.minimum(c - small.lower, small.upper - c)
         if small.sums == 1:  # the sum of all rows is 0
             excess = float(self.c.sum() - small.c.sum() + c.sum())
-            if abs(excess) < room.max():
+            if abs(excess) < room.max(initial=0.0):
                 c[room.argmax()] -= excess
         for own in small.violations.groups if small.sums > 1 else ():
             excess, free = float((c - small.c)[own].sum()), np.where(own, room, 0.0)
