@@ -14,6 +14,7 @@ from widemargin import Kernel, Problem, solve
 from widemargin.loss_norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 from widemargin.mahalanobis import Mahalanobis
 from widemargin.solvers import IRWLS, Budget
+from widemargin.solvers.budget import _bracket
 
 GAMMA = 0.1
 NORMS = [
@@ -167,6 +168,18 @@ def test_a_start_is_taken_up():
     assert warm.trace[0].gap < cold.trace[0].gap
 
 
+@pytest.mark.parametrize("norm", [*NORMS, Mahalanobis(M=np.eye(100))], ids=str)
+def test_a_start_need_not_be_feasible(norm):
+    X, y = part("noise")
+    X, y = X[:100], y[:100]
+    start = np.linspace(0.0, 1e9, 100), np.zeros(100), 0.0
+    solution = solve(problem_of(X, y, 1.0, norm), start=start)
+    assert solution.status == "solved", solution.message
+    first = solution.trace[0]
+    assert first.primal >= solution.certificate.dual
+    assert first.dual <= solution.certificate.primal
+
+
 @pytest.mark.parametrize("norm", [BudgetL1(budget=50), L2Norm()], ids=str)
 def test_many_rows_and_other_kernels(norm):
     X, y = PROBLEMS["noise"]()
@@ -237,6 +250,15 @@ def test_many_more_rows_than_features_with_a_large_factor(norm):
     X, y = rng.standard_normal((60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
     solution = solve(Problem(X, y, 1e5, kernel=Kernel("linear"), norm=norm))
     assert solution.status == "solved", solution.message
+
+
+def test_a_bracket_with_a_wrong_end_is_none():
+    """The length of alpha cannot fall by half where mu grows by a tenth of a percent."""
+    assert _bracket((1.0, -0.5), (4.0, 1.0))
+    assert _bracket((4.0, 1.0), (1.0, -0.5))
+    assert not _bracket((1.0, -0.5), (1.001, 0.5))
+    assert not _bracket((1.0, 0.5), (4.0, -0.5))
+    assert not _bracket((1.0, 0.5), (4.0, 1.0))
 
 
 def test_two_rows_with_nothing_to_move():

@@ -42,9 +42,8 @@ Vector = NDArray[np.float64]
 # The violation at which the multipliers are looked at first, and the share of the error
 # of mu that it is later. Not tuned.
 FIRST, SHARE = 0.1, 0.3
-# The smallest ridge, as a share of the mean diagonal of K, where it costs that much; and
-# by which factors a step changes it at least and at most while no bracket is known. Not
-# tuned.
+# The smallest ridge, as a share of the mean diagonal of K; and by which factors a step
+# changes it at least and at most while no bracket is known. Not tuned.
 LEAST, LEAST_CHANGE, MOST_CHANGE = 1e-14, 4.0, 16.0
 # Up to so many rows a problem is solved to rounding, in float64, before it is looked
 # at: milliseconds, and rows of weight 2 say what repeated rows do, as in `IRWLS`.
@@ -99,21 +98,21 @@ class Budget(Solver):
         """A step for each working set: `Solver.iterate`."""
         if not isinstance(problem, NormProblem):
             raise TypeError("Budget needs a problem with a norm of the losses.")
-        norm = problem.norm
+        norm, state = problem.norm, problem.dual_state(start.alpha if start else 0.0)
+        problem.repair(state)
         if norm.has_box or norm.ball is not None or norm.cap is not None:
-            return _working_sets(problem, start, tol)
-        return _projected_gradients(problem, start)
+            return _working_sets(problem, state.alpha, tol)
+        return _projected_gradients(problem, state.alpha)
 
 
 def _working_sets(
-    problem: NormProblem, start: Start | None, tol: float
+    problem: NormProblem, alpha: Vector, tol: float
 ) -> Generator[Step, None, None]:
     """Working sets, and multipliers that follow them."""
     at_once = problem.rows.shape[0] <= AT_ONCE
     if at_once:
         problem.columns.refine()
         tol = ROUNDING
-    alpha = np.zeros(len(problem.shares)) if start is None else start.alpha
     run = WorkingSet(problem, problem.expand(problem.signs * alpha), PairsFirst())
     multipliers = _Multipliers(problem, run)
     choose, precision = Choice(run), Precision(run)
@@ -136,7 +135,7 @@ def _working_sets(
 
 
 def _projected_gradients(
-    problem: NormProblem, start: Start | None
+    problem: NormProblem, a: Vector
 ) -> Generator[Step, None, None]:
     """Accelerated projected gradient steps on all of K, in float64.
 
@@ -147,7 +146,6 @@ def _projected_gradients(
     columns.refine()
     K = np.asarray(columns.block(np.arange(m), np.arange(m)))
     rate = 1.0 / float(eigsh(K, 1, return_eigenvectors=False)[0])
-    a = np.zeros(m) if start is None else start.alpha
     ahead, momentum, last = a, 1.0, np.inf
     for iteration in itertools.count():
         c = y * a
@@ -225,8 +223,8 @@ class _Multipliers:
         elif found.size > (enough := SHARE * abs(error) * self._excess()):
             self._accuracy = enough
         else:
-            ends = [end for end in self._ends if (end[1] > 0) != (error > 0)]
-            self._ends = [*ends[-1:], (self.mu, error)]
+            new = self.mu, error
+            self._ends = [*[end for end in self._ends if _bracket(end, new)][-1:], new]
             self.mu, self.moved = max(self._least, self._next(error)), True
         if not self.moved:
             return found
@@ -270,6 +268,18 @@ class _Multipliers:
         if error > 0:
             return self.mu * max(1.0 / MOST_CHANGE, min(1.0 / LEAST_CHANGE, factor))
         return self.mu * min(MOST_CHANGE, max(LEAST_CHANGE, factor))
+
+
+def _bracket(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two (mu, error) have the zero between them.
+
+    The length of alpha falls no faster than 1 / mu: twice that is another error, of a
+    look at what was not solved well enough.
+    """
+    (low, below), (high, above) = sorted((one, other))
+    if not below <= 0.0 < above:
+        return False
+    return math.log((1.0 + above) / (1.0 + below)) <= 2.0 * math.log(high / low)
 
 
 def _record(

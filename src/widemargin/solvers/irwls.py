@@ -31,10 +31,7 @@ from widemargin.solvers.kernel_points import record
 from widemargin.solvers.reweighted import PairsFirst, reweighted_steps
 from widemargin.solvers.working_set import (
     Inner,
-    Small,
-    Solved,
     WorkingSet,
-    pair_steps,
 )
 
 Vector = NDArray[np.float64]

@@ -319,6 +319,7 @@ class PairsFirst:
         self._failures = 0
 
     def __call__(self, small: Small, stop: float) -> Solved:
+        """The new c of a small problem."""
         solved = pair_steps(small, stop)
         failed = small.sums > 1 or self._failures >= FAILURES
         if solved.reached or solved.negative or failed:
