@@ -1,6 +1,8 @@
 """BudgetSVC: scikit-learn's checks, the size of models, paths, bad input."""
 
+import itertools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +13,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model
+from widemargin import (
+    SVC,
+    BudgetSVC,
+    as_rows,
+    load_model,
+    restricted,
+    save_model,
+    solve,
+)
+from widemargin.report import write_report
 
 
 @pytest.mark.filterwarnings("ignore:.*is more than the:UserWarning")
@@ -125,6 +136,100 @@ def test_a_total_is_that_of_all_classes(scheme):
     assert all(np.count_nonzero(s.alpha) > 18 for s in each.solutions_)
 
 
+def test_a_total_smaller_than_the_number_of_problems_is_refused():
+    X, y = load_iris(return_X_y=True)
+    clf = BudgetSVC(budget=2, hard=True, total=True)
+    with pytest.raises(ValueError, match="at least 3, the number of binary problems"):
+        clf.fit(X, y)
+    with pytest.raises(ValueError, match="at least 3, the number of binary problems"):
+        clf.path(X, y, [2, 20])
+    assert len(clf.set_params(budget=3).fit(X, y).support_) <= 3
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+@pytest.mark.parametrize("hard", [True, False])
+def test_kernels_that_are_linear_in_what_predict_gets(moons, hard, kernel):
+    (X, y), budget = moons, 20 if hard else 200
+    given = X if kernel == "linear" else rbf_kernel(X, gamma=1.0)
+    clf = BudgetSVC(budget=budget, hard=hard, kernel=kernel).fit(given, y)
+    c, J = clf.dual_coef_[0], clf.support_
+    if kernel == "linear":
+        np.testing.assert_allclose(clf.coef_[0], c @ X[J], atol=1e-9)
+        expected = X @ clf.coef_[0]
+    else:
+        expected = given[:, J] @ c
+        same = BudgetSVC(budget=budget, hard=hard, gamma=1.0).fit(X, y)
+        np.testing.assert_allclose(clf.primal_, same.primal_, rtol=1e-4)
+    expected += clf.intercept_[0]
+    np.testing.assert_allclose(clf.decision_function(given), expected, atol=1e-9)
+
+
+def test_a_number_of_numpy_is_a_share(moons):
+    assert BudgetSVC(budget=np.float32(0.1)).fit(*moons).status_ == "solved"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_kernel_that_is_not_positive_semidefinite_is_told(moons):
+    X, y = moons
+    clf = BudgetSVC(budget=100, kernel="sigmoid", gamma=1.0)
+    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
+        clf.fit(X, y)
+
+
+@pytest.mark.parametrize("hard", [True, False])
+def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, hard):
+    pytest.importorskip("matplotlib")
+    X, y = moons
+    clf = BudgetSVC(budget=20, hard=hard).fit(X, y)
+    write_report(tmp_path / "report.html", clf, X, y)
+    kind = "support vectors" if hard else "losses"
+    page = re.sub("<[^>]*>", "", (tmp_path / "report.html").read_text())
+    assert f"hinge, a budget of 20 {kind}, C = 1" in page
+    save_model(clf, tmp_path / "model.wm")
+    meta = load_model(tmp_path / "model.wm").meta
+    assert (meta["budget"], meta["norm"], meta["hard"]) == (20, "l1", hard)
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupted_refits(monkeypatch):
+    """Ctrl-C in the n-th refit, from 1."""
+
+    def press_in(n):
+        count = itertools.count(1)
+
+        def refit(linear, solver, **options):
+            def stop(step):
+                raise KeyboardInterrupt
+
+            if next(count) == n:
+                options["callback"] = stop
+            return solve(linear, solver, **options)
+
+        monkeypatch.setattr(restricted, "solve", refit)
+
+    return press_in
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ctrl_c_in_the_reduction_is_not_lost(interrupted_refits, classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes, 1:3], y[y < classes]
+    interrupted_refits(1)
+    clf = BudgetSVC(budget=3, hard=True, C=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert clf.status_ == "interrupted"
+    assert clf.solution_.status == "interrupted"
+    assert "Ctrl-C" in clf.solution_.message
+    assert clf.predict(X).shape == y.shape
+    interrupted_refits(1)
+    with pytest.raises(KeyboardInterrupt):
+        clf.path(X, y, [2, 3])
+
+
 def test_models_are_written_and_read(tmp_path):
     X, y = load_iris(return_X_y=True)
     clf = BudgetSVC(budget=6, hard=True).fit(X, y)
@@ -148,7 +253,8 @@ def test_it_is_searched_over(moons):
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_path_is_that_of_single_fits(moons, norm, hard):
     X, y = moons
-    budgets = [80, 10, 30]
+    # Below some 80 the best f without a hard cap is zero: its score means nothing.
+    budgets = [80, 10, 30] if hard else [120, 80, 200]
     clf = BudgetSVC(norm=norm, hard=hard, gamma=1.0, tol=1e-5)
     models = clf.path(X, y, budgets)
     assert [model.budget for model in models] == budgets

@@ -9,7 +9,7 @@ from conftest import SETTINGS
 from kernel_cases import NAMED, plain
 from scipy import sparse
 
-from widemargin import Kernel, Problem, restricted, solve
+from widemargin import Kernel, Problem, reduced_set, restricted, solve
 from widemargin.pursuit import pursue
 from widemargin.reduced_set import reduce, reduce_path
 
@@ -257,6 +257,25 @@ def test_an_interrupt_in_a_refit_keeps_the_best_model(monkeypatch):
     assert model.status == "interrupted"
     assert len(model.rows) == 5
     assert model.certificate.dual <= model.certificate.primal < np.inf
+
+
+def test_an_interrupt_while_pruned_rows_are_tried_is_kept(monkeypatch):
+    """The second refit is theirs; whichever model is returned says so."""
+    problem, solution, *_ = solved()
+    monkeypatch.setattr(reduced_set, "ROUNDING", np.inf)
+    refits = []
+
+    def interrupted(linear, solver, **options):
+        def stop(step):
+            raise KeyboardInterrupt
+
+        refits.append(1)
+        stops = {"callback": stop} if len(refits) == 2 else {}
+        return solve(linear, solver, **stops, **options)
+
+    monkeypatch.setattr(restricted, "solve", interrupted)
+    models = reduce_path(problem, solution, [5, 10])
+    assert [model.status.value for model in models] == ["interrupted"]
 
 
 def test_too_little_memory_is_refused():

@@ -14,7 +14,7 @@ meet, and good centers lie elsewhere too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -237,7 +237,8 @@ def _unless_pruned(whole: Whole, budget: int, model: Reduced) -> Reduced:
     features, start = _begin(whole, rows, budget, budget)
     point, status = refit(features, len(features.J), start)
     models = model, _model(features, point, status), pruned
-    return min(models, key=lambda found: found.certificate.primal)
+    best = min(models, key=lambda found: found.certificate.primal)
+    return replace(best, status=status) if status is Status.INTERRUPTED else best
 
 
 def _model(features: Features, point: Point, status: Status) -> Reduced:

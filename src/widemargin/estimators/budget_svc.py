@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +17,11 @@ from widemargin.estimators.frame import users_level
 from widemargin.estimators.svc import SVC
 from widemargin.kernel_problem import KernelProblem
 from widemargin.loss_norms import BudgetL1, BudgetL2
+from widemargin.multiclass import tasks_of
 from widemargin.parameters import Checker, is_integer
 from widemargin.problem import Problem
 from widemargin.reduced_set import Reduced, reduce_path
-from widemargin.solution import Solution, Step
+from widemargin.solution import Solution, Status, Step
 
 NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # The coefficients of few support vectors are refitted to this gap, which is small
@@ -52,7 +54,7 @@ class BudgetSVC(SVC):
     ----------
     budget : int >= 2 or float in (0, 1), default=100
         B, or the share of the rows of each binary problem. From their number on there
-        is no cap, and a UserWarning says so.
+        is no cap, and of more than all rows a UserWarning says so.
     C : float > 0, default=1.0
         Weight of the losses.
     norm : {"l1", "l2"}, default="l1"
@@ -60,7 +62,7 @@ class BudgetSVC(SVC):
         Whether B bounds the number of support vectors.
     total : bool, default=False
         With ``hard``: B is the number of support vectors of all binary problems
-        together, of which each gets an equal part.
+        together, of which each gets an equal part, at least one.
     kernel, gamma, degree, coef0 : as of `SVC`
     class_weight, multi_class, tol, max_iter, time_limit, memory_limit : as of `SVC`
     n_jobs, random_state, verbose, callback, checkpoint : as of `SVC`
@@ -90,6 +92,9 @@ class BudgetSVC(SVC):
 
     Notes
     -----
+    Ctrl-C while the machine is solved ends that, and what is there is still reduced;
+    with ``hard`` a second one may leave no model.
+
     Decision values of a cap that binds have margins of 1 - theta; their signs are what
     `predict` uses.
 
@@ -234,7 +239,7 @@ class BudgetSVC(SVC):
 
     @staticmethod
     def _check_budget(check: Checker, name: str, budget: Any) -> None:
-        share = isinstance(budget, float) and 0.0 < budget < 1.0
+        share = isinstance(budget, Real) and 0.0 < float(budget) < 1.0
         if not (share or (is_integer(budget) and budget >= 2)):
             check.refuse(
                 name, "an int in the range [2, inf) or a float in (0, 1)", budget
@@ -246,6 +251,11 @@ class BudgetSVC(SVC):
     def _prepare(self, rows: Rows, weights: Vector | None) -> None:
         super()._prepare(rows, weights)
         m = rows.shape[0]
+        least = self._parts
+        for budget in self._budgets or [self.budget]:
+            if is_integer(budget) and budget < least:
+                expected = f"be at least {least:,}, the number of binary problems"
+                Checker("BudgetSVC").refuse_part("budget", expected, str(budget))
         if self._budgets is None and self.budget > m:
             warnings.warn(
                 f"The 'budget' parameter of BudgetSVC, {self.budget:,}, is more than "
@@ -283,13 +293,9 @@ class BudgetSVC(SVC):
             if self._budgets is None:
                 del self._reduced
 
-    def _solve(self, training: Training) -> list[Solution]:
-        self._parts = len(training.tasks) if self.total else 1
-        return super()._solve(training)
-
-    def _finish(self, k: int, problem: Problem, solution: Solution) -> None:
+    def _finished(self, problem: Problem, solution: Solution) -> Solution:
         if not (self.hard and isinstance(problem, KernelProblem)):
-            return
+            return solution
         size = float(problem.weights.sum()) / self.C
         budgets = [
             max(1, int(self._count(budget, size)) // self._parts)
@@ -303,6 +309,19 @@ class BudgetSVC(SVC):
             memory_limit=self.memory_limit,
         )
         self._reduced.append((problem.y.astype(np.float64), models))
+        if models[-1].status is Status.INTERRUPTED:  # no press of Ctrl-C is lost
+            message = f"Stopped by Ctrl-C. {Status.INTERRUPTED.advice}"
+            return dataclasses.replace(
+                solution, status=Status.INTERRUPTED, message=message
+            )
+        return solution
+
+    @property
+    def _parts(self) -> int:
+        """How many binary problems have one budget together."""
+        if not self.total:
+            return 1
+        return len(tasks_of(len(self.classes_), self.multi_class))
 
     def _decided(self, solutions: list[Solution]) -> list[Solution]:
         if not self.hard:
@@ -343,5 +362,6 @@ class BudgetSVC(SVC):
             for name in ("theta", "ridge", "capped")
         )
         self.cap_active_ = (capped > 0) | (self.pruned_ > 0)
+        self._meta |= {"budget": self.budget, "norm": self.norm, "hard": self.hard}
         if self._budgets is not None:
             self._training = training

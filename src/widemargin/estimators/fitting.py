@@ -189,8 +189,9 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         """Where binary problem k starts."""
         return None
 
-    def _finish(self, k: int, problem: Problem, solution: Solution) -> None:
-        """Do what needs binary problem k and its solution."""
+    def _finished(self, problem: Problem, solution: Solution) -> Solution:
+        """The solution, after what needs it and its binary problem, each in turn."""
+        return solution
 
     def _decided(self, solutions: list[Solution]) -> list[Solution]:
         """The solutions as predictions use them."""
@@ -295,7 +296,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         names = getattr(self, "feature_names_in_", None)
         solution = run(problem, choice, limits, start=self._start_of(k), names=names)
-        self._finish(k, problem, solution)
+        solution = self._finished(problem, solution)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution

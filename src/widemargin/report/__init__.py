@@ -135,7 +135,10 @@ def _summary(run: Run) -> str:
 
 def _what(run: Run) -> str:
     (m, n), settings = run.rows.shape, run.estimator.get_params(deep=False)
-    loss = settings["loss"].replace("_", " ")
+    loss = run.estimator.loss.replace("_", " ")
+    if "budget" in settings:
+        kind = "support vectors" if settings["hard"] else "losses"
+        loss += f", a budget of {settings['budget']} {kind}"
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
     problem = f"{loss}, C = {settings['C']:g}{classes}"
     kernel = getattr(run.estimator, "kernel_", None)
