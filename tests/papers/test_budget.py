@@ -1,0 +1,186 @@
+"""The reproduction of budget SVMs at reduced size: its parts, its SMO, its norms."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from papers.budget import digits, measure, norms, run, smo
+from papers.budget.options import Options
+from papers.budget.parts import equivalences, figure_1, theorems
+from papers.budget.parts import smo as smo_part
+from widemargin.loss_norms import BudgetL1, BudgetL2
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Blobs for digits: 60 rows to learn from, 200 to test on."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(260) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(260, 3)) + 0.6 * y[:, np.newaxis]
+    return digits.Split(X[:60], y[:60], X[60:], y[60:], 0)
+
+
+@pytest.fixture
+def options(monkeypatch, small):
+    monkeypatch.setattr(Options, "problems", lambda self, points=None: [small])
+    monkeypatch.setattr(Options, "points", 60)
+    return Options(ROOT, quick=True)
+
+
+@pytest.fixture(scope="module")
+def K(small):
+    return measure.kernel(small.X, small.X)
+
+
+def test_a_split_has_five_digits_a_side_and_points_of_mean_length_one(tmp_path):
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (600, 28, 28)).astype(np.uint8)
+    labels = rng.integers(0, 10, 600)
+    (tmp_path / "mnist").mkdir()
+    np.savez(tmp_path / "mnist" / "train.npz", X=pixels, y=labels)
+    made = digits.split(*digits.read(tmp_path), 3, 200, 300)
+    assert made.X.shape == (200, 784)
+    assert made.X_test.shape == (300, 784)
+    assert np.linalg.norm(made.X, axis=1).mean() == pytest.approx(1.0)
+    rows = np.random.default_rng(3)
+    positive = set(rows.permutation(10)[:5])
+    chosen = labels[rows.permutation(600)[:200]]
+    assert [label in positive for label in chosen] == list(made.y > 0)
+
+
+def test_missing_digits_are_said():
+    said = []
+    assert not list(Options(ROOT / "none").problems(say=said.append))
+    assert "mnist/train.npz" in said[0]
+
+
+def test_budgets_are_those_of_the_paper():
+    assert Options(ROOT, step=20).budgets == list(range(20, 1001, 20))
+
+
+def test_the_best_pair_of_all_solves_the_L1_problem(small, K):
+    found = smo.solve(K, small.y, smo.Limits.of("L1", 10, 1.0), smo.LARGEST_GAIN)
+    best = measure.ours("L1", small.X, small.y, 10, C=1.0, tol=1e-9)
+    value, optimum = (smo.dual(s.alpha, small.y, K) for s in (found, best))
+    assert found.stalled
+    assert value == pytest.approx(optimum, rel=1e-9)
+
+
+def test_the_usual_pair_fills_the_cap_and_stalls(small, K):
+    """As many support vectors as the budget, all at C, beside the optimum."""
+    C = measure.heuristic("L1", 10)
+    found = smo.solve(K, small.y, smo.Limits.of("L1", 10, C))
+    best = measure.ours("L1", small.X, small.y, 10, tol=1e-9)
+    assert found.stalled
+    assert found.gain > 1e-3
+    assert measure.counts(found.alpha, C) == {"vectors": 10, "bounded": 10, "free": 0}
+    assert smo.dual(found.alpha, small.y, K) < smo.dual(best.alpha, small.y, K) - 0.01
+
+
+@pytest.mark.parametrize("rule", smo.RULES)
+@pytest.mark.parametrize("kind", ["L1", "L2"])
+def test_steps_stay_within_the_end_points(small, K, kind, rule):
+    limits = smo.Limits.of(kind, 20, 0.5)
+    alpha = smo.solve(K, small.y, limits, rule, 300).alpha
+    assert alpha.min() >= 0
+    assert alpha.max() <= limits.box
+    assert alpha.sum() <= limits.cap * (1 + 1e-9)
+    assert np.linalg.norm(alpha) <= limits.ball * (1 + 1e-9)
+    assert small.y @ alpha == pytest.approx(0.0, abs=1e-9)
+
+
+def test_end_points_are_where_a_bound_is_met():
+    """Beyond each finite end a constraint is broken, and before it none is."""
+    rng = np.random.default_rng(1)
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    for kind in ("L1", "L2"):
+        limits = smo.Limits.of(kind, 2.0, 1.0)
+        alpha = 0.4 * rng.random(4)
+        for k in range(4):
+            low, high = smo.interval(alpha, y, k, limits)
+            for other in set(range(4)) - {k}:
+                for end in (low[other], high[other]):
+                    for share, inside in ((0.999, True), (1.001, False)):
+                        moved = alpha.copy()
+                        moved[k] += share * end * y[k]
+                        moved[other] -= share * end * y[other]
+                        held = (
+                            moved.min() >= 0
+                            and moved.max() <= limits.box
+                            and moved.sum() <= limits.cap
+                            and np.linalg.norm(moved) <= limits.ball
+                        )
+                        assert held is np.bool_(inside) or held == inside
+
+
+def test_norms_by_programs_of_their_own():
+    v = np.array([3.0, -1.0, 0.5, 2.0])
+    assert norms.by_linear_program(v, 2) == pytest.approx(5.0)
+    assert norms.by_search(v, 1.0, 2.5) == pytest.approx(5.5)
+    assert norms.bounds(v, 1.0, 2) == pytest.approx((5.0, 9.0))
+    ones = np.ones(4)
+    assert BudgetL1(budget=2.5).value(np.abs(v), ones) == pytest.approx(5.5)
+    by_search = norms.by_search(v, 2.0, np.sqrt(2.0))
+    assert BudgetL2(budget=2.0).value(np.abs(v), ones) == pytest.approx(by_search)
+
+
+def test_the_printed_dual_is_that_of_slacks_of_either_sign():
+    for r in theorems._mahalanobis(6):
+        assert r["printed"] == pytest.approx(r["free"], rel=1e-7)
+        assert r["ours"] == pytest.approx(r["primal"], rel=2e-6)
+        assert (r["primal"] > r["free"] + 1e-3) == (r["correlation"] > 0)
+
+
+def test_separable_points_have_more_support_vectors_than_the_budget():
+    r = theorems._separable()
+    assert r["below"] < r["B"] < r["vectors"]
+
+
+def test_theorem_2_holds_and_its_corollary_does_not(small):
+    found = [r for r in theorems._second(small) if r["norm"] == "L1" and r["capped"]]
+    assert all(r["beyond"] == 0 for r in found)
+    assert all(r["vectors"] >= r["B"] >= r["bounded"] for r in found)
+    assert any(r["vectors"] > r["B"] for r in found)
+
+
+def test_objectives_are_those_of_libsvm(options, small, K):
+    records = equivalences.run(options)
+    records.append(equivalences._compared("L1", small, K, 60))
+    assert {r["form"] for r in records} >= {"C-SVC", "nu-SVC", "nu-SVC + ridge"}
+    assert max(r["objective"] for r in records) < 1e-6
+
+
+def test_pruning_keeps_the_largest(small, K):
+    given = measure.problem("L1", small.X, small.y, 20)
+    c = np.zeros(60)
+    c[[3, 5, 7]] = -2.0, 1.0, 3.0
+    (two, test, _), (rest, *_) = measure.pruned(given, (K, K), c, [2, 60])
+    assert np.allclose(two, K[:, [3, 7]] @ [-2.0, 3.0])
+    assert np.allclose(test, two)
+    assert np.allclose(rest, K @ c)
+
+
+def test_tables_and_pictures(options, tmp_path, monkeypatch):
+    for part in (theorems, equivalences, smo_part):
+        monkeypatch.setattr(part, "BUDGETS", (10, 60))
+    for part in (figure_1, theorems, equivalences, smo_part):
+        records = part.run(options)
+        part.draw(records, tmp_path)
+        assert (tmp_path / f"{part.NAME}.png").exists()
+        assert len(list(part.table(records))) >= 3
+
+
+def test_without_digits_the_rest_is_measured(tmp_path):
+    records = theorems.run(Options(tmp_path, quick=True))
+    theorems.draw(records, tmp_path)
+    assert {r["kind"] for r in records} == {"theorem 1", "dual (4)", "separable"}
+    assert figure_1.run(Options(tmp_path)) == []
+
+
+def test_parts_are_known():
+    assert run.arguments(["--parts", "smo"]).parts == ["smo"]
+    with pytest.raises(SystemExit):
+        run.arguments(["--parts", "figure_9"])
