@@ -54,21 +54,24 @@ class Stalled(NamedTuple):
 
 
 def interval(alpha, y, k, limits):
-    """The ends of lambda in alpha_k + lambda y_k, alpha_l - lambda y_l for all l."""
+    """The ends of lambda in alpha_k + lambda y_k, alpha_l - lambda y_l.
+
+    For k of an index array (n,) and all l: two arrays (n, m).
+    """
+    mine, label = alpha[k, np.newaxis], y[k, np.newaxis]
+    up = label > 0
     # (10) and (11): alpha_k and alpha_l in [0, box].
-    low = -alpha[k] if y[k] > 0 else alpha[k] - limits.box
-    high = limits.box - alpha[k] if y[k] > 0 else alpha[k]
+    low = np.where(up, -mine, mine - limits.box)
+    high = np.where(up, limits.box - mine, mine)
     low = np.maximum(low, np.where(y > 0, alpha - limits.box, -alpha))
     high = np.minimum(high, np.where(y > 0, alpha, limits.box - alpha))
     # (12): alpha_k + alpha_l changes by 2 lambda y_k where the labels differ.
     room = 0.5 * (limits.cap - alpha.sum())
-    differ = y != y[k]
-    if y[k] > 0:
-        high = np.where(differ, np.minimum(high, room), high)
-    else:
-        low = np.where(differ, np.maximum(low, -room), low)
+    differ = y != label
+    high = np.where(differ & up, np.minimum(high, room), high)
+    low = np.where(differ & ~up, np.maximum(low, -room), low)
     if np.isfinite(limits.ball):  # (13)
-        beta = y[k] * alpha[k] - y * alpha
+        beta = label * mine - y * alpha
         gamma = min(0.5 * (alpha @ alpha - limits.ball**2), 0.0)
         root = np.sqrt(beta**2 - 4.0 * gamma)
         low = np.maximum(low, 0.5 * (-beta - root))
@@ -77,15 +80,15 @@ def interval(alpha, y, k, limits):
 
 
 def moves(alpha, y, f, K, k, limits):
-    """The best lambda of the pairs (k, l) and its gain P lambda^2 + Q lambda, (m,)."""
+    """The best lambda of the pairs (k, l) and its gain P lambda^2 + Q lambda, (n, m)."""
     low, high = interval(alpha, y, k, limits)
     diagonal = np.diag(K)
-    P = K[k] - 0.5 * diagonal[k] - 0.5 * diagonal
+    P = K[k] - 0.5 * diagonal[k, np.newaxis] - 0.5 * diagonal
     P = np.minimum(P, -0.5 * LEAST_CURVATURE)
-    Q = (y[k] - f[k]) - (y - f)
+    error = y - f
+    Q = error[k, np.newaxis] - error
     step = np.clip(-Q / (2.0 * P), low, high)
     step[np.abs(step) < NO_ROOM] = 0.0
-    step[k] = 0.0
     return step, step * (P * step + Q)
 
 
@@ -98,7 +101,7 @@ def _most_violating(alpha, y, f, K, limits):
     k = _first(alpha, y, f, limits)
     falls = np.where(y > 0, alpha > 0, alpha < limits.box)
     chosen = int(np.argmin(np.where(falls, y - f, np.inf)))
-    step, gain = moves(alpha, y, f, K, k, limits)
+    (step,), (gain,) = moves(alpha, y, f, K, np.array([k]), limits)
     return k, chosen, step[chosen], gain[chosen]
 
 
@@ -111,20 +114,16 @@ def _first(alpha, y, f, limits):
 def _partner(alpha, y, f, K, limits):
     """(k, l, lambda, gain) with k as above and the best l, within the end-points."""
     k = _first(alpha, y, f, limits)
-    step, gain = moves(alpha, y, f, K, k, limits)
+    (step,), (gain,) = moves(alpha, y, f, K, np.array([k]), limits)
     chosen = int(np.argmax(gain))
     return k, chosen, step[chosen], gain[chosen]
 
 
 def _largest_gain(alpha, y, f, K, limits):
     """(k, l, lambda, gain) of the best of all pairs."""
-    best = (0, 0, 0.0, 0.0)
-    for k in range(len(y)):
-        step, gain = moves(alpha, y, f, K, k, limits)
-        other = int(np.argmax(gain))
-        if gain[other] > best[3]:
-            best = (k, other, step[other], gain[other])
-    return best
+    step, gain = moves(alpha, y, f, K, np.arange(len(y)), limits)
+    k, chosen = np.unravel_index(np.argmax(gain), gain.shape)
+    return k, chosen, step[k, chosen], gain[k, chosen]
 
 
 CHOICES = {

@@ -100,7 +100,7 @@ def test_end_points_are_where_a_bound_is_met():
         limits = smo.Limits.of(kind, 2.0, 1.0)
         alpha = 0.4 * rng.random(4)
         for k in range(4):
-            low, high = smo.interval(alpha, y, k, limits)
+            (low,), (high,) = smo.interval(alpha, y, np.array([k]), limits)
             for other in set(range(4)) - {k}:
                 for end in (low[other], high[other]):
                     for share, inside in ((0.999, True), (1.001, False)):

@@ -6,9 +6,8 @@ from papers.budget import measure, smo
 from papers.budget.measure import style
 
 NAME = "smo"
-POINTS, BUDGETS, SPLITS = 150, (5, 10, 20, 40, 60, 80, 100, 120, 150), 3
-MOST_STEPS, TOL = {smo.LARGEST_GAIN: 3000}, 1e-8
-ENOUGH = 20_000
+POINTS, BUDGETS, SPLITS = 150, (10, 20, 40, 70, 100, 130, 150), 3
+TOL, MOST_STEPS = 1e-8, 5000
 
 
 def run(options):
@@ -34,7 +33,7 @@ def _stalls(kind, split, K, budget, quick):
     optimum, half = smo.dual(best.alpha, y, K), 0.5 * float(best.w @ K @ best.w)
     limits = smo.Limits.of(kind, budget, C)
     for rule in smo.RULES:
-        most = 200 if quick else MOST_STEPS.get(rule, ENOUGH)
+        most = 200 if quick else MOST_STEPS
         found = smo.solve(K, y, limits, rule, most)
         f = K @ (y * found.alpha)
         b = given.intercept_for(f, y * found.alpha, 0.0)
