@@ -11,14 +11,14 @@ LEVELS = (10, 20, 30, 40)
 def heat_maps(records, maps, pick, folder, name):
     """Errors over B and s: a row for each norm, a column for each of the maps."""
     kinds = list(dict.fromkeys(r["norm"] for r in records))
-    figure, axes = style.panels(len(kinds), len(maps), width=4.2, height=3.8)
+    figure, axes = style.panels(len(kinds), len(maps), width=3.5, height=3.5)
     panels = iter(axes)
     for kind in kinds:
         for machine, key, title in maps:
             axis = next(panels)
             found = pick(records, kind, machine)
             image = _map(axis, found, key)
-            axis.set(title=f"budget-{kind}: {title}", xlabel="budget B")
+            axis.set(title=f"{kind}: {title}", xlabel="budget B")
             axis.set_ylabel("support vectors kept, s")
     figure.colorbar(image, ax=axes, shrink=0.6, label="test error, %")
     style.save(figure, folder, name)
@@ -43,17 +43,20 @@ def _map(axis, found, key):
     return image
 
 
-def curves(records, machines, pick, folder, name):
-    """Errors at s = B."""
+def curves(records, labels, pick, folder, name):
+    """Errors at s = B; ``labels`` of the machines."""
     kinds = list(dict.fromkeys(r["norm"] for r in records))
     figure, axes = style.panels(1, len(kinds), width=5.0, height=4.4)
     for axis, kind in zip(axes, kinds, strict=True):
-        for k, machine in enumerate(machines):
+        for k, (machine, label) in enumerate(labels.items()):
             found = pick(records, kind, machine)
             budgets = [r["B"] for r in found]
-            style.curve(axis, budgets, [r["diagonal"] for r in found], k, machine)
-        axis.set(title=f"{kind}: s = B", xlabel="support vectors kept, s = B")
+            style.curve(axis, budgets, [r["diagonal"] for r in found], k, label)
+        axis.set(
+            title=f"{kind}, mean of {found[0]['splits']} splits",
+            xlabel="support vectors kept, s = B",
+        )
         axis.set(ylabel="test error, %", ylim=(0, None))
         axis.grid(color="0.9")
-    style.legend(figure, axes[0], 3)
+    style.legend(figure, axes[0], 2)
     style.save(figure, folder, name)

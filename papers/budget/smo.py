@@ -80,7 +80,7 @@ def interval(alpha, y, k, limits):
 
 
 def moves(alpha, y, f, K, k, limits):
-    """The best lambda of the pairs (k, l) and its gain P lambda^2 + Q lambda, (n, m)."""
+    """The best lambda of the pairs (k, l), and P lambda^2 + Q lambda of it, (n, m)."""
     low, high = interval(alpha, y, k, limits)
     diagonal = np.diag(K)
     P = K[k] - 0.5 * diagonal[k, np.newaxis] - 0.5 * diagonal
