@@ -113,7 +113,7 @@ def test_end_points_are_where_a_bound_is_met():
                             and moved.sum() <= limits.cap
                             and np.linalg.norm(moved) <= limits.ball
                         )
-                        assert held is np.bool_(inside) or held == inside
+                        assert bool(held) == inside
 
 
 def test_norms_by_programs_of_their_own():
