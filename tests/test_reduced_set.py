@@ -10,6 +10,7 @@ from kernel_cases import NAMED, plain
 from scipy import sparse
 
 from widemargin import Kernel, Problem, reduced_set, restricted, solve
+from widemargin.loss_norms import BudgetL1
 from widemargin.pursuit import pursue
 from widemargin.reduced_set import reduce, reduce_path
 
@@ -311,3 +312,12 @@ def test_a_solution_of_another_problem_is_refused():
         ValueError, match=r"belong to the problem. Got 200 and 220 rows"
     ):
         reduce(solved()[0], solution, 5)
+
+
+def test_a_norm_of_the_losses_is_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    norm = BudgetL1(budget=20)
+    problem = Problem(X, y, 1.0, kernel=Kernel("rbf", gamma=0.5), norm=norm)
+    with pytest.raises(TypeError, match="a Problem with a kernel and without a norm"):
+        reduce(problem, solve(problem), 5)

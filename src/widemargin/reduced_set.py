@@ -175,8 +175,8 @@ def reduce_path(
 
 
 def _check(check: Checker, problem: Any, solution: Any, budgets: Any) -> None:
-    if not isinstance(problem, KernelProblem):
-        check.refuse("problem", "a Problem with a kernel", problem)
+    if not isinstance(problem, KernelProblem) or problem.norm is not None:
+        check.refuse("problem", "a Problem with a kernel and without a norm", problem)
     if not isinstance(solution, Solution):
         check.refuse("solution", "a Solution of the problem", solution)
     if len(solution.alpha) != problem.shape[0]:
