@@ -13,7 +13,9 @@ from widemargin.kernel_blocks import (
     Layout,
     Parts,
     Samples,
+    aligned,
     kernel_values,
+    padded,
 )
 from widemargin.kernels import Kernel
 
@@ -198,3 +200,33 @@ class Called:
         known = np.flatnonzero(np.isfinite(square).all(axis=1))
         self._refuse_asymmetric(square[np.ix_(known, known)])
         return out
+
+
+class Against:
+    """Values k(x, z_j) of rows x, which come in blocks, with a few fixed rows z_j.
+
+    Parameters
+    ----------
+    kernel : Kernel, with gamma as a number
+    Z : dense or CSR (l, n); of a precomputed kernel int (l,), columns of the blocks
+    dtype : float32 or float64
+    """
+
+    def __init__(self, kernel: Kernel, Z: Any, dtype: Any) -> None:
+        self._kernel, self._Z, self._dtype = kernel, Z, np.dtype(dtype)
+        if kernel.is_named:
+            self._layout = Layout(kernel.form, Z, dtype)
+            self._samples = Samples(self._layout, Z)
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        """Values (k, l) of the dtype, for rows X (k, n)."""
+        if self._kernel.name == "precomputed":
+            return linalg.dense(X[:, self._Z]).astype(self._dtype, copy=False)
+        if not self._kernel.is_named:
+            return self._kernel.called(X, self._Z).astype(self._dtype, copy=False)
+        out = aligned((X.shape[0], padded(self._samples.m)), self._dtype)
+        batches = Batches(self._layout, X)
+        for some in batches.cut(X.shape[0]):
+            batch = batches.take(some, self._samples)
+            self._samples.sums(batch, len(out[some]), None, None, out[some])
+        return out[:, : self._samples.m]
