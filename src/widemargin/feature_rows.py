@@ -142,20 +142,28 @@ class Given:
             self.reserve(self.m * expand.rank)
             features = features_of(expand, self.X)
         seconds = time.perf_counter() - self.begin
-        kept = float(np.einsum("ij,ij->", features, features, dtype=np.float64))
-        count = self.m if self.m <= ALL_ROWS else ERROR_ROWS
-        some = np.sort(self.rng.permutation(self.m)[:count])
+        trace, error, count = self.residuals(features)
         return FeatureMap(
             method=method,
             kernel=self.kernel,
             features=features,
             landmarks=landmarks,
-            trace_residual=1.0 - kept / self.trace,
-            error=self._error(features, some),
+            trace_residual=trace,
+            error=error,
             error_rows=count,
             seconds=seconds,
             expand=expand,
         )
+
+    def residuals(self, Z: Features) -> tuple[float, float, int]:
+        """Trace residual and error of features (m, r), and the rows of the latter.
+
+        All rows up to 2048, else 256: m kernel values and m r multiplications for each.
+        """
+        kept = float(np.einsum("ij,ij->", Z, Z, dtype=np.float64))
+        count = self.m if self.m <= ALL_ROWS else ERROR_ROWS
+        some = np.sort(self.rng.permutation(self.m)[:count])
+        return 1.0 - kept / self.trace, self._error(Z, some), count
 
     def _error(self, Z: Features, I: Index) -> float:  # noqa: E741
         """Largest row sum of |K - Z Z'| over that of |K|, of rows I."""
