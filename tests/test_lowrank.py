@@ -169,6 +169,32 @@ def test_values_of_the_user_are_as_good(kind, options):
     np.testing.assert_allclose(Z @ found.features.T, expected @ given.T, atol=1e-9)
 
 
+@on_every_method
+@on_both_precisions
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear"])
+def test_wide_rows_may_be_dense_here_and_sparse_there(options, dtype, name):
+    X, kernel = matrix(70, 2060, 0.02), NAMED[name]
+    new, atol = matrix(20, 2060, 0.02, seed=1), 1e-9 if dtype == np.float64 else 2e-3
+    for convert, other in (
+        (sparse.csr_array, np.asarray),
+        (np.asarray, sparse.csr_array),
+    ):
+        z = made(convert(X), kernel, 20, dtype=dtype, **options)
+        np.testing.assert_allclose(z.transform(other(X)), z.features, atol=atol)
+        Z = z.transform(convert(new))
+        np.testing.assert_allclose(z.transform(other(new)), Z, atol=atol)
+        J = z.landmarks
+        np.testing.assert_allclose(plain(kernel, new, X[J]) @ z.whitening, Z, atol=atol)
+
+
+def test_a_word_for_gamma_is_that_of_the_rows():
+    X = matrix(50, 4)
+    z = pivoted_cholesky(X, Kernel("rbf"), 50, random_state=0)
+    assert z.kernel == Kernel("rbf").resolved(as_rows(X))
+    K = z.kernel(X, X)
+    np.testing.assert_allclose(z.transform(X[:3]) @ z.features.T, K[:3], atol=1e-8)
+
+
 # -- each method -----------------------------------------------------------------------
 
 
@@ -357,7 +383,7 @@ def test_pivots_of_a_matrix_without_any():
         ({"kernel": "rbf"}, ValueError, "'kernel' .* must be a Kernel. Got 'rbf'"),
         ({"kernel": Kernel("precomputed")}, ValueError, r"square .* Got shape \(40, 3"),
         ({"method": "eigen", "rank": None}, TypeError, "'rank' parameter of eigen"),
-        ({"method": "eigen", "passes": 1}, ValueError, r"'passes' .* \[2, inf\)"),
+        ({"method": "eigen", "passes": 0}, ValueError, r"'passes' .* \[1, inf\)"),
         ({"method": "nystroem", "landmarks": "x"}, ValueError, "'landmarks' .* 'unif"),
         ({"method": "fourier", "rank": 1}, ValueError, r"'rank' .* \[2, inf\)"),
         ({"method": "fourier", "kernel": SQUARE}, ValueError, "be 'rbf' or 'laplacian"),

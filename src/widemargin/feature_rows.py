@@ -124,9 +124,12 @@ class Given:
             out[some[0] : some[-1] + 1] = self.columns(some) @ V
         return out
 
-    def landmark_features(self, J: Index, W: Vector | Features) -> LandmarkFeatures:
+    def landmark_features(
+        self, J: Index | slice, W: Vector | Features
+    ) -> LandmarkFeatures:
         """The map of landmarks J with whitening W (l, r)."""
-        vectors = J if self.kernel.name == "precomputed" else self.X[J]
+        precomputed = self.kernel.name == "precomputed"
+        vectors = np.arange(self.m)[J] if precomputed else self.X[J]
         W = np.ascontiguousarray(W, dtype=self.dtype)
         return LandmarkFeatures(self.kernel, self.n, vectors, W, self.values)
 
