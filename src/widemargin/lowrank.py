@@ -156,6 +156,10 @@ def nystroem(
     -----
     r m kernel values, three times as many for "leverage", and 2 m r^2 flops; m r
     numbers. "kmeans++" takes O(m n r log r).
+
+    "leverage" finds small groups apart from the others, but where there are none it
+    left more of the trace than "uniform": 0.26 and 0.25 of a9a, 0.47 and 0.41 of 5,000
+    rows of ijcnn1, rank 64. "kmeans++" left least on a9a, ijcnn1 and mnist.
     """
     given = Given("nystroem", rows, kernel, dtype, random_state, memory_limit)
     given.check.choice("landmarks", landmarks, LANDMARKS)
