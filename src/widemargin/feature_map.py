@@ -190,7 +190,7 @@ class FeatureMap:
     trace_residual : float, trace(K - Z Z') / trace(K)
         At least 0 but for rounding where K is positive semidefinite and there are
         landmarks; then it is the relative error in the trace norm. Of Fourier features
-        it is 0 and says nothing: |z(x)| = 1.
+        it is 0 and says nothing: ``|z(x)|`` = 1.
     error : float, ``|K - Z Z'|_inf / |K|_inf``, the norms being largest absolute row
         sums, of `error_rows` rows [jung2008]_
     error_rows : int, all rows up to 2048, else 256 that are drawn

@@ -1,6 +1,6 @@
 """Norms of the losses, for support vector machines on a budget.
 
-    minimise 1/2 |f|^2 + C N(xi)   subject to  y_i (f(x_i) + b) >= 1 - xi_i,  xi >= 0
+    minimise 1/2 ``|f|^2`` + C N(xi)  subject to  y_i (f(x_i) + b) >= 1 - xi_i, xi >= 0
 
 N is the support function of a set A of nonnegative vectors, N(t) = max of a't over a in
 A; the dual variables lie in C A, and the norm is not squared ([dekel2006]_, (2) and
@@ -308,9 +308,9 @@ class BudgetL2(LossNorm):  # numpydoc ignore=PR02
 
 @dataclass(frozen=True, kw_only=True)
 class Interpolation(LossNorm):  # numpydoc ignore=PR02
-    """Between the L1 and the L2 norm, K(1, 2, t): min of |w|_1 + t |z|_2, w + z = xi.
+    """Between the L1 and the L2 norm, K(1, 2, t).
 
-    A: a_i <= c_i, sum a_i^2 / c_i <= t^2.
+    The least ``|w|_1 + t |z|_2`` over w + z = xi. A: a_i <= c_i, sum a_i^2 / c_i <= t^2.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Makers of feature maps: kernel matrices of low rank, K ~ Z Z'.
 
 ======================  ==============================================================
-`pivoted_cholesky`      landmarks with the largest residual k(x, x) - |z(x)|^2: CHOL of
-                        [jung2008]_ and [fine2001]_
+`pivoted_cholesky`      landmarks with the largest residual ``k(x, x) - |z(x)|^2``:
+                        CHOL of [jung2008]_ and [fine2001]_
 `nystroem`              landmarks by chance: uniform, k-means++, leverage, residuals
 `eigen`                 the leading eigenvectors of K: EIGS of [jung2008]_
 `fourier`               random Fourier features of "rbf" and "laplacian"
@@ -134,8 +134,8 @@ def nystroem(
         distance in the input space from those chosen before [arthur2007]_. "leverage":
         in proportion to ridge leverage scores ``(K (K + c I)^-1)_ii``, estimated from
         twice as many uniform rows; c is the mean eigenvalue beyond the rank
-        [musco2017]_. "residual": in proportion to k(x, x) - |z(x)|^2, each after those
-        before it (randomly pivoted Cholesky [chen2025]_).
+        [musco2017]_. "residual": in proportion to ``k(x, x) - |z(x)|^2``, each after
+        those before it (randomly pivoted Cholesky [chen2025]_).
     random_state : int, Generator or None
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory

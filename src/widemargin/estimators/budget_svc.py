@@ -42,7 +42,7 @@ class BudgetSVC(SVC):
 
     With ``hard=False`` the machine of Dekel and Singer, which minimises
 
-        1/2 |f|^2 + C N(xi),   y_i (f(x_i) + b) >= 1 - xi_i,   xi >= 0,
+        1/2 ``|f|^2`` + C N(xi),   y_i (f(x_i) + b) >= 1 - xi_i,   xi >= 0,
 
     where N is the sum of the B largest losses ("l1"), or the interpolation norm
     K(2, inf, sqrt(B)) of about the length of the B largest ("l2"). At most B dual

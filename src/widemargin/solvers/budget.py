@@ -68,8 +68,8 @@ class Budget(Solver):
 
     Notes
     -----
-    Where the cap binds, |f|^2 may be a small part of the objective, which is about C
-    times the cap then; the run goes on until the gap is small beside |f|^2 / 2.
+    Where the cap binds, ``|f|^2`` may be a small part of the objective, which is about
+    C times the cap then; the run goes on until the gap is small beside half of it.
 
     ``details`` of a step: ``half_square`` (that), ``violation``, ``theta`` (the
     multiplier of the cap), ``capped`` (1 where the cap binds), ``ridge`` (mu),
@@ -79,7 +79,8 @@ class Budget(Solver):
 
     References
     ----------
-    [dekel2006]_; [chang2001nu]_ for the nu form.
+    [dekel2006]_; [chang2001nu]_ for the nu form; [odonoghue2015]_ for the projected
+    gradient steps of norms with a matrix.
     """
 
     name: ClassVar[str] = "budget"
