@@ -310,7 +310,8 @@ class BudgetL2(LossNorm):  # numpydoc ignore=PR02
 class Interpolation(LossNorm):  # numpydoc ignore=PR02
     """Between the L1 and the L2 norm, K(1, 2, t).
 
-    The least ``|w|_1 + t |z|_2`` over w + z = xi. A: a_i <= c_i, sum a_i^2 / c_i <= t^2.
+    The least ``|w|_1 + t |z|_2`` over w + z = xi.
+    A: a_i <= c_i, sum a_i^2 / c_i <= t^2.
 
     Parameters
     ----------
