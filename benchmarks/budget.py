@@ -4,8 +4,8 @@ A full fit, then for each budget `reduced_set.reduce` and others that cost as mu
 predict with: the largest coefficients with the best intercept (pruned), Nystroem
 features of B random rows with scikit-learn's LinearSVC (nystroem), and NuSVC with
 nu = B / m, pruned to B (nusvc). The objective is that of the full problem, by the same
-code for all. Times are CPU seconds of the process, which other work on the machine
-disturbs least; those of `reduce` and of pruning are beside the full fit that they need.
+code for all. Times are of the wall: nothing else may run. Those of `reduce`, of pruning
+and of the path are beside the full fit that they need.
 """
 
 import argparse
@@ -27,7 +27,10 @@ from widemargin.reduced_set import reduce, reduce_path
 HERE = Path(__file__).parent
 SETS, METHODS = ("a9a", "ijcnn1", "mnist"), ("reduce", "pruned", "nystroem", "nusvc")
 PATH = range(50, 501, 50)
-COLUMNS = ("set", "method", "budget", "vectors", "accuracy", "objective", "seconds")
+COLUMNS = (
+    *("set", "method", "budget", "vectors", "accuracy", "objective", "seconds"),
+    "predict",  # wall time of a row to test, in microseconds
+)
 STYLES = {
     "reduce": ("-", "o"),
     "pruned": (":", "v"),
@@ -75,17 +78,21 @@ def measure(name, options):
         weights, counts = c[np.newaxis], np.array([len(c)])
         vectors = problem.rows.take(J)
         decide = KernelDecisions(kernel, vectors, weights, np.array([b]), counts)
-        hits = np.mean((decide(test[0])[:, 0] >= 0) == (test[1] > 0))
+        begin = time.perf_counter()
+        scores = decide(test[0])[:, 0]
+        predict = 1e6 * (time.perf_counter() - begin) / len(scores)
+        hits = np.mean((scores >= 0) == (test[1] > 0))
         whole = np.zeros(len(y))
         whole[J] = c
         primal = problem.primal(whole, b)
         seconds, accuracy = f"{seconds:.3f}", f"{100 * hits:.2f}"
-        return name, method, budget, len(J), accuracy, f"{primal:.2f}", seconds
+        facts = name, method, budget, len(J), accuracy, f"{primal:.2f}", seconds
+        return *facts, f"{predict:.2f}"
 
-    begin = time.process_time()
+    begin = time.perf_counter()
     problem = Problem(X, y, task.C, kernel=kernel)
     solution = solve(problem)
-    seconds = time.process_time() - begin
+    seconds = time.perf_counter() - begin
     J = np.flatnonzero(solution.w)
     yield result("full", len(J), (J, solution.w[J], solution.b), seconds)
     calls = {
@@ -96,13 +103,13 @@ def measure(name, options):
     }
     for method in options.methods:
         for budget in options.budgets or (50, 100, 500, 1000):
-            begin = time.process_time()
+            begin = time.perf_counter()
             model = calls[method](budget)
-            yield result(method, budget, model, time.process_time() - begin)
+            yield result(method, budget, model, time.perf_counter() - begin)
     if "reduce" in options.methods:
-        begin = time.process_time()
+        begin = time.perf_counter()
         model = reduce_path(problem, solution, PATH)[-1]
-        seconds = time.process_time() - begin
+        seconds = time.perf_counter() - begin
         model = model.rows, model.coefficients, model.b
         yield result("path", PATH[-1], model, seconds)
 
@@ -184,7 +191,7 @@ def table(results, full):
     """Lines of text; times the full fit: its time and that of the method together."""
     yield (
         f"{'set':8}{'method':10}{'budget':>7}{'vectors':>9}{'accuracy':>10}{'points':>8}"
-        f"{'P / P*':>11}{'CPU s':>9}{'times fit':>11}"
+        f"{'P / P*':>11}{'seconds':>9}{'times fit':>11}{'us a row':>10}"
     )
     for r in results:
         whole = full[r["set"]]
@@ -195,16 +202,32 @@ def table(results, full):
         yield (
             f"{r['set']:8}{r['method']:10}{r['budget']:>7}{r['vectors']:>9}"
             f"{r['accuracy']:>10}{points:>+8.2f}{ratio:>11.4g}{seconds:>9.2f}"
-            f"{total / fit:>11.2f}"
+            f"{total / fit:>11.2f}{r['predict'] or '':>10}"
         )
 
 
 def draw(folder, results, full):
-    """Accuracy against size, a panel a set."""
+    """Accuracy and the time of predictions against size, a column a set."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.4 * len(full), 3.4), layout="constrained")
-    axes = figure.subplots(1, len(full), squeeze=False)[0]
+    figure = Figure(figsize=(3.4 * len(full), 5.2), layout="constrained")
+    axes, below = figure.subplots(
+        2, len(full), squeeze=False, height_ratios=(3, 2), sharex="col"
+    )
+    for ax, (name, whole) in zip(below, full.items(), strict=True):
+        timed = [r for r in results if r["set"] == name and r["predict"]]
+        mine = [r for r in timed if r["method"] == "reduce"]
+        mine.sort(key=lambda r: int(r["budget"]))
+        points = [(int(r["budget"]), float(r["predict"])) for r in mine]
+        if points:
+            ax.plot(*zip(*points, strict=True), "o-", color="black", markersize=4.5)
+        if whole["predict"]:
+            ax.axhline(float(whole["predict"]), color="0.6", linewidth=0.8)
+        ax.set_yscale("log")
+        ax.set_xlabel("support vectors", fontsize=8)
+        ax.tick_params(labelsize=8)
+        ax.grid(visible=True, color="0.9", linewidth=0.6)
+    below[0].set_ylabel("prediction, us a row", fontsize=8)
     for ax, (name, whole) in zip(axes, full.items(), strict=True):
         for method, (line, marker) in STYLES.items():
             mine = [r for r in results if (r["set"], r["method"]) == (name, method)]
@@ -226,7 +249,6 @@ def draw(folder, results, full):
         ax.set_xscale("log")
         ax.set_ylim(best - 12, best + 1)
         ax.set_title(f"{name}, full: {int(whole['vectors']):,} vectors", fontsize=9)
-        ax.set_xlabel("support vectors", fontsize=8)
         ax.tick_params(labelsize=8)
         ax.grid(visible=True, color="0.9", linewidth=0.6)
     axes[0].set_ylabel("test accuracy, %", fontsize=8)
