@@ -1,5 +1,6 @@
 """BudgetSVC: scikit-learn's checks, the size of models, paths, bad input."""
 
+import functools
 import itertools
 import pickle
 import re
@@ -22,6 +23,7 @@ from widemargin import (
     save_model,
     solve,
 )
+from widemargin.estimators import budget_svc
 from widemargin.report import write_report
 
 
@@ -315,3 +317,16 @@ def test_bad_paths_are_refused(moons, budgets):
     X, y = moons
     with pytest.raises((TypeError, ValueError), match=r"'budgets' parameter of"):
         BudgetSVC().path(X, y, budgets)
+
+
+def test_the_seed_draws_the_candidates(moons, monkeypatch):
+    X, y = moons
+    few = functools.partial(budget_svc.reduce_path, candidates=100)
+    monkeypatch.setattr(budget_svc, "reduce_path", few)
+    supports = [
+        BudgetSVC(budget=10, hard=True, gamma=1.0, random_state=seed).fit(X, y).support_
+        for seed in (None, 0, 1, 1)
+    ]
+    np.testing.assert_array_equal(supports[0], supports[1])
+    np.testing.assert_array_equal(supports[2], supports[3])
+    assert supports[1].tolist() != supports[2].tolist()

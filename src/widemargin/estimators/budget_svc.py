@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.fitting import Training, Vector
-from widemargin.estimators.frame import users_level
+from widemargin.estimators.frame import seed_of, users_level
 from widemargin.estimators.svc import SVC
 from widemargin.kernel_problem import KernelProblem
 from widemargin.loss_norms import BudgetL1, BudgetL2
@@ -65,7 +65,11 @@ class BudgetSVC(SVC):
         together, of which each gets an equal part, at least one.
     kernel, gamma, degree, coef0 : as of `SVC`
     class_weight, multi_class, tol, max_iter, time_limit, memory_limit : as of `SVC`
-    n_jobs, random_state, verbose, callback, checkpoint : as of `SVC`
+    n_jobs : as of `SVC`
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of the draw of candidates with ``hard``, where there are more than 8,192
+        rows; None: 0.
+    verbose, callback, checkpoint : as of `SVC`
 
     Attributes
     ----------
@@ -307,6 +311,7 @@ class BudgetSVC(SVC):
             budgets,
             tol=max(self.tol, REFIT),
             memory_limit=self.memory_limit,
+            random_state=seed_of(self) or 0,
         )
         self._reduced.append((problem.y.astype(np.float64), models))
         if models[-1].status is Status.INTERRUPTED:  # no press of Ctrl-C is lost
