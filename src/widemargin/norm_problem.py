@@ -105,10 +105,10 @@ class NormProblem(KernelProblem):
         primal = half + self._losses(1.0 - y * (f + b))
         return Certificate(primal, float((y * c).sum()) - half, self._floor)
 
-    def feasible(self, alpha: Vector) -> Vector:
-        """A multiple of alpha >= 0 of the kept rows that is in C A, of at most 1."""
+    def room(self, alpha: Vector) -> float:
+        """The largest t <= 1 with t alpha in C A, for alpha >= 0 of the kept rows."""
         gauge = self.norm.gauge(alpha, self.shares)
-        return alpha * min(1.0, self.factor / gauge) if gauge > 0 else alpha
+        return min(1.0, self.factor / gauge) if gauge > 0 else 1.0
 
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Make dual variables feasible, in place.
@@ -122,7 +122,7 @@ class NormProblem(KernelProblem):
         if abs(sums[0] - sums[1]) > 1e-13 * sum(sums):
             heavy = y > 0 if sums[0] > sums[1] else y < 0
             fixed[heavy] *= min(sums) / max(sums)
-        fixed = self.feasible(fixed)
+        fixed *= self.room(fixed)
         if not np.array_equal(fixed, alpha):
             setattr(state, name, fixed)
 

@@ -32,7 +32,7 @@ from widemargin.norm_problem import NormProblem
 from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.chunking import INNER_SHARE, NOTHING, Choice, Precision
+from widemargin.solvers.chunking import AT_ONCE, INNER_SHARE, NOTHING, Choice, Precision
 from widemargin.solvers.kernel_points import record
 from widemargin.solvers.reweighted import PairsFirst
 from widemargin.solvers.working_set import Form, Violations, WorkingSet
@@ -45,9 +45,11 @@ FIRST, SHARE = 0.1, 0.3
 # The smallest ridge, as a share of the mean diagonal of K; and by which factors a step
 # changes it at least and at most while no bracket is known. Not tuned.
 LEAST, LEAST_CHANGE, MOST_CHANGE = 1e-14, 4.0, 16.0
-# Up to so many rows a problem is solved to rounding, in float64, before it is looked
-# at: milliseconds, and rows of weight 2 say what repeated rows do, as in `IRWLS`.
-AT_ONCE, ROUNDING = 256, 1e-10
+# The share of a bracket that a secant is kept away from its ends by. Not tuned.
+INSIDE = 0.05
+# The error of the multipliers of problems that are solved `AT_ONCE`, before they are
+# looked at; violations are a hundredth of that.
+ROUNDING = 1e-10
 # Working sets between two answers at least, where they wait for something, which is no
 # gap below what rounding does to the objective. Not tuned.
 MOST_WAIT, OBJECTIVE = 25, 1e-14
@@ -193,7 +195,7 @@ class _Multipliers:
         if norm.ball is not None:  # that of alpha = 0
             self.mu = float(np.sqrt(problem.shares.sum())) / self._ball
         self._least = LEAST * float(np.abs(problem.columns.diag()).mean())
-        self._ends: list[tuple[float, float]] = []  # of a bracket: log mu, error
+        self._ends: list[tuple[float, float]] = []  # of a bracket: mu, error
         self._accuracy = FIRST
         self.capped = self.moved = False
         self._use()
@@ -263,7 +265,7 @@ class _Multipliers:
         """Where the error, nearly linear in mu, is zero; within the bracket if any."""
         if len(self._ends) == 2:
             (a, at_a), (b, at_b) = self._ends
-            share = np.clip(at_a / (at_a - at_b), 0.05, 0.95)
+            share = np.clip(at_a / (at_a - at_b), INSIDE, 1.0 - INSIDE)
             return float(a + share * (b - a))
         factor = 1.0 / (1.0 + error) ** 2
         if error > 0:
@@ -293,8 +295,7 @@ def _record(
 ) -> Step:
     """The current point, or the multiple of it that is feasible."""
     c, f, b = run.c, run.scores.values, found.intercept
-    gauge = problem.norm.gauge(np.abs(c), problem.shares)
-    t = min(1.0, problem.factor / gauge) if gauge > 0 else 1.0
+    t = problem.room(np.abs(c))
     c, f = t * c, t * f
     if problem.values(c, f, b).relative_gap < NEAR * tol:
         b = problem.intercept_for(f, c, b)

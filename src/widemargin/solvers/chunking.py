@@ -7,6 +7,9 @@ from widemargin.solvers.working_set import Violations, WorkingSet
 
 Index = NDArray[np.intp]
 
+# Up to so many rows a problem is solved in float64, to rounding, at once: that takes
+# milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
+AT_ONCE = 256
 # Small problems are solved to this share of the violation. With 0.03 and 0.01 a9a, w8a,
 # ijcnn1 and mnist took up to a fifth fewer working sets, and up to twice the steps.
 INNER_SHARE = 0.1

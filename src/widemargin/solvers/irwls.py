@@ -21,6 +21,7 @@ from widemargin.problem import Problem
 from widemargin.solution import Step
 from widemargin.solvers.base import Solver, Start
 from widemargin.solvers.chunking import (
+    AT_ONCE,
     FIRST_SIZE,
     INNER_SHARE,
     NOTHING,
@@ -37,9 +38,8 @@ from widemargin.solvers.working_set import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Up to so many rows a problem is solved in float64, to rounding, at once: that takes
-# milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
-AT_ONCE, ROUNDING_STOP = 256, 1e-12
+# The violation of problems that are solved `AT_ONCE`.
+ROUNDING_STOP = 1e-12
 
 
 # What makes the solver of the small problems of one run.
