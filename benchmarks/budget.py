@@ -211,50 +211,48 @@ def draw(folder, results, full):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.4 * len(full), 5.2), layout="constrained")
-    axes, below = figure.subplots(
+    above, below = figure.subplots(
         2, len(full), squeeze=False, height_ratios=(3, 2), sharex="col"
     )
-    for ax, (name, whole) in zip(below, full.items(), strict=True):
-        timed = [r for r in results if r["set"] == name and r["predict"]]
-        mine = [r for r in timed if r["method"] == "reduce"]
-        mine.sort(key=lambda r: int(r["budget"]))
-        points = [(int(r["budget"]), float(r["predict"])) for r in mine]
-        if points:
-            ax.plot(*zip(*points, strict=True), "o-", color="black", markersize=4.5)
-        if whole["predict"]:
-            ax.axhline(float(whole["predict"]), color="0.6", linewidth=0.8)
-        ax.set_yscale("log")
-        ax.set_xlabel("support vectors", fontsize=8)
-        ax.tick_params(labelsize=8)
-        ax.grid(visible=True, color="0.9", linewidth=0.6)
-    below[0].set_ylabel("prediction, us a row", fontsize=8)
-    for ax, (name, whole) in zip(axes, full.items(), strict=True):
-        for method, (line, marker) in STYLES.items():
-            mine = [r for r in results if (r["set"], r["method"]) == (name, method)]
-            mine.sort(key=lambda r: int(r["budget"]))
-            points = [(int(r["budget"]), float(r["accuracy"])) for r in mine]
-            if points:
-                color = "black" if method == "reduce" else "0.4"
-                ax.plot(
-                    *zip(*points, strict=True),
-                    line,
-                    marker=marker,
-                    color=color,
-                    markersize=4.5,
-                    markerfacecolor="white",
-                    label=method,
-                )
+    for top, bottom, whole in zip(above, below, full.values(), strict=True):
+        mine = [r for r in results if r["set"] == whole["set"]]
+        title = f"{whole['set']}, full: {int(whole['vectors']):,} vectors"
+        top.set_title(title, fontsize=9)
+        top.set_xscale("log")
+        bottom.set_yscale("log")
+        bottom.set_xlabel("support vectors", fontsize=8)
+        for method in STYLES:
+            plot(top, mine, method, "accuracy")
+        plot(bottom, mine, "reduce", "predict")
         best = float(whole["accuracy"])
-        ax.axhline(best, color="0.6", linewidth=0.8)
-        ax.set_xscale("log")
-        ax.set_ylim(best - 12, best + 1)
-        ax.set_title(f"{name}, full: {int(whole['vectors']):,} vectors", fontsize=9)
-        ax.tick_params(labelsize=8)
-        ax.grid(visible=True, color="0.9", linewidth=0.6)
-    axes[0].set_ylabel("test accuracy, %", fontsize=8)
-    handles, names = axes[0].get_legend_handles_labels()
+        top.set_ylim(best - 12, best + 1)
+        for ax, column in ((top, "accuracy"), (bottom, "predict")):
+            if whole[column]:
+                ax.axhline(float(whole[column]), color="0.6", linewidth=0.8)
+            ax.tick_params(labelsize=8)
+            ax.grid(visible=True, color="0.9", linewidth=0.6)
+    above[0].set_ylabel("test accuracy, %", fontsize=8)
+    below[0].set_ylabel("prediction, us a row", fontsize=8)
+    handles, names = above[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(folder / "budget.png", dpi=120)
+
+
+def plot(ax, results, method, column):
+    """One column of the results of a method against the budget."""
+    mine = [r for r in results if r["method"] == method and r[column]]
+    points = sorted((int(r["budget"]), float(r[column])) for r in mine)
+    if points:
+        line, marker = STYLES[method]
+        ax.plot(
+            *zip(*points, strict=True),
+            line,
+            marker=marker,
+            color="black" if method == "reduce" else "0.4",
+            markersize=4.5,
+            markerfacecolor="white",
+            label=method,
+        )
 
 
 if __name__ == "__main__":
