@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import NuSVC
@@ -310,6 +311,23 @@ def test_more_than_all_rows_is_no_cap(moons):
     with pytest.warns(UserWarning, match="is more than the 600 rows: there is no cap"):
         clf = BudgetSVC(budget=601).fit(X, y)
     assert clf.cap_active_.tolist() == [False]
+
+
+def test_the_time_limit_is_of_the_cut_too(moons, monkeypatch):
+    X, y = moons
+    clf = BudgetSVC(budget=10, hard=True, gamma=1.0, time_limit=100.0).fit(X, y)
+    assert clf.status_ == "solved"
+    reduce_path = budget_svc.reduce_path
+
+    def over(*args, time_limit, **options):
+        assert 0 < time_limit <= 100.0
+        return reduce_path(*args, time_limit=1e-9, **options)
+
+    monkeypatch.setattr(budget_svc, "reduce_path", over)
+    with pytest.warns(ConvergenceWarning, match="The time limit ended the refit"):
+        clf.fit(X, y)
+    assert clf.status_ == "time_limit"
+    assert len(clf.support_) == 10
 
 
 @pytest.mark.parametrize("budgets", [[], [10, 0.5], [1], ["a"]])

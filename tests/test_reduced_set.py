@@ -15,6 +15,7 @@ from widemargin.pursuit import pursue
 from widemargin.reduced_set import reduce, reduce_path
 
 RBF = Kernel("rbf", gamma=0.4)
+TINY = 1e-9  # of what the cut costs: then refits go on to their relative gap
 on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
 
 
@@ -73,7 +74,7 @@ def solved(loss="hinge", intercept="free", zeros=False, kernel=RBF, m=220):
 def test_the_model_is_the_best_of_its_rows(loss, intercept, zeros):
     problem, solution, K, y, C = solved(loss, intercept, zeros)
     for budget in (3, 20):
-        model = reduce(problem, solution, budget, tol=1e-5)
+        model = reduce(problem, solution, budget, tol=1e-5, share=TINY)
         given = model.certificate
         assert len(model.rows) == budget
         assert np.all(C[model.rows] > 0)
@@ -94,7 +95,7 @@ def test_no_model_is_worse_than_pruning(loss, intercept):
     order = np.argsort(-np.abs(solution.w), kind="stable")
     for budget in (1, 5, 30, np.count_nonzero(solution.w) - 1):
         J = order[:budget]
-        model = reduce(problem, solution, int(budget), tol=1e-4)
+        model = reduce(problem, solution, int(budget), tol=1e-4, share=TINY)
         c = np.zeros(len(y))
         c[J] = solution.w[J]
         b = problem.intercept_for(K @ c, c, solution.b)
@@ -119,14 +120,27 @@ def test_rows_of_large_coefficients_are_taken_where_they_win():
 def test_a_path_is_nested_and_agrees_with_single_calls(loss):
     problem, solution, *_ = solved(loss)
     budgets = [2, 10, 11, 25]
-    path = reduce_path(problem, solution, budgets, tol=1e-4)
+    path = reduce_path(problem, solution, budgets, tol=1e-4, share=TINY)
     for budget, model, larger in zip(budgets, path, [*path[1:], path[-1]], strict=True):
-        single = reduce(problem, solution, budget, tol=1e-4)
+        single = reduce(problem, solution, budget, tol=1e-4, share=TINY)
         np.testing.assert_array_equal(single.rows, model.rows)
         primal = single.certificate.primal
         assert model.certificate.primal == pytest.approx(primal, rel=2e-4)
         assert set(model.rows) <= set(larger.rows)
         assert larger.certificate.primal <= primal * (1 + 2e-4)
+
+
+@on_every_setting
+def test_a_refit_ends_at_a_small_share_of_what_the_cut_costs(loss, intercept):
+    problem, solution, *_ = solved(loss, intercept)
+    best = reduce(problem, solution, 5, tol=1e-6, share=TINY).certificate.primal
+    for share in (0.3, 0.01):
+        model = reduce(problem, solution, 5, tol=1e-6, share=share)
+        found = model.certificate
+        assert model.status == "solved"
+        assert found.gap <= share * (found.primal - solution.certificate.dual)
+        assert found.dual <= best * (1 + 1e-6)
+        assert best * (1 - 1e-6) <= found.primal
 
 
 def test_equal_calls_agree_to_the_bit_and_leave_the_solution_alone():
@@ -168,7 +182,7 @@ def test_a_kernel_of_low_rank_has_few_rows_and_loses_nothing():
     X, y, C = data()
     problem = Problem(X, y, C, kernel=Kernel("linear"))
     solution = solve(problem, tol=1e-6)
-    model = reduce(problem, solution, 40, tol=1e-5)
+    model = reduce(problem, solution, 40, tol=1e-5, share=TINY)
     assert len(model.rows) == 3
     assert model.certificate.primal <= solution.certificate.primal * (1 + 1e-5)
 
@@ -180,7 +194,7 @@ def test_a_kernel_that_hardly_falls_is_refitted_in_float64():
     y = np.where((X**2).sum(axis=1) > 4.0, 1.0, -1.0)
     problem = Problem(X, y, 8000.0, kernel=Kernel("laplacian", gamma=0.0005))
     solution = solve(problem)
-    for model in reduce_path(problem, solution, [60, 80], tol=3e-4):
+    for model in reduce_path(problem, solution, [60, 80], tol=3e-4, share=TINY):
         assert model.certificate.relative_gap <= 3e-4
         assert model.certificate.primal >= solution.certificate.dual
 
@@ -193,7 +207,7 @@ def test_kernels_and_storages(name, storage):
     if name == "sigmoid":  # hardly curved: as good as positive semidefinite
         kernel = Kernel("sigmoid", gamma=0.01, coef0=0.5)
     problem = Problem(storage(X), y, C, kernel=kernel)
-    model = reduce(problem, solve(problem), 10, tol=1e-3)
+    model = reduce(problem, solve(problem), 10, tol=1e-3, share=TINY)
     found = objective(plain(kernel, X, X), y, C, "hinge", "free", model)
     assert model.certificate.primal == pytest.approx(found, rel=1e-6)
     assert model.certificate.relative_gap <= 1e-3
@@ -203,11 +217,11 @@ def test_kernels_and_storages(name, storage):
 def test_callable_and_precomputed_kernels_say_the_same(zeros):
     problem, solution, K, y, C = solved(zeros=zeros)
     X, *_ = data()
-    expected = reduce(problem, solution, 12, tol=1e-4)
+    expected = reduce(problem, solution, 12, tol=1e-4, share=TINY)
     called = Kernel(lambda A, B: plain(RBF, A, B))
     for features, kernel in ((X, called), (K, Kernel("precomputed"))):
         other = Problem(features, y, C, kernel=kernel)
-        model = reduce(other, solve(other, tol=1e-6), 12, tol=1e-4)
+        model = reduce(other, solve(other, tol=1e-6), 12, tol=1e-4, share=TINY)
         np.testing.assert_array_equal(model.rows, expected.rows)
         primal = expected.certificate.primal
         assert model.certificate.primal == pytest.approx(primal, rel=2e-4)
@@ -222,7 +236,7 @@ def test_rows_beyond_the_margin_are_checked():
     solution = solve(problem)
     K = plain(problem.kernel, X, X)
     for budget in (1, 2, 8, 20):
-        model = reduce(problem, solution, budget, tol=1e-3)
+        model = reduce(problem, solution, budget, tol=1e-3, share=TINY)
         best = restricted_optimum(K, y, np.ones(1800), "hinge", "free", model.rows)
         assert model.certificate.primal <= best * (1 + 1e-3)
         assert model.certificate.relative_gap <= 1e-3
@@ -251,7 +265,7 @@ def test_an_interrupt_in_a_refit_keeps_the_best_model(monkeypatch):
         def stop(step):
             raise KeyboardInterrupt
 
-        return solve(linear, solver, callback=stop, **options)
+        return solve(linear, solver, **options | {"callback": stop})
 
     monkeypatch.setattr(restricted, "solve", interrupted)
     (model,) = reduce_path(problem, solution, [5, 10])
@@ -272,17 +286,32 @@ def test_an_interrupt_while_pruned_rows_are_tried_is_kept(monkeypatch):
 
         refits.append(1)
         stops = {"callback": stop} if len(refits) == 2 else {}
-        return solve(linear, solver, **stops, **options)
+        return solve(linear, solver, **options | stops)
 
     monkeypatch.setattr(restricted, "solve", interrupted)
     models = reduce_path(problem, solution, [5, 10])
     assert [model.status.value for model in models] == ["interrupted"]
 
 
+@on_every_setting
+def test_refits_end_when_the_time_is_over(loss, intercept):
+    problem, solution, K, y, C = solved(loss, intercept)
+    budgets, options = [2, 5, 10], {"tol": 1e-6, "share": TINY, "time_limit": 1e-9}
+    models = reduce_path(problem, solution, budgets, **options)
+    for budget, model in zip(budgets, models, strict=True):
+        assert model.status == "time_limit"
+        assert len(model.rows) == budget
+        found = objective(K, y, C, loss, intercept, model)
+        assert model.certificate.primal == pytest.approx(found, rel=1e-6)
+        assert model.certificate.dual <= found
+    again = reduce(problem, solution, 10, tol=1e-6, share=TINY, time_limit=100.0)
+    assert again.status == "solved"
+
+
 def test_too_little_memory_is_refused():
     problem, solution, *_ = solved()
     with pytest.raises(
-        ValueError, match=r"at least 17,600 bytes for 220 rows.* Got 900 "
+        ValueError, match=r"at least 8,800 bytes for 220 rows.* Got 900 "
     ):
         reduce(problem, solution, 10, memory_limit=900)
 

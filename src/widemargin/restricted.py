@@ -7,6 +7,8 @@ With K_JJ = L L' and w = L' beta it is a linear problem in the rows K_iJ L^-T. O
 rows near the margin are given to a solver; the others are checked afterwards.
 """
 
+import time
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from scipy.linalg import solve_triangular
 from widemargin.columns import Columns
 from widemargin.kernel_problem import KernelProblem, Scores
 from widemargin.problem import Problem
-from widemargin.solution import Certificate, Solution, Status
+from widemargin.solution import Certificate, Solution, Status, Step
 from widemargin.solvers.active_set import ActiveSet
 from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from widemargin.solvers.auto import solve
@@ -29,24 +31,45 @@ Mask = NDArray[np.bool_]
 # Rows whose margin is below 1 + BESIDE are given to the solver, of k kernel functions
 # at least those below 1 + FIRST / k: few are cheap, and more of them change more. All,
 # if they are more than this share.
-BESIDE, FIRST, MOST_ROWS = 0.75, 200.0, 0.8
+BESIDE, FIRST, MOST_ROWS = 0.3, 100.0, 0.8
 # Share of k(x, x) that must be new in a row, in float64. Not tuned.
 NEW_ROW = 3e-5
-# Features of at most this share of all that were chosen are made anew each time.
-FEW = 0.25
 # Share of the gap that the solver may leave, and the gap from which its rows are in
 # float64.
 SOLVED, PRECISE = 0.6, 1e-4
 # Margins between which the solver's alpha falls from C to 0 at the start (alpha of the
-# whole solution took up to a half more steps), and what rounding may do to objectives.
-RAMP, ROUNDING = 0.1, 1e-3
+# whole solution took up to a half more steps).
+RAMP = 0.1
 # Kernel values that are in memory at a time, beside those of the features.
-VALUES = 1 << 22
+VALUES = 1 << 20
 
 _SOLVERS: dict[str, type[Solver]] = {
     "hinge": AugmentedLagrangian,
     "squared_hinge": ActiveSet,
 }
+
+
+@dataclass(frozen=True)
+class Refits:
+    """What ends a refit.
+
+    Attributes
+    ----------
+    tol : float, relative gap
+    share : float, gap as a share of what the cut costs
+    memory : int, bytes that features may take
+    end : float, when `time.perf_counter` ends them
+    """
+
+    tol: float
+    share: float
+    memory: int
+    end: float
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() >= self.end
 
 
 class Whole:
@@ -61,21 +84,25 @@ class Whole:
     support : int ndarray, the rows with c != 0
     before : Certificate, of the solution
     numbers : int ndarray (m,), which of all rows these are
-    tol : float, relative gap of a refit
-    limit : int, bytes that features may take
+    limits : Refits
     """
 
     def __init__(
-        self, problem: KernelProblem, solution: Solution, tol: float, limit: int
+        self, problem: KernelProblem, solution: Solution, limits: Refits
     ) -> None:
         kept = slice(None) if problem.kept is None else problem.kept
         self.problem, self.columns = problem, problem.columns
-        self.tol, self.limit = tol, limit
+        self.limits = limits
         self.y, self.C = problem.signs, np.asarray(problem.weights)
         self.c, self.alpha, self.b = solution.w[kept], solution.alpha[kept], solution.b
         self.support = np.flatnonzero(self.c)
         self.before = solution.certificate
         self.numbers = np.arange(problem.shape[0])[kept]  # of the rows, among all
+
+    def enough(self, primal: float) -> float:
+        """The gap at which a refit with this objective may end."""
+        cost = primal - self.before.dual
+        return max(self.limits.tol * primal, self.limits.share * cost)
 
     def f(self, rows: Index) -> Vector:
         """Scores of the solution without b, in float64."""
@@ -129,13 +156,12 @@ class Features:
     def __init__(self, whole: Whole, J: Index) -> None:
         self.whole, self.J = whole, J
         self.L = np.asarray(np.linalg.cholesky(whole.columns.values(J, J)))
-        self._use(np.float64 if whole.tol < PRECISE else np.float32)
+        self._use(np.float64 if whole.limits.tol < PRECISE else np.float32)
 
     def _use(self, dtype: Any) -> None:
         """Make features in a dtype from now on."""
-        self._dtype, m = np.dtype(dtype), len(self.whole.c)
-        self._place = np.full(m, -1)
-        self._made = np.empty((0, len(self.J)), dtype)
+        self._dtype = np.dtype(dtype)
+        self._buffer = np.empty(0, dtype)
 
     def refine(self) -> bool:
         """Go on in float64; whether that is new."""
@@ -145,23 +171,20 @@ class Features:
         return True
 
     def take(self, rows: Index, k: int) -> NDArray[Any]:
-        """Features of some rows, for the first k of J: (len(rows), k)."""
-        if k <= FEW * len(self.J):  # many rows, not worth being kept in full
-            return self._of(rows, self.J[:k])
-        new = rows[self._place[rows] < 0]
-        if len(new):
-            self._made = np.concatenate([self._made, self._of(new, self.J)])
-            self._place[new] = np.arange(len(self._made) - len(new), len(self._made))
-        return self._made[self._place[rows], :k]
+        """Features of some rows, for the first k of J: (len(rows), k).
 
-    def _of(self, rows: Index, J: Index) -> NDArray[Any]:
-        self._reserve(len(rows) + len(self._made), len(J))
-        L = self.L[: len(J), : len(J)].astype(self._dtype)
-        out = np.empty((len(rows), len(J)), self._dtype)
-        for part in _cut(len(rows), len(J)):
+        They are lost at the next call: memory that was used before is faster.
+        """
+        size = len(rows) * k
+        self._reserve(len(rows), k)
+        if size > len(self._buffer):
+            self._buffer = np.empty(size, self._dtype)
+        out = self._buffer[:size].reshape(len(rows), k)
+        J, L = self.J[:k], self.L[:k, :k].astype(self._dtype)
+        for part in _cut(len(rows), k):
             values = self._values(rows[part], J)
-            solved = solve_triangular(L, values.T, lower=True, check_finite=False)
-            out[part] = solved.T
+            options: Any = {"overwrite_b": True, "check_finite": False}
+            out[part] = solve_triangular(L, values.T, lower=True, **options).T
         return out
 
     def _values(self, rows: Index, J: Index) -> NDArray[Any]:
@@ -170,13 +193,13 @@ class Features:
         return make(rows, J)
 
     def _reserve(self, count: int, width: int) -> None:
-        """Refuse what does not fit: the features, and their copy in a problem."""
-        needed = 2 * count * width * np.dtype(self._dtype).itemsize
-        if needed > self.whole.limit:
+        """Refuse what does not fit."""
+        needed = count * width * self._dtype.itemsize
+        if needed > self.whole.limits.memory:
             raise ValueError(
                 f"The 'memory_limit' parameter of reduce must be at least {needed:,} "
                 f"bytes for {count:,} rows near the margin and {width:,} support "
-                f"vectors. Got {self.whole.limit:,} instead."
+                f"vectors. Got {self.whole.limits.memory:,} instead."
             )
 
     def beta(self, w: Vector) -> Vector:
@@ -258,8 +281,8 @@ def refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
         alpha = np.zeros(len(near))
         alpha[rows] = solution.alpha
         losses = whole.losses(scores.values, b)
-        enough = 0.5 * whole.tol * (0.5 * float(w @ w) + float(losses.sum()))
-        stopped = solution.status is Status.INTERRUPTED
+        enough = 0.5 * whole.enough(0.5 * float(w @ w) + float(losses.sum()))
+        stopped = solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
         if stopped or float(losses[~near].sum()) <= enough:
             return Point(alpha, w, b, scores), solution.status
 
@@ -284,8 +307,20 @@ def _multipliers(whole: Whole, f: Vector, b: float, known: Vector | None) -> Vec
 def _solved(
     whole: Whole, Z: NDArray[Any], rows: Index, start: tuple[Vector, Vector, float]
 ) -> Solution:
-    """The answer for some rows."""
+    """The answer for some rows; solved where its gap is small beside the cut's cost."""
     problem, y, C = whole.problem, whole.y[rows], whole.C[rows]
     linear = Problem(Z, y, C, problem.loss, problem.intercept)
-    solver, tol = _SOLVERS[problem.loss](), SOLVED * whole.tol
-    return solve(linear, solver, tol=tol, start=start)
+    solver, tol = _SOLVERS[problem.loss](), SOLVED * whole.limits.tol
+
+    def is_enough(gap: float, primal: float) -> bool:
+        return gap <= SOLVED * whole.enough(primal)
+
+    def ends(step: Step) -> bool:
+        return whole.limits.is_late or is_enough(step.primal - step.dual, step.primal)
+
+    solution = solve(linear, solver, tol=tol, start=start, callback=ends)
+    if solution.status is not Status.STOPPED_BY_CALLBACK:
+        return solution
+    found = solution.certificate
+    solved = is_enough(found.gap, found.primal)
+    return replace(solution, status=Status.SOLVED if solved else Status.TIME_LIMIT)

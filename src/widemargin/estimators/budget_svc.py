@@ -22,11 +22,15 @@ from widemargin.parameters import Checker, is_integer
 from widemargin.problem import Problem
 from widemargin.reduced_set import Reduced, reduce_path
 from widemargin.solution import Solution, Status, Step
+from widemargin.solvers.limits import Clock
 
 NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # The coefficients of few support vectors are refitted to this gap, which is small
 # beside what leaving out the others costs.
 REFIT = 1e-3
+# What is left of a time limit that is over, in seconds.
+MOMENT = 1e-9
+ENDED = {Status.INTERRUPTED: "Ctrl-C", Status.TIME_LIMIT: "The time limit"}
 
 
 class BudgetSVC(SVC):
@@ -297,7 +301,7 @@ class BudgetSVC(SVC):
             if self._budgets is None:
                 del self._reduced
 
-    def _finished(self, problem: Problem, solution: Solution) -> Solution:
+    def _finished(self, problem: Problem, solution: Solution, clock: Clock) -> Solution:
         if not (self.hard and isinstance(problem, KernelProblem)):
             return solution
         size = float(problem.weights.sum()) / self.C
@@ -305,21 +309,27 @@ class BudgetSVC(SVC):
             max(1, int(self._count(budget, size)) // self._parts)
             for budget in self._budgets or [self.budget]
         ]
+        left = self.time_limit
+        if left is not None:
+            left = max(left - clock.seconds(), MOMENT)
         models = reduce_path(
             problem,
             solution,
             budgets,
             tol=max(self.tol, REFIT),
+            time_limit=left,
             memory_limit=self.memory_limit,
             random_state=seed_of(self) or 0,
         )
         self._reduced.append((problem.y.astype(np.float64), models))
-        if models[-1].status is Status.INTERRUPTED:  # no press of Ctrl-C is lost
-            message = f"Stopped by Ctrl-C. {Status.INTERRUPTED.advice}"
-            return dataclasses.replace(
-                solution, status=Status.INTERRUPTED, message=message
-            )
-        return solution
+        ended = models[-1].status
+        told = solution.status is Status.SOLVED or ended is Status.INTERRUPTED
+        if ended not in ENDED or not told:  # no press of Ctrl-C is lost
+            return solution
+        message = (
+            f"{ENDED[ended]} ended the refit of few support vectors. {ended.advice}"
+        )
+        return dataclasses.replace(solution, status=ended, message=message)
 
     @property
     def _parts(self) -> int:

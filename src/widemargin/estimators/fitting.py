@@ -189,7 +189,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         """Where binary problem k starts."""
         return None
 
-    def _finished(self, problem: Problem, solution: Solution) -> Solution:
+    def _finished(self, problem: Problem, solution: Solution, clock: Clock) -> Solution:
         """The solution, after what needs it and its binary problem, each in turn."""
         return solution
 
@@ -296,7 +296,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         names = getattr(self, "feature_names_in_", None)
         solution = run(problem, choice, limits, start=self._start_of(k), names=names)
-        solution = self._finished(problem, solution)
+        solution = self._finished(problem, solution, training.clock)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution
