@@ -178,7 +178,12 @@ class NormalEquations:
     ----------
     n_active : int, |Q|
     steps : int, conjugate gradient steps since the last `assemble`
+    refines : bool
+        Whether an exact factor is followed by a step of refinement, which takes a
+        sweep.
     """
+
+    refines: bool = False
 
     def __init__(
         self, options: "InteriorPoint", problem: Problem, state: RowState
@@ -241,6 +246,8 @@ class NormalEquations:
 
     def _solve(self, r: Vector) -> Vector:
         dv = self._precondition(r)
+        if self._exact and self.refines:
+            return dv + self._precondition(r - self._product(dv))
         if self._exact or not self._most:
             return dv
         residual, p, last = r - self._product(dv), np.zeros_like(r), np.inf
