@@ -39,6 +39,12 @@ class Dataset:
         """Every step-th row: for a quick look."""
         return Dataset(self.name, self.X[::step], self.y[::step], self.inputs)
 
+    def drawn(self, count):
+        """Some rows by chance, in their order."""
+        order = np.random.default_rng(0).permutation(len(self.y))
+        some = np.sort(order[:count])
+        return Dataset(self.name, self.X[some], self.y[some], self.inputs)
+
 
 def polynomial(x):
     """The map (5.1): squares, products and inputs, with (x'z + 1)^2 as inner product.
@@ -110,9 +116,9 @@ def letter(folder):
     return Dataset("letter", normalized(polynomial(x)), _versus_rest(y, 1), 16)
 
 
-def adult(folder, name):
+def adult(folder, name, split="train"):
     """A set of the Adult series, sparse, 123 columns of zeros and ones."""
-    X, y = read(folder, name, n_features=123)
+    X, y = read(folder, name, split, n_features=123)
     return Dataset(name, normalized(X), y, 123)
 
 

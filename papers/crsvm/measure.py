@@ -38,19 +38,25 @@ def unreduced():
 
 
 def compare(data, solvers, *, repeat=3, tol=TOL, time_limit=60.0):
-    """Run each solver several times, in turn: {label: record}.
+    """Run each solver several times, in turn: {label: record}."""
+    found = runs(data, solvers, repeat=repeat, tol=tol, time_limit=time_limit)
+    return {label: record(*numbers) for label, numbers in found.items()}
+
+
+def runs(data, solvers, *, repeat=3, tol=TOL, time_limit=60.0):
+    """The last solution of each solver, and the seconds of all: {label: both}.
 
     In turn, so that what else the machine does meets all of them alike.
     """
-    seconds = {label: [] for label in solvers}
-    last = {}
+    found = {label: (None, []) for label in solvers}
     for _ in range(repeat):
         for label, solver in solvers.items():
             begin = time.perf_counter()
             problem = Problem(data.X, data.y)
-            last[label] = solve(problem, solver, tol=tol, time_limit=time_limit)
-            seconds[label].append(time.perf_counter() - begin)
-    return {label: record(last[label], seconds[label]) for label in solvers}
+            solution = solve(problem, solver, tol=tol, time_limit=time_limit)
+            seconds = [*found[label][1], time.perf_counter() - begin]
+            found[label] = solution, seconds
+    return found
 
 
 def record(solution, seconds):

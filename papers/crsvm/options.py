@@ -6,6 +6,7 @@ from pathlib import Path
 from papers.crsvm import datasets
 
 QUICK_ROWS, QUICK_SHARE = 600, 8
+SMALL = 10_000  # rows up to which a run may be repeated: see `Options.runs`
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,31 @@ class Options:
 
     def sets(self, names, say=print):
         """Those of the data sets that are there; says what is skipped."""
+        for (data,) in self._there(names, ("train",), say):
+            yield data
+
+    def pairs(self, names, say=print):
+        """Training and test sets of the Adult series, where both are there."""
+        return self._there(names, ("train", "test"), say)
+
+    def runs(self, data):
+        """How often what grows as the square of the rows is run."""
+        return self.repeat if len(data.y) <= SMALL else 1
+
+    def _there(self, names, splits, say):
         for name in names:
             try:
-                data = self._read(name)
+                found = [self._read(name, split) for split in splits]
             except FileNotFoundError as error:
                 say(f"{name} is skipped: {error}.")
             else:
-                yield data
+                yield found
 
-    def _read(self, name):
-        """A set of Table 5.1 or of the Adult series, which stays a series."""
+    def _read(self, name, split):
+        """A set of Table 5.1, whole, or of the Adult series, which stays a series."""
         if name in datasets.TABLE:
             data = datasets.TABLE[name](self.folder)
             step = -(-len(data.y) // QUICK_ROWS)
         else:
-            data, step = datasets.adult(self.folder, name), QUICK_SHARE
+            data, step = datasets.adult(self.folder, name, split), QUICK_SHARE
         return data.thin(step) if self.quick else data

@@ -14,7 +14,18 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 from papers import driver
-from papers.crsvm.figures import adult, iterations, printed, rules, sweeps, table, toy
+from papers.crsvm.figures import (
+    adult,
+    approximation,
+    gaussian,
+    iterations,
+    printed,
+    ranks,
+    rules,
+    sweeps,
+    table,
+    toy,
+)
 from papers.crsvm.options import Options
 
 PARTS = {
@@ -26,6 +37,9 @@ PARTS = {
     "5.4": sweeps.RULE,
     "5.5": iterations,
     "5.6": adult,
+    "5.7": approximation,
+    "5.8": gaussian,
+    "ranks": ranks,
     "5.9": toy,
 }
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.crsvm import algorithm, datasets, libsvm, measure, run
-from papers.crsvm.figures import iterations, rules, sweeps, toy
+from papers.crsvm import algorithm, datasets, libsvm, lowrank, measure, run
+from papers.crsvm.figures import approximation, gaussian, iterations, rules, sweeps, toy
 from papers.crsvm.options import Options
 from widemargin import Problem, load_svmlight, save_svmlight
 
@@ -106,11 +106,103 @@ def test_the_patterns_of_the_picture_are_those_of_the_solver():
 
 def test_libsvm_solves_the_same_problem():
     data = small_adult()
-    _, w, b, alpha = libsvm.fit_libsvm(data.X, data.y)
-    theirs = Problem(data.X, data.y).certify(alpha, w, b)
+    _, c, b = libsvm.fit_libsvm(data.X, data.y, kernel="linear")
+    theirs = Problem(data.X, data.y).certify(abs(c), data.X.T @ c, b)
     ours = measure.compare(data, {"": measure.unreduced()}, repeat=1)[""]
     assert theirs.relative_gap < 0.01
     assert abs(theirs.primal - ours["primal"]) <= 1e-3 * ours["primal"]
+
+
+@pytest.fixture(scope="module")
+def low_rank():
+    """Small Adult, the Gaussian kernel's matrix, a map of EIGS and one of CHOL."""
+    data = small_adult()
+    maps = [lowrank.approximation(data, name, 40, 1)[0] for name in lowrank.METHODS]
+    K = lowrank.kernel(data)(data.X, data.X)
+    return data, K, maps
+
+
+def test_errors_are_largest_row_sums_of_all_rows(low_rank, monkeypatch):
+    data, K, maps = low_rank
+    monkeypatch.setattr(
+        lowrank, "TILE", 100 * len(data.y)
+    )  # several tiles, the last short
+    found = lowrank.errors(data, maps)
+    for error, z in zip(found, maps, strict=True):
+        rest = K - z.features @ z.features.T
+        expected = np.linalg.norm(rest, np.inf) / np.linalg.norm(K, np.inf)
+        assert error == pytest.approx(expected, rel=1e-9)
+        assert error == pytest.approx(z.error, rel=1e-9)
+    assert found[0] < found[1]  # EIGS is nearer at equal rank
+
+
+def test_scores_with_the_kernel(low_rank):
+    data, K, _ = low_rank
+    c = np.random.default_rng(2).normal(size=len(data.y))
+    c[::3] = 0.0
+    found = lowrank.scores(data, data.X[:20], c, 0.5)
+    np.testing.assert_allclose(found, K[:20] @ c + 0.5, rtol=0, atol=1e-9)
+    assert lowrank.accuracy(np.array([-1.0, 0.0, 2.0, 3.0]), [-1, 1, 1, -1]) == 75.0
+
+
+def test_libsvm_solves_the_same_gaussian_problem(low_rank):
+    data, _, _ = low_rank
+    kernel = lowrank.kernel(data)
+    _, c, b = libsvm.fit_libsvm(data.X, data.y, kernel="rbf", gamma=kernel.gamma)
+    certificate = Problem(data.X, data.y, kernel=kernel).certify(abs(c), c, b)
+    assert certificate.relative_gap < 1e-3
+
+
+@pytest.fixture
+def small_pairs(monkeypatch):
+    X, y = load_svmlight(SHIPPED, n_features=123)
+    pair = [datasets.Dataset("a9a", X[k::32], y[k::32], 123) for k in (0, 1)]
+    monkeypatch.setattr(Options, "pairs", lambda self, names: [pair])
+    monkeypatch.setattr(Options, "sets", lambda self, names: pair[:1])
+
+
+def test_low_rank_bounds_the_gaussian_problem(small_pairs, tmp_path):
+    options = Options(ROOT, repeat=1)
+    cases = [("EIGS", 40), ("CHOL", 40), ("CHOL", 200)]
+    records = gaussian.records(options, ["a9a"], cases)
+    best = next(r for r in records if r["method"] == gaussian.EXACT)
+    for r in records:
+        assert r["status"] == "solved"
+        # K - Z Z' is positive semidefinite: the optimum is above, the exact dual below.
+        assert r["dual"] <= best["primal"]
+        assert best["dual"] <= r["primal"]
+        assert 70 < r["accuracy"] < 100
+    primal = {(r["map"], r["rank"]): r["primal"] for r in records}
+    assert primal["EIGS", 40] < primal["CHOL", 40] > primal["CHOL", 200]
+    assert not any("!" in line for line in gaussian.table(records))
+    gaussian.draw(records, tmp_path)
+    assert (tmp_path / "figure_5.8.png").stat().st_size > 5_000
+
+
+def test_approximations_run_and_draw(small_pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr(approximation, "RANKS", (5, 20, 80))
+    records = approximation.run(Options(ROOT, repeat=1))
+    for name in lowrank.METHODS:
+        over_rank = [r for r in records if (r["over"], r["method"]) == ("rank", name)]
+        errors = [r["error"] for r in over_rank]
+        assert errors == sorted(errors, reverse=True)
+    assert len(list(approximation.table(records))) == 1 + len(records)
+    approximation.draw(records, tmp_path)
+    assert (tmp_path / "figure_5.7.png").stat().st_size > 10_000
+
+
+def test_pairs_need_their_test_rows(tmp_path):
+    X, y = load_svmlight(SHIPPED, n_features=123)
+    for name, splits in {"a1a": ("train",), "a2a": ("train", "test")}.items():
+        (tmp_path / name).mkdir()
+        for k, split in enumerate(splits):
+            save_svmlight(X[k::64], y[k::64], tmp_path / name / f"{split}.svm")
+    said = []
+    options = Options(tmp_path, quick=True)
+    ((train, test),) = options.pairs(("a1a", "a2a"), said.append)
+    assert train.name == test.name == "a2a"
+    np.testing.assert_array_equal(test.y, y[1::64][::8])
+    assert said[0].startswith("a1a is skipped: there is no a1a/test.svm")
 
 
 def test_a_mu_never_reached():
