@@ -1,5 +1,7 @@
 """Figure 5.7: error and time of approximations over rank and over patterns."""
 
+import itertools
+
 from papers.crsvm import datasets, lowrank, measure
 from papers.crsvm.figures import style
 
@@ -7,6 +9,7 @@ NAME = "figure_5.7"
 RANKS = (16, 32, 64, 128, 300, 600)
 # The patterns of a5a, on which the paper varied the rank: drawn from a9a.
 PATTERNS = 6414
+LABELS = {"rows": "training patterns", "seconds": "processor seconds"}
 
 
 def run(options):
@@ -16,7 +19,7 @@ def run(options):
         cases = [(method, rank) for method in lowrank.RANKS for rank in RANKS]
         records += _measured("rank", data.drawn(PATTERNS), cases, options)
     for data in options.sets(datasets.ADULT):
-        records += _measured("patterns", data, lowrank.RANKS.items(), options)
+        records += _measured("rows", data, lowrank.RANKS.items(), options)
     return records
 
 
@@ -41,19 +44,19 @@ def _measured(over, data, cases, options):
 
 
 def table(records):
-    """Lines of text: the paper's error, the library's estimate of it, the trace's."""
+    """Lines of text: processor seconds, the error, the library's estimate of it."""
     yield (
-        f"{'over':10}{'set':5}{'rows':>7}  {'method':6}{'rank':>5}{'s':>9}"
+        f"{'over':6}{'set':5}{'rows':>7}  {'method':6}{'rank':>5}{'s':>9}"
         f"{'error':>10}{'estimate':>10}{'trace':>10}"
     )
     for r in records:
         yield (
-            f"{r['over']:10}{r['set']:5}{r['rows']:7}  {r['method']:6}{r['rank']:5}"
+            f"{r['over']:6}{r['set']:5}{r['rows']:7}  {r['method']:6}{r['rank']:5}"
             f"{r['seconds']:9.3f}{r['error']:10.2e}{r['estimate']:10.2e}"
             f"{r['trace']:10.2e}"
         )
     for method in lowrank.RANKS:
-        line = _line(records, "patterns", method)
+        line = _line(records, "rows", method)
         if len(line) > 1:
             error, seconds = (_exponent(line, name) for name in ("error", "seconds"))
             yield f"{method}: error as rows^{error:.2f}, seconds as rows^{seconds:.2f}"
@@ -71,16 +74,17 @@ def _line(records, over, method):
 def draw(records, folder):
     """Four panels, in the paper's order."""
     figure, axes = style.panels(2, 2)
-    for axis, over in zip(axes, ("rank", "patterns") * 2, strict=True):
-        column = "error" if axis in axes[:2] else "seconds"
+    shown = itertools.product(("error", "seconds"), ("rank", "rows"))
+    for axis, (column, over) in zip(axes, shown, strict=True):
         for k, method in enumerate(lowrank.RANKS):
             line = _line(records, over, method)
-            places = [r["rank" if over == "rank" else "rows"] for r in line]
-            label = method if over == "rank" else f"{method}, {lowrank.RANKS[method]}"
-            style.curve(axis, places, [r[column] for r in line], k, label)
-        axis.set_xlabel("rank" if over == "rank" else "training patterns")
-        axis.set_ylabel(column)
+            label = method if over == "rank" else f"{method}, rank {line[0]['rank']}"
+            places = [r[over] for r in line], [r[column] for r in line]
+            style.curve(axis, *places, k, label)
+        axis.set_xlabel(LABELS.get(over, over))
+        axis.set_ylabel(LABELS.get(column, column))
         axis.set_xscale("log")
         axis.set_yscale("log")
         style.plain(axis, "x", (1, 2, 5))
+        axis.legend()
     style.save(figure, folder, NAME)

@@ -31,9 +31,9 @@ def records(options, names, cases):
 
 def _exact(data, test, exact, options):
     """The library's choice for the exact problem, to `measure.TOL`, and LIBSVM."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     best = solve(exact, tol=measure.TOL)
-    answers = {EXACT: (time.perf_counter() - begin, data.y * best.alpha, best.b)}
+    answers = {EXACT: (time.process_time() - begin, data.y * best.alpha, best.b)}
     parameters = {"kernel": "rbf", "gamma": exact.kernel.gamma}
     answers[LIBSVM] = libsvm.timed(data, options, **parameters)
     for label, answer in answers.items():
@@ -60,7 +60,9 @@ def _approximate(data, test, exact, cases, options):
         head = {"map": name, "rank": z.rank, "map_seconds": seconds}
         mapped = datasets.Dataset(data.name, z.features, data.y, data.inputs)
         Z = z.transform(test.X)
-        found = measure.runs(mapped, solvers(), repeat=options.repeat)
+        found = measure.runs(
+            mapped, solvers(), repeat=options.repeat, clock=time.process_time
+        )
         for label, (solution, times) in found.items():
             yield {
                 "method": label,
@@ -72,7 +74,7 @@ def _approximate(data, test, exact, cases, options):
 
 
 def table(records):
-    """Lines of text: seconds of approximation and training, percent right, objectives.
+    """Lines of text: processor seconds, percent right and objectives.
 
     "above" is P of the problem that was solved over the exact optimum, less 1; "below"
     1 less the exact dual value of alpha over it.
@@ -117,7 +119,7 @@ def _curves(records):
 
 
 def draw(records, folder):
-    """Seconds over patterns, without and with those of the approximation."""
+    """Processor seconds over patterns, without and with those of the approximation."""
     figure, axes = style.panels(1, 2, width=5.0, height=3.8)
     for axis, title in zip(
         axes, ("training", "approximation and training"), strict=True
@@ -128,7 +130,7 @@ def draw(records, folder):
             style.curve(axis, [r["rows"] for r in line], seconds, k, label)
         axis.set_title(title)
         axis.set_xlabel("training patterns")
-        axis.set_ylabel("seconds")
+        axis.set_ylabel("processor seconds")
         axis.set_xscale("log")
         axis.set_yscale("log")
         style.plain(axis, "x", (1, 2, 5))
