@@ -1,13 +1,35 @@
-"""What the scripts of all papers do: measure parts, keep numbers, draw, show tables.
+"""What the scripts of all papers do: read options, measure parts, draw, show tables.
 
 A part is a module with ``NAME``, ``run(options)`` -> records, ``table(records)`` ->
 lines, and ``draw(records, folder)``.
 """
 
+import argparse
 import json
 import os
 import platform
 from pathlib import Path
+
+
+def parser(about, home, parts, quick="few rows, one run each"):
+    """A command line with what every script asks for; parts: {name: part}."""
+
+    def chosen(text):
+        names = text.split(",")
+        unknown = ", ".join(name for name in names if name not in parts)
+        if unknown:
+            there = ", ".join(parts)
+            raise argparse.ArgumentTypeError(f"there is no part {unknown}: {there}")
+        return [parts[name] for name in names]
+
+    made = argparse.ArgumentParser(description=about.splitlines()[0])
+    add = made.add_argument
+    add("--data", type=Path, default=Path("data"), metavar="FOLDER")
+    add("--parts", type=chosen, default=list(parts.values()), metavar="LIST")
+    add("--output", type=Path, default=home / "results")
+    add("--quick", action="store_true", help=quick)
+    add("--redraw", action="store_true", help="from the numbers there")
+    return made
 
 
 def machine():

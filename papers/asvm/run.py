@@ -6,7 +6,6 @@ Mangasarian, Musicant, "Active support vector machine classification", NIPS 13 (
 577-583. `claim.md` compares what comes out with the paper.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -23,22 +22,12 @@ QUICK = {"sizes": (20_000,), "growth": (20_000, 60_000), "repeat": 1}
 
 def arguments(argv):
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = driver.parser(__doc__, HERE, PARTS)
     add = parser.add_argument
-    add("--data", type=Path, default=Path("data"), metavar="FOLDER")
-    add("--parts", default=",".join(PARTS), metavar="LIST")
     add("--sizes", type=_sizes, default=Options.sizes, help="rows of part ndc")
     add("--growth", type=_sizes, default=Options.growth, help="rows of part growth")
-    add("--output", type=Path, default=HERE / "results")
-    add("--quick", action="store_true", help="few rows, one run each")
-    add("--redraw", action="store_true", help="from the numbers there")
     add("--repeat", type=int, default=3, help="the median counts")
-    chosen = parser.parse_args(argv)
-    chosen.parts = chosen.parts.split(",")
-    unknown = [name for name in chosen.parts if name not in PARTS]
-    if unknown:
-        parser.error(f"there is no part {', '.join(unknown)}: {', '.join(PARTS)}")
-    return chosen
+    return parser.parse_args(argv)
 
 
 def _sizes(text):
@@ -53,8 +42,7 @@ def main(argv=None):
     if chosen.quick:
         settings |= QUICK
     options = Options(chosen.data, **settings)
-    parts = [PARTS[name] for name in chosen.parts]
-    driver.show(parts, options, chosen.output, chosen.redraw)
+    driver.show(chosen.parts, options, chosen.output, chosen.redraw)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Run the experiments of Section 5 of CRSVM: figures, numbers and a text table.
 
-python papers/crsvm/run.py --data FOLDER [--figures 5.1,5.2] [--quick] [--output DIR]
+python papers/crsvm/run.py --data FOLDER [--parts 5.1,5.2] [--quick] [--output DIR]
 
 Jung, O'Leary, Tits, "Adaptive constraint reduction for training support vector
 machines", ETNA 31 (2008) 156-177. `claim.md` compares what comes out with the paper.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -46,20 +45,11 @@ PARTS = {
 
 def arguments(argv):
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("data"), metavar="FOLDER")
-    parser.add_argument("--figures", default=",".join(PARTS), metavar="LIST")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--quick", action="store_true", help="few rows, one run each")
-    parser.add_argument("--redraw", action="store_true", help="from the numbers there")
-    parser.add_argument("--repeat", type=int, default=3, help="the median counts")
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS")
-    chosen = parser.parse_args(argv)
-    chosen.figures = chosen.figures.split(",")
-    unknown = [name for name in chosen.figures if name not in PARTS]
-    if unknown:
-        parser.error(f"there is no figure {', '.join(unknown)}: {', '.join(PARTS)}")
-    return chosen
+    parser = driver.parser(__doc__, HERE, PARTS)
+    add = parser.add_argument
+    add("--repeat", type=int, default=3, help="the median counts")
+    add("--timeout", type=float, default=120.0, metavar="SECONDS")
+    return parser.parse_args(argv)
 
 
 def main(argv=None):
@@ -67,8 +57,7 @@ def main(argv=None):
     chosen = arguments(argv)
     repeat = 1 if chosen.quick else chosen.repeat
     options = Options(chosen.data, chosen.quick, repeat, chosen.timeout)
-    parts = [PARTS[name] for name in chosen.figures]
-    driver.show(parts, options, chosen.output, chosen.redraw)
+    driver.show(chosen.parts, options, chosen.output, chosen.redraw)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Frank-Wolfe optimization methods", 2012. `claim.md` compares what comes out with
 paper.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -32,23 +31,16 @@ PARTS = {part.NAME: part for part in ORDER}
 
 def arguments(argv):
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = driver.parser(__doc__, HERE, PARTS)
     add = parser.add_argument
-    add("--data", type=Path, default=Path("data"), metavar="FOLDER")
-    add("--parts", default=",".join(PARTS), metavar="LIST")
-    add("--output", type=Path, default=HERE / "results")
-    add("--quick", action="store_true", help="few rows, one run each")
-    add("--redraw", action="store_true", help="from the numbers there")
     add("--repeat", type=int, default=5, help="runs of a method")
     add("--limit", type=float, default=30.0, help="seconds a training")
-    add("--sets", default=None, metavar="LIST", help="names; all by default")
-    chosen = parser.parse_args(argv)
-    chosen.parts = chosen.parts.split(",")
-    chosen.sets = None if chosen.sets is None else tuple(chosen.sets.split(","))
-    unknown = [name for name in chosen.parts if name not in PARTS]
-    if unknown:
-        parser.error(f"there is no part {', '.join(unknown)}: {', '.join(PARTS)}")
-    return chosen
+    add("--sets", type=_names, metavar="LIST", help="names; all by default")
+    return parser.parse_args(argv)
+
+
+def _names(text):
+    return tuple(text.split(","))
 
 
 def main(argv=None):
@@ -58,8 +50,7 @@ def main(argv=None):
     if chosen.quick:
         repeat, limit = 1, min(limit, QUICK_LIMIT)
     options = Options(chosen.data, chosen.quick, repeat, limit, chosen.sets)
-    parts = [PARTS[name] for name in chosen.parts]
-    driver.show(parts, options, chosen.output, chosen.redraw)
+    driver.show(chosen.parts, options, chosen.output, chosen.redraw)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ vector classifiers", NIPS 13 (2001) 734-740. `claim.md` compares what comes out 
 paper.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -23,21 +22,11 @@ PARTS = {part.NAME: part for part in (table_2, table_3, selection)}
 
 def arguments(argv):
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = driver.parser(__doc__, HERE, PARTS)
     add = parser.add_argument
-    add("--data", type=Path, default=Path("data"), metavar="FOLDER")
-    add("--parts", default=",".join(PARTS), metavar="LIST")
-    add("--output", type=Path, default=HERE / "results")
-    add("--quick", action="store_true", help="few rows, one run each")
-    add("--redraw", action="store_true", help="from the numbers there")
     add("--repeat", type=int, default=3, help="the median counts")
     add("--limit", type=float, default=60.0, help="seconds a solve")
-    chosen = parser.parse_args(argv)
-    chosen.parts = chosen.parts.split(",")
-    unknown = [name for name in chosen.parts if name not in PARTS]
-    if unknown:
-        parser.error(f"there is no part {', '.join(unknown)}: {', '.join(PARTS)}")
-    return chosen
+    return parser.parse_args(argv)
 
 
 def main(argv=None):
@@ -45,8 +34,7 @@ def main(argv=None):
     chosen = arguments(argv)
     repeat = 1 if chosen.quick else chosen.repeat
     options = Options(chosen.data, chosen.quick, repeat, chosen.limit)
-    parts = [PARTS[name] for name in chosen.parts]
-    driver.show(parts, options, chosen.output, chosen.redraw)
+    driver.show(chosen.parts, options, chosen.output, chosen.redraw)
 
 
 if __name__ == "__main__":

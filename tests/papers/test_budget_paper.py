@@ -181,6 +181,6 @@ def test_without_digits_the_rest_is_measured(tmp_path):
 
 
 def test_parts_are_known():
-    assert run.arguments(["--parts", "smo"]).parts == ["smo"]
+    assert run.arguments(["--parts", "smo"]).parts == [smo_part]
     with pytest.raises(SystemExit):
         run.arguments(["--parts", "figure_9"])

@@ -228,7 +228,7 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys):
     (data / "a1a").mkdir(parents=True)
     X, y = load_svmlight(SHIPPED, n_features=123)
     save_svmlight(X[::16], y[::16], data / "a1a" / "train.svm")
-    line = ["--quick", "--data", str(data), "--figures", "5.1,5.6,5.9"]
+    line = ["--quick", "--data", str(data), "--parts", "5.1,5.6,5.9"]
     run.main([*line, "--output", str(output)])
     said = capsys.readouterr().out
     assert "a5a is skipped: there is no a5a/train.svm[.bz2|.xz] in" in said
@@ -242,7 +242,7 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys):
     assert all(r["above"] <= 1e-2 for r in records)
 
 
-def test_an_unknown_figure_is_refused(capsys):
+def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
-        run.main(["--figures", "5.10"])
-    assert "there is no figure 5.10" in capsys.readouterr().err
+        run.main(["--parts", "5.10"])
+    assert "there is no part 5.10" in capsys.readouterr().err

@@ -122,6 +122,6 @@ def test_tables_and_pictures(only_gauss, options, tmp_path, monkeypatch):
 
 
 def test_parts_are_known():
-    assert run.arguments(["--parts", "table_2"]).parts == ["table_2"]
+    assert run.arguments(["--parts", "table_2"]).parts == [table_2]
     with pytest.raises(SystemExit):
         run.arguments(["--parts", "table_9"])
