@@ -1,6 +1,7 @@
 """The lists that the tests are products of."""
 
 import atexit
+import contextlib
 import itertools
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ from sklearn.datasets import load_iris
 from svmlight_files import SLICES
 
 from widemargin import as_rows, open_rows
+from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows
 from widemargin.solvers.auto import SOLVERS as _SOLVERS
 
@@ -172,15 +174,28 @@ def parquet(X, n_jobs=None, memory_limit=None):
 
 
 def _in_small_blocks(path, n_jobs, memory_limit, scratch):
+    with small_blocks(memory_limit):
+        rows = open_rows(path, n_jobs=n_jobs)
+    if scratch:
+        rows._room = 0
+    return rows
+
+
+@contextlib.contextmanager
+def small_blocks(memory_limit):
+    """Blocks of a few rows in files where memory_limit is small."""
     with pytest.MonkeyPatch.context() as patch:
         if memory_limit is not None:
             for name in ("BLOCK_BYTES", "LARGE_BLOCK_BYTES"):
                 value = memory_limit // 4
                 patch.setattr(f"widemargin.data.outofcore.stored.{name}", value)
-        rows = open_rows(path, n_jobs=n_jobs)
-    if scratch:
-        rows._room = 0
-    return rows
+        yield
+
+
+def copied(X, n_jobs=None, memory_limit=None):
+    """A copy in a file of rows in memory."""
+    with small_blocks(memory_limit):
+        return copied_rows(as_rows(X, memory_limit=memory_limit), n_jobs)
 
 
 STORAGES = [
@@ -219,6 +234,7 @@ STORAGES = [
     _storage("stored", np.ascontiguousarray, rows=stored),
     _storage("stored-int16-scratch", np.ascontiguousarray, np.int16, rows=in_scratch),
     _storage("stored-parquet-float32", np.ascontiguousarray, np.float32, rows=parquet),
+    _storage("stored-copied-float32", np.ascontiguousarray, np.float32, rows=copied),
     _storage("process", np.ascontiguousarray, rows=ProcessRows),
     _storage("process-csr-float32", sparse.csr_array, np.float32, rows=ProcessRows),
 ]

@@ -7,15 +7,20 @@ others are random Fourier features and the monomials of a polynomial of degree 2
 `widemargin.lowrank` makes them.
 """
 
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
+from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
+from widemargin.data.outofcore.copied import copied_rows
+from widemargin.data.rows import Rows
 from widemargin.kernel_sources import Against
 from widemargin.kernels import Kernel
 from widemargin.parameters import Checker
@@ -27,6 +32,11 @@ Index = NDArray[np.intp]
 
 # Numbers of a tile of rows that are in memory beside the features.
 TILE = 1 << 22
+# Flops a second of a thread that makes features of dense rows, and bytes a second read
+# from a disk: 4e10 to 1e11 for ranks 64 to 1024, and 0.4e9 to 1.4e9, measured by
+# benchmarks/streaming.py. From the page cache reading was five times as fast.
+COMPUTED, READ = 5e10, 7.5e8
+STORES = ("auto", "never", "always")
 
 
 @dataclass(frozen=True)
@@ -63,9 +73,13 @@ class LandmarkFeatures:
         """Numbers of a row that are in memory at a time."""
         return len(self.whitening) + self.rank
 
-    def prepared(self) -> Callable[[Matrix], Features]:
+    def flops(self, entries: float) -> float:
+        """Operations for a row of so many entries; a value of the kernel counts 20."""
+        return len(self.whitening) * (2.0 * entries + 20.0 + 2.0 * self.rank)
+
+    def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:
         """A function of blocks of rows (k, n): their features (k, r)."""
-        values = Against(self.kernel, self.vectors, self.values)
+        values = Against(self.kernel, self.vectors, self.values, n_jobs)
         return lambda block: np.asarray(values(block) @ self.whitening)
 
 
@@ -98,7 +112,11 @@ class FourierFeatures:
         """Numbers of a row that are in memory at a time."""
         return 2 * self.rank
 
-    def prepared(self) -> Callable[[Matrix], Features]:
+    def flops(self, entries: float) -> float:
+        """Operations for a row of so many entries; a cosine counts 20."""
+        return self.rank * (entries + 20.0)
+
+    def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:
         """A function of blocks of rows (k, n): their features (k, r)."""
         return self._make
 
@@ -136,7 +154,11 @@ class SquareFeatures:
         """Numbers of a row that are in memory at a time."""
         return 2 * self.rank
 
-    def prepared(self) -> Callable[[Matrix], Features]:
+    def flops(self, entries: float) -> float:
+        """Operations for a row, whatever its entries."""
+        return 2.0 * self.rank
+
+    def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:
         """A function of blocks of rows (k, n): their features (k, r)."""
         return self._make
 
@@ -157,18 +179,20 @@ class SquareFeatures:
 Expand = LandmarkFeatures | FourierFeatures | SquareFeatures
 
 
-def tiles(expand: Expand, X: Matrix) -> Iterator[tuple[slice, Features]]:
+def tiles(
+    expand: Expand, X: Matrix, n_jobs: int | None = None
+) -> Iterator[tuple[slice, Features]]:
     """The features of X (k, n), some rows at a time."""
-    make, size = expand.prepared(), max(1, TILE // max(1, expand.held))
+    make, size = expand.prepared(n_jobs), max(1, TILE // max(1, expand.held))
     for start in range(0, X.shape[0], size):
         stop = min(start + size, X.shape[0])
         yield slice(start, stop), make(linalg.row_slice(X, start, stop))
 
 
-def features_of(expand: Expand, X: Matrix) -> Features:
+def features_of(expand: Expand, X: Matrix, n_jobs: int | None = None) -> Features:
     """The features of X (k, n): (k, r)."""
     out = np.empty((X.shape[0], expand.rank), expand.dtype)
-    for part, features in tiles(expand, X):
+    for part, features in tiles(expand, X, n_jobs):
         out[part] = features
     return out
 
@@ -182,8 +206,9 @@ class FeatureMap:
     method : str, that made it
     kernel : Kernel, with gamma as a number
     features : ndarray (m, r) or None
-        Z, of the rows that it was made of. ``dataclasses.replace(z, features=None)``
-        is a map without them, to be kept with a model.
+        Z, of the rows that it was made of; None where these are not in memory, or it
+        was made with ``features=False``. ``dataclasses.replace(z, features=None)`` is a
+        map without them, to be kept with a model.
     landmarks : int ndarray (l,) or None
         Which of the rows the landmarks are; None where there are none (Fourier features
         and polynomials).
@@ -216,6 +241,16 @@ class FeatureMap:
     def rank(self) -> int:
         """Dimensions r."""
         return self.expand.rank
+
+    @property
+    def dtype(self) -> Any:
+        """Of the features."""
+        return self.expand.dtype
+
+    @property
+    def density(self) -> float:
+        """Share of the features that are stored: all."""
+        return 1.0
 
     @property
     def vectors(self) -> Any:
@@ -254,12 +289,86 @@ class FeatureMap:
         check, rows = Checker("transform"), as_rows(X)
         block = rows.in_memory()
         if block is None:
-            check.refuse_part("X", "be in memory", "rows that are not")
-        if rows.shape[1] != self.expand.n_features:
-            expected = f"have {self.expand.n_features} columns"
-            check.refuse_part("X", expected, str(rows.shape[1]))
+            check.refuse_part("X", "be in memory", "rows that are not (take `rows`)")
+        self._check_width(check, rows)
         rows.refuse_nonfinite()
         return features_of(self.expand, block)
+
+    def map(self, block: Matrix, /) -> Features:
+        """Features of a block of rows (k, n), dense or CSR: (k, r).
+
+        As `transform` does, but nothing is checked and kernel values are made by one
+        thread: it works for one of the threads of a sweep, see `Rows.mapped`.
+        """
+        return features_of(self.expand, block, n_jobs=1)
+
+    def rows(
+        self, X: ArrayLike, store: Literal["auto", "never", "always"] = "auto"
+    ) -> Rows:
+        """Rows z(x), for solvers: computed in each sweep, or stored in a file once.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n), or Rows of any storage
+            For a precomputed kernel the values (m, l) with the rows of the map.
+        store : str, default="auto"
+            "never": computed block by block in each sweep, which is
+            ``as_rows(X).mapped(z)``. "always": computed once, by one sweep, and kept as
+            float32 in a temporary file of 4 m r bytes (TMPDIR says where), which is
+            gone with the rows. "auto": kept where computing takes longer than reading,
+            and the disk has room for it twice.
+
+        Returns
+        -------
+        Rows (m, r)
+            With the threads of X; a memory_limit of rows in files is theirs too.
+
+        Raises
+        ------
+        ValueError
+            Another number of columns, or an unknown word; NaN or infinity where they
+            are stored.
+        OSError
+            "always" where the disk has no room, or cannot be written.
+
+        Notes
+        -----
+        Computing takes 2 l (n + r + 10) flops a row in each sweep, reading 4 r bytes:
+        with one thread the rule stores where l = r and n + r >= 124. Storing took two
+        to three times a computed sweep: it is in vain for a sweep or two.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from widemargin import Kernel
+        >>> from widemargin.lowrank import feature_map
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> z = feature_map(X, Kernel("rbf", gamma=0.1), rank=40, features=False)
+        >>> z.rows(X).shape, z.features
+        ((500, 40), None)
+        """
+        check, rows = Checker("rows"), as_rows(X)
+        check.choice("store", store, STORES)
+        self._check_width(check, rows)
+        mapped = rows.mapped(self)
+        if store == "never" or (store == "auto" and not self._is_worth_storing(rows)):
+            return mapped
+        rows.refuse_nonfinite()
+        options = {"memory_limit": None} if rows.is_in_memory else {}
+        return copied_rows(mapped, **{**rows.options, **options})
+
+    def _is_worth_storing(self, rows: Rows) -> bool:
+        """Whether reading z(x) is faster than computing it, and there is room."""
+        m, n = rows.shape
+        threads = n_threads(rows.options.get("n_jobs"))
+        computing = self.expand.flops(n * rows.density) / (COMPUTED * threads)
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        return computing > 4 * self.rank / READ and free >= 2 * 4 * m * self.rank
+
+    def _check_width(self, check: Checker, rows: Rows) -> None:
+        n = self.expand.n_features
+        if rows.shape[1] != n:
+            check.refuse_part("X", f"have {n} columns", str(rows.shape[1]))
 
     def coefficients(self, w: ArrayLike) -> Vector:
         """Coefficients W w of the landmarks: sum_j (W w)_j k(x, z_j) = z(x)'w.

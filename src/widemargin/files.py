@@ -94,15 +94,18 @@ def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
 
 @contextmanager
 def room_for(what: str) -> Iterator[None]:
-    """Where a temporary file does not fit on its disk, say so in one sentence."""
+    """Where a temporary file cannot be written, say so in one sentence."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            problem, remedy = "no room", "a folder with more room"
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
+            problem, remedy = "no way to write", "another folder"
+        else:
             raise
         raise OSError(
-            f"no room for {what} in {tempfile.gettempdir()}; "
-            "set TMPDIR to a folder with more room"
+            f"{problem} for {what} in {tempfile.gettempdir()}; set TMPDIR to {remedy}"
         ) from None
 
 

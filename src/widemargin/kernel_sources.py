@@ -210,13 +210,16 @@ class Against:
     kernel : Kernel, with gamma as a number
     Z : dense or CSR (l, n); of a precomputed kernel int (l,), columns of the blocks
     dtype : float32 or float64
+    n_jobs : int or None, threads
     """
 
-    def __init__(self, kernel: Kernel, Z: Any, dtype: Any) -> None:
+    def __init__(
+        self, kernel: Kernel, Z: Any, dtype: Any, n_jobs: int | None = None
+    ) -> None:
         self._kernel, self._Z, self._dtype = kernel, Z, np.dtype(dtype)
         if kernel.is_named:
             self._layout = Layout(kernel.form, Z, dtype)
-            self._samples = Samples(self._layout, Z)
+            self._samples = Samples(self._layout, Z, parts=Parts(Z.shape[0], n_jobs))
 
     def __call__(self, X: Any) -> NDArray[Any]:
         """Values (k, l) of the dtype, for rows X (k, n)."""

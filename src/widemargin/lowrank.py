@@ -8,6 +8,12 @@
 `fourier`               random Fourier features of "rbf" and "laplacian"
 `polynomial`            the monomials of "poly" with degree 2: exact
 ======================  ==============================================================
+
+Where the features of all rows are not to be held, because the rows are not in memory or
+by ``features=False``, landmarks are chosen from ``feature_rows.SAMPLE`` uniform rows,
+or fewer where a memory_limit of the rows wants that; these take the place of m below.
+One sweep then measures what the map leaves of all rows, beside one that looks for NaN.
+Only `eigen` needs all rows in memory: all are landmarks.
 """
 
 from collections.abc import Callable
@@ -52,7 +58,7 @@ LANDMARKS = ("uniform", "kmeans++", "leverage", "residual")
 _WITHOUT_ROWS = "'uniform', 'leverage', 'residual'"
 
 
-def pivoted_cholesky(
+def pivoted_cholesky(  # noqa: PLR0913  (by keyword)
     rows: ArrayLike,
     kernel: Kernel,
     rank: int | None = None,
@@ -61,6 +67,7 @@ def pivoted_cholesky(
     random_state: Any = None,
     dtype: Any = np.float64,
     memory_limit: int | None = None,
+    features: bool | None = None,
 ) -> FeatureMap:
     """Partial Cholesky factor K ~ Z Z' with the largest residuals as pivots: CHOL.
 
@@ -69,7 +76,7 @@ def pivoted_cholesky(
 
     Parameters
     ----------
-    rows : array, sparse matrix or Rows in memory, (m, n)
+    rows : array, sparse matrix or Rows, (m, n)
         For a precomputed kernel K, (m, m).
     kernel : Kernel
     rank : int >= 1 or None
@@ -80,6 +87,7 @@ def pivoted_cholesky(
         Of the order of equal residuals, and of the rows of the error estimate.
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
+    features : bool or None, whether Z is held; None: where the rows are in memory
 
     Returns
     -------
@@ -102,7 +110,7 @@ def pivoted_cholesky(
     trace is left, with the same cost.
     """
     owner = "pivoted_cholesky"
-    given = Given(owner, rows, kernel, dtype, random_state, memory_limit)
+    given = Given(owner, rows, kernel, dtype, random_state, memory_limit, features)
     given.check.positive("tol", tol, most=1.0, optional=True)
     if rank is None and tol is None:
         given.check.refuse_part("rank", "be given where 'tol' is not", "None")
@@ -111,7 +119,7 @@ def pivoted_cholesky(
     return factor.feature_map("cholesky", 0.0 if tol is None else tol * given.trace)
 
 
-def nystroem(
+def nystroem(  # noqa: PLR0913  (by keyword)
     rows: ArrayLike,
     kernel: Kernel,
     rank: int,
@@ -120,12 +128,13 @@ def nystroem(
     random_state: Any = None,
     dtype: Any = np.float64,
     memory_limit: int | None = None,
+    features: bool | None = None,
 ) -> FeatureMap:
     """Nystroem features ``z(x) = L^-1 k(x)`` of landmarks, with K_JJ = L L'.
 
     Parameters
     ----------
-    rows : array, sparse matrix or Rows in memory, (m, n)
+    rows : array, sparse matrix or Rows, (m, n)
         For a precomputed kernel K, (m, m).
     kernel : Kernel
     rank : int >= 1, the number of landmarks; lowered to m
@@ -139,6 +148,7 @@ def nystroem(
     random_state : int, Generator or None
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
+    features : bool or None, whether Z is held; None: where the rows are in memory
 
     Returns
     -------
@@ -161,7 +171,7 @@ def nystroem(
     left more of the trace than "uniform": 0.26 and 0.25 of a9a, 0.47 and 0.41 of 5,000
     rows of ijcnn1, rank 64. "kmeans++" left least on a9a, ijcnn1 and mnist.
     """
-    given = Given("nystroem", rows, kernel, dtype, random_state, memory_limit)
+    given = Given("nystroem", rows, kernel, dtype, random_state, memory_limit, features)
     given.check.choice("landmarks", landmarks, LANDMARKS)
     if landmarks == "kmeans++" and kernel.name == "precomputed":
         expected = f"be one of {_WITHOUT_ROWS} for a precomputed kernel"
@@ -264,7 +274,7 @@ def eigen(
     ``passes`` times m^2 kernel values, and with b = rank + 8 vectors 2 m^2 b flops;
     2 passes m b numbers. Where passes b >= m: an eigen decomposition of K, m^3.
     """
-    given = Given("eigen", rows, kernel, dtype, random_state, memory_limit)
+    given = Given("eigen", rows, kernel, dtype, random_state, memory_limit, True)
     given.check.count("passes", passes)
     rank = given.rank(rank)
     block = rank + BEYOND
@@ -323,6 +333,7 @@ def fourier(
     random_state: Any = None,
     dtype: Any = np.float64,
     memory_limit: int | None = None,
+    features: bool | None = None,
 ) -> FeatureMap:
     """Random Fourier features: cosines and sines of random frequencies [rahimi2007]_.
 
@@ -332,12 +343,13 @@ def fourier(
 
     Parameters
     ----------
-    rows : array, sparse matrix or Rows in memory, (m, n)
+    rows : array, sparse matrix or Rows, (m, n)
     kernel : Kernel, "rbf" or "laplacian"
     rank : int >= 2; an odd one is lowered by 1, while more than m is taken as it is
     random_state : int, Generator or None
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
+    features : bool or None, whether Z is held; None: where the rows are in memory
 
     Returns
     -------
@@ -354,7 +366,7 @@ def fourier(
     -----
     m n r flops and m r sines; no kernel values but for the error.
     """
-    given = Given("fourier", rows, kernel, dtype, random_state, memory_limit)
+    given = Given("fourier", rows, kernel, dtype, random_state, memory_limit, features)
     given.check.count("rank", rank, least=2)
     if kernel.name not in ("rbf", "laplacian"):
         expected = "be 'rbf' or 'laplacian'"
@@ -374,17 +386,19 @@ def polynomial(
     random_state: Any = None,
     dtype: Any = np.float64,
     memory_limit: int | None = None,
+    features: bool | None = None,
 ) -> FeatureMap:
     """The monomials of a polynomial kernel of degree 2: exact ([jung2008]_, (5.1)).
 
     Parameters
     ----------
-    rows : array, sparse matrix or Rows in memory, (m, n)
+    rows : array, sparse matrix or Rows, (m, n)
     kernel : Kernel, "poly" with degree 2 and coef0 >= 0
     random_state : int, Generator or None
         Of the rows of the error, which is rounding.
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
+    features : bool or None, whether Z is held; None: where the rows are in memory
 
     Returns
     -------
@@ -396,7 +410,9 @@ def polynomial(
     ValueError or TypeError
         A parameter out of range, another kernel.
     """
-    given = Given("polynomial", rows, kernel, dtype, random_state, memory_limit)
+    given = Given(
+        "polynomial", rows, kernel, dtype, random_state, memory_limit, features
+    )
     if kernel.name != "poly" or kernel.degree != 2 or kernel.coef0 < 0:
         expected = "be 'poly' with degree=2 and coef0 >= 0"
         given.check.refuse_part("kernel", expected, repr(kernel))
@@ -425,7 +441,7 @@ def feature_map(
 
     Parameters
     ----------
-    rows : array, sparse matrix or Rows in memory, (m, n)
+    rows : array, sparse matrix or Rows, (m, n)
         For a precomputed kernel K, (m, m).
     kernel : Kernel
     method : str, default="cholesky"
@@ -433,7 +449,8 @@ def feature_map(
     rank : int or None
         None: for "polynomial", and for "cholesky" with ``tol``.
     **options
-        Of the method: tol, landmarks, passes, random_state, dtype, memory_limit.
+        Of the method: tol, landmarks, passes, random_state, dtype, memory_limit,
+        features.
 
     Returns
     -------

@@ -17,14 +17,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import linalg
+from widemargin.data.blocks import total
 from widemargin.data.selected import SelectedState, of_all_rows
 from widemargin.data.state import RowState, bools, check_length, reals, row_index
 
 Vector = NDArray[np.float64]
 
+# What a feature map makes at a time: as many rows as a block in memory has at least, or
+# more where they are short, as many numbers at most. Not tuned.
+MAPPED_ROWS, MAPPED_NUMBERS, MOST_NUMBERS = 2048, 1 << 20, 1 << 23
+
 
 class FeatureMap(Protocol):
-    """A map of rows to new features, applied block by block."""
+    """A map of rows to new features, applied block by block.
+
+    It may say their ``dtype`` and ``density``, where these are not those of the rows.
+    """
 
     @property
     def rank(self) -> int:
@@ -323,6 +331,10 @@ class _Mapped(_View):
     def __init__(self, base: Rows, feature_map: FeatureMap) -> None:
         super().__init__(base)
         self.shape = (base.shape[0], feature_map.rank)
+        self.dtype = getattr(feature_map, "dtype", base.dtype)
+        self.density = getattr(feature_map, "density", base.density)
+        stored, mapped = (s.density * s.shape[1] + 8 for s in (base, self))
+        self.copy_rows *= min(1.0, stored / mapped)  # 8 numbers beside each
         self._map = feature_map
         self._name = f"{base._name} after its feature map"
 
@@ -348,7 +360,17 @@ def _mapped_block(
     f: Callable[..., Any],
     *broadcast: Any,
 ) -> Any:
-    return f(feature_map.map(linalg.formed(block)), part, *broadcast)
+    X, rank = linalg.formed(block), feature_map.rank
+    least = min(MAPPED_ROWS, MOST_NUMBERS // rank)
+    size = max(least, MAPPED_NUMBERS // rank, 1)
+
+    def value(start: int) -> Any:
+        stop = min(start + size, X.shape[0])
+        mapped = feature_map.map(linalg.row_slice(X, start, stop))
+        piece = None if part is None else part.part(slice(start, stop))
+        return f(mapped, piece, *broadcast)
+
+    return total(map(value, range(0, X.shape[0], size)))
 
 
 class SignedRows(_View):

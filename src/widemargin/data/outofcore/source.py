@@ -103,3 +103,13 @@ def read_at(file: IO[bytes], stamp: FileStamp, offset: int, out: NDArray[Any]) -
         if not got:
             raise OSError(f"{stamp.path} was changed while it was read")
         done += got
+
+
+def pread(descriptor: int, offset: int, out: NDArray[Any], what: str) -> None:
+    """Fill a contiguous array with the bytes of a file of ours from ``offset`` on."""
+    view = out.reshape(-1).view(np.uint8).data
+    while len(view):
+        got = os.preadv(descriptor, [view], offset)
+        if not got:
+            raise OSError(f"a temporary file of {what} has been cut short")
+        view, offset = view[got:], offset + got

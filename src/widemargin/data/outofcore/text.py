@@ -1,6 +1,5 @@
 """Rows of svmlight text: converted once to binary files, which are then read."""
 
-import os
 import tempfile
 import weakref
 from typing import IO, Any, Literal
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin.data.outofcore.source import Source
+from widemargin.data.outofcore.source import Source, pread
 from widemargin.data.svmlight.read import Task, stream_rows
 from widemargin.data.svmlight.text import opener
 from widemargin.files import open_bytes, room_for
@@ -38,12 +37,8 @@ class _Column:
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Numbers start .. stop - 1."""
         out = np.empty(stop - start, self.dtype)
-        view, place = out.view(np.uint8).data, start * self.dtype.itemsize
-        while len(view):
-            got = os.preadv(self._file.fileno(), [view], place)
-            if not got:
-                raise OSError("a temporary file of converted rows has been cut short")
-            view, place = view[got:], place + got
+        offset = start * self.dtype.itemsize
+        pread(self._file.fileno(), offset, out, "converted rows")
         return out
 
 
