@@ -195,10 +195,14 @@ def test_auto_stores_what_is_read_faster(monkeypatch):
     few, many = (
         nystroem(X, RBF, rank, random_state=0, features=False) for rank in (20, 200)
     )
-    assert not isinstance(few.rows(X), StoredRows)
-    assert isinstance(many.rows(X), StoredRows)
-    assert not isinstance(many.rows(as_rows(X.in_memory(), n_jobs=8)), StoredRows)
     size = 4 * 300 * many.rank
+    for memory, is_stored in ((size, True), (size - 1, False)):
+        name = "widemargin.feature_map.free_bytes"
+        monkeypatch.setattr(name, lambda memory=memory: memory)
+        assert isinstance(many.rows(X), StoredRows) == is_stored
+    monkeypatch.setattr("widemargin.feature_map.free_bytes", lambda: 1 << 30)
+    assert not isinstance(few.rows(X), StoredRows)
+    assert not isinstance(many.rows(as_rows(X.in_memory(), n_jobs=8)), StoredRows)
     for free, is_stored in ((2 * size, True), (2 * size - 1, False)):
         usage = SimpleNamespace(free=free)
         name = "widemargin.feature_map.shutil.disk_usage"

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 from collections.abc import Generator
 from typing import Any
 
@@ -13,6 +12,7 @@ from widemargin import _core
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
+from widemargin.free_memory import free_bytes
 from widemargin.kernel_blocks import (
     STRIP,
     aligned,
@@ -30,8 +30,6 @@ Index = NDArray[np.intp]
 # (pages at 0.4 GB/s a thread) a first fit of a9a took 1.5 s with rows stored at the
 # second use, 0.75 s so.
 STORED = 280.0
-# Share of the free memory that rows may take where no limit is given. Not tuned.
-FREE_SHARE = 0.5
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
 # Share of the rows up to which sums are made for some of them only. With 0.6 and 0.7
@@ -394,35 +392,3 @@ class _KeptRows:
             return np.empty(0, np.intp)
         oldest = np.argpartition(used, count - 1)[:count]
         return oldest[used[oldest] < self._now]
-
-
-# Where Linux says what a container may use, and uses now.
-_CGROUPS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-    ),
-)
-
-
-def free_bytes() -> int:
-    """Bytes that rows may take by default: a share of the memory that is free now."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    free = 1024 * int(line.split()[1])
-    except OSError:
-        pass  # not Linux: of all memory
-    for limit, used in _CGROUPS:
-        try:
-            with (
-                open(limit, encoding="ascii") as most,
-                open(used, encoding="ascii") as now,
-            ):
-                free = min(free, int(most.read()) - int(now.read()))
-        except (OSError, ValueError):
-            pass  # no limit
-    return int(FREE_SHARE * max(free, 0))

@@ -21,6 +21,7 @@ from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows
+from widemargin.free_memory import free_bytes
 from widemargin.kernel_sources import Against
 from widemargin.kernels import Kernel
 from widemargin.parameters import Checker
@@ -32,10 +33,11 @@ Index = NDArray[np.intp]
 
 # Numbers of a tile of rows that are in memory beside the features.
 TILE = 1 << 22
-# Flops a second of a thread that makes features of dense rows, and bytes a second read
-# from a disk: 4e10 to 1e11 for ranks 64 to 1024, and 0.4e9 to 1.4e9, measured by
-# benchmarks/streaming.py. From the page cache reading was five times as fast.
-COMPUTED, READ = 5e10, 7.5e8
+# Flops a second of a thread that makes features of dense rows: 4e10 to 1e11 measured
+# for ranks 64 to 1024. Bytes a second of features that are written once and read ten
+# times, as solvers do, from the page cache and from a disk: writing 0.2e9, reading 3e9
+# and 0.2e9 to 1.4e9 (benchmarks/streaming.py).
+COMPUTED, FROM_CACHE, FROM_DISK = 5e10, 1e9, 3e8
 STORES = ("auto", "never", "always")
 
 
@@ -315,8 +317,8 @@ class FeatureMap:
             "never": computed block by block in each sweep, which is
             ``as_rows(X).mapped(z)``. "always": computed once, by one sweep, and kept as
             float32 in a temporary file of 4 m r bytes (TMPDIR says where), which is
-            gone with the rows. "auto": kept where computing takes longer than reading,
-            and the disk has room for it twice.
+            gone with the rows. "auto": stored where ten sweeps are faster then, and the
+            disk has room for it twice.
 
         Returns
         -------
@@ -334,8 +336,8 @@ class FeatureMap:
         Notes
         -----
         Computing takes 2 l (n + r + 10) flops a row in each sweep, reading 4 r bytes:
-        with one thread the rule stores where l = r and n + r >= 124. Storing took two
-        to three times a computed sweep: it is in vain for a sweep or two.
+        with one thread, l = r and dense rows "auto" stores where n + r is above 90 and
+        half of the free memory, as page cache, holds the file, or else above 323.
 
         Examples
         --------
@@ -360,10 +362,12 @@ class FeatureMap:
     def _is_worth_storing(self, rows: Rows) -> bool:
         """Whether reading z(x) is faster than computing it, and there is room."""
         m, n = rows.shape
+        size = 4 * m * self.rank
         threads = n_threads(rows.options.get("n_jobs"))
-        computing = self.expand.flops(n * rows.density) / (COMPUTED * threads)
+        computing = m * self.expand.flops(n * rows.density) / (COMPUTED * threads)
+        reading = size / (FROM_CACHE if size <= free_bytes() else FROM_DISK)
         free = shutil.disk_usage(tempfile.gettempdir()).free
-        return computing > 4 * self.rank / READ and free >= 2 * 4 * m * self.rank
+        return computing > reading and free >= 2 * size
 
     def _check_width(self, check: Checker, rows: Rows) -> None:
         n = self.expand.n_features

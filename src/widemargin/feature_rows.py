@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import linalg
-from widemargin.columns import free_bytes
 from widemargin.data.blocks import total
 from widemargin.data.memory import as_rows
 from widemargin.feature_map import (
@@ -17,6 +16,7 @@ from widemargin.feature_map import (
     LandmarkFeatures,
     features_of,
 )
+from widemargin.free_memory import free_bytes
 from widemargin.kernel_blocks import aligned, padded
 from widemargin.kernel_sources import Against, Called, Named
 from widemargin.kernels import PARAMETERS, Kernel

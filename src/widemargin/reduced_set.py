@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from widemargin.columns import free_bytes
+from widemargin.free_memory import free_bytes
 from widemargin.kernel_problem import KernelProblem, Scores
 from widemargin.parameters import Checker
 from widemargin.pursuit import pursue
