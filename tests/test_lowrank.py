@@ -383,7 +383,6 @@ def test_pivots_of_a_matrix_without_any():
         ({"kernel": "rbf"}, ValueError, "'kernel' .* must be a Kernel. Got 'rbf'"),
         ({"kernel": Kernel("precomputed")}, ValueError, r"square .* Got shape \(40, 3"),
         ({"method": "eigen", "rank": None}, TypeError, "'rank' parameter of eigen"),
-        ({"method": "eigen", "passes": 0}, ValueError, r"'passes' .* \[1, inf\)"),
         ({"method": "nystroem", "landmarks": "x"}, ValueError, "'landmarks' .* 'unif"),
         ({"method": "fourier", "rank": 1}, ValueError, r"'rank' .* \[2, inf\)"),
         ({"method": "fourier", "kernel": SQUARE}, ValueError, "be 'rbf' or 'laplacian"),

@@ -44,11 +44,11 @@ from widemargin.partial_cholesky import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Columns of a block beyond the rank, in `eigen`, and pivots for each to begin with.
-# Two products then left 1.001 to 1.002 of the least trace, of 4,000 rows of a9a and
-# ijcnn1 and for ranks 64 and 200. Four of half as many random vectors left up to 1.012,
-# three with this start up to 1.015.
-BEYOND, PIVOTS = 8, 2
+# In `eigen`: vectors for each of the rank, and pivots for each vector. 1.0010 of the
+# least trace was left at most, of 4,000 and 6,000 rows of covtype and a9a, ranks 20 to
+# 300; with three pivots 1.003, with two 1.010. Block Lanczos from two pivots, with two
+# products of rank + 8 vectors, left 1.0024; on a9a it took 1.4 to 1.7 times as long.
+VECTORS, BEYOND, PIVOTS = 1.25, 8, 4
 # Rows of the first sample of leverage scores, for each landmark.
 SAMPLED = 2
 # The least ridge, as a share of the largest eigenvalue. Where the sample has hardly
@@ -233,17 +233,15 @@ def eigen(
     kernel: Kernel,
     rank: int,
     *,
-    passes: int = 2,
     random_state: Any = None,
     dtype: Any = np.float64,
     memory_limit: int | None = None,
 ) -> FeatureMap:
     """Leading eigenvectors of K: ``Z = U diag(lambda)^(1/2)``, nearest to K: EIGS.
 
-    Block Lanczos [musco2015]_ from the leading singular vectors of a partial Cholesky
-    factor of twice the rank with random pivots. With Q its basis, the Nystroem form
-    ``K Q (Q'K Q)^-1 Q'K`` is cut to the rank [tropp2017]_, so that Z is K W, and z(x)
-    the same on the rows and elsewhere.
+    With Q the leading left singular vectors of a partial Cholesky factor with random
+    pivots, the Nystroem form ``K Q (Q'K Q)^-1 Q'K`` is cut to the rank [tropp2017]_, so
+    that Z is K W, and z(x) the same on the rows and elsewhere.
 
     Parameters
     ----------
@@ -251,9 +249,6 @@ def eigen(
         For a precomputed kernel K, (m, m).
     kernel : Kernel
     rank : int >= 1; lowered to m
-    passes : int >= 1, default=2
-        Products of K with a block of rank + 8 vectors. Two leave 1.001 to 1.002 of the
-        least possible trace residual, three 1.0001.
     random_state : int, Generator or None
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
@@ -261,8 +256,9 @@ def eigen(
     Returns
     -------
     FeatureMap
-        All rows are landmarks. Of a smaller rank where the other eigenvalues are below
-        1e-12 (float32: 1e-5) of the largest one, or negative.
+        All rows are landmarks. About 1.001 of the least possible trace residual is
+        left. Of a smaller rank where the other eigenvalues are below 1e-12 (float32:
+        1e-5) of the largest one, or negative.
 
     Raises
     ------
@@ -271,19 +267,19 @@ def eigen(
 
     Notes
     -----
-    ``passes`` times m^2 kernel values, and with b = rank + 8 vectors 2 m^2 b flops;
-    2 passes m b numbers. Where passes b >= m: an eigen decomposition of K, m^3.
+    m^2 kernel values, once, and with b = 1.25 rank + 8 vectors 2 m^2 b flops; the
+    factor has 4 b columns, and takes 16 m b^2. 4 m b numbers. Where b >= m: an eigen
+    decomposition of K, m^3.
     """
     given = Given("eigen", rows, kernel, dtype, random_state, memory_limit, True)
-    given.check.count("passes", passes)
     rank = given.rank(rank)
-    block = rank + BEYOND
-    given.reserve(2 * min(given.m, passes * block) * given.m)
-    if passes * block >= given.m:
+    block = min(given.m, int(VECTORS * rank) + BEYOND)
+    given.reserve(2 * block * given.m)
+    if block == given.m:
         Q = np.eye(given.m, dtype=given.dtype)
-        P = given.times(Q)
     else:
-        Q, P = _krylov(given, block, passes)
+        Q = np.linalg.qr(_first(given, block))[0]
+    P = given.times(Q)
     T = (Q.T @ P).astype(np.float64)
     values, S = np.linalg.eigh(0.5 * (T + T.T))
     kept = values > CUT[given.dtype] * values[-1]
@@ -294,20 +290,6 @@ def eigen(
     C = C @ np.linalg.svd(R)[2][:rank].T
     expand = given.landmark_features(slice(None), Q @ C)
     return given.made("eigen", expand, np.arange(given.m), P @ C)
-
-
-def _krylov(given: Given, block: int, passes: int) -> tuple[Features, Features]:
-    """An orthonormal basis of block Lanczos and its product with K: (m, passes b)."""
-    Q = np.empty((given.m, passes * block), given.dtype)
-    P = np.empty_like(Q)
-    V = _first(given, block)
-    for end in range(block, passes * block + 1, block):
-        known, part = Q[:, : end - block], slice(end - block, end)
-        for _ in range(2):  # rounding
-            V = np.linalg.qr(V - known @ (known.T @ V))[0]
-        Q[:, part] = V
-        P[:, part] = V = given.times(V)
-    return Q, P
 
 
 def _first(given: Given, block: int) -> Features:
@@ -449,8 +431,7 @@ def feature_map(
     rank : int or None
         None: for "polynomial", and for "cholesky" with ``tol``.
     **options
-        Of the method: tol, landmarks, passes, random_state, dtype, memory_limit,
-        features.
+        Of the method: tol, landmarks, random_state, dtype, memory_limit, features.
 
     Returns
     -------
