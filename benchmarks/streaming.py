@@ -109,8 +109,15 @@ def fits(options):
     """A line for every solver, each in a process of its own."""
     if options.set == "ndc":
         shards(options.folder, options.rows, 32)
+    given = vars(options) | {"ranks": ",".join(map(str, options.ranks))}
     for solver in options.solvers:
-        command = [sys.executable, __file__, "one", *sys.argv[2:], "--solvers", solver]
+        given["solvers"] = solver
+        names = ("set", "data", "rows", "ranks", "solvers", "store", "gigabytes")
+        values = [
+            f"--{name}={given[name]}" for name in names if given[name] is not None
+        ]
+        limit = f"--time-limit={options.time_limit}"
+        command = [sys.executable, __file__, "one", options.folder, *values, limit]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         yield (
             "{set} {m:,} x {n}, rank {rank}: {solver} {loss} {status}, gap {gap:.1e}, "
