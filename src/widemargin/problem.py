@@ -384,7 +384,7 @@ class Problem:
 
     def _scored_primal(self, state: RowState, v: Vector) -> float:
         """P(v) from the ``score`` x'w."""
-        losses = state.sweep(_scored_losses, self.split(v)[1], self.loss)
+        losses = state.sweep(scored_losses, self.split(v)[1], self.loss)
         return self._ridge(v) + float(losses)
 
     # -- recovery ----------------------------------------------------------------------
@@ -407,7 +407,8 @@ def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:
     return float(part.C @ _loss(1.0 - block @ v, loss))
 
 
-def _scored_losses(part: RowState, b: float, loss: str) -> float:
+def scored_losses(part: RowState, b: float, loss: str) -> float:
+    """Sum C L of rows, from their ``score`` without the intercept b."""
     return float(part.C @ _loss(1.0 - part.labels * (part.score + b), loss))
 
 
