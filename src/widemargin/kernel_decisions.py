@@ -27,7 +27,7 @@ class KernelDecisions:
     kernel : Kernel, with gamma as a number
     vectors : dense or CSR array (l, n), the support vectors, sorted by class
     weights : ndarray (r, l)
-        A row for each decision; for the pairs of c > 2 classes, one against one, as
+        A row for each decision; or for the pairs of c > 2 classes, one against one, as
         LIBSVM keeps them: c - 1 rows, in which a vector of class i has its coefficients
         against the other classes, in their order.
     b : ndarray (k,)
@@ -46,6 +46,11 @@ class KernelDecisions:
     counts: NDArray[np.intp]
 
     @property
+    def is_paired(self) -> bool:
+        """Whether the weights are those of pairs of classes, in LIBSVM's layout."""
+        return len(self.b) != len(self.weights)
+
+    @property
     def n_features(self) -> int:
         """Columns of the rows to score."""
         return int(self.vectors.shape[1])
@@ -53,7 +58,7 @@ class KernelDecisions:
     def __call__(self, block: Matrix) -> Vector:
         """Decision values of some rows: (m, k)."""
         sums = self._sums(block)
-        if len(self.b) == len(self.weights):
+        if not self.is_paired:
             return sums[0] + self.b
         pairs = itertools.combinations(range(len(self.counts)), 2)
         return self.b + np.column_stack(
@@ -71,8 +76,7 @@ class KernelDecisions:
     @functools.cached_property
     def _expansions(self) -> list[Any]:
         """Sums over the vectors of each class, or of all where that is enough."""
-        together = len(self.b) == len(self.weights)
-        sizes = [int(self.counts.sum())] if together else self.counts.tolist()
+        sizes = self.counts.tolist() if self.is_paired else [int(self.counts.sum())]
         ends = list(itertools.accumulate(sizes))
         parts = [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
         return [self._expansion(*part) if part[0] < part[1] else None for part in parts]

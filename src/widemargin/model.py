@@ -11,6 +11,7 @@ from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
+from widemargin.feature_map import FourierFeatures, SquareFeatures, tiles
 from widemargin.kernel_decisions import KernelDecisions
 
 Vector = NDArray[np.float64]
@@ -42,6 +43,9 @@ class Model:
     decisions : tuple of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
     kernels : KernelDecisions or None, the decisions of a model with a kernel
+    expand : FourierFeatures, SquareFeatures or None
+        Features z(x) that the linear decisions are about in place of x; of `n_features`
+        columns.
     """
 
     classes: NDArray[Any]
@@ -49,6 +53,7 @@ class Model:
     decisions: tuple[Decision, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
     kernels: KernelDecisions | None = None
+    expand: FourierFeatures | SquareFeatures | None = None
 
     def __post_init__(self) -> None:
         c = len(self.classes)
@@ -67,16 +72,19 @@ class Model:
         """Columns that `scores` expects."""
         if self.kernels is not None:
             return self.kernels.n_features
+        if self.expand is not None:
+            return self.expand.n_features
         return int(self.decisions[0].w.shape[0])
 
     @property
     def has_weights(self) -> bool:
         """Whether each class has weights of the columns, that say what speaks for it.
 
-        Not with a kernel (a precomputed one too), nor one against one.
+        Not with a kernel (a precomputed one too) or features of one, nor one against
+        one.
         """
-        kernel = self.meta.get("kernel") == "precomputed"
-        return self.kernels is None and self.scheme != "ovo" and not kernel
+        kernel = self.kernels is not None or self.meta.get("kernel") == "precomputed"
+        return not (kernel or self.expand is not None or self.scheme == "ovo")
 
     def scores(self, rows: Rows) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more. One sweep.
@@ -112,7 +120,12 @@ class Model:
             W = np.column_stack([decision.w for decision in self.decisions])
             b = np.array([decision.b for decision in self.decisions])
             W = W[:, 0] if self.scheme == "binary" else W
-            broken = rows.sweep(_score, state, W, b, self.scheme, c)
+            if self.expand is not None:
+                broken = rows.sweep(
+                    _score_mapped, state, self.expand, W, b, self.scheme, c
+                )
+            else:
+                broken = rows.sweep(_score, state, W, b, self.scheme, c)
         if broken:
             rows.refuse_nonfinite()
         return state
@@ -148,6 +161,17 @@ def _score(
     values = linalg.matvec(block, W) + b
     scores = part.scores = _votes(values, c) if scheme == "ovo" else values
     return int(not np.all(np.isfinite(scores)))
+
+
+def _score_mapped(
+    block: Any, part: RowState, expand: Any, W: Vector, b: Vector, scheme: str, c: int
+) -> int:
+    """Set the scores of a block, from the features of its rows: see `_score`."""
+    broken = 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        for some, features in tiles(expand, linalg.formed(block)):
+            broken += _score(features, part.part(some), W, b, scheme, c)
+    return broken
 
 
 def _score_by_kernel(

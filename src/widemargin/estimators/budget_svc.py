@@ -123,6 +123,10 @@ class BudgetSVC(SVC):
     # What SVC has as parameters.
     solver = "auto"
     intercept = "free"
+    rank = None
+    approximation = "auto"
+    certify = "approximate"
+    polish = False
 
     # Of `path`: all budgets, where among them this one is, and the model before.
     _budgets: Sequence[float] | None = None
@@ -290,8 +294,11 @@ class BudgetSVC(SVC):
         """The number that a budget means for so many rows."""
         return budget if is_integer(budget) else budget * size
 
-    def _start_of(self, k: int) -> Solution | None:
-        return None if self._before is None else self._before.solutions_[k]
+    def _solve(self, training: Training) -> list[Solution]:
+        if self._before is not None:
+            starts = self._before.solutions_
+            training = dataclasses.replace(training, starts=starts)
+        return super()._solve(training)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._reduced: list[tuple[Vector, list[Reduced]]] = []

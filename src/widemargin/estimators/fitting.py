@@ -47,6 +47,9 @@ class Training:
     C : float or ndarray (m,), weights of the losses
     tasks : list of Task, the binary problems
     seed : int or None
+    solver : str or Solver
+    names : sequence of str or None, of the columns; empty where they are not the user's
+    starts : sequence of Solution or None, where the binary problems start
     """
 
     rows: Rows
@@ -56,6 +59,9 @@ class Training:
     clock: Clock
     callbacks: Callbacks
     seed: int | None
+    solver: str | Solver
+    names: Sequence[str] | None
+    starts: Sequence[Solution | tuple[Vector, Vector, float]] | None = None
 
 
 class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -185,10 +191,6 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         """Whether X holds kernel values: then scikit-learn wants NaN told first."""
         return False
 
-    def _start_of(self, k: int) -> Solution | None:
-        """Where binary problem k starts."""
-        return None
-
     def _finished(self, problem: Problem, solution: Solution, clock: Clock) -> Solution:
         """The solution, after what needs it and its binary problem, each in turn."""
         return solution
@@ -241,7 +243,10 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         tasks = multiclass.tasks_of(len(self.classes_), self.multi_class)
         point = functools.partial(self._at, rows)
         callbacks = Callbacks(self, len(tasks), data, point)
-        training = Training(rows, index, C, tasks, clock, callbacks, seed_of(self))
+        names = getattr(self, "feature_names_in_", None)
+        training = Training(
+            rows, index, C, tasks, clock, callbacks, seed_of(self), self.solver, names
+        )
         try:
             solutions = self._solve(training)
         finally:
@@ -278,14 +283,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
     ) -> Solution:
         """The solution of binary problem k, from rows that may wait for others'."""
-        task, C = training.tasks[k], training.C
-        chosen = task.rows(training.index)
-        of_task: Any = slice(None) if chosen is None else chosen
-        rows = self._rows_of(rows, chosen)
-        y = multiclass.signs(training.index[of_task], task.positive)
-        problem = self._problem(rows, y, C if np.ndim(C) == 0 else C[of_task])
-        del y  # the problem has its own
-        choice = auto.choose(problem, self.solver, training.seed)
+        problem = self._problem(*self._part(training, k, rows))
+        choice = auto.choose(problem, training.solver, training.seed)
         limits = Limits(
             self.tol,
             self.max_iter,
@@ -294,12 +293,22 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             training.clock,
             saved,
         )
-        names = getattr(self, "feature_names_in_", None)
-        solution = run(problem, choice, limits, start=self._start_of(k), names=names)
+        start = None if training.starts is None else training.starts[k]
+        solution = run(problem, choice, limits, start=start, names=training.names)
         solution = self._finished(problem, solution, training.clock)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution
+
+    def _part(
+        self, training: Training, k: int, rows: Rows
+    ) -> tuple[Rows, NDArray[np.int8], ArrayLike]:
+        """Rows, labels and weights of binary problem k."""
+        task, C = training.tasks[k], training.C
+        chosen = task.rows(training.index)
+        of_task: Any = slice(None) if chosen is None else chosen
+        y = multiclass.signs(training.index[of_task], task.positive)
+        return self._rows_of(rows, chosen), y, C if np.ndim(C) == 0 else C[of_task]
 
     def _checkpoints(self, n_problems: int) -> list[Checkpoint | None]:
         """That of each binary problem."""
@@ -310,20 +319,9 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
 
     def _store(self, training: Training, solutions: list[Solution]) -> None:
         """Keep the answers, and facts about the training as it was."""
-        index, tasks = training.index, training.tasks
         self.solutions_, self.solution_ = solutions, solutions[0]
         decided = self._decided(solutions)
-        alphas = [solution.alpha for solution in decided]
-        self.support_ = _support(tasks, alphas, index)
-        if self._by_class:
-            order = np.argsort(index[self.support_], kind="stable")
-            self.support_ = self.support_[order]
-        keep_support_vectors(self, training.rows)
-        self.dual_coef_ = multiclass.dual_coefficients(
-            tasks, alphas, index, self.support_
-        )
-        counts = np.bincount(index[self.support_], minlength=len(self.classes_))
-        self.n_support_ = counts
+        self._keep_support(training, decided)
         self.intercept_ = np.array([s.b for s in decided])
         self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
         worst = max(solutions, key=lambda s: s.certificate.relative_gap)
@@ -340,6 +338,21 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         if hasattr(self, "feature_names_in_"):
             self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
         self._keep_decisions(training, decided)
+
+    def _keep_support(self, training: Training, solutions: list[Solution]) -> None:
+        """Set the support vectors and their coefficients."""
+        index, tasks = training.index, training.tasks
+        alphas = [solution.alpha for solution in solutions]
+        self.support_ = _support(tasks, alphas, index)
+        if self._by_class:
+            order = np.argsort(index[self.support_], kind="stable")
+            self.support_ = self.support_[order]
+        keep_support_vectors(self, training.rows)
+        self.dual_coef_ = multiclass.dual_coefficients(
+            tasks, alphas, index, self.support_
+        )
+        counts = np.bincount(index[self.support_], minlength=len(self.classes_))
+        self.n_support_ = counts
 
 
 def _support(

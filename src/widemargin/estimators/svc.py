@@ -1,5 +1,6 @@
 """SVC: classifiers with a kernel, one against one or one against the rest."""
 
+import dataclasses
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +11,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import multiclass
 from widemargin.data.rows import Rows
+from widemargin.estimators.approximate import (
+    Approximation,
+    approximate,
+    check_rank,
+    facts_of,
+)
 from widemargin.estimators.fitting import Classifier, Training, Vector
+from widemargin.feature_map import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernel_decisions import KernelDecisions, pair_weights
 from widemargin.kernels import Kernel, check_kernel
 from widemargin.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
-from widemargin.solution import Solution, Step
+from widemargin.solution import Certificate, Solution, Step
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver
+from widemargin.support_vectors import keep_support_vectors
 
 
 class SVC(Classifier):
@@ -53,10 +62,21 @@ class SVC(Classifier):
     intercept : {"auto", "free", "penalized", "none"}, default="auto"
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge.
+    rank : int >= 1, float in (0, 1) or None, default=None
+        Of a kernel matrix of low rank that takes the place of K; it is lowered to the
+        number of rows, and to that of independent ones. A float: the share of the trace
+        of K that may be left, by approximation="cholesky". None: K itself.
+    approximation : str, default="auto"
+        How: "cholesky", "nystroem" (uniform landmarks), "eigen", "fourier" ("rbf" and
+        "laplacian") or "polynomial" ("poly" of degree 2: exact, and ``rank`` the most
+        that is allowed). "auto": "nystroem", or "cholesky" for a float.
+    certify : {"approximate", "exact"}, default="approximate"
+        "exact": bounds of the optimum with K itself, ``exact_certificates_``, too.
     solver : str or Solver, default="auto"
         "auto", "irwls", "frank_wolfe" or "core_vector" (both for the squared hinge
         without a free intercept), or an object that carries its own options. For
-        kernel="linear" also those of `LinearSVC`, which "auto" prefers there.
+        kernel="linear" also those of `LinearSVC`, which "auto" prefers there; with a
+        rank these only.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -76,7 +96,8 @@ class SVC(Classifier):
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib).
     random_state : int >= 0, RandomState or None, default=None
-        Seed of solvers that visit rows in random order.
+        Seed of solvers that visit rows in random order, and of landmarks and random
+        features, where None is 0.
     verbose : int, default=0
         1 shows the progress on standard error.
     callback : callable or None, default=None
@@ -100,7 +121,13 @@ class SVC(Classifier):
         against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
         against the rest: (c, n_sv).
     intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
-    coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept
+    coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept.
+        With "fourier" and "polynomial" those of the features, (k, rank)
+    feature_map_ : FeatureMap, with a rank only; its ``rank``, ``trace_residual`` and
+        ``error`` say how near it is to K
+    exact_certificates_ : list of Certificate, with certify="exact": bounds of the
+        optimum with K itself, for each binary problem
+    exact_gap_ : float, their largest relative gap
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
     n_iter_ : int, iterations of the longest binary problem
@@ -129,6 +156,14 @@ class SVC(Classifier):
     semidefinite ("sigmoid" often is not), the answer is a stationary point only, and a
     RuntimeWarning says so. Probabilities: ``CalibratedClassifierCV(SVC())``.
 
+    With a rank ``dual_gap_`` and ``solutions_`` speak of the approximate problem, in
+    which k(x, z) is the product of the features of `feature_map_`; ``w`` are weights
+    of these. The landmarks are the support vectors, ``dual_coef_`` their coefficients
+    of any sign, (k, n_sv) with a row for each binary problem, one against one too.
+    "fourier" and "polynomial" have no landmarks: support vectors are the rows with a
+    dual variable, and `predict` goes by ``coef_``. The approximation leaves out what
+    is not positive semidefinite in a kernel. docs/kernels.md has times and accuracies.
+
     A prediction takes n_sv kernel values for each row; that for a row does not depend
     on the other rows, bit for bit (named kernels but "linear").
 
@@ -145,6 +180,9 @@ class SVC(Classifier):
     _schemes = ("ovo", "ovr")
     _by_class = True
 
+    # While problems of low rank are solved and stored.
+    _approximation: Approximation | None = None
+
     def __init__(
         self,
         *,
@@ -155,6 +193,9 @@ class SVC(Classifier):
         coef0: float = 0.0,
         loss: str = "hinge",
         intercept: str = "auto",
+        rank: float | None = None,
+        approximation: str = "auto",
+        certify: str = "approximate",
         solver: str | Solver = "auto",
         class_weight: Any = None,
         multi_class: str = "ovo",
@@ -175,6 +216,9 @@ class SVC(Classifier):
         self.coef0 = coef0
         self.loss = loss
         self.intercept = intercept
+        self.rank = rank
+        self.approximation = approximation
+        self.certify = certify
         self.solver = solver
         self.class_weight = class_weight
         self.multi_class = multi_class
@@ -198,7 +242,8 @@ class SVC(Classifier):
         """What `widemargin.save_model` writes: classes and decision functions."""
         check_is_fitted(self)
         meta = dict(self._meta)
-        if not self._is_linear:
+        expand = self._expand
+        if not self._is_linear and expand is None:
             kernels = KernelDecisions(
                 self.kernel_,
                 self.support_vectors_,
@@ -211,12 +256,18 @@ class SVC(Classifier):
             W = self.coef_
         else:  # a sum over columns of the kernel matrix
             weights = self.dual_coef_
-            if self._scheme == "ovo":
+            if len(weights) < len(self.intercept_):
                 weights = pair_weights(weights, self.n_support_)
             W = np.zeros((len(weights), self.n_features_in_))
             W[:, self.support_] = weights
         decisions = tuple(map(Decision, W, self.intercept_.tolist()))
-        return Model(self.classes_, self._scheme, decisions, meta)
+        return Model(self.classes_, self._scheme, decisions, meta, expand=expand)
+
+    @property
+    def _expand(self) -> FourierFeatures | SquareFeatures | None:
+        """The features that decisions are linear in, if these have no landmarks."""
+        expand = self.feature_map_.expand if hasattr(self, "feature_map_") else None
+        return None if isinstance(expand, LandmarkFeatures) else expand
 
     @property
     def _is_linear(self) -> bool:
@@ -230,7 +281,9 @@ class SVC(Classifier):
         given: Any = SimpleNamespace(
             name=self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        check_kernel(Checker(type(self).__name__), "kernel", given)
+        check = Checker(type(self).__name__)
+        check_kernel(check, "kernel", given)
+        check_rank(check, self)
 
     def _prepare(self, rows: Rows, weights: Vector | None) -> None:
         m, n = rows.shape
@@ -249,6 +302,8 @@ class SVC(Classifier):
 
     def _with_kernel_solver(self) -> bool:
         """Whether the problem is one of a kernel: not if linear solvers can do it."""
+        if self._approximation is not None:
+            return False
         if self.kernel != "linear":
             return True
         solver = self.solver
@@ -263,13 +318,60 @@ class SVC(Classifier):
         return Problem(rows, y, C, self.loss, self.intercept, **options)
 
     def _rows_of(self, rows: Rows, index: NDArray[np.intp] | None) -> Rows:
-        return multiclass.rows_of(rows, index, self._is_pairwise())
+        square = self._is_pairwise() and self._approximation is None
+        return multiclass.rows_of(rows, index, square)
 
     def _solves_together(self) -> bool:
         return not self._with_kernel_solver()
 
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        for name in ("coef_", "feature_map_", "exact_certificates_", "exact_gap_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        try:
+            super()._fit(X, y, sample_weight)
+        finally:
+            self.__dict__.pop("_approximation", None)
+
+    def _solve(self, training: Training) -> list[Solution]:
+        if self.rank is None:
+            solutions = super()._solve(training)
+            found = [solution.certificate for solution in solutions]
+        else:
+            solutions, found = self._solve_mapped(training)
+        if self.certify == "exact":
+            self.exact_certificates_ = found
+            self.exact_gap_ = max(bounds.relative_gap for bounds in found)
+        return solutions
+
+    def _solve_mapped(
+        self, training: Training
+    ) -> tuple[list[Solution], list[Certificate]]:
+        """Solutions of low rank, and what they say about the exact problems."""
+        low = self._approximation = approximate(self, training)
+        self.feature_map_ = low.map
+        mapped = dataclasses.replace(training, rows=low.rows, names=())
+        solutions = super()._solve(mapped)
+        found = []
+        if self.certify == "exact":
+            for k, solution in enumerate(solutions):
+                found.append(low.certificate(self, training, k, solution))
+        return solutions, found
+
+    def _keep_support(self, training: Training, solutions: list[Solution]) -> None:
+        low = self._approximation
+        if low is None or low.landmarks is None:
+            super()._keep_support(training, solutions)
+            return
+        self.support_ = low.landmarks
+        keep_support_vectors(self, training.rows)
+        found = [low.coefficients(solution.w) for solution in solutions]
+        self.dual_coef_ = np.stack(found)
+        counts = np.bincount(
+            training.index[low.landmarks], minlength=len(self.classes_)
+        )
+        self.n_support_ = counts
+
     def _keep_decisions(self, training: Training, solutions: list[Solution]) -> None:
-        self.__dict__.pop("coef_", None)  # of an earlier fit
         if self._is_pairwise():
             self.__dict__.pop("_rows_of_fit", None)
             self.support_vectors_ = np.empty((0, 0))
@@ -279,6 +381,11 @@ class SVC(Classifier):
             self.coef_ = np.stack(list(map(self._weights, rows, solutions)))
         if isinstance(self.kernel, str) and self._is_linear:
             self._meta["kernel"] = self.kernel
+        if self._expand is not None:
+            self.coef_ = np.stack([solution.w for solution in solutions])
+            self._meta |= self.kernel_.facts
+        if self._approximation is not None:
+            self._meta |= facts_of(self.feature_map_)
 
     def _weights(self, rows: Rows, solution: Solution) -> Vector:
         """Weights of the columns, from the solution of a linear kernel."""
@@ -288,11 +395,15 @@ class SVC(Classifier):
     def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
         if self.kernel == "linear" and not self._with_kernel_solver():
             return {"coef_": w[np.newaxis], "intercept_": np.array([b])}
-        support = np.flatnonzero(w)
+        if self._expand is not None:
+            return {"coef_": w[np.newaxis], "intercept_": np.array([b])}
+        low = self._approximation
+        support: Any = np.flatnonzero(w) if low is None else low.landmarks
+        weights = w[support] if low is None else low.coefficients(w)
         found = {
             "support_": support,
             "support_vectors_": rows.take(support),
-            "dual_coef_": w[np.newaxis, support],
+            "dual_coef_": weights[np.newaxis],
             "n_support_": np.array([0, len(support)]),
             "intercept_": np.array([b]),
         }

@@ -391,7 +391,8 @@ def run(
 ) -> Solution:
     """Run a solver: see `widemargin.solve`, which chooses it first.
 
-    The message of the solution calls the columns by ``names``, else by their numbers.
+    The message of the solution calls the columns by ``names``, else by their numbers;
+    nothing is said about them where ``names`` is empty.
     """
     complaint = _mismatch(choice.solver, problem) or choice.solver.supports(problem)
     if complaint:
@@ -465,6 +466,8 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
 
 def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
     """Name the features that are too large, or too far from zero, if there are any."""
+    if names is not None and len(names) == 0:
+        return ""
     mean, std = problem.rows.moments
     size = np.hypot(mean, std)
     typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
