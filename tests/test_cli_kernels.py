@@ -148,3 +148,54 @@ def test_a_budget_bounds_the_model(here, capsys):
 )
 def test_budgets_that_are_refused(here, capsys, options, message):
     assert message in refused(capsys, "train", "train.svm", "m.wm", *options)
+
+
+def test_a_rank_makes_it_linear(here, capsys):
+    command = ["train", "train.svm", "m.wm", "--kernel", "rbf", "--gamma", "0.05"]
+    assert main([*command, "--rank", "30", "--certify", "exact"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "\nkernel matrix of rank 30 by nystroem: " in out
+    assert " % of the trace left, error " in out
+    assert "\nwith the whole matrix the relative gap is at most " in out
+    assert load_model("m.wm").kernels.vectors.shape[0] == 30
+    options = ["--rank", "30", "--approximation", "fourier"]
+    assert main([*command, *options]) == 0
+    assert "of rank 30 by fourier: error " in capsys.readouterr().out
+    clf = SVC(gamma=0.05, rank=30, approximation="fourier")
+    X, y = load_svmlight("train.svm")
+    found = load_model("m.wm").decision_function(X)
+    np.testing.assert_array_equal(found, clf.fit(X, y).decision_function(X))
+    assert main(["predict", "m.wm", "test.svm"]) == 0
+    assert len(capsys.readouterr().out.split()) == load_svmlight("test.svm")[0].shape[0]
+    assert main(["inspect", "m.wm", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["rank"], facts["approximation"]) == (30, "fourier")
+    assert (facts["kernel"], facts["gamma"]) == ("rbf", 0.05)
+    assert "nonzero_weights" not in facts
+    assert main([*command, "--rank", "0.05", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["approximation"] == "cholesky"
+    assert facts["trace_residual"] <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rank", "0", "--kernel", "rbf"], "expected a positive whole number, or a"),
+        (["--rank", "1.5", "--kernel", "rbf"], "expected a positive whole number, or"),
+        (["--rank", "9"], "--rank is of kernels but linear, found --kernel linear"),
+        (["--approximation", "eigen"], "--approximation eigen needs --rank"),
+        (["--certify", "exact", "--kernel", "rbf"], "--certify exact needs --rank"),
+        (
+            ["--rank", "9", "--kernel", "rbf", "--budget", "5"],
+            "--rank and --budget cannot go together",
+        ),
+        (
+            ["--rank", "9", "--kernel", "poly", "--approximation", "fourier"],
+            "must be 'rbf' or 'laplacian' for approximation='fourier'",
+        ),
+    ],
+)
+def test_ranks_that_are_refused(here, capsys, options, message):
+    assert message in refused(capsys, "train", "train.svm", "m.wm", *options)

@@ -16,6 +16,7 @@ examples:
   widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
   widemargin train adult.svm adult.wm --kernel rbf --gamma 0.03
   widemargin train adult.svm small.wm --kernel rbf --gamma 0.03 --budget 500
+  widemargin train adult.svm fast.wm --kernel rbf --gamma 0.03 --rank 300
   widemargin train people.parquet p.wm --label income --test new.parquet
   widemargin train X.npy m.wm --label y.npy --time-limit 600 --json
   widemargin train shards big.wm --loss squared_hinge --memory-limit 4G

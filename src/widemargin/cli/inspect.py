@@ -44,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _linear(model: Model) -> dict[str, Any]:
     """Facts about the weights."""
-    W = np.stack([decision.w for decision in model.decisions])
-    facts: dict[str, Any] = {
-        "nonzero_weights": int(np.count_nonzero(W.any(axis=0))),
-        "intercepts": [decision.b for decision in model.decisions],
-    }
+    facts: dict[str, Any] = {}
+    if model.expand is None:
+        W = np.stack([decision.w for decision in model.decisions])
+        facts["nonzero_weights"] = int(np.count_nonzero(W.any(axis=0)))
+    facts["intercepts"] = [decision.b for decision in model.decisions]
     if model.has_weights:
         facts["largest_weights"] = _largest_weights(model)
     return facts

@@ -141,6 +141,26 @@ def _add_kernel(train: Any) -> None:
         help="support vectors of a kernel model at most, of each pair of classes: a "
         "number or a share of the rows (all)",
     )
+    add(
+        "--rank",
+        type=values.rank,
+        metavar="R",
+        help="rank of a kernel matrix that takes the place of the whole one, or the "
+        "share of its trace that may be left (none)",
+    )
+    # These choices are in widemargin.lowrank, too, which is slow to import.
+    add(
+        "--approximation",
+        choices=("auto", "cholesky", "nystroem", "eigen", "fourier", "polynomial"),
+        default="auto",
+        help="how that is made (auto: nystroem, or cholesky for a share)",
+    )
+    add(
+        "--certify",
+        choices=("approximate", "exact"),
+        default="approximate",
+        help="exact: with --rank, bound the optimum with the whole kernel matrix too",
+    )
 
 
 def _add_solving(train: Any) -> None:

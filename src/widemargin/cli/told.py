@@ -11,6 +11,7 @@ from widemargin.cli.output import doing, say
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
+from widemargin.estimators.approximate import facts_of
 from widemargin.model import Model
 from widemargin.report import write_report
 from widemargin.report.html import seconds
@@ -86,6 +87,10 @@ def _of_kind(classifier: LinearSVC | SVC) -> dict[str, Any]:
         facts["budget"] = classifier.budget
         facts["pruned"] = classifier.pruned_.tolist()
         facts["increase"] = float(classifier.increase_.max())
+    if hasattr(classifier, "feature_map_"):
+        facts |= facts_of(classifier.feature_map_)
+    if hasattr(classifier, "exact_gap_"):
+        facts["exact_relative_gap"] = classifier.exact_gap_
     return facts
 
 
@@ -129,6 +134,17 @@ def _lines(
             f"kept {facts['support_vectors']:,} support vectors: the objective is at "
             f"most {100 * facts['increase']:.2g} % above the optimum without a budget"
         )
+    if "approximation" in facts:
+        left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
+        if facts["approximation"] == "fourier":  # of these it says nothing
+            left = ""
+        lines.append(
+            f"kernel matrix of rank {facts['rank']:,} by {facts['approximation']}: "
+            f"{left}error {100 * facts['kernel_error']:.2g} %"
+        )
+    if "exact_relative_gap" in facts:
+        gap = facts["exact_relative_gap"]
+        lines.append(f"with the whole matrix the relative gap is at most {gap:.1e}")
     if "accuracy" in facts:
         share = f"{100 * facts['accuracy']:.2f} %"
         lines.append(

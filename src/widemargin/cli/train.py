@@ -28,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
     _check_kernel(options)
     _check_budget(options)
+    _check_rank(options)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -80,6 +81,18 @@ def _check_budget(options: argparse.Namespace) -> None:
             )
 
 
+def _check_rank(options: argparse.Namespace) -> None:
+    """Refuse a rank where there is none, and what goes with one."""
+    if options.rank is None:
+        for name, default in (("approximation", "auto"), ("certify", "approximate")):
+            if getattr(options, name) != default:
+                raise ValueError(f"--{name} {getattr(options, name)} needs --rank")
+    elif options.kernel == "linear":
+        raise ValueError("--rank is of kernels but linear, found --kernel linear")
+    elif options.budget is not None:
+        raise ValueError("--rank and --budget cannot go together")
+
+
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     """Where the run is saved; one that is there is not begun anew unasked."""
     every = options.checkpoint_every
@@ -118,6 +131,9 @@ def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
                 others[name] = getattr(options, name)
+    if options.rank is not None:
+        for name in ("rank", "approximation", "certify"):
+            others[name] = getattr(options, name)
     if options.budget is not None:
         norm = "l1" if options.loss == "hinge" else "l2"
         kind, own = BudgetSVC, {"budget": options.budget, "hard": True, "norm": norm}

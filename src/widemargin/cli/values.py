@@ -63,6 +63,21 @@ def budget(text: str) -> float:
     return value
 
 
+def rank(text: str) -> float:
+    """A positive whole number, or a share below 1."""
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    try:
+        value = positive(text)
+    except argparse.ArgumentTypeError:
+        value = 1.0
+    if not value < 1:
+        raise argparse.ArgumentTypeError(
+            f"expected a positive whole number, or a share below 1, found {text!r}"
+        )
+    return value
+
+
 def seed(text: str) -> int:
     """A whole number from 0 on."""
     if not (text.isascii() and text.isdigit()):

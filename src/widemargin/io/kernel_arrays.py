@@ -87,8 +87,8 @@ def check(kernels: KernelDecisions) -> None:
     if (counts < 0).any() or len(counts) < 2:
         _unfit("its numbers of support vectors are none")
     c, k = len(counts), len(kernels.b)
-    pairs = c > 2 and k == c * (c - 1) // 2  # a row less than classes
-    if not (len(weights) == k in (1, c) or (pairs and len(weights) == c - 1)):
+    pairs = c > 2 and k == c * (c - 1) // 2  # a row less than classes, or one each
+    if not (len(weights) == k in (1, c) or (pairs and len(weights) in (c - 1, k))):
         _unfit(f"its {len(weights)} row(s) of coefficients do not fit {k} decision(s)")
     if not weights.shape[1] == vectors.shape[0] == counts.sum():
         _unfit("its support vectors and coefficients differ in number")

@@ -22,6 +22,14 @@ with the arrays "weights" (r, l), "b" (k,) and "counts" (c,) of `KernelDecisions
 the support vectors: "vectors" (l, n), or "data", "indices" and "indptr" of CSR rows,
 integers in "<i8", the numbers of the vectors in the dtype that they had.
 
+Version 3 is for models of random features or monomials, and has "features" instead:
+
+    {"name": "fourier" or "polynomial", "dtype": "<f8" or "<f4", "gamma": 0.1,
+     "coef0": 1.0, "columns": n}
+
+with the array "frequencies" (n, r / 2) behind "w" (k, r) and "b" for "fourier", whose
+gamma and coef0 are 0.
+
 The dtype of the classes is a NumPy name (int64, float32),
 "str" for strings as wide as the longest, or "object" for an object array of strings.
 Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
@@ -39,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.files import Path, open_regular, replacing
-from widemargin.io import kernel_arrays
+from widemargin.io import feature_arrays, kernel_arrays
 from widemargin.io.kernel_arrays import UnfitError
 from widemargin.model import Decision, Model
 from widemargin.parameters import Checker
@@ -48,7 +56,7 @@ Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
-_LINEAR, _LATEST = 1, 2  # versions
+_LINEAR, _KERNEL, _FEATURES = 1, 2, 3  # versions
 _ALIGN, _DIGEST = 64, 32
 _WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
 _LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
@@ -106,8 +114,11 @@ def save_model(model: Any, path: Path) -> None:
     model = as_model(model, "save_model")
     try:
         if model.kernels is None:
-            _, W, b = as_linear(model, "save_model")
-            content = _encode(model, {"w": W, "b": b})
+            W, b = _weights(model)
+            arrays = {"w": W, "b": b}
+            if model.expand is not None:
+                arrays |= feature_arrays.arrays_of(model.expand)
+            content = _encode(model, arrays)
         else:
             _check_classes(model)
             kernel_arrays.check(model.kernels)
@@ -179,16 +190,24 @@ def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
         found = name if isinstance(name, str) else "a callable"
         expected = "be that of a linear model"
         Checker(caller).refuse_part("model", expected, f"one with the kernel {found}")
+    if model.expand is not None:
+        expected = "be linear in the columns of its data"
+        Checker(caller).refuse_part("model", expected, "one of features of a kernel")
     try:
-        n = model.n_features
-        if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:
-            raise UnfitError("its decision functions are not vectors of one length")
-        W = np.array([decision.w for decision in model.decisions], dtype=np.float64)
-        b = np.array([decision.b for decision in model.decisions], dtype=np.float64)
-        _check(model, W, b)
+        return model, *_weights(model)
     except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
-    return model, W, b
+
+
+def _weights(model: Model) -> tuple[Array, Array]:
+    """Weights (k, n) and intercepts (k,) of linear decisions, checked."""
+    n = model.n_features if model.expand is None else model.expand.rank
+    if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:
+        raise UnfitError("its decision functions are not vectors of one length")
+    W = np.array([decision.w for decision in model.decisions], dtype=np.float64)
+    b = np.array([decision.b for decision in model.decisions], dtype=np.float64)
+    _check(model, W, b)
+    return W, b
 
 
 def _check(model: Model, W: Array, b: Array) -> None:
@@ -223,7 +242,8 @@ def _label_dtype(classes: NDArray[Any]) -> str:
 
 def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
     """The file without its checksum, in pieces."""
-    version = _LINEAR if model.kernels is None and model.scheme != "ovo" else _LATEST
+    version = _LINEAR if model.kernels is None and model.scheme != "ovo" else _KERNEL
+    version = version if model.expand is None else _FEATURES
     text = _header(model, arrays, version)
     text += b" " * (-(_PREFIX.size + len(text)) % _ALIGN)
     pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, version, len(text)), text]
@@ -250,9 +270,11 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
         ],
         "meta": _plain(model.meta),
     }
-    if version != _LINEAR:
+    if version == _KERNEL:
         kernels = model.kernels
         header["kernel"] = kernels and kernel_arrays.header_of(kernels)
+    if model.expand is not None:
+        header["features"] = feature_arrays.header_of(model.expand)
     try:
         text = json.dumps(header, ensure_ascii=False)
     except ValueError as error:  # an integer of thousands of digits
@@ -289,20 +311,29 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     version, header, body = _split(content)
     kinds: dict[str, Any] = {"scheme": str, "classes": dict, "arrays": list}
     kinds["meta"] = dict
-    if version != _LINEAR:
+    if version == _KERNEL:
         kinds["kernel"] = (dict, type(None))
+    if version == _FEATURES:
+        kinds["features"] = dict
     fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
     if version == _LINEAR and fields["scheme"] == "ovo":
         raise UnfitError("its version has no scheme 'ovo'")
-    kernel, classes = fields.get("kernel"), _classes(fields["classes"])
+    kernel, features = fields.get("kernel"), fields.get("features")
+    classes = _classes(fields["classes"])
     of_model: dict[str, Any] = {"classes": classes, "scheme": fields["scheme"]}
     if kernel is not None:
         _fields(kernel, "the kernel", **kernel_arrays.KEYS)
         arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
         of_model["kernels"] = kernel_arrays.kernels_of(kernel, arrays)
     else:
-        arrays = _arrays(fields["arrays"], body, _WEIGHTS)
+        layout = _WEIGHTS
+        if features is not None:
+            _fields(features, "the features", **feature_arrays.KEYS)
+            layout = _WEIGHTS | feature_arrays.layout_of(features)
+        arrays = _arrays(fields["arrays"], body, layout)
         W, b = arrays["w"], arrays["b"]
+        if features is not None:
+            of_model["expand"] = feature_arrays.features_of(features, arrays)
         if len(W) != len(b):
             raise UnfitError("its arrays differ in length")
         of_model["decisions"] = tuple(map(Decision, W, b.tolist()))
@@ -332,10 +363,10 @@ def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
     if len(content) < _PREFIX.size + _DIGEST:
         raise UnfitError("it ends too early")
     _, version, length = _PREFIX.unpack_from(content.data)
-    if version not in (_LINEAR, _LATEST):
+    if version not in (_LINEAR, _KERNEL, _FEATURES):
         raise UnfitError(
             f"its version is {version}, but this widemargin reads only {_LINEAR} "
-            f"and {_LATEST}"
+            f"to {_FEATURES}"
         )
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content.data).digest() != digest.tobytes():
@@ -375,7 +406,7 @@ def _arrays(
 ) -> dict[str, NDArray[Any]]:
     """The arrays by name. They follow one another, so that none can overlap."""
     arrays: dict[str, NDArray[Any]] = {}
-    least, start = int(layout is _WEIGHTS), 0  # a kernel may have no vectors
+    least, start = int("w" in layout), 0  # a kernel may have no vectors
     for entry in described:
         name, dtype, shape = _fields(entry, "an array", name=str, dtype=str, shape=list)
         dimensions, dtypes = layout.get(name, (0, ()))

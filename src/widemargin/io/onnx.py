@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import linalg
+from widemargin.feature_map import FourierFeatures, SquareFeatures
 from widemargin.files import Path, missing_extra, replacing
 from widemargin.io.model_file import as_linear, as_model
 from widemargin.kernel_decisions import KernelDecisions, pair_weights
@@ -75,7 +76,18 @@ _FEATURES = {
     scaled = Mul (distances, gamma)
     exponents = Neg (scaled)
     features = Exp (exponents)""",
+    # ONNX Runtime has no cosine of doubles.
+    "fourier": """
+    products = MatMul (X64, Z)
+    angles = Add (products, shift)
+    features = Sin (angles)""",
+    "polynomial": """
+    left = Gather <axis = 1> (X64, I)
+    right = Gather <axis = 1> (X64, J)
+    products = Mul (left, right)
+    features = Concat <axis = 1> (products, X64)""",
 }
+_KERNELS = ("linear", "poly", "sigmoid", "rbf")
 # No file of ONNX can be larger.
 _MOST_BYTES = 2**31 - 2**16
 _LABELS = {
@@ -128,14 +140,15 @@ def write_onnx(model: Any, path: Path) -> None:
         raise missing_extra("an ONNX model", "onnx") from None
     model = as_model(model, "write_onnx")
     constants = _constants(model)
+    if sum(array.nbytes for array in constants.values()) > _MOST_BYTES:
+        raise ValueError("An ONNX model can have at most 2 GiB. Got more as float64.")
     dtype, label = _label_type(model.classes)
     scheme, c = model.scheme, len(model.classes)
-    kernel = "" if model.kernels is None else str(model.kernels.kernel.name)
     text = _MODEL.format(
         n=model.n_features,
         label=label,
         scores="m" if scheme == "binary" else f"m, {c}",
-        features=_FEATURES[kernel],
+        features=_FEATURES[_kind(model)],
         decide=_DECIDE[scheme],
     )
     constants["classes"] = model.classes.astype(dtype)
@@ -149,20 +162,64 @@ def write_onnx(model: Any, path: Path) -> None:
         file.write(graph.SerializeToString())
 
 
+def _kind(model: Model) -> str:
+    """What the features of a model are made by."""
+    if model.kernels is not None:
+        return str(model.kernels.kernel.name)
+    if model.expand is None:
+        return ""
+    return "fourier" if isinstance(model.expand, FourierFeatures) else "polynomial"
+
+
 def _constants(model: Model) -> dict[str, NDArray[Any]]:
     """The numbers of the decisions: W (l, k), b (k,), and those of the kernel."""
     if model.kernels is not None:
-        return _kernel_constants(model.kernels, model.scheme)
+        return _kernel_constants(model.kernels)
+    if model.expand is not None:
+        W = np.column_stack([decision.w for decision in model.decisions])
+        b = np.array([decision.b for decision in model.decisions])
+        if isinstance(model.expand, FourierFeatures):
+            return _fourier_constants(model.expand, W, b)
+        return _polynomial_constants(model.expand, W, b)
     _, W, b = as_linear(model, "write_onnx")
     return {"W": np.ascontiguousarray(W.T), "b": b}
 
 
-def _kernel_constants(kernels: KernelDecisions, scheme: str) -> dict[str, NDArray[Any]]:
+def _fourier_constants(
+    expand: FourierFeatures, W: NDArray[Any], b: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """A cosine is the sine of pi / 2 more."""
+    half = expand.rank // 2
+    frequencies = expand.frequencies.astype(np.float64)
+    return {
+        "Z": np.hstack([frequencies, frequencies]),
+        "shift": np.repeat([np.pi / 2.0, 0.0], half),
+        "W": W / np.sqrt(half),
+        "b": b,
+    }
+
+
+def _polynomial_constants(
+    expand: SquareFeatures, W: NDArray[Any], b: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """Weights of the products x_i x_j and of the x_i; the constant is added to b."""
+    n, gamma, c = expand.n_features, expand.gamma, expand.coef0
+    first, second = np.triu_indices(n)
+    scale = gamma * np.where(first == second, 1.0, np.sqrt(2.0))
+    squares, linear = W[: len(scale)], np.zeros((n, W.shape[1]))
+    if c > 0:
+        linear = np.sqrt(2.0 * c * gamma) * W[len(scale) : -1]
+        b = b + c * W[-1]
+    weights = np.vstack([scale[:, np.newaxis] * squares, linear])
+    return {"I": first, "J": second, "W": weights, "b": b}
+
+
+def _kernel_constants(kernels: KernelDecisions) -> dict[str, NDArray[Any]]:
     kernel, l = kernels.kernel, kernels.vectors.shape[0]  # noqa: E741
-    if kernel.name not in _FEATURES:
+    if kernel.name not in _KERNELS:
         name = kernel.name if isinstance(kernel.name, str) else "a callable"
         raise ValueError(
-            f"The kernel of an ONNX model must be one of {', '.join(_FEATURES)[2:]}. "
+            f"The kernel of an ONNX model must be one of {', '.join(_KERNELS)}. "
             f"Got {name} instead."
         )
     if 8 * l * (kernels.n_features + len(kernels.b)) > _MOST_BYTES:
@@ -171,7 +228,7 @@ def _kernel_constants(kernels: KernelDecisions, scheme: str) -> dict[str, NDArra
             f"{l:,} support vectors of {kernels.n_features:,} columns."
         )
     weights = kernels.weights
-    if scheme == "ovo":
+    if kernels.is_paired:
         weights = pair_weights(weights, kernels.counts)
     Z = linalg.dense(kernels.vectors)
     constants = {"W": np.ascontiguousarray(weights.T), "b": kernels.b}

@@ -139,6 +139,10 @@ def _what(run: Run) -> str:
     if "budget" in settings:
         kind = "support vectors" if settings["hard"] else "losses"
         loss += f", a budget of {settings['budget']} {kind}"
+    if (z := getattr(run.estimator, "feature_map_", None)) is not None:
+        loss += f", rank {z.rank:,} by {z.method}, error {html.percent(z.error)}"
+        if z.landmarks is not None:  # else it says nothing
+            loss += f", {html.percent(z.trace_residual)} of the trace left"
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
     problem = f"{loss}, C = {settings['C']:g}{classes}"
     kernel = getattr(run.estimator, "kernel_", None)
@@ -279,6 +283,11 @@ def _certificate(run: Run) -> str:
         "the objective (primal) is at most the gap above it. Both are recomputed from "
         "the answer."
     )
+    if hasattr(run.estimator, "feature_map_"):
+        words += " They are those of the approximate kernel matrix."
+    if hasattr(run.estimator, "exact_gap_"):
+        gap = run.estimator.exact_gap_
+        words += f" With the whole one the relative gap is at most {gap:.1e}."
     bounds = [(s.certificate.primal, s.certificate.dual) for s in run.solutions]
     digits = html.decimals(np.abs(bounds).max())
     proofs = [_proof(solution, digits) for solution in run.solutions]
