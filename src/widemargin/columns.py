@@ -39,6 +39,10 @@ FOCUS_SHARE = 0.4
 _NOWHERE = np.empty(0, np.intp)
 
 
+class NoRoomError(ValueError):
+    """A memory limit without room for the packed samples and a block of values."""
+
+
 class Columns:
     """The kernel matrix K of some rows, by blocks.
 
@@ -123,7 +127,7 @@ class Columns:
         # A block and the one before it take a quarter at most.
         needed = 8 * size * min(LEAST_BLOCK, width) ** 2
         if room < needed:
-            raise ValueError(
+            raise NoRoomError(
                 "The 'memory_limit' parameter must be at least "
                 f"{source.n_bytes + needed:,} bytes for {self.shape[0]:,} rows with a "
                 "kernel: the packed samples and a block of kernel values. "

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import multiclass
+from widemargin.columns import free_bytes
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators.fitting import Training, Vector
@@ -24,7 +25,7 @@ from widemargin.kernel_blocks import NAMES
 from widemargin.kernels import Kernel
 from widemargin.lowrank import METHODS, feature_map
 from widemargin.parameters import Checker, is_integer
-from widemargin.solution import Certificate, Solution
+from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers import auto
 
 Index = NDArray[np.intp]
@@ -34,6 +35,13 @@ CERTIFIED = ("approximate", "exact")
 # objectives within 4e-6 of what the solver took them for, on a9a and ijcnn1 (rank 100,
 # 300, 1,000); maps took half of the time, solvers a third less. The number: not tuned.
 SINGLE, MANY = 1e-5, 1 << 20
+# With rank="auto": the share of the time limit after which an exact solver whose gap is
+# larger than `NEAR` gives way (not tuned). Rank 300 left 5 and 160 % of the objective
+# above the optimum of a9a and ijcnn1, 1,000 left 3 and 37 %.
+EXACT_SHARE, NEAR = 0.5, 0.05
+# Seconds for a row and the square of the rank: twice what a map and a solver took on
+# a9a and ijcnn1 (rank 300, one core). The largest rank: not tuned.
+SECONDS, MOST = 6e-10, 2000
 
 
 def check_rank(check: Checker, svc: Any) -> None:
@@ -41,19 +49,29 @@ def check_rank(check: Checker, svc: Any) -> None:
     rank, method = svc.rank, svc.approximation
     check.choice("approximation", method, ("auto", *METHODS))
     check.choice("certify", svc.certify, CERTIFIED)
-    if rank is None:
-        if method != "auto":
-            check.refuse("approximation", "'auto' where 'rank' is None", method)
-        return
+    check.choice("polish", svc.polish, (True, False))
+    if rank is None and method != "auto":
+        check.refuse("approximation", "'auto' where 'rank' is None", method)
+    if svc.polish and (rank is None or rank == "auto"):
+        check.refuse("polish", f"False where 'rank' is {rank!r}", svc.polish)
+    if rank is not None:
+        _check_number(check, rank, method)
+        _check_kernel(check, svc)
+
+
+def _check_number(check: Checker, rank: Any, method: str) -> None:
+    """Refuse a rank that is none, or that the method does not have."""
     share = isinstance(rank, Real) and 0.0 < float(rank) < 1.0
-    if not (share or (is_integer(rank) and rank >= 1)):
-        expected = "an int in the range [1, inf), a float in (0, 1) or None"
+    is_auto = isinstance(rank, str) and rank == "auto"
+    if not (share or is_auto or (is_integer(rank) and rank >= 1)):
+        expected = "an int in the range [1, inf), a float in (0, 1), 'auto' or None"
         check.refuse("rank", expected, rank)
     if share and method not in ("auto", "cholesky"):
         check.refuse("rank", f"an int for approximation={method!r}", rank)
-    if method == "fourier" and rank < 2:
+    if is_auto and method == "polynomial":
+        check.refuse("rank", f"an int for approximation={method!r}", rank)
+    if method == "fourier" and rank == 1:
         check.refuse("rank", "at least 2 for approximation='fourier'", rank)
-    _check_kernel(check, svc)
 
 
 def _check_kernel(check: Checker, svc: Any) -> None:
@@ -75,9 +93,10 @@ def _check_kernel(check: Checker, svc: Any) -> None:
         expected = "positive semidefinite for certify='exact'"
         check.refuse_part("kernel", f"be {expected}", repr(kernel))
     solver = auto.SOLVERS.get(svc.solver) if isinstance(svc.solver, str) else svc.solver
-    if solver is not None and solver.for_kernels:
-        expected = "'auto' or a solver of linear problems where 'rank' is given"
-        check.refuse_part("solver", f"be {expected}", repr(svc.solver))
+    last = "kernel" if svc.polish or svc.rank == "auto" else "linear"
+    if solver is not None and solver.for_kernels != (last == "kernel"):
+        expected = f"be 'auto' or a solver of {last} problems for this rank and polish"
+        check.refuse_part("solver", expected, repr(svc.solver))
 
 
 @dataclass(frozen=True)
@@ -107,7 +126,7 @@ class Approximation:
         """Bounds of exact problem k from its approximate solution."""
         rows, alpha = training.rows, solution.alpha
         problem = svc._problem(*svc._part(training, k, rows))
-        chosen, some = training.tasks[k].rows(training.index), np.flatnonzero(alpha)
+        chosen, some = training.chosen(k), np.flatnonzero(alpha)
         support = some if chosen is None else chosen[some]
         c = problem.y[some] * alpha[some]
         lifted = Combination(rows, svc.kernel_, support, c)
@@ -120,13 +139,95 @@ class Approximation:
         return exact_certificate(problem, alpha, lifted, model, solution.b)
 
 
-def approximate(svc: Any, training: Training) -> Approximation:
+@dataclass(frozen=True)
+class Found:
+    """Solutions of all binary problems.
+
+    Attributes
+    ----------
+    solutions : list of Solution
+    certificates : list of Certificate, bounds of the exact problems; empty if not asked
+    map : Approximation or None, whose solutions they are
+    """
+
+    solutions: list[Solution]
+    certificates: list[Certificate]
+    map: Approximation | None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether some ended by the time limit, and none by the user."""
+        return {s.status for s in self.solutions} & _ENDS == {Status.TIME_LIMIT}
+
+    @property
+    def is_near(self) -> bool:
+        """Whether no rank would be of help."""
+        return all(bounds.relative_gap <= NEAR for bounds in self.certificates)
+
+    @property
+    def primal(self) -> float:
+        """Sum of the exact objectives."""
+        return sum(bounds.primal for bounds in self.certificates)
+
+    def because(self, why: str) -> "Found":
+        """The same, which say why."""
+        solutions = [
+            dataclasses.replace(s, reason=f"{s.reason}; {why}") for s in self.solutions
+        ]
+        return dataclasses.replace(self, solutions=solutions)
+
+
+_ENDS = {Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK}
+
+
+def better(exact: Found, low: Found, rank: int) -> Found:
+    """The one with the lower exact objective, and the best lower bounds of both."""
+    kept, other = (low, exact) if low.primal < exact.primal else (exact, low)
+    bounds = [
+        dataclasses.replace(one, dual=max(one.dual, two.dual))
+        for one, two in zip(kept.certificates, other.certificates, strict=True)
+    ]
+    why = (
+        f"{exact.solutions[0].solver} had not ended after {EXACT_SHARE:.0%} of "
+        f"time_limit, and of its exact objective, {exact.primal:.6g}, and that of rank "
+        f"{rank:,}, {low.primal:.6g}, this is the lower one"
+    )
+    return dataclasses.replace(kept, certificates=bounds).because(why)
+
+
+def lifted(
+    training: Training, solutions: list[Solution]
+) -> list[tuple[Vector, Vector, float]]:
+    """Points of the exact problems to start from: alpha, Y alpha and b."""
+    return [
+        (s.alpha, training.signs(k) * s.alpha, s.b) for k, s in enumerate(solutions)
+    ]
+
+
+def rank_for(training: Training, memory_limit: int | None) -> int:
+    """The rank for the time that is left, at most `MOST`, and for the memory."""
+    m = training.rows.shape[0]
+    limit = free_bytes() if memory_limit is None else memory_limit
+    rank = min(MOST, limit // (8 * m))
+    if training.time_limit is not None:
+        left = training.time_limit - training.clock.seconds()
+        sizes = np.bincount(training.index)
+        tasks = training.tasks
+        rows = sum(
+            m if one.negative is None else sizes[[one.positive, one.negative]].sum()
+            for one in tasks
+        )
+        rank = min(rank, int(np.sqrt(max(left, 0.0) / (SECONDS * float(rows)))))
+    return max(2, int(rank))
+
+
+def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     """One map of all training rows that weigh something, for all binary problems."""
     rows, C = training.rows, training.C
     kept = None
     if np.ndim(C) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
-    z = _map(svc, training, multiclass.rows_of(rows, kept, svc._is_pairwise()))
+    z = _map(svc, training, multiclass.rows_of(rows, kept, svc._is_pairwise()), rank)
     features: Any = z.features
     landmarks = z.landmarks
     if kept is not None:
@@ -144,7 +245,7 @@ def approximate(svc: Any, training: Training) -> Approximation:
     return Approximation(z, mapped, landmarks[order], order)
 
 
-def _map(svc: Any, training: Training, rows: Any) -> FeatureMap:
+def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
     """The feature map. Rows that are not in memory would get theirs here.
 
     Objectives with 300 uniform landmarks, residual ones, "cholesky" and "fourier", and
@@ -154,9 +255,8 @@ def _map(svc: Any, training: Training, rows: Any) -> FeatureMap:
     for rank 100 and 1,000 too, and took the least time with landmarks.
     """
     method, options = svc.approximation, dict[str, Any]()
-    rank = svc.rank
     if not is_integer(rank):
-        method, rank, options = "cholesky", None, {"tol": float(svc.rank)}
+        method, rank, options = "cholesky", None, {"tol": float(rank)}
     method = "nystroem" if method == "auto" else method
     single = svc.tol >= SINGLE and rows.shape[0] * (rank or rows.shape[0]) >= MANY
     z = feature_map(

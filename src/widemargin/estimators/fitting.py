@@ -48,6 +48,8 @@ class Training:
     tasks : list of Task, the binary problems
     seed : int or None
     solver : str or Solver
+    time_limit : float or None, when the solves end, in seconds of the clock
+    checkpoint : str, path-like, Checkpoint or None
     names : sequence of str or None, of the columns; empty where they are not the user's
     starts : sequence of Solution or None, where the binary problems start
     """
@@ -60,8 +62,20 @@ class Training:
     callbacks: Callbacks
     seed: int | None
     solver: str | Solver
+    time_limit: float | None
+    checkpoint: Any
     names: Sequence[str] | None
     starts: Sequence[Solution | tuple[Vector, Vector, float]] | None = None
+
+    def chosen(self, k: int) -> NDArray[np.intp] | None:
+        """The rows of binary problem k; None for all of them."""
+        return self.tasks[k].rows(self.index)
+
+    def signs(self, k: int) -> NDArray[np.int8]:
+        """Its labels."""
+        chosen = self.chosen(k)
+        index = self.index if chosen is None else self.index[chosen]
+        return multiclass.signs(index, self.tasks[k].positive)
 
 
 class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -244,9 +258,9 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         point = functools.partial(self._at, rows)
         callbacks = Callbacks(self, len(tasks), data, point)
         names = getattr(self, "feature_names_in_", None)
-        training = Training(
-            rows, index, C, tasks, clock, callbacks, seed_of(self), self.solver, names
-        )
+        shared = clock, callbacks, seed_of(self)
+        own = self.solver, self.time_limit, self.checkpoint
+        training = Training(rows, index, C, tasks, *shared, *own, names)
         try:
             solutions = self._solve(training)
         finally:
@@ -260,7 +274,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
     def _solve(self, training: Training) -> list[Solution]:
         """One solution a binary problem."""
         tasks, rows = training.tasks, training.rows
-        saved = self._checkpoints(len(tasks))
+        saved = self._checkpoints(training)
         solves = [
             functools.partial(self._solve_one, training, k, saved[k])
             for k in range(len(tasks))
@@ -288,7 +302,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         limits = Limits(
             self.tol,
             self.max_iter,
-            self.time_limit,
+            training.time_limit,
             training.callbacks.of(k),
             training.clock,
             saved,
@@ -304,15 +318,15 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         self, training: Training, k: int, rows: Rows
     ) -> tuple[Rows, NDArray[np.int8], ArrayLike]:
         """Rows, labels and weights of binary problem k."""
-        task, C = training.tasks[k], training.C
-        chosen = task.rows(training.index)
-        of_task: Any = slice(None) if chosen is None else chosen
-        y = multiclass.signs(training.index[of_task], task.positive)
-        return self._rows_of(rows, chosen), y, C if np.ndim(C) == 0 else C[of_task]
+        chosen, C = training.chosen(k), training.C
+        if chosen is not None and np.ndim(C):
+            C = C[chosen]
+        return self._rows_of(rows, chosen), training.signs(k), C
 
-    def _checkpoints(self, n_problems: int) -> list[Checkpoint | None]:
+    def _checkpoints(self, training: Training) -> list[Checkpoint | None]:
         """That of each binary problem."""
-        whole = Checkpoint.of(self.checkpoint, type(self).__name__)
+        whole = Checkpoint.of(training.checkpoint, type(self).__name__)
+        n_problems = len(training.tasks)
         if whole is None or n_problems == 1:
             return [whole] * n_problems
         return [whole.part(k) for k in range(n_problems)]
