@@ -81,7 +81,7 @@ class SVC(Classifier):
         "exact": bounds of the optimum with K itself, ``exact_certificates_``, too.
     polish : bool, default=False
         With a rank: the solution only starts an exact solver, and the model is as
-        without a rank. On a9a and ijcnn1 that took 1.2 to 25 times as long as to start
+        without a rank. On a9a and ijcnn1 that took 1.2 to 30 times as long as to start
         at zero (rank 50 to 1,000).
     solver : str or Solver, default="auto"
         "auto", "irwls", "frank_wolfe" or "core_vector" (both for the squared hinge
