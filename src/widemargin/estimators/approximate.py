@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import multiclass
-from widemargin.columns import free_bytes
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators.fitting import Training, Vector
 from widemargin.exact_bounds import Combination, Monomials, exact_certificate
 from widemargin.feature_map import FeatureMap, SquareFeatures
+from widemargin.free_memory import free_bytes
 from widemargin.kernel_blocks import NAMES
 from widemargin.kernels import Kernel
 from widemargin.lowrank import METHODS, feature_map
