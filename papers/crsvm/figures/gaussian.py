@@ -34,8 +34,8 @@ def _exact(data, test, exact, options):
     begin = time.process_time()
     best = solve(exact, tol=measure.TOL)
     answers = {EXACT: (time.process_time() - begin, data.y * best.alpha, best.b)}
-    parameters = {"kernel": "rbf", "gamma": exact.kernel.gamma}
-    answers[LIBSVM] = libsvm.timed(data, options, **parameters)
+    kernel = {"kernel": "rbf", "gamma": exact.kernel.gamma}
+    answers[LIBSVM] = libsvm.timed(data, options, clock=time.process_time, **kernel)
     for label, answer in answers.items():
         head = {"method": label, "map": "", "rank": None, "map_seconds": 0.0}
         if answer is None:
