@@ -15,6 +15,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def main():
     here = machine({})
     with (HERE / "results" / "lowrank" / "streaming.txt").open("a") as out:
         about = f"{here['cpu']}, threads {here['threads']}; {here['versions']}"
-        for line in (about, *lines):
+        for line in chain([about], lines):
             print(line, flush=True)
             print(line, file=out, flush=True)
 
