@@ -585,7 +585,6 @@ REFUSED = [
     ),
     ({"polish": "yes", "rank": 5}, "'polish' parameter of SVC must be one of True"),
     ({**POLYNOMIAL, "rank": "auto"}, "'rank' .* must be an int for approximation='pol"),
-    ({"rank": 50, "memory_limit": 1 << 15}, "'memory_limit' .* bytes for the features"),
 ]
 
 
@@ -607,11 +606,42 @@ def test_a_kernel_without_a_trace(moons):
         SVC(kernel="precomputed", rank=5).fit(zeros, moons[1])
 
 
-def test_rows_that_are_not_in_memory(moons, tmp_path):
+def stated_objectives(clf, X, y):
+    """P of each binary problem from the statement of it: one against the rest."""
+    scores = clf.decision_function(X).reshape(len(X), -1)
+    classes = clf.classes_[1:] if len(clf.classes_) == 2 else clf.classes_
+    signs = np.where(y[:, np.newaxis] == classes, 1.0, -1.0)
+    squares = np.array([0.5 * s.w @ s.w for s in clf.solutions_])
+    return squares + clf.C * np.maximum(1.0 - signs * scores, 0.0).sum(axis=0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("approximation", ["nystroem", "cholesky", "fourier"])
+def test_rows_in_files_make_a_model(moons, tmp_path, approximation, classes):
     X, y = moons
+    y = np.where(X[:, 0] > 1.0, 2, y) if classes == 3 else y
     np.save(tmp_path / "X.npy", X)
-    with pytest.raises(ValueError, match="must be in memory. Got rows that are not"):
-        SVC(rank=5, gamma=1.0).fit(open_rows(tmp_path / "X.npy"), y)
+    rows = open_rows(tmp_path / "X.npy")
+    clf = SVC(
+        rank=40, approximation=approximation, gamma=1.0, tol=1e-3, certify="exact"
+    ).set_params(multi_class="ovr")
+    clf.fit(rows, y)
+    assert clf.status_ == "solved"
+    found = [solution.certificate.primal for solution in clf.solutions_]
+    np.testing.assert_allclose(found, stated_objectives(clf, X, y), rtol=1e-4)
+    np.testing.assert_allclose(clf.decision_function(rows), clf.decision_function(X))
+    exact = SVC(gamma=1.0, tol=1e-6, multi_class="ovr").fit(X, y)
+    for bounds, one in zip(clf.exact_certificates_, exact.solutions_, strict=True):
+        assert bounds.dual <= one.certificate.primal <= bounds.primal * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_features_that_do_not_fit_in_memory_are_not_held(moons, storage):
+    X, y = moons
+    clf = SVC(rank=30, gamma=1.0, memory_limit=20_000).fit(storage(X), y)
+    assert clf.status_ == "solved"
+    found = clf.solution_.certificate.primal
+    np.testing.assert_allclose(found, stated_objectives(clf, X, y)[0], rtol=1e-4)
 
 
 @pytest.mark.parametrize("kernel", ["sigmoid", "precomputed"])

@@ -309,7 +309,15 @@ class _Bundle(RowState):
         object.__setattr__(self, "_states", states)
 
     def part(self, index: Any) -> Any:
-        return [None if state is None else state.part(index) for state in self._states]
+        return _Parts(self._states).part(index)
+
+
+class _Parts(list[RowState | None]):
+    """Parts of row states side by side, of which there are parts again."""
+
+    def part(self, index: Any) -> "_Parts":
+        """Part ``index`` of each."""
+        return _Parts(None if part is None else part.part(index) for part in self)
 
 
 def _together(

@@ -35,7 +35,7 @@ def test_a_model_comes_back(name, tmp_path):
     np.testing.assert_array_equal(
         again.decision_function(X), model.decision_function(X)
     )
-    features = model.expand.prepared()(X)
+    features = model.expand.prepared(1)(X)
     np.testing.assert_allclose(
         model.decision_function(X), features @ model.decisions[0].w + 0.25, rtol=1e-6
     )

@@ -228,16 +228,13 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     if np.ndim(C) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
     z = _map(svc, training, multiclass.rows_of(rows, kept, svc._is_pairwise()), rank)
-    features: Any = z.features
     landmarks = z.landmarks
     if kept is not None:
-        features = np.zeros((rows.shape[0], z.rank), z.expand.dtype)
-        features[kept] = z.features
         landmarks = None if landmarks is None else kept[landmarks]
     if kept is not None and svc._is_pairwise():
         columns = {"vectors": kept[z.vectors], "n_features": rows.shape[1]}
         z = dataclasses.replace(z, expand=dataclasses.replace(z.expand, **columns))
-    mapped = as_rows(features, **rows.options)
+    mapped = _mapped(z, rows, kept)
     z = dataclasses.replace(z, features=None, landmarks=landmarks)
     if landmarks is None:
         return Approximation(z, mapped, None, None)
@@ -245,8 +242,19 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     return Approximation(z, mapped, landmarks[order], order)
 
 
+def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
+    """The rows z(x_i); those without weight are zero, or whatever they are."""
+    if z.features is None:
+        return z.rows(rows)
+    features = z.features
+    if kept is not None:
+        features = np.zeros((rows.shape[0], z.rank), z.dtype)
+        features[kept] = z.features
+    return as_rows(features, **rows.options)
+
+
 def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
-    """The feature map. Rows that are not in memory would get theirs here.
+    """The feature map, with features where they fit in memory.
 
     Objectives with 300 uniform landmarks, residual ones, "cholesky" and "fourier", and
     accuracies: a9a (C = 1, gamma = 0.05) 11,239, 11,270, 11,323 and 11,416, and 84.87,
@@ -258,7 +266,11 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
     if not is_integer(rank):
         method, rank, options = "cholesky", None, {"tol": float(rank)}
     method = "nystroem" if method == "auto" else method
-    single = svc.tol >= SINGLE and rows.shape[0] * (rank or rows.shape[0]) >= MANY
+    numbers = rows.shape[0] * (rank or rows.shape[0])
+    single = svc.tol >= SINGLE and numbers >= MANY
+    limit = free_bytes() if svc.memory_limit is None else svc.memory_limit
+    if rows.is_in_memory and (4 if single else 8) * numbers > limit:
+        options["features"] = False
     z = feature_map(
         rows,
         svc.kernel_,

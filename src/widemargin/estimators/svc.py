@@ -33,7 +33,6 @@ from widemargin.problem import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver
-from widemargin.support_vectors import keep_support_vectors
 
 
 class SVC(Classifier):
@@ -417,7 +416,8 @@ class SVC(Classifier):
             super()._keep_support(training, solutions)
             return
         self.support_ = low.landmarks
-        keep_support_vectors(self, training.rows)
+        self.__dict__.pop("_rows_of_fit", None)  # of an earlier fit
+        self.support_vectors_ = low.map.vectors[low.order]
         found = [low.coefficients(solution.w) for solution in solutions]
         self.dual_coef_ = np.stack(found)
         counts = np.bincount(
