@@ -297,6 +297,16 @@ def test_without_a_rank_the_bounds_are_the_solutions(moons):
     assert clf.exact_gap_ == clf.dual_gap_
 
 
+def test_an_indefinite_kernel_has_no_lower_bound(moons):
+    """Of c = Y alpha the squared norm is seen to be negative."""
+    sign = np.where(moons[1] > 0, 1.0, -1.0)
+    K, y = np.eye(400) - 0.1 * (np.outer(sign, sign) - np.eye(400)), moons[1]
+    clf = SVC(kernel="precomputed", rank=30, approximation="cholesky", certify="exact")
+    (bounds,) = clf.fit(K, y).exact_certificates_
+    assert bounds.dual == -np.inf
+    assert clf.exact_gap_ == np.inf
+
+
 def test_zero_is_bounded_too(moons):
     """No time for an answer: alpha = 0 and f = 0."""
     for approximation in ("nystroem", "fourier"):

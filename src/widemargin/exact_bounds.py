@@ -32,6 +32,9 @@ from widemargin.solution import Certificate
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+# Share of the objective by which a squared norm may be negative: rounding. Not tuned.
+NEGATIVE = 1e-9
+
 
 class Combination:
     """A function f = sum_j c_j k(., x_j) of some rows x_j, in float64.
@@ -108,6 +111,8 @@ def exact_certificate(
     Returns
     -------
     Certificate
+        Its lower bound is minus infinity where a squared norm is negative: the kernel
+        is not positive semidefinite, and nothing is proved.
 
     Notes
     -----
@@ -125,6 +130,8 @@ def exact_certificate(
             b = best_intercept(state, b, problem.loss)
     losses = float(state.sweep(scored_losses, b, problem.loss))
     primal = 0.5 * (scale**2 * f.square + penalized * b * b) + losses
+    if min(f.square, lifted.square) < -NEGATIVE * abs(primal):
+        dual = -np.inf
     floor = float(np.finfo(np.float64).eps * problem.zero_objective)
     return Certificate(primal, dual, floor)
 

@@ -391,14 +391,14 @@ class SVC(Classifier):
 
     def _solve_in_time(self, training: Training) -> Found:
         """The exact solutions, or where these take too long the better ones."""
-        exact, why = None, "because the rows are not in memory"
+        exact, why = None, "the rows are not in memory"
         if training.rows.is_in_memory:
             limit = self.time_limit and EXACT_SHARE * self.time_limit
             try:
                 part = dataclasses.replace(training, time_limit=limit)
                 exact = self._solve_exactly(part)
             except NoRoomError:
-                why = "because memory_limit has no room for an exact solver"
+                why = "memory_limit has no room for an exact solver"
         if exact is not None and not exact.is_late:
             return exact
         if exact is not None and exact.is_near:
@@ -407,7 +407,7 @@ class SVC(Classifier):
         rank = rank_for(training, self.memory_limit)
         low = self._solve_mapped(training, rank)
         if exact is None:
-            return low.because(f"rank {rank:,} {why}")
+            return low.because(f"rank {rank:,} because {why}")
         return better(exact, low, rank)
 
     def _keep_support(self, training: Training, solutions: list[Solution]) -> None:
