@@ -182,8 +182,8 @@ def test_a_rank_makes_it_linear(here, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rank", "0", "--kernel", "rbf"], "expected a positive whole number, or a"),
-        (["--rank", "1.5", "--kernel", "rbf"], "expected a positive whole number, or"),
+        (["--rank", "0", "--kernel", "rbf"], "expected a positive whole number, a sh"),
+        (["--rank", "1.5", "--kernel", "rbf"], "expected a positive whole number, a"),
         (["--rank", "9"], "--rank is of kernels but linear, found --kernel linear"),
         (["--approximation", "eigen"], "--approximation eigen needs --rank"),
         (["--certify", "exact", "--kernel", "rbf"], "--certify exact needs --rank"),

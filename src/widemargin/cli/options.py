@@ -146,7 +146,8 @@ def _add_kernel(train: Any) -> None:
         type=values.rank,
         metavar="R",
         help="rank of a kernel matrix that takes the place of the whole one, or the "
-        "share of its trace that may be left (none)",
+        "share of its trace that may be left; auto: where the exact one takes too long "
+        "for --time-limit, or the rows are in files (none)",
     )
     # These choices are in widemargin.lowrank, too, which is slow to import.
     add(

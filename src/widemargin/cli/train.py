@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         names.check_report(options.report)
         check_matplotlib()
     data = read_training(options)
-    if options.kernel != "linear":
+    if options.kernel != "linear" and options.rank is None:
         data = in_memory(options, data)
     test = read_test(options, data)
     classifier = _fit(options, data, checkpoint)

@@ -63,8 +63,10 @@ def budget(text: str) -> float:
     return value
 
 
-def rank(text: str) -> float:
-    """A positive whole number, or a share below 1."""
+def rank(text: str) -> float | str:
+    """A positive whole number, a share below 1, or "auto"."""
+    if text == "auto":
+        return text
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
     try:
@@ -73,7 +75,7 @@ def rank(text: str) -> float:
         value = 1.0
     if not value < 1:
         raise argparse.ArgumentTypeError(
-            f"expected a positive whole number, or a share below 1, found {text!r}"
+            f"expected a positive whole number, a share below 1 or auto, found {text!r}"
         )
     return value
 
