@@ -150,8 +150,9 @@ def low_rank(task, loss, rank):
 
 def budget(task, loss, rank):
     """Our machine of few support vectors, chosen after the exact fit."""
-    options = {"loss": loss, "intercept": "free", "tol": 1e-3, "random_state": 0}
-    return BudgetSVC(budget=rank, hard=True, C=task.C, gamma=task.gamma, **options)
+    options = {"norm": {"hinge": "l1", "squared_hinge": "l2"}[loss], "hard": True}
+    options |= {"tol": 1e-3, "random_state": 0}
+    return BudgetSVC(budget=rank, C=task.C, gamma=task.gamma, **options)
 
 
 def nystroem(task, loss, rank):
