@@ -168,18 +168,26 @@ def nystroem(task, loss, rank):
 
 def snapml(task, loss, rank):
     """Snap ML's random features and dual coordinate descent."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
     from snapml import SupportVectorMachine
 
-    return SupportVectorMachine(
+    machine = SupportVectorMachine(
         loss=loss,
         regularizer=1.0 / task.C,
         fit_intercept=True,
         kernel="rbf",
         gamma=task.gamma,
         n_components=rank,
-        n_jobs=os.cpu_count(),
+        n_jobs=len(os.sched_getaffinity(0)),
         random_state=0,
     )
+    return make_pipeline(FunctionTransformer(_dense), machine)
+
+
+def _dense(X):
+    """Rows as Snap ML takes them for a kernel."""
+    return X.toarray() if sparse.issparse(X) else X
 
 
 # Whether they have a rank.
