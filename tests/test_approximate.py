@@ -307,6 +307,50 @@ def test_an_indefinite_kernel_has_no_lower_bound(moons):
     assert clf.exact_gap_ == np.inf
 
 
+@pytest.mark.parametrize("coef0", [1.0, 100.0])
+def test_rounding_of_squared_norms_is_part_of_the_bounds(moons, coef0):
+    """Large coefficients of opposite signs cancel; the kernel is semidefinite."""
+    options = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": coef0}
+    options |= {"loss": "squared_hinge", "C": 1e6, "certify": "exact", "rank": 30}
+    clf = SVC(approximation="cholesky", tol=1e-9, **options).fit(*moons)
+    (bounds,), known = clf.exact_certificates_, clf.solution_.certificate
+    assert bounds.dual <= known.primal * (1 + 1e-12)
+    assert bounds.primal >= known.dual * (1 - 1e-12)
+    assert clf.exact_gap_ < 1e-4
+
+
+def test_bounds_that_contradict_each_other_prove_nothing(moons):
+    """Kernel values of float32 are those of an indefinite kernel."""
+    X, y = moons
+    K = rbf_kernel(X[:, :1], gamma=0.1).astype(np.float32)
+    clf = SVC(kernel="precomputed", rank=30, C=1e4, loss="squared_hinge")
+    clf.set_params(certify="exact", approximation="eigen").fit(K, y)
+    (bounds,) = clf.exact_certificates_
+    assert bounds.dual == -np.inf
+    assert clf.exact_gap_ == np.inf
+
+
+def test_features_of_more_columns_than_rows_are_not_counted(moons):
+    """The rank is lowered to the rows before memory is asked for."""
+    X, y = moons[0][:60], moons[1][:60]
+    for approximation in ("eigen", "nystroem", "cholesky"):
+        clf = SVC(rank=10**12, approximation=approximation).fit(X, y)
+        assert clf.feature_map_.rank <= 60
+    clf = SVC(kernel="precomputed", rank=10**12).fit(rbf_kernel(X), y)
+    assert clf.feature_map_.rank <= 60
+    clf = SVC(**POLYNOMIAL).set_params(rank=10**12).fit(X, y)
+    assert clf.feature_map_.rank == 6
+
+
+@pytest.mark.parametrize("approximation", ["eigen", "nystroem"])
+def test_maps_that_hold_their_features_need_room(moons, approximation):
+    X, y = moons
+    kernel = "rbf" if approximation == "eigen" else "precomputed"
+    clf = SVC(kernel=kernel, rank=30, approximation=approximation, memory_limit=1 << 14)
+    with pytest.raises(ValueError, match="memory_limit.* must be at least .* features"):
+        clf.fit(X if kernel == "rbf" else rbf_kernel(X), y)
+
+
 def test_zero_is_bounded_too(moons):
     """No time for an answer: alpha = 0 and f = 0."""
     for approximation in ("nystroem", "fourier"):

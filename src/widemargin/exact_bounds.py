@@ -10,7 +10,9 @@ f = sum_j beta_j k(., x_j) gives the upper bound
 
     P(f, b) = 1/2 (beta'K beta [+ b^2]) + sum_i C_i L(1 - y_i (f(x_i) + b)).
 
-The terms in brackets belong to a penalized intercept and to the squared hinge.
+The terms in brackets belong to a penalized intercept and to the squared hinge. Both
+bounds take squared norms as large as rounding may have hidden: coefficients of opposite
+signs cancel where C is large, or landmarks are nearly dependent.
 """
 
 from dataclasses import replace
@@ -32,8 +34,9 @@ from widemargin.solution import Certificate
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Share of the objective by which a squared norm may be negative: rounding. Not tuned.
-NEGATIVE = 1e-9
+# Rounding of c'Kc, as a multiple of (sum_j |c_j| k_jj^(1/2))^2, and the share of the
+# objective by which bounds may contradict each other: rounding of scores. Not tuned.
+ROUNDING, CONTRADICTION = 4.0 * float(np.finfo(np.float64).eps), 1e-9
 
 
 class Combination:
@@ -49,6 +52,7 @@ class Combination:
     Attributes
     ----------
     square : float, the squared norm c'K_JJ c
+    rounding : float, how far that may be off where the kernel is positive semidefinite
     total : float, sum c
 
     Notes
@@ -62,6 +66,9 @@ class Combination:
         counts = np.array([0, len(J)])
         self._f = KernelDecisions(kernel, vectors, c[np.newaxis], np.zeros(1), counts)
         self.square = float(c @ self.of(vectors)) if len(J) else 0.0
+        values = vectors[:, J] if kernel.name == "precomputed" else vectors
+        size = np.sqrt(np.abs(kernel.diag(values))) if len(J) else np.abs(c)
+        self.rounding = ROUNDING * float(np.abs(c) @ size) ** 2
 
     def of(self, block: Any) -> Vector:
         """Values of f for some rows: (k,)."""
@@ -79,7 +86,7 @@ class Monomials:
 
     def __init__(self, expand: SquareFeatures, w: Vector) -> None:
         self._expand, self._w = replace(expand, dtype=np.float64), w
-        self.square = float(w @ w)
+        self.square, self.rounding = float(w @ w), 0.0
 
     def of(self, block: Any) -> Vector:
         """Values of f for some rows: (k,)."""
@@ -111,8 +118,9 @@ def exact_certificate(
     Returns
     -------
     Certificate
-        Its lower bound is minus infinity where a squared norm is negative: the kernel
-        is not positive semidefinite, and nothing is proved.
+        Its lower bound is minus infinity where a squared norm is negative, or the upper
+        bound is below it, by more than rounding: the kernel is not positive
+        semidefinite, and nothing is proved.
 
     Notes
     -----
@@ -120,7 +128,8 @@ def exact_certificate(
     hinge. One sweep.
     """
     penalized = problem.intercept == "penalized"
-    dual, t = _dual(problem, alpha, lifted.square + penalized * lifted.total**2)
+    square = _square(lifted) + penalized * lifted.total**2
+    dual, t = _dual(problem, alpha, square)
     f, scale = (lifted, t) if model is None else (model, 1.0)
     state = problem.state(score=0.0)
     problem.rows.sweep(_score, state, f, scale)
@@ -129,11 +138,18 @@ def exact_certificate(
         if problem.intercept == "free":
             b = best_intercept(state, b, problem.loss)
     losses = float(state.sweep(scored_losses, b, problem.loss))
-    primal = 0.5 * (scale**2 * f.square + penalized * b * b) + losses
-    if min(f.square, lifted.square) < -NEGATIVE * abs(primal):
+    primal = 0.5 * (scale**2 * _square(f) + penalized * b * b) + losses
+    indefinite = any(g.square < -g.rounding for g in (f, lifted))
+    if indefinite or dual - primal > CONTRADICTION * primal:
         dual = -np.inf
+    dual = min(dual, primal)
     floor = float(np.finfo(np.float64).eps * problem.zero_objective)
     return Certificate(primal, dual, floor)
+
+
+def _square(f: Combination | Monomials) -> float:
+    """The squared norm, as large as it may be."""
+    return max(f.square, 0.0) + f.rounding
 
 
 def _dual(problem: Problem, alpha: Vector, square: float) -> tuple[float, float]:

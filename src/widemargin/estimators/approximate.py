@@ -266,12 +266,13 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
     if not is_integer(rank):
         method, rank, options = "cholesky", None, {"tol": float(rank)}
     method = "nystroem" if method == "auto" else method
-    numbers = rows.shape[0] * (rank or rows.shape[0])
+    numbers = rows.shape[0] * _most_columns(svc, method, rows.shape, rank)
     single = svc.tol >= SINGLE and numbers >= MANY
     limit = free_bytes() if svc.memory_limit is None else svc.memory_limit
-    if rows.is_in_memory and (4 if single else 8) * numbers > limit:
+    whole = method == "eigen" or svc._is_pairwise()  # these hold their features
+    if rows.is_in_memory and not whole and (4 if single else 8) * numbers > limit:
         options["features"] = False
-    z = feature_map(
+    return feature_map(
         rows,
         svc.kernel_,
         method,
@@ -281,10 +282,20 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
         memory_limit=svc.memory_limit,
         **options,
     )
-    if is_integer(rank) and z.rank > rank:
-        expected = f"be at least {z.rank:,} for approximation={method!r} of these data"
+
+
+def _most_columns(svc: Any, method: str, shape: tuple[int, int], rank: Any) -> int:
+    """The largest number of features; refuses a rank with less than all monomials."""
+    m, n = shape
+    if method == "fourier":
+        return int(rank)
+    if method != "polynomial":
+        return m if rank is None else int(min(rank, m))
+    whole = SquareFeatures(1.0, svc.coef0, n, np.float64).rank
+    if rank < whole:
+        expected = f"be at least {whole:,} for approximation={method!r} of these data"
         Checker("SVC").refuse_part("rank", expected, str(rank))
-    return z
+    return whole
 
 
 def facts_of(z: FeatureMap) -> dict[str, Any]:
