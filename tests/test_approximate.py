@@ -689,6 +689,14 @@ def test_rows_in_files_make_a_model(moons, tmp_path, approximation, classes):
         assert bounds.dual <= one.certificate.primal <= bounds.primal * (1 + 1e-6)
 
 
+def test_polish_refuses_rows_in_files_before_the_work(moons, tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", moons[0])
+    monkeypatch.setattr("widemargin.estimators.svc.approximate", None)
+    words = "The 'polish' parameter of SVC must be False for rows that are not in mem"
+    with pytest.raises(ValueError, match=words):
+        SVC(rank=40, polish=True).fit(open_rows(tmp_path / "X.npy"), moons[1])
+
+
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 def test_features_that_do_not_fit_in_memory_are_not_held(moons, storage):
     X, y = moons

@@ -199,3 +199,22 @@ def test_a_rank_makes_it_linear(here, capsys):
 )
 def test_ranks_that_are_refused(here, capsys, options, message):
     assert message in refused(capsys, "train", "train.svm", "m.wm", *options)
+
+
+def test_a_rank_leaves_rows_in_their_files(here, capsys, monkeypatch):
+    """Only a kernel without a rank, or "eigen", needs them in memory."""
+    X, y = load_svmlight("train.svm")
+    np.save("X.npy", X.toarray())
+    np.save("y.npy", y)
+    asked = []
+
+    def noted(options, data):
+        asked.append(options.approximation)
+        return in_memory(options, data)
+
+    monkeypatch.setattr("widemargin.cli.train.in_memory", noted)
+    command = ["train", "X.npy", "m.wm", "--label", "y.npy", "--kernel", "rbf"]
+    for name in ("nystroem", "fourier", "cholesky", "eigen"):
+        assert main([*command, "--rank", "30", "--approximation", name]) == 0
+        assert f"kernel matrix of rank 30 by {name}" in capsys.readouterr().out
+    assert asked == ["eigen"]

@@ -210,6 +210,18 @@ def test_auto_stores_what_is_read_faster(monkeypatch):
         assert isinstance(many.rows(X), StoredRows) == is_stored
 
 
+def test_auto_needs_no_folder_for_temporary_files(monkeypatch):
+    X = matrix(300, 4)
+    z = nystroem(X, RBF, 200, random_state=0, features=False)
+
+    def missing():
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("widemargin.feature_map.tempfile.gettempdir", missing)
+    monkeypatch.setattr("widemargin.feature_map.COMPUTED", 1.0)
+    assert not isinstance(z.rows(X), StoredRows)
+
+
 def test_the_file_is_closed_with_the_rows(folder):
     X = matrix(50, 3)
     z = nystroem(X, RBF, 5, random_state=0)

@@ -366,8 +366,13 @@ class FeatureMap:
         threads = n_threads(rows.options.get("n_jobs"))
         computing = m * self.expand.flops(n * rows.density) / (COMPUTED * threads)
         reading = size / (FROM_CACHE if size <= free_bytes() else FROM_DISK)
-        free = shutil.disk_usage(tempfile.gettempdir()).free
-        return computing > reading and free >= 2 * size
+        if computing <= reading:
+            return False
+        try:
+            free = shutil.disk_usage(tempfile.gettempdir()).free
+        except OSError:  # no folder for temporary files
+            return False
+        return free >= 2 * size
 
     def _check_width(self, check: Checker, rows: Rows) -> None:
         n = self.expand.n_features

@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
         names.check_report(options.report)
         check_matplotlib()
     data = read_training(options)
-    if options.kernel != "linear" and options.rank is None:
+    whole = options.rank is None or options.approximation == "eigen"
+    if options.kernel != "linear" and whole:
         data = in_memory(options, data)
     test = read_test(options, data)
     classifier = _fit(options, data, checkpoint)

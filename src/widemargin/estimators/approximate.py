@@ -59,6 +59,13 @@ def check_rank(check: Checker, svc: Any) -> None:
         _check_kernel(check, svc)
 
 
+def refuse_stored(rows: Rows) -> None:
+    """Refuse rows in files where an exact solver is to go on with them."""
+    if not rows.is_in_memory:
+        expected = "be False for rows that are not in memory"
+        Checker("SVC").refuse_part("polish", expected, "True")
+
+
 def _check_number(check: Checker, rank: Any, method: str) -> None:
     """Refuse a rank that is none, or that the method does not have."""
     share = isinstance(rank, Real) and 0.0 < float(rank) < 1.0

@@ -106,8 +106,9 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         ----------
         X : array, sparse matrix or Rows (m, n)
             float32, float64 and integers are used as they are, without a copy; rows of
-            `open_rows` stay in their files, but a kernel needs rows in memory. For
-            kernel="precomputed" the kernel values of all pairs of rows, (m, m).
+            `open_rows` stay in their files, but a kernel needs rows in memory, unless
+            it has a rank. For kernel="precomputed" the kernel values of all pairs of
+            rows, (m, m).
         y : array (m,) of labels: numbers, booleans, dates or strings
         sample_weight : array (m,) of numbers >= 0, or None
 

@@ -22,6 +22,7 @@ from widemargin.estimators.approximate import (
     facts_of,
     lifted,
     rank_for,
+    refuse_stored,
 )
 from widemargin.estimators.fitting import Classifier, Training, Vector
 from widemargin.feature_map import FourierFeatures, LandmarkFeatures, SquareFeatures
@@ -353,6 +354,8 @@ class SVC(Classifier):
             self.__dict__.pop("_approximation", None)
 
     def _solve(self, training: Training) -> list[Solution]:
+        if self.polish:
+            refuse_stored(training.rows)
         if self.rank is None:
             found = self._solve_exactly(training)
         elif self.rank == "auto":
