@@ -320,14 +320,30 @@ def test_rounding_of_squared_norms_is_part_of_the_bounds(moons, coef0):
 
 
 def test_bounds_that_contradict_each_other_prove_nothing(moons):
-    """Kernel values of float32 are those of an indefinite kernel."""
+    """Kernel values rounded to float32 are those of an indefinite kernel."""
     X, y = moons
-    K = rbf_kernel(X[:, :1], gamma=0.1).astype(np.float32)
+    K = rbf_kernel(X[:, :1], gamma=0.1).astype(np.float32).astype(np.float64)
     clf = SVC(kernel="precomputed", rank=30, C=1e4, loss="squared_hinge")
     clf.set_params(certify="exact", approximation="eigen").fit(K, y)
     (bounds,) = clf.exact_certificates_
     assert bounds.dual == -np.inf
     assert clf.exact_gap_ == np.inf
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_kernel_values_of_float32_are_known_to_that_precision(moons, C):
+    X, y = moons
+    K = rbf_kernel(X[:, :1], gamma=0.1)
+    options = {"kernel": "precomputed", "C": C, "loss": "squared_hinge"}
+    exact = SVC(tol=1e-8, **options).fit(K, y).solution_.certificate
+    clf = SVC(rank=30, approximation="eigen", certify="exact", **options)
+    (bounds,) = clf.fit(K.astype(np.float32), y).exact_certificates_
+    assert bounds.dual <= exact.primal
+    assert exact.dual <= bounds.primal
+    assert clf.exact_gap_ < (1e-3 if C == 1.0 else 0.9)
+    clf.set_params(kernel=lambda A, B: rbf_kernel(A[:, :1], B[:, :1], gamma=0.1))
+    clf.fit(X.astype(np.float32), y)
+    assert clf.exact_gap_ < (1e-3 if C == 1.0 else 0.9)
 
 
 def test_features_of_more_columns_than_rows_are_not_counted(moons):

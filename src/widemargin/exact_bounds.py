@@ -37,6 +37,7 @@ Index = NDArray[np.intp]
 # Rounding of c'Kc, as a multiple of (sum_j |c_j| k_jj^(1/2))^2, and the share of the
 # objective by which bounds may contradict each other: rounding of scores. Not tuned.
 ROUNDING, CONTRADICTION = 4.0 * float(np.finfo(np.float64).eps), 1e-9
+SINGLE = float(np.finfo(np.float32).eps)
 
 
 class Combination:
@@ -66,9 +67,7 @@ class Combination:
         counts = np.array([0, len(J)])
         self._f = KernelDecisions(kernel, vectors, c[np.newaxis], np.zeros(1), counts)
         self.square = float(c @ self.of(vectors)) if len(J) else 0.0
-        values = vectors[:, J] if kernel.name == "precomputed" else vectors
-        size = np.sqrt(np.abs(kernel.diag(values))) if len(J) else np.abs(c)
-        self.rounding = ROUNDING * float(np.abs(c) @ size) ** 2
+        self.rounding = _rounding(kernel, vectors, J, c) if len(J) else 0.0
 
     def of(self, block: Any) -> Vector:
         """Values of f for some rows: (k,)."""
@@ -76,6 +75,19 @@ class Combination:
             return self._f(block)[:, 0]
         values = linalg.dense(block[:, self._columns])
         return np.asarray(values @ self._f.weights[0], dtype=np.float64)
+
+
+def _rounding(kernel: Kernel, vectors: Any, J: Index, c: Vector) -> float:
+    """How far c'Kc may be off, float32 values of a kernel of the user included."""
+    dtype, values = np.dtype(np.float64), vectors
+    if kernel.name == "precomputed":
+        dtype, values = vectors.dtype, vectors[:, J]
+    elif not kernel.is_named:
+        function: Any = kernel.name
+        dtype = np.asarray(function(vectors[:1], vectors[:1])).dtype
+    unit = 0.5 * SINGLE if dtype.kind == "f" and dtype.itemsize < 8 else 0.0
+    size = np.sqrt(np.abs(kernel.diag(values)))
+    return (ROUNDING + unit) * float(np.abs(c) @ size) ** 2
 
 
 class Monomials:
