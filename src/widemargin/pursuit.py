@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.columns import Columns
+from widemargin.data.blocks import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -48,8 +49,9 @@ def pursue(columns: Columns, candidates: Index, f: Vector, most: int) -> Index:
     k n kernel values, k^2 n multiplications in float32, 4 k n bytes.
     """
     pursuit = _Pursuit(columns, candidates, f, min(most, len(candidates)))
-    while pursuit.extend():
-        pass
+    with ONE_BLAS_THREAD:  # products of 16 columns: two threads took twice as long
+        while pursuit.extend():
+            pass
     return np.array(pursuit.chosen, dtype=np.intp)
 
 
