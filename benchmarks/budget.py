@@ -209,6 +209,7 @@ def table(results, full):
 def draw(folder, results, full):
     """Accuracy and the time of predictions against size, a column a set."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(3.4 * len(full), 5.2), layout="constrained")
     above, below = figure.subplots(
@@ -220,6 +221,7 @@ def draw(folder, results, full):
         top.set_title(title, fontsize=9)
         top.set_xscale("log")
         bottom.set_yscale("log")
+        bottom.yaxis.set_minor_formatter(NullFormatter())
         bottom.set_xlabel("support vectors", fontsize=8)
         for method in STYLES:
             plot(top, mine, method, "accuracy")
