@@ -188,6 +188,14 @@ def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, hard):
     kind = "support vectors" if hard else "losses"
     page = re.sub("<[^>]*>", "", (tmp_path / "report.html").read_text())
     assert f"hinge, a budget of 20 {kind}, C = 1" in page
+    before = np.count_nonzero(clf.solution_.alpha)
+    cut = (
+        "The model that predicts keeps 20 support vectors, and its objective is at most"
+    )
+    assert (cut in page) == hard
+    assert (
+        f"the machine before the cut, with {before:,} support vectors." in page
+    ) == hard
     save_model(clf, tmp_path / "model.wm")
     meta = load_model(tmp_path / "model.wm").meta
     assert (meta["budget"], meta["norm"], meta["hard"]) == (20, "l1", hard)

@@ -135,7 +135,7 @@ def test_a_budget_bounds_the_model(here, capsys):
     [
         (["--budget", "1", "--kernel", "rbf"], "expected a whole number, 2 or larger"),
         (["--budget", "x", "--kernel", "rbf"], "expected a whole number, 2 or larger"),
-        (["--budget", "9"], "--budget is of kernels but linear"),
+        (["--budget", "9"], "--budget needs a kernel other than linear: add"),
         (
             ["--budget", "9", "--kernel", "rbf", "--solver", "irwls"],
             "--budget needs --solver auto",
@@ -184,7 +184,7 @@ def test_a_rank_makes_it_linear(here, capsys):
     [
         (["--rank", "0", "--kernel", "rbf"], "expected a positive whole number, a sh"),
         (["--rank", "1.5", "--kernel", "rbf"], "expected a positive whole number, a"),
-        (["--rank", "9"], "--rank is of kernels but linear, found --kernel linear"),
+        (["--rank", "9"], "--rank needs a kernel other than linear: add"),
         (["--approximation", "eigen"], "--approximation eigen needs --rank"),
         (["--certify", "exact", "--kernel", "rbf"], "--certify exact needs --rank"),
         (

@@ -95,7 +95,7 @@ class Columns:
         if X is None:
             raise ValueError(
                 "A kernel needs the rows in memory, as a dense or CSR matrix. Got rows "
-                "that are not."
+                "that are not: SVC(rank=...) takes them."
             )
         if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(

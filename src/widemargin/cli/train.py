@@ -73,7 +73,7 @@ def _check_budget(options: argparse.Namespace) -> None:
         return
     allowed = {"solver": ("auto",), "intercept": ("auto", "free")}
     if options.kernel == "linear":
-        raise ValueError("--budget is of kernels but linear, found --kernel linear")
+        raise ValueError("--budget needs a kernel other than linear: add --kernel rbf")
     for name, values in allowed.items():
         if getattr(options, name) not in values:
             raise ValueError(
@@ -89,7 +89,7 @@ def _check_rank(options: argparse.Namespace) -> None:
             if getattr(options, name) != default:
                 raise ValueError(f"--{name} {getattr(options, name)} needs --rank")
     elif options.kernel == "linear":
-        raise ValueError("--rank is of kernels but linear, found --kernel linear")
+        raise ValueError("--rank needs a kernel other than linear: add --kernel rbf")
     elif options.budget is not None:
         raise ValueError("--rank and --budget cannot go together")
 

@@ -126,6 +126,8 @@ def _summary(run: Run) -> str:
         f'<p class="lead">{html.prose(sentence)}</p>',
         f"<p>{html.prose(_comparison(run))}</p>",
     ]
+    if getattr(run.estimator, "hard", False):
+        paragraphs.append(f"<p>{html.prose(_cut(run))}</p>")
     worst = max(run.solutions, key=lambda s: s.certificate.relative_gap)
     if worst.status is not Status.SOLVED:
         advice = f"<strong>Not solved.</strong> {html.prose(worst.message)}"
@@ -170,6 +172,19 @@ def _outcome(run: Run) -> str:
         slowest = "pair" if run.model.scheme == "ovo" else "class"
         return f"was solved to {gaps}, the slowest {slowest} in {time}"
     return f"was solved to a certified relative gap of {gap:.1e} in {time}"
+
+
+def _cut(run: Run) -> str:
+    """What a hard budget left out, and what that costs."""
+    before = sum(np.count_nonzero(solution.alpha) for solution in run.solutions)
+    kept, worst = len(run.estimator.support_), float(run.estimator.increase_.max())
+    return (
+        f"The model that predicts keeps {kept:,} support vectors, and its objective is "
+        f"at most {html.percent(worst)} above the optimum without a budget. The "
+        f"certificate, the times and the convergence are those of the machine before "
+        f"the cut, with {before:,} support vectors"
+        + (", counted once for each binary problem." if len(run.solutions) > 1 else ".")
+    )
 
 
 def _comparison(run: Run) -> str:
