@@ -22,8 +22,9 @@ STEPS = {FW: "toward", MFW: "away", PAIRWISE: "pairwise"}
 SAMPLE, EPSILON = 59, 1e-6  # of the paper
 GAP = 1e-3  # the relative gap of our stop
 NO_GAP = 1e-12  # where the gap is not to stop a run
-# A training that does not look at its time limit is interrupted at so many times it.
-INTERRUPTED = 1.25
+# A training that does not look at its time limit is interrupted at so many times it,
+# and so many seconds after it at least: before or after the solver there is no model.
+INTERRUPTED, GRACE = 1.25, 5.0
 NEVER = 10**9
 
 
@@ -115,7 +116,7 @@ def train(data, problem, solver, limit, tol):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the record says how it ended
         try:
-            with interrupted_after(INTERRUPTED * limit):
+            with interrupted_after(max(INTERRUPTED * limit, limit + GRACE)):
                 model.fit(data.X, data.y)
         except KeyboardInterrupt:
             interrupted = True
