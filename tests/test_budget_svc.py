@@ -199,6 +199,7 @@ def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, hard):
     save_model(clf, tmp_path / "model.wm")
     meta = load_model(tmp_path / "model.wm").meta
     assert (meta["budget"], meta["norm"], meta["hard"]) == (20, "l1", hard)
+    assert meta.get("increase") == (clf.increase_.max() if hard else None)
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------

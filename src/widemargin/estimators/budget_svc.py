@@ -385,5 +385,7 @@ class BudgetSVC(SVC):
         )
         self.cap_active_ = (capped > 0) | (self.pruned_ > 0)
         self._meta |= {"budget": self.budget, "norm": self.norm, "hard": self.hard}
+        if self.hard and np.isfinite(increase := float(self.increase_.max())):
+            self._meta["increase"] = increase
         if self._budgets is not None:
             self._training = training
