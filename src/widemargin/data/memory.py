@@ -18,7 +18,7 @@ BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 2048
 # A weighted Gram matrix makes n^2 numbers a block: blocks have this many bytes for each
 # of them, up to the second number (linear SVM of mnist, 784 columns: 16 a number took a
-# quarter more time).
+# fifth more time).
 GRAM_BYTES, LARGE_BLOCK_BYTES = 64, 64 << 20
 # Blocks are added up in this many groups (fewer when n^2 is large), whatever the number
 # of threads: sums do not depend on it.
