@@ -105,6 +105,28 @@ def _stored(facts: dict[str, Any]) -> str:
     return "" if share is None else f"{100 * share:.3g} % nonzero, "
 
 
+def _model_lines(facts: dict[str, Any]) -> list[str]:
+    """What took the place of the whole machine, in words."""
+    lines = []
+    if "budget" in facts:
+        lines.append(
+            f"kept {facts['support_vectors']:,} support vectors: the objective is at "
+            f"most {100 * facts['increase']:.2g} % above the optimum without a budget"
+        )
+    if "approximation" in facts:
+        left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
+        if facts["approximation"] == "fourier":  # of these it says nothing
+            left = ""
+        lines.append(
+            f"kernel matrix of rank {facts['rank']:,} by {facts['approximation']}: "
+            f"{left}error {100 * facts['kernel_error']:.2g} %"
+        )
+    if "exact_relative_gap" in facts:
+        gap = facts["exact_relative_gap"]
+        lines.append(f"with the whole matrix the relative gap is at most {gap:.1e}")
+    return lines
+
+
 def _lines(
     options: argparse.Namespace, classifier: LinearSVC | SVC, facts: dict[str, Any]
 ) -> list[str]:
@@ -129,22 +151,7 @@ def _lines(
         ]
     if facts["status"] != "solved":
         lines.append(facts["message"])
-    if "budget" in facts:
-        lines.append(
-            f"kept {facts['support_vectors']:,} support vectors: the objective is at "
-            f"most {100 * facts['increase']:.2g} % above the optimum without a budget"
-        )
-    if "approximation" in facts:
-        left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
-        if facts["approximation"] == "fourier":  # of these it says nothing
-            left = ""
-        lines.append(
-            f"kernel matrix of rank {facts['rank']:,} by {facts['approximation']}: "
-            f"{left}error {100 * facts['kernel_error']:.2g} %"
-        )
-    if "exact_relative_gap" in facts:
-        gap = facts["exact_relative_gap"]
-        lines.append(f"with the whole matrix the relative gap is at most {gap:.1e}")
+    lines += _model_lines(facts)
     if "accuracy" in facts:
         share = f"{100 * facts['accuracy']:.2f} %"
         lines.append(

@@ -50,33 +50,26 @@ def count(text: str) -> int:
 
 def budget(text: str) -> float:
     """A whole number from 2 on, or a share below 1."""
-    if text.isascii() and text.isdigit() and int(text) >= 2:
-        return int(text)
-    try:
-        value = positive(text)
-    except argparse.ArgumentTypeError:
-        value = 1.0
-    if not value < 1:
-        raise argparse.ArgumentTypeError(
-            f"expected a whole number, 2 or larger, or a share below 1, found {text!r}"
-        )
-    return value
+    return _count_or_share(text, 2, "a whole number, 2 or larger, or a share below 1")
 
 
 def rank(text: str) -> float | str:
     """A positive whole number, a share below 1, or "auto"."""
     if text == "auto":
         return text
-    if text.isascii() and text.isdigit() and int(text) > 0:
+    return _count_or_share(text, 1, "a positive whole number, a share below 1 or auto")
+
+
+def _count_or_share(text: str, least: int, expected: str) -> float:
+    """A whole number from ``least`` on, or a number between 0 and 1."""
+    if text.isascii() and text.isdigit() and int(text) >= least:
         return int(text)
     try:
         value = positive(text)
     except argparse.ArgumentTypeError:
         value = 1.0
     if not value < 1:
-        raise argparse.ArgumentTypeError(
-            f"expected a positive whole number, a share below 1 or auto, found {text!r}"
-        )
+        raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
     return value
 
 
