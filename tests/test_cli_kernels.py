@@ -1,6 +1,7 @@
 """The command line with kernels."""
 
 import json
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -218,3 +219,19 @@ def test_a_rank_leaves_rows_in_their_files(here, capsys, monkeypatch):
         assert main([*command, "--rank", "30", "--approximation", name]) == 0
         assert f"kernel matrix of rank 30 by {name}" in capsys.readouterr().out
     assert asked == ["eigen"]
+
+
+@pytest.mark.parametrize("rank", ["20", "auto"])
+def test_a_kernel_of_low_rank_leaves_rows_in_their_files(here, capsys, rank):
+    X, y = load_svmlight("train.svm")
+    os.mkdir("shards")
+    np.save("shards/X-0.npy", X.toarray())
+    np.save("shards/y-0.npy", y.astype(np.int8))
+    command = "train shards m.wm --kernel rbf --gamma 0.05 --certify exact --rank "
+    assert main([*command.split(), rank]) == 0
+    out, err = capsys.readouterr()
+    assert "\nkernel matrix of rank " in out
+    assert "\nwith the whole matrix the relative gap is at most " in out
+    assert ("because the rows are not in memory" in out) == (rank == "auto")
+    assert err == ""
+    assert np.mean(load_model("m.wm").predict(X) == y) > 0.85

@@ -84,18 +84,6 @@ def test_arrays(here, capsys, command):
         assert model.meta["label"] == "0"
 
 
-@pytest.mark.parametrize("rank", ["20", "auto"])
-def test_a_kernel_of_low_rank_leaves_rows_in_their_files(here, capsys, rank):
-    command = "train shards m.wm --kernel rbf --gamma 0.001 --certify exact --rank "
-    out, err = ran(capsys, command + rank)
-    assert "\nkernel matrix of rank " in out
-    assert "\nwith the whole matrix the relative gap is at most " in out
-    assert ("because the rows are not in memory" in out) == (rank == "auto")
-    assert err == ""
-    X, y = np.load("X.npy"), np.load("y.npy")
-    assert np.mean(load_model("m.wm").predict(X) == y) > 0.85
-
-
 def test_a_model_of_arrays_counts_columns_as_they_do(here, capsys):
     ran(capsys, "train whole.npy m.wm --label 0")
     names = load_model("m.wm").meta["feature_names"]

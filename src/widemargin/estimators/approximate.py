@@ -102,7 +102,7 @@ def _check_kernel(check: Checker, svc: Any) -> None:
     solver = auto.SOLVERS.get(svc.solver) if isinstance(svc.solver, str) else svc.solver
     last = "kernel" if svc.polish or svc.rank == "auto" else "linear"
     if solver is not None and solver.for_kernels != (last == "kernel"):
-        expected = f"be 'auto' or a solver of {last} problems for this rank and polish"
+        expected = f"be 'auto' or a solver of {last} problems"
         check.refuse_part("solver", expected, repr(svc.solver))
 
 
