@@ -30,8 +30,8 @@ Mask = NDArray[np.bool_]
 
 # Rows whose margin is below 1 + BESIDE are given to the solver, of k kernel functions
 # at least those below 1 + FIRST / k: few are cheap, and more of them change more (0.75
-# and 200: 500 of ijcnn1 took 1.4 times as long, of a9a 1.25). All, if they are more than
-# this share.
+# and 200: 500 of ijcnn1 took 1.4 times as long, of a9a 1.25). All, if they are more
+# than this share.
 BESIDE, FIRST, MOST_ROWS = 0.3, 100.0, 0.8
 # Share of k(x, x) that must be new in a row, in float64. Not tuned.
 NEW_ROW = 3e-5
