@@ -123,6 +123,22 @@ def test_the_free_intercept_is_the_best_one(loss):
     assert primal(solution.b) <= best.fun * (1 + 1e-10)
 
 
+def test_a_lower_bound_proves_no_more_than_rounding_allows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(700, 3))
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=700))
+    X, y = X[np.argsort(y)], np.sort(y)  # the sums of a score are largest in this order
+    kernel = Kernel("poly", degree=1, gamma=1.0, coef0=100.0)
+    problem = Problem(X, y, 1e7, intercept="free", kernel=kernel)
+    solution = solve(problem, tol=1e-9, max_iter=400)
+    bounds = problem.certify(solution.alpha, solution.w, solution.b)
+    alpha, Z = solution.alpha.astype(np.longdouble), X.astype(np.longdouble)
+    c = y * alpha
+    value = alpha.sum() - c @ ((Z @ Z.T + np.longdouble(100)) @ c) / 2
+    assert value * (1 - 1e-3) <= bounds.dual <= value
+    assert solution.certificate.relative_gap < 1e-3
+
+
 @pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
 def test_the_answer_is_that_of_libsvm(name):
     X, y, C = data(m=200)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from problems import PROBLEMS
 
-from widemargin import Problem, solve
+from widemargin import Kernel, Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint
 from widemargin.solvers.base import Choice, Solver, run
+from widemargin.solvers.best import Best
 from widemargin.solvers.limits import Limits
 
 
@@ -278,6 +279,17 @@ def test_breakdown_is_a_status(problem, error):
     )
     assert solution.status == "numerical_error"
     assert "numerical breakdown" in solution.message
+
+
+def test_bounds_that_later_ones_contradict_are_given_up():
+    X, y = np.eye(2), np.array([1.0, -1.0])
+    problem = Problem(X, y, kernel=Kernel("linear"))
+    best, state = Best(problem), problem.state(alpha=0.5)
+    best.offer(np.full(problem.order, 7.0), state, 1.9, 1.899)
+    best.offer(np.full(problem.order, 8.0), state, 1.2, 1.1)  # at most 1.2, not 1.899
+    assert (best.v[0], best.primal, best.dual) == (8.0, 1.2, 1.1)
+    best.offer(np.full(problem.order, 9.0), state, 1.09, 0.9)  # is nearer than its gap
+    assert best.v[0] == 8.0
 
 
 def test_lack_of_progress_is_a_status(problem):

@@ -50,7 +50,10 @@ class Best:
         self._least_gap = min(self._least_gap, primal - dual)
         better = primal < self.primal, dual > self.dual
         if self._problem.couples:
-            better = (primal - dual < self.primal - self.dual,) * 2
+            gap = primal - dual
+            # Bounds that these contradict by more are of float32 scores that drifted.
+            drifted = 0.0 <= gap < self.dual - primal
+            better = (drifted or gap < self.primal - self.dual,) * 2
         if better[0]:
             self.v, self.primal = v.copy(), primal
         if better[1]:
