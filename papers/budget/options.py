@@ -19,12 +19,14 @@ class Options:
     quick : bool, few points, budgets and splits: shows that all works, measures nothing
     splits : int, random splits of the ten digits
     step : int, from a budget to the next
+    processes : int, that share the splits of Figure 1
     """
 
     folder: Path
     quick: bool = False
-    splits: int = 10
-    step: int = 60
+    splits: int = 50
+    step: int = 20
+    processes: int = 1
 
     @property
     def points(self):

@@ -23,15 +23,17 @@ def arguments(argv):
     """The command line."""
     parser = driver.parser(__doc__, HERE, PARTS, "few points, budgets and splits")
     add = parser.add_argument
-    add("--splits", type=int, default=10, help="of the digits; the paper: 50")
-    add("--step", type=int, default=60, help="from a budget to the next; the paper: 20")
+    add("--splits", type=int, default=50, help="of the digits")
+    add("--step", type=int, default=20, help="from a budget to the next")
+    add("--processes", type=int, default=1, help="that share the splits of Figure 1")
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     """Run, write and show the parts that are asked for."""
     chosen = arguments(argv)
-    options = Options(chosen.data, chosen.quick, chosen.splits, chosen.step)
+    grid = chosen.splits, chosen.step, chosen.processes
+    options = Options(chosen.data, chosen.quick, *grid)
     driver.show(chosen.parts, options, chosen.output, chosen.redraw)
 
 

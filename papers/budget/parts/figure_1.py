@@ -1,6 +1,7 @@
 """Figure 1: test error over the budget B and the number s of kept support vectors."""
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from papers.budget import digits, measure, pictures, smo
 from widemargin import Kernel, Problem, solve
@@ -29,15 +30,12 @@ def run(options):
     ``kept``, ``errors``: for the ``sizes`` s, with b kept and with the best b;
     ``diagonal``: at s = B; ``whole``: not pruned.
     """
-    found, sizes = {}, _sizes(options)
-    for split in options.problems():
-        kernels = [measure.kernel(Z, split.X) for Z in (split.X, split.X_test)]
-        for kind in measure.NORMS:
-            for machine, budget, numbers in [
-                *_budget(kind, split, kernels, options.budgets, sizes),
-                *_usual(kind, split, kernels, options.budgets),
-            ]:
-                found.setdefault((kind, machine, budget), []).append(numbers)
+    found, splits = {}, list(options.problems())
+    share = Parallel(options.processes, return_as="generator")
+    measured = share(delayed(_machines)(split, options.budgets) for split in splits)
+    for split, results in zip(splits, measured, strict=True):
+        for kind, machine, budget, numbers in results:
+            found.setdefault((kind, machine, budget), []).append(numbers)
         print(f"  split {split.seed} is done", flush=True)
     return [
         {"norm": kind, "machine": machine, "B": budget, **_mean(runs)}
@@ -45,19 +43,24 @@ def run(options):
     ]
 
 
-def _sizes(options):
-    """Numbers s of kept rows, 20, 60, ..., and m: fewer than in the paper."""
-    first, step = options.points // 50, options.points // 25
-    return sorted({*range(first, options.points, step), options.points})
+def _machines(split, budgets):
+    """(norm, machine, B, numbers) of all machines on a split."""
+    kernels = [measure.kernel(Z, split.X) for Z in (split.X, split.X_test)]
+    return [
+        (kind, *result)
+        for kind in measure.NORMS
+        for machines in (_budget, _usual)
+        for result in machines(kind, split, kernels, budgets)
+    ]
 
 
-def _budget(kind, split, kernels, budgets, sizes):
+def _budget(kind, split, kernels, budgets):
     """(machine, B, numbers) of the optimum, and of where the paper's SMO stalls."""
     for budget in budgets:
         C = measure.heuristic(kind, budget)
         given = measure.problem(kind, split.X, split.y, budget)
         found = solve(given, tol=measure.TOL)
-        numbers = _errors(given, split, kernels, found.w, (budget, sizes), found.b)
+        numbers = _errors(given, split, kernels, found.w, (budget, budgets), found.b)
         numbers["capped"] = float(found.extras["capped"])
         numbers["gap"] = found.certificate.relative_gap
         top = C if kind == "L1" else np.inf
@@ -67,30 +70,28 @@ def _budget(kind, split, kernels, budgets, sizes):
         for name, rule in SMO.items():
             ended = smo.solve(kernels[0], split.y, limits, rule, MOST_STEPS)
             c = split.y * ended.alpha
-            numbers = _errors(given, split, kernels, c, (budget, sizes))
+            numbers = _errors(given, split, kernels, c, (budget, budgets))
             value = smo.dual(ended.alpha, split.y, kernels[0])
             numbers |= {"steps": ended.steps, "lost": 1.0 - value / best}
             yield name, budget, {**numbers, **measure.counts(ended.alpha, top)}
 
 
 def _errors(given, split, kernels, c, numbers, b=None):
-    """Test errors of each s, at s = B, and of the whole model."""
+    """Test errors of each s, at s = B, and of the whole model: the last s is m."""
     budget, sizes = numbers
-    percent, kept, at = [], [], sorted({budget, *sizes, len(c)})
-    for _, f, best in measure.pruned(given, kernels, c, at):
+    percent, kept, at = [], [], sizes.index(budget)
+    for _, f, best in measure.pruned(given, kernels, c, sizes):
         percent.append(100.0 * measure.error(f + best, split.y_test))
         if b is not None:
             kept.append(100.0 * measure.error(f + b, split.y_test))
-    places = [at.index(s) for s in sizes]
     found = {
-        "sizes": list(sizes),
-        "errors": [percent[k] for k in places],
-        "diagonal": percent[at.index(budget)],
+        "sizes": sizes,
+        "errors": percent,
+        "diagonal": percent[at],
         "whole": percent[-1],
     }
     if b is not None:
-        found["kept"] = [kept[k] for k in places]
-        found |= {"kept_diagonal": kept[at.index(budget)], "kept_whole": kept[-1]}
+        found |= {"kept": kept, "kept_diagonal": kept[at], "kept_whole": kept[-1]}
     return found
 
 
