@@ -15,17 +15,17 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from datasets import find
 from environment import list_of, machine
-from kernel_sets import KERNEL_SETS, TASKS
+from kernel_sets import TASKS, divided
 from scipy import sparse
 
-from widemargin import Kernel, Problem, load_svmlight, solve
+from widemargin import Kernel, Problem, solve
 from widemargin.kernel_decisions import KernelDecisions
 from widemargin.reduced_set import reduce, reduce_path
 
 HERE = Path(__file__).parent
-SETS, METHODS = ("a9a", "ijcnn1", "mnist"), ("reduce", "pruned", "nystroem", "nusvc")
+SETS = ("a9a", "ijcnn1", "mnist", "w8a")
+METHODS = ("reduce", "pruned", "nystroem", "nusvc")
 PATH = range(50, 501, 50)
 COLUMNS = (
     *("set", "method", "budget", "vectors", "accuracy", "objective", "seconds"),
@@ -67,8 +67,7 @@ def main():
 
 def measure(name, options):
     """Results of one set: the full fit, the methods by budget, and a path."""
-    task, (X, y) = TASKS[name], KERNEL_SETS[name](options.data)
-    test = rows_to_test(name, options.data, X.shape[1])
+    task, ((X, y), test) = TASKS[name], divided(name, options.data)
     kernel = Kernel("rbf", gamma=task.gamma)
 
     def result(method, budget, model, seconds):
@@ -112,18 +111,6 @@ def measure(name, options):
         seconds = time.perf_counter() - begin
         model = model.rows, model.coefficients, model.b
         yield result("path", PATH[-1], model, seconds)
-
-
-def rows_to_test(name, folder, n):
-    """Test rows and their labels."""
-    if name == "a9a":
-        return KERNEL_SETS["a9a-test"](folder)
-    if name == "mnist":
-        with np.load(find(folder, name, "test.npz")) as arrays:
-            X, y = arrays["X"], arrays["y"]
-        return X.reshape(len(X), -1) / 255.0, np.where(y % 2 == 0, 1.0, -1.0)
-    X, y = load_svmlight(find(folder, name, "test.svm*"), n_features=n)
-    return sparse.csr_matrix(X), np.where(y == 1, 1.0, -1.0)
 
 
 def _reduced(problem, solution, budget):

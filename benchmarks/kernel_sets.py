@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from datasets import DATASETS, find
+from scipy import sparse
 
 from widemargin import load_svmlight
 
@@ -33,4 +35,34 @@ def a9a_test(folder):
     return load_svmlight(find(folder, "a9a", "test.svm*"), n_features=123)
 
 
+def ijcnn1_test(folder):
+    """The 91,701 test rows of IJCNN 2001, 22 columns."""
+    X, y = load_svmlight(find(folder, "ijcnn1", "test.svm*"), n_features=22)
+    return sparse.csr_matrix(X), np.where(y == 1, 1.0, -1.0)
+
+
+def mnist_test(folder):
+    """10,000 digits, even against odd, pixels divided by 255."""
+    with np.load(find(folder, "mnist", "test.npz")) as arrays:
+        X, y = arrays["X"], arrays["y"]
+    return X.reshape(len(X), -1) / 255.0, np.where(y % 2 == 0, 1.0, -1.0)
+
+
 KERNEL_SETS = {**DATASETS, "a9a-test": a9a_test}
+TESTS = {"a9a": a9a_test, "ijcnn1": ijcnn1_test, "mnist": mnist_test}
+
+
+def divided(name, folder, rows=None):
+    """Rows to train with, at most so many, and rows to test, each with their labels.
+
+    A set that has no test rows keeps a fifth of its rows for them.
+    """
+    X, y = KERNEL_SETS[name](folder)
+    order = np.random.default_rng(0).permutation(len(y))
+    if name in TESTS:
+        test = TESTS[name](folder)
+    else:
+        kept, order = np.sort(order[: len(y) // 5]), order[len(y) // 5 :]
+        test = X[kept], y[kept]
+    chosen = np.sort(order[:rows])
+    return (X[chosen], y[chosen]), test

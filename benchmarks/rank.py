@@ -17,17 +17,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from budget import rows_to_test
-from datasets import DATASETS
 from environment import list_of, machine
-from kernel_sets import KERNEL_SETS, TASKS, Task
+from kernel_sets import TASKS, Task, divided
 from scipy import sparse
 
 from widemargin import SVC, BudgetSVC
 
 HERE = Path(__file__).parent
-# Covertype and KDD99 have no test rows: a fifth is kept for it. KDD99 has columns of at
-# most 1, C and gamma by hand.
+# KDD99 has columns of at most 1, C and gamma by hand.
 SETS = {
     "a9a": TASKS["a9a"],
     "ijcnn1": TASKS["ijcnn1"],
@@ -35,7 +32,6 @@ SETS = {
     "mnist": TASKS["mnist"],
     "kdd99_10pc": Task(10.0, 1.0),
 }
-WHOLE = ("a9a", "ijcnn1", "mnist")  # sets with test rows
 LOSSES = ("hinge", "squared_hinge")
 COLUMNS = ("set", "method", "loss", "rank", "seconds", "accuracy", "objective")
 
@@ -68,7 +64,7 @@ def main():
 def measure(options):
     """Results of the sets, methods, losses and ranks."""
     for name in options.sets:
-        train, test = data(name, options)
+        train, test = divided(name, options.data, options.rows)
         for method in options.methods:
             make, ranked = METHODS[method]
             for loss in options.losses:
@@ -82,19 +78,6 @@ def measure(options):
                             rank,
                             *measured(model, train, test, SETS[name].C, loss),
                         )
-
-
-def data(name, options):
-    """Rows to train with and rows to test, each with labels of +1 and -1."""
-    X, y = {**DATASETS, **KERNEL_SETS}[name](options.data)
-    order = np.random.default_rng(0).permutation(len(y))
-    if name in WHOLE:
-        test = rows_to_test(name, options.data, X.shape[1])
-    else:
-        kept, order = order[: len(y) // 5], order[len(y) // 5 :]
-        test = X[np.sort(kept)], y[np.sort(kept)]
-    rows = np.sort(order[: options.rows])
-    return (X[rows], y[rows]), test
 
 
 def measured(model, train, test, C, loss):

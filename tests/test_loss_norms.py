@@ -13,9 +13,9 @@ from widemargin.loss_norms import (
     Interpolation,
     L1Norm,
     L2Norm,
-    best_intercept,
 )
 from widemargin.mahalanobis import Mahalanobis
+from widemargin.norm_problem import best_intercept
 
 NORMS = [
     L1Norm(),

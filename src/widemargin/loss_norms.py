@@ -361,57 +361,6 @@ class Interpolation(LossNorm):  # numpydoc ignore=PR02
         return np.asarray(c * np.minimum(1.0, t / z))
 
 
-def best_intercept(
-    norm: LossNorm, f: Vector, y: Vector, c: Vector, near: float
-) -> float:
-    """The b nearest to ``near`` that minimises N(max(0, 1 - y (f + b))).
-
-    Parameters
-    ----------
-    norm : LossNorm
-    f, y, c : ndarray (m,). Decision values without intercept, labels, weights.
-    near : float
-
-    Returns
-    -------
-    float, exact to rounding. With rows of one label only, every b with no loss is a
-    minimiser.
-
-    Notes
-    -----
-    Bisection by the sign of the slope -y'a, some 60 times the cost of ``slope``.
-
-    References
-    ----------
-    [dekel2006]_, (2): N is convex, and so is this function of b.
-    """
-
-    def losses(b: float) -> Vector:
-        """1 minus the margins."""
-        return 1.0 - y * (f + b)
-
-    def side(b: float) -> int:
-        """Where the minimisers lie: right (1), left (-1), or b is one (0)."""
-        a = norm.slope(losses(b), c)
-        slope = -float(y @ a)
-        return 0 if abs(slope) <= 64 * _EPS * float(a.sum()) else -int(np.sign(slope))
-
-    way = side(near)
-    if way == 0:
-        return float(near)
-    ends = way * (y - f)  # no loss of one class beyond the last of them
-    inner, outer = float(near), way * max(float(ends.max()), way * near)
-    step = _EPS * max(1.0, abs(outer))
-    while side(outer) == way:
-        inner, outer, step = outer, outer + way * step, 4.0 * step
-    while abs(outer - inner) > 0.25 * _EPS * max(1.0, abs(inner)):
-        middle = 0.5 * (inner + outer)
-        if middle in (inner, outer):
-            break
-        inner, outer = (middle, outer) if side(middle) == way else (inner, middle)
-    return min(inner, outer, key=lambda b: norm.value(losses(b), c))
-
-
 def _length(a: Vector, c: Vector) -> float:
     """sqrt(sum a^2 / c), whatever the scale of a."""
     most = float(np.max(np.abs(a), initial=0.0))

@@ -37,16 +37,17 @@ def options(tmp_path):
 @pytest.fixture
 def small(monkeypatch, rank):
     """A set of 500 rows in the place of Covertype."""
+    sets = importlib.import_module("kernel_sets")
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(500, 5))
     y = np.where(X[:, 0] + X[:, 1] ** 2 + 0.2 * rng.normal(size=500) > 0.8, 1.0, -1.0)
-    monkeypatch.setitem(rank.KERNEL_SETS, "covtype_20k", lambda folder: (X, y))
+    monkeypatch.setitem(sets.KERNEL_SETS, "covtype_20k", lambda folder: (X, y))
     return X, y
 
 
 def test_objectives_are_those_of_the_problem(rank, options, small):
     found = {(r[1], r[2]): r for r in rank.measure(options)}
-    (X, y), (X_test, _) = rank.data("covtype_20k", options)
+    (X, y), (X_test, _) = rank.divided("covtype_20k", None, 300)
     assert X.shape == (300, 5)
     assert X_test.shape == (100, 5)
     task = rank.SETS["covtype_20k"]
