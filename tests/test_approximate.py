@@ -243,6 +243,15 @@ REFUSED = [
         "'polish' parameter of SVC must be False where 'rank' is 'auto'",
     ),
     ({"polish": "yes", "rank": 5}, "'polish' parameter of SVC must be one of True"),
+    (
+        {"polish": np.array([1]), "rank": 5},
+        r"'polish' .* must be one of True, False. Got array\(\[1\]\) instead.$",
+    ),
+    (
+        {"polish": np.eye(30, dtype=int)},
+        r"'polish' .* of True, False. Got array.* … instead.$",
+    ),
+    ({"certify": np.array(["exact"] * 3)}, "must be one of 'approximate', 'exact'"),
     ({**POLYNOMIAL, "rank": "auto"}, "'rank' .* must be an int for approximation='pol"),
 ]
 

@@ -1,5 +1,7 @@
 """Checks of parameters, with one form of message."""
 
+import textwrap
+from collections.abc import Hashable
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -19,8 +21,11 @@ class Checker:
 
     def refuse(self, name: str, expected: str, value: Any) -> NoReturn:
         """Raise ValueError, or TypeError for a value that is no number or string."""
-        kind = ValueError if isinstance(value, str | Real) else TypeError
-        raise kind(self._message(name, f"be {expected}", repr(value)))
+        kind: type[ValueError | TypeError] = ValueError
+        found = repr(value)
+        if not isinstance(value, str | Real):  # arrays take many lines
+            kind, found = TypeError, textwrap.shorten(found, 80, placeholder=" …")
+        raise kind(self._message(name, f"be {expected}", found))
 
     def refuse_part(self, name: str, expected: str, found: str) -> NoReturn:
         """Raise ValueError for something in a parameter: it must ``expected``."""
@@ -68,7 +73,8 @@ class Checker:
 
     def choice(self, name: str, value: Any, choices: tuple[Any, ...]) -> None:
         """Refuse what is not among the choices."""
-        if not any(value is choice or value == choice for choice in choices):
+        single = isinstance(value, Hashable)  # an array compares to an array
+        if not (single and any(value is one or value == one for one in choices)):
             self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)
 
 
