@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -178,6 +179,31 @@ def test_a_rank_makes_it_linear(here, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["approximation"] == "cholesky"
     assert facts["trace_residual"] <= 0.05
+
+
+@pytest.mark.parametrize("data", ["train.svm", "three.svm"])
+def test_landmarks_are_not_called_support_vectors(here, capsys, data):
+    options = ["--kernel", "rbf", "--rank", "30"]
+    command = ["train", data, "m.wm", *options, "--report", "r.html"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert " by nystroem: 30 landmarks, " in out
+    # Rows with a dual variable, which the solution of one problem says.
+    assert ("support vectors" in out) == (data == "train.svm")
+    page = Page((here / "r.html").read_text())
+    assert "class rows share landmarks right on" in page.text
+    assert main(["inspect", "m.wm"]) == 0
+    out = capsys.readouterr().out
+    assert "support vectors" not in out
+    assert re.search(r"^landmarks +30$", out, re.MULTILINE)
+    assert main([*command, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["landmarks"] == 30
+    assert "support_vectors" not in facts
+    assert main([*command, "--approximation", "fourier", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["support_vectors"] > 30
+    assert "landmarks" not in facts
 
 
 @pytest.mark.parametrize(

@@ -28,3 +28,12 @@ def test_kernels(kernel, scheme, tmp_path):
     assert ("pair of classes" in page.text) == (scheme == "ovo")
     assert ("Regions" in page.text) == (kernel != "precomputed")
     assert "Confusion matrix" in page.text
+
+
+def test_rings_are_around_landmarks(tmp_path):
+    X, y = clouds(2)[:2]
+    for rank, word in ((None, "support vectors"), (9, "landmarks")):
+        clf = SVC(gamma=0.5, rank=rank).fit(X, y)
+        write_report(tmp_path / "report.html", clf, X, y)
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"Map of two features: regions, rows, {word}" in page

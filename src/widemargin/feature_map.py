@@ -2,7 +2,7 @@
 
 Rows z(x_i) make every linear solver a solver of kernel problems. Maps through landmarks
 z_j, ``z(x) = W' (k(x, z_1), ..., k(x, z_l))``, are made of kernel values: z(x)'w is the
-score of a model with the landmarks as support vectors, whose coefficients are W w. The
+score of a kernel model of the landmarks, whose coefficients are W w. The
 others are random Fourier features and the monomials of a polynomial of degree 2.
 `widemargin.lowrank` makes them.
 """

@@ -1,4 +1,4 @@
-"""Decision functions with a kernel: sums of kernel values with support vectors."""
+"""Decision functions with a kernel: sums of kernel values with some vectors."""
 
 import functools
 import itertools
@@ -25,13 +25,13 @@ class KernelDecisions:
     Attributes
     ----------
     kernel : Kernel, with gamma as a number
-    vectors : dense or CSR array (l, n), the support vectors, sorted by class
+    vectors : dense or CSR array (l, n), support vectors or landmarks, sorted by class
     weights : ndarray (r, l)
         A row for each decision; or for the pairs of c > 2 classes, one against one, as
         LIBSVM keeps them: c - 1 rows, in which a vector of class i has its coefficients
         against the other classes, in their order.
     b : ndarray (k,)
-    counts : ndarray (c,), support vectors of each class
+    counts : ndarray (c,), vectors of each class
 
     Notes
     -----

@@ -86,6 +86,12 @@ class Model:
         kernel = self.kernels is not None or self.meta.get("kernel") == "precomputed"
         return not (kernel or self.expand is not None or self.scheme == "ovo")
 
+    @property
+    def vectors_name(self) -> str:
+        """What the vectors of a kernel model are: "landmarks" of a low rank, or not."""
+        low = "approximation" in self.meta and self.expand is None
+        return "landmarks" if low else "support vectors"
+
     def scores(self, rows: Rows) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more. One sweep.
 

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
         "classes": model.classes.tolist(),
         "scheme": model.scheme,
         "features": model.n_features,
-        **(_linear(model) if model.kernels is None else _kernel(model.kernels)),
+        **(_linear(model) if model.kernels is None else _kernel(model, model.kernels)),
     }
     # What the file says comes second: it must not replace what was computed.
     if options.json:
@@ -54,12 +54,13 @@ def _linear(model: Model) -> dict[str, Any]:
     return facts
 
 
-def _kernel(kernels: KernelDecisions) -> dict[str, Any]:
-    """Facts about the kernel and the support vectors."""
+def _kernel(model: Model, kernels: KernelDecisions) -> dict[str, Any]:
+    """Facts about the kernel and the vectors."""
+    name = model.vectors_name.replace(" ", "_")
     return {
         **kernels.kernel.facts,
-        "support_vectors": int(kernels.counts.sum()),
-        "support_vectors_by_class": kernels.counts.tolist(),
+        name: int(kernels.counts.sum()),
+        f"{name}_by_class": kernels.counts.tolist(),
         "intercepts": kernels.b.tolist(),
     }
 

@@ -68,7 +68,7 @@ def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
         "tol": classifier.tol,
         "primal": [s.certificate.primal for s in solutions],
         "dual": [s.certificate.dual for s in solutions],
-        "support_vectors": int(classifier.support_.size),
+        classifier.model_.vectors_name.replace(" ", "_"): classifier.support_.size,
         "iterations": classifier.n_iter_,
         # Kernel problems are solved one after the other, linear ones side by side.
         "seconds": (sum if SOLVERS[solution.solver].for_kernels else max)(
@@ -115,6 +115,8 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
         )
     if "approximation" in facts:
         left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
+        if "landmarks" in facts:
+            left = f"{facts['landmarks']:,} landmarks, {left}"
         if facts["approximation"] == "fourier":  # of these it says nothing
             left = ""
         lines.append(
@@ -147,8 +149,9 @@ def _lines(
             f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
             f"(asked: {facts['tol']:.0e}) in {seconds(facts['seconds'])} by "
             f"{facts['solver']}.",
-            f"support vectors {facts['support_vectors']:,}",
         ]
+        if "support_vectors" in facts:
+            lines.append(f"support vectors {facts['support_vectors']:,}")
     if facts["status"] != "solved":
         lines.append(facts["message"])
     lines += _model_lines(facts)

@@ -169,11 +169,12 @@ class SVC(Classifier):
 
     With a rank ``dual_gap_`` and ``solutions_`` speak of the approximate problem, in
     which k(x, z) is the product of the features of `feature_map_`; ``w`` are weights
-    of these. The landmarks are the support vectors, ``dual_coef_`` their coefficients
-    of any sign, (k, n_sv) with a row for each binary problem, one against one too.
-    "fourier" and "polynomial" have no landmarks: support vectors are the rows with a
-    dual variable, and `predict` goes by ``coef_``. The approximation leaves out what
-    is not positive semidefinite in a kernel. docs/kernels.md has times and accuracies.
+    of these. ``support_``, ``support_vectors_`` and ``n_support_`` are of the landmarks
+    then, ``dual_coef_`` their coefficients of any sign, (k, n_sv) with a row for each
+    binary problem, one against one too. "fourier" and "polynomial" have no landmarks:
+    ``support_`` are the rows with a dual variable, `predict` goes by ``coef_``. The
+    approximation leaves out what is not positive semidefinite in a kernel.
+    docs/kernels.md has times and accuracies.
 
     With rank="auto" the exact solver has half of ``time_limit`` and, if it is within
     5 % then, the rest as well. Else the rest goes to the rank that it allows, at most

@@ -398,7 +398,8 @@ def _classes(run: Run) -> str:
     sizes, judged = (counts[:-1].sum(axis=1) for counts in (run.training, run.judged))
     right = np.diag(run.judged)
     support = run.estimator.n_support_
-    header = ["class", "rows", "share", "support vectors", f"right on {run.data} rows"]
+    vectors, judged_on = run.model.vectors_name, f"right on {run.data} rows"
+    header = ["class", "rows", "share", vectors, judged_on]
     rows = [
         [
             run.names[k],

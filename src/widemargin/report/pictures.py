@@ -344,7 +344,7 @@ class Plane(NamedTuple):
 
 
 def regions(plane: Plane) -> Picture:
-    """Regions of the classes in two features, some rows and the support vectors."""
+    """Regions of the classes in two features, some rows and the vectors."""
     figure, (axes,) = _figure(4.4)
     m, names = plane.rows.shape[0], plane.names
     index = np.sort(np.random.default_rng(0).choice(m, min(m, MARKERS), replace=False))
@@ -355,7 +355,8 @@ def regions(plane: Plane) -> Picture:
         axes.plot(*chosen.T, **_marker(k), label=f"class {short(name, 12)}")
     first, last = (np.searchsorted(plane.support, index, s) for s in ("left", "right"))
     chosen = points[last > first]
-    axes.plot(*chosen.T, **_RING, mec=DARK, label="support vector")
+    vectors = plane.model.vectors_name
+    axes.plot(*chosen.T, **_RING, mec=DARK, label=vectors.removesuffix("s"))
     axes.grid(visible=False)
     axes.set(xlabel=short(plane.columns[0], 40), ylabel=short(plane.columns[1], 40))
     if len(names) <= len(_MARKERS):
@@ -367,7 +368,7 @@ def regions(plane: Plane) -> Picture:
     lines = lines if len(names) == 2 else "lines between the classes"
     return Picture(
         "Regions",
-        _svg(figure, "plane", "Map of two features: regions, rows, support vectors"),
+        _svg(figure, "plane", f"Map of two features: regions, rows, {vectors}"),
         "The plane of the two features, shaded by the class that wins there, with the "
         f"{lines} and {drawn}.",
     )
