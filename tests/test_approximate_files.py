@@ -5,7 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from approximate_cases import POLYNOMIAL, digits_data, moons_data, several  # noqa: F401
+from approximate_cases import (  # noqa: F401
+    METHODS,
+    POLYNOMIAL,
+    digits_data,
+    moons_data,
+    several,
+)
 from scipy import sparse
 
 from widemargin import SVC, load_model, open_rows, save_model
@@ -55,6 +61,22 @@ def test_onnx(digits, scheme, approximation, tmp_path):
     labels, scores = session.run(["label", "scores"], {"X": X})
     np.testing.assert_allclose(scores, clf.decision_function(X), rtol=1e-7, atol=1e-7)
     np.testing.assert_array_equal(labels, clf.predict(X))
+
+
+@pytest.mark.parametrize("approximation", [*METHODS, "polynomial"])
+def test_maps_and_models_are_one_line(digits, approximation, tmp_path):
+    clf, X = fitted(digits, "ovo", approximation)
+    save_model(clf, tmp_path / "m.wm")
+    model, z = load_model(tmp_path / "m.wm"), clf.feature_map_
+    for one in (z, z.expand, model, *(model.decisions or [model.kernels])):
+        assert len(repr(one)) < 200
+        assert "\n" not in repr(one)
+        assert "array" not in repr(one)
+    assert repr(z).startswith(f"FeatureMap(method='{approximation}', kernel=")
+    assert f"n_features={X.shape[1]}, rank={z.rank}, " in repr(z)
+    assert f"n_features={X.shape[1]}, " in repr(model)
+    if z.landmarks is not None:
+        assert repr(model).endswith(f"landmarks={len(z.landmarks)})")
 
 
 def test_liblinear_refuses_features(digits, tmp_path):

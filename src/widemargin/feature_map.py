@@ -24,7 +24,7 @@ from widemargin.data.rows import Rows
 from widemargin.free_memory import free_bytes
 from widemargin.kernel_sources import Against
 from widemargin.kernels import Kernel
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, in_one_line
 
 Matrix = linalg.Matrix
 Features = NDArray[Any]
@@ -60,6 +60,11 @@ class LandmarkFeatures:
     whitening: Features
     values: Any
 
+    def __repr__(self) -> str:
+        shape = {"landmarks": len(self.whitening), "rank": self.rank}
+        facts = self.kernel.facts | {"n_features": self.n_features} | shape
+        return in_one_line(self, **facts)
+
     @property
     def rank(self) -> int:
         """Dimensions r."""
@@ -93,6 +98,9 @@ class FourierFeatures:
     """
 
     frequencies: Features
+
+    def __repr__(self) -> str:
+        return in_one_line(self, n_features=self.n_features, rank=self.rank)
 
     @property
     def n_features(self) -> int:
@@ -238,6 +246,12 @@ class FeatureMap:
     error_rows: int
     seconds: float
     expand: Expand
+
+    def __repr__(self) -> str:
+        facts = {"method": self.method} | self.kernel.facts
+        facts |= {"n_features": self.expand.n_features, "rank": self.rank}
+        facts |= {"trace_residual": self.trace_residual, "error": self.error}
+        return in_one_line(self, **facts)
 
     @property
     def rank(self) -> int:

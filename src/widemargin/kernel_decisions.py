@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from widemargin.kernel_blocks import Expansion
 from widemargin.kernels import Kernel
 from widemargin.linalg import Matrix, row_slice
+from widemargin.parameters import in_one_line
 
 Vector = NDArray[np.float64]
 
@@ -44,6 +45,11 @@ class KernelDecisions:
     weights: Vector
     b: Vector
     counts: NDArray[np.intp]
+
+    def __repr__(self) -> str:
+        vectors, n = self.vectors.shape
+        facts = self.kernel.facts | {"n_features": n, "vectors": vectors}
+        return in_one_line(self, **facts)
 
     @property
     def is_paired(self) -> bool:

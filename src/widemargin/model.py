@@ -13,6 +13,7 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.feature_map import FourierFeatures, SquareFeatures, tiles
 from widemargin.kernel_decisions import KernelDecisions
+from widemargin.parameters import in_one_line
 
 Vector = NDArray[np.float64]
 
@@ -26,6 +27,9 @@ class Decision:
 
     w: Vector
     b: float
+
+    def __repr__(self) -> str:
+        return in_one_line(self, weights=len(self.w), b=self.b)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,16 @@ class Model:
     meta: dict[str, Any] = field(default_factory=dict)
     kernels: KernelDecisions | None = None
     expand: FourierFeatures | SquareFeatures | None = None
+
+    def __repr__(self) -> str:
+        facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
+        facts["n_features"] = self.n_features
+        if self.kernels is not None:
+            name = self.vectors_name.replace(" ", "_")
+            facts |= self.kernels.kernel.facts | {name: self.kernels.vectors.shape[0]}
+        if self.expand is not None:
+            facts["expand"] = self.expand
+        return in_one_line(self, **facts)
 
     def __post_init__(self) -> None:
         c = len(self.classes)

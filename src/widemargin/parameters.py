@@ -1,4 +1,4 @@
-"""Checks of parameters, with one form of message."""
+"""Checks of parameters, with one form of message; an object in one line."""
 
 import textwrap
 from collections.abc import Hashable
@@ -76,6 +76,12 @@ class Checker:
         single = isinstance(value, Hashable)  # an array compares to an array
         if not (single and any(value is one or value == one for one in choices)):
             self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)
+
+
+def in_one_line(one: Any, **facts: Any) -> str:
+    """Repr of an object by facts about it, where its fields are arrays."""
+    said = (f"{name}={value!r}" for name, value in facts.items())
+    return f"{type(one).__name__}({', '.join(said)})"
 
 
 def _or_none(optional: bool) -> str:
