@@ -181,6 +181,18 @@ def test_a_rank_makes_it_linear(here, capsys):
     assert facts["trace_residual"] <= 0.05
 
 
+@pytest.mark.parametrize("rank", [[], ["--rank", "30"]])
+def test_the_exact_gap_is_kept_with_the_model(here, capsys, rank):
+    options = ["--kernel", "rbf", "--certify", "exact", *rank]
+    assert main(["train", "three.svm", "m.wm", *options, "--json"]) == 0
+    gap = json.loads(capsys.readouterr().out)["exact_relative_gap"]
+    assert (gap <= 1e-4) == (not rank)
+    assert main(["inspect", "m.wm", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact_gap"] == gap
+    assert main(["train", "three.svm", "m.wm", *options]) == 0
+    assert f"relative gap is at most {gap:.1e}" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("data", ["train.svm", "three.svm"])
 def test_landmarks_are_not_called_support_vectors(here, capsys, data):
     options = ["--kernel", "rbf", "--rank", "30"]
@@ -213,7 +225,11 @@ def test_landmarks_are_not_called_support_vectors(here, capsys, data):
         (["--rank", "1.5", "--kernel", "rbf"], "expected a positive whole number, a"),
         (["--rank", "9"], "--rank needs a kernel other than linear: add"),
         (["--approximation", "eigen"], "--approximation eigen needs --rank"),
-        (["--certify", "exact", "--kernel", "rbf"], "--certify exact needs --rank"),
+        (["--certify", "exact"], "--certify exact needs a kernel other than linear"),
+        (
+            ["--certify", "exact", "--kernel", "rbf", "--budget", "5"],
+            "--certify exact and --budget cannot go together",
+        ),
         (
             ["--rank", "9", "--kernel", "rbf", "--budget", "5"],
             "--rank and --budget cannot go together",

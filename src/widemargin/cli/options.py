@@ -160,7 +160,7 @@ def _add_kernel(train: Any) -> None:
         "--certify",
         choices=("approximate", "exact"),
         default="approximate",
-        help="exact: with --rank, bound the optimum with the whole kernel matrix too",
+        help="exact: bound the optimum with the whole kernel matrix, whatever the rank",
     )
 
 

@@ -83,15 +83,17 @@ def _check_budget(options: argparse.Namespace) -> None:
 
 
 def _check_rank(options: argparse.Namespace) -> None:
-    """Refuse a rank where there is none, and what goes with one."""
-    if options.rank is None:
-        for name, default in (("approximation", "auto"), ("certify", "approximate")):
-            if getattr(options, name) != default:
-                raise ValueError(f"--{name} {getattr(options, name)} needs --rank")
-    elif options.kernel == "linear":
-        raise ValueError("--rank needs a kernel other than linear: add --kernel rbf")
-    elif options.budget is not None:
-        raise ValueError("--rank and --budget cannot go together")
+    """Refuse a rank, or bounds with the whole matrix, where there are none."""
+    if options.rank is None and options.approximation != "auto":
+        raise ValueError(f"--approximation {options.approximation} needs --rank")
+    given = {"--rank": options.rank, "--certify exact": options.certify == "exact"}
+    for name in (name for name, value in given.items() if value):
+        if options.kernel == "linear":
+            raise ValueError(
+                f"{name} needs a kernel other than linear: add --kernel rbf"
+            )
+        if options.budget is not None:
+            raise ValueError(f"{name} and --budget cannot go together")
 
 
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
@@ -132,12 +134,12 @@ def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
                 others[name] = getattr(options, name)
-    if options.rank is not None:
-        for name in ("rank", "approximation", "certify"):
-            others[name] = getattr(options, name)
     if options.budget is not None:
         norm = "l1" if options.loss == "hinge" else "l2"
         kind, own = BudgetSVC, {"budget": options.budget, "hard": True, "norm": norm}
+    elif kind is SVC:
+        for name in ("rank", "approximation", "certify"):
+            others[name] = getattr(options, name)
     classifier: LinearSVC | SVC = kind(
         C=options.C,
         class_weight=options.class_weight,

@@ -78,7 +78,8 @@ class SVC(Classifier):
         "laplacian") or "polynomial" ("poly" of degree 2: exact, and ``rank`` the most
         that is allowed). "auto": "nystroem", or "cholesky" for a float.
     certify : {"approximate", "exact"}, default="approximate"
-        "exact": bounds of the optimum with K itself, ``exact_certificates_``, too.
+        "exact": bounds of the optimum with K itself, ``exact_certificates_``, too;
+        without a rank they are those of ``solutions_``.
     polish : bool, default=False
         With a rank: the solution only starts an exact solver, and the model is as
         without a rank. On a9a and ijcnn1 that took 1.2 to 30 times as long as to start
@@ -444,6 +445,8 @@ class SVC(Classifier):
             self._meta |= self.kernel_.facts
         if self._approximation is not None:
             self._meta |= facts_of(self.feature_map_)
+        if self.certify == "exact":
+            self._meta["exact_gap"] = self.exact_gap_
 
     def _weights(self, rows: Rows, solution: Solution) -> Vector:
         """Weights of the columns, from the solution of a linear kernel."""

@@ -302,7 +302,7 @@ def _certificate(run: Run) -> str:
         words += " They are those of the approximate kernel matrix."
     if hasattr(run.estimator, "exact_gap_"):
         gap = run.estimator.exact_gap_
-        words += f" With the whole one the relative gap is at most {gap:.1e}."
+        words += f" With the whole matrix the relative gap is at most {gap:.1e}."
     bounds = [(s.certificate.primal, s.certificate.dual) for s in run.solutions]
     digits = html.decimals(np.abs(bounds).max())
     proofs = [_proof(solution, digits) for solution in run.solutions]
