@@ -184,6 +184,20 @@ def test_a_time_limit_and_the_callback(moons):
     assert steps
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("storage", ["memory", "files"])
+def test_the_time_is_that_of_the_whole_fit(digits, classes, storage, tmp_path):
+    """Of the map, and of the solvers one after the other."""
+    X, y = digits
+    if storage == "files":
+        np.save(tmp_path / "X.npy", X)
+        X = open_rows(tmp_path / "X.npy")
+    clf = SVC(rank=30, certify="exact").fit(X, y % classes)
+    solving = sum(solution.seconds for solution in clf.solutions_)
+    assert clf.feature_map_.seconds > 0
+    assert clf.seconds_ > clf.feature_map_.seconds + solving
+
+
 def test_no_advice_about_columns_that_are_not_the_users(moons):
     X, y = moons
     words = "Stopped by max_iter=1 at a relative gap of"

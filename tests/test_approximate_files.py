@@ -18,6 +18,7 @@ from widemargin import SVC, load_model, open_rows, save_model
 from widemargin.io.liblinear import write_liblinear
 from widemargin.io.onnx import write_onnx
 from widemargin.report import write_report
+from widemargin.report.html import seconds
 
 
 def fitted(digits, scheme, approximation):
@@ -114,4 +115,6 @@ def test_the_report_names_the_map(moons, tmp_path):
         page = re.sub("</?span>", "", (tmp_path / "r.html").read_text())
         assert f"rank 20 by {approximation}, error " in page
         assert ("of the trace left" in page) == (approximation == "nystroem")
+        took = f" in {seconds(clf.seconds_)}, {seconds(clf.feature_map_.seconds)} of it"
+        assert took in page
         assert "With the whole matrix the relative gap is at most" in page

@@ -66,7 +66,9 @@ def test_more_classes(here, capsys):
     assert "pair of classes" in page.text
     assert "each of two classes" in page.text
     assert main(["train", "three.svm", "n.wm", *options[:-1]]) == 0
-    assert "3 problems, one class against one: solved" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "3 problems, one class against one: solved" in out
+    assert re.search(r"\ntraining took [\d.]+ s\n", out)
     assert main(["predict", "m.wm", "three.svm", "--scores", "--output", "s.txt"]) == 0
     X, _ = load_svmlight("three.svm")
     scores = load_model("m.wm").decision_function(X)
@@ -158,6 +160,7 @@ def test_a_rank_makes_it_linear(here, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     assert "\nkernel matrix of rank 30 by nystroem: " in out
+    assert re.search(r"\ntraining took [\d.]+ s, [\d.]+ s of it for the map\n", out)
     assert " % of the trace left, error " in out
     assert "\nwith the whole matrix the relative gap is at most " in out
     assert load_model("m.wm").kernels.vectors.shape[0] == 30
@@ -179,6 +182,7 @@ def test_a_rank_makes_it_linear(here, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["approximation"] == "cholesky"
     assert facts["trace_residual"] <= 0.05
+    assert 0 < facts["feature_map_seconds"] < facts["seconds"]
 
 
 @pytest.mark.parametrize("rank", [[], ["--rank", "30"]])

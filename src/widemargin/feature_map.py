@@ -229,7 +229,8 @@ class FeatureMap:
     error : float, ``|K - Z Z'|_inf / |K|_inf``, the norms being largest absolute row
         sums, of `error_rows` rows [jung2008]_
     error_rows : int, all rows up to 2048, else 256 that are drawn
-    seconds : float, time to make the map and the features, without `error`
+    seconds : float, time to make the map and the features, without `error`; of
+        ``SVC.feature_map_`` with that
     expand : what computes z(x)
 
     Notes

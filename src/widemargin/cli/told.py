@@ -14,8 +14,7 @@ from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.estimators.approximate import facts_of
 from widemargin.model import Model
 from widemargin.report import write_report
-from widemargin.report.html import seconds
-from widemargin.solvers.auto import SOLVERS
+from widemargin.report.run import time_of
 
 _ROWS = 1 << 20  # whose labels are compared at a time
 
@@ -70,10 +69,7 @@ def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
         "dual": [s.certificate.dual for s in solutions],
         classifier.model_.vectors_name.replace(" ", "_"): classifier.support_.size,
         "iterations": classifier.n_iter_,
-        # Kernel problems are solved one after the other, linear ones side by side.
-        "seconds": (sum if SOLVERS[solution.solver].for_kernels else max)(
-            s.seconds for s in solutions
-        ),
+        "seconds": classifier.seconds_,
         "solver": solution.solver,
         "reason": solution.reason,
         "message": worst.message,
@@ -89,6 +85,7 @@ def _of_kind(classifier: LinearSVC | SVC) -> dict[str, Any]:
         facts["increase"] = float(classifier.increase_.max())
     if hasattr(classifier, "feature_map_"):
         facts |= facts_of(classifier.feature_map_)
+        facts["feature_map_seconds"] = classifier.feature_map_.seconds
     if hasattr(classifier, "exact_gap_"):
         facts["exact_relative_gap"] = classifier.exact_gap_
     return facts
@@ -147,11 +144,11 @@ def _lines(
         lines += [
             f"{len(classifier.solutions_)} problems, {_against(classifier)}: "
             f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
-            f"(asked: {facts['tol']:.0e}) in {seconds(facts['seconds'])} by "
-            f"{facts['solver']}.",
+            f"(asked: {facts['tol']:.0e}) by {facts['solver']}.",
         ]
         if "support_vectors" in facts:
             lines.append(f"support vectors {facts['support_vectors']:,}")
+    lines.append(f"training took {time_of(classifier)}")
     if facts["status"] != "solved":
         lines.append(facts["message"])
     lines += _model_lines(facts)

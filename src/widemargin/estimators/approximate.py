@@ -230,7 +230,7 @@ def rank_for(training: Training, memory_limit: int | None) -> int:
 
 def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     """One map of all training rows that weigh something, for all binary problems."""
-    rows, C = training.rows, training.C
+    begin, rows, C = training.clock.seconds(), training.rows, training.C
     kept = None
     if np.ndim(C) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
@@ -242,7 +242,8 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
         columns = {"vectors": kept[z.vectors], "n_features": rows.shape[1]}
         z = dataclasses.replace(z, expand=dataclasses.replace(z.expand, **columns))
     mapped = _mapped(z, rows, kept)
-    z = dataclasses.replace(z, features=None, landmarks=landmarks)
+    seconds = training.clock.seconds() - begin
+    z = dataclasses.replace(z, features=None, landmarks=landmarks, seconds=seconds)
     if landmarks is None:
         return Approximation(z, mapped, None, None)
     order = np.lexsort((landmarks, training.index[landmarks]))

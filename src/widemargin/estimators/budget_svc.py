@@ -92,6 +92,7 @@ class BudgetSVC(SVC):
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_ : as of
         `SVC`; with ``hard`` the coefficients have any sign
     kernel_, gamma_, n_iter_, status_, n_features_in_, feature_names_in_ : as of `SVC`
+    seconds_ : as of `SVC`; for all budgets of a `path` with ``hard`` that of their fit
 
     See Also
     --------

@@ -267,6 +267,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         finally:
             callbacks.close()
         self._store(training, solutions)
+        self.seconds_ = clock.seconds()
 
     def _rows(self, X: Any, reset: bool = False) -> Rows:
         """Rows of data to train (reset) or to predict; numbers are checked later."""

@@ -84,6 +84,7 @@ class LinearSVC(Classifier):
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
     n_iter_ : int, iterations of the longest binary problem
+    seconds_ : float, time of the whole fit, without that of callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap

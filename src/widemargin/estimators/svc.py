@@ -143,6 +143,7 @@ class SVC(Classifier):
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
     n_iter_ : int, iterations of the longest binary problem
+    seconds_ : float, time of the whole fit, without that of callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap

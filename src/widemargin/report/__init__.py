@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from widemargin.data.rows import Rows
 from widemargin.files import missing_extra, replacing
 from widemargin.report import html, weights
-from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of
+from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of, time_of
 from widemargin.solution import Solution, Status
 
 # Rows of a table, and classes of a confusion matrix; of more, the worst are shown.
@@ -161,16 +161,14 @@ def _what(run: Run) -> str:
 def _outcome(run: Run) -> str:
     k = len(run.solutions)
     gap = max(s.certificate.relative_gap for s in run.solutions)
-    time = html.seconds(max(s.seconds for s in run.solutions))
+    time = time_of(run.estimator)
     failed = sum(s.status is not Status.SOLVED for s in run.solutions)
     if failed:
         which = f"{failed} of {k} binary problems" if k > 1 else "it"
         goal = f"the relative gap of {run.solutions[0].tol:.0e} asked for"
         return f"was stopped after {time}, before {which} reached {goal}"
     if k > 1:
-        gaps = f"certified relative gaps of at most {gap:.1e}"
-        slowest = "pair" if run.model.scheme == "ovo" else "class"
-        return f"was solved to {gaps}, the slowest {slowest} in {time}"
+        return f"was solved to certified relative gaps of at most {gap:.1e} in {time}"
     return f"was solved to a certified relative gap of {gap:.1e} in {time}"
 
 
@@ -181,8 +179,8 @@ def _cut(run: Run) -> str:
     return (
         f"The model that predicts keeps {kept:,} support vectors, and its objective is "
         f"at most {html.percent(worst)} above the optimum without a budget. The "
-        f"certificate, the times and the convergence are those of the machine before "
-        f"the cut, with {before:,} support vectors"
+        "certificate and the convergence are those of the machine before the cut, with "
+        f"{before:,} support vectors"
         + (", counted once for each binary problem." if len(run.solutions) > 1 else ".")
     )
 
@@ -330,7 +328,7 @@ def _proof(solution: Solution, digits: int) -> dict[str, str]:
         "tol": f"{solution.tol:.0e}",
         "iterations": f"{last.iteration:,}",
         "sweeps": f"{last.sweeps:,}",
-        "time": html.seconds(solution.seconds),
+        "time of the solver": html.seconds(solution.seconds),
         "support vectors": f"{np.count_nonzero(solution.alpha):,}",
     }
 

@@ -113,6 +113,14 @@ def run_of(
     )
 
 
+def time_of(estimator: Any) -> str:
+    """Time of the whole fit, and what part of it made the features of a low rank."""
+    time = html.seconds(estimator.seconds_)
+    if not hasattr(estimator, "feature_map_"):
+        return time
+    return f"{time}, {html.seconds(estimator.feature_map_.seconds)} of it for the map"
+
+
 def _sample(rows: Rows) -> NDArray[np.intp] | None:
     """The rows whose margins are drawn, in order: of rows in memory all."""
     m = rows.shape[0]
