@@ -134,6 +134,24 @@ def test_a_budget_bounds_the_model(here, capsys):
     assert facts["increase"] > 0
 
 
+@pytest.mark.parametrize("data", ["train.svm", "three.svm"])
+def test_a_budget_that_costs_much_is_told_once(here, capsys, data):
+    options = ["--kernel", "rbf", "--gamma", "0.05", "-C", "100", "--budget", "2"]
+    assert main(["train", data, "m.wm", *options, "--report", "r.html"]) == 0
+    out, err = capsys.readouterr()
+    factor = 1.0 + load_model("m.wm").meta["increase"]
+    assert factor > 10.0
+    words = f"at most {factor:,.0f} times the optimum without a budget"
+    assert words in out
+    assert (
+        f"{words}; a larger budget helps." in Page((here / "r.html").read_text()).text
+    )
+    assert err.count("widemargin: --budget 2 is small for these data: ") == 1
+    assert err.count("\n") == 1
+    assert main(["inspect", "m.wm"]) == 0
+    assert words in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -427,6 +427,23 @@ def test_seconds(time, words):
 
 
 @pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0.0, "0 % above"),
+        (0.01534, "1.53 % above"),
+        (0.9996, "100 % above"),
+        (1.0, "2.0 times"),
+        (8.99, "10.0 times"),
+        (12.4, "13 times"),
+        (1300.0, "1,301 times"),
+        (np.inf, "infinitely many times"),
+    ],
+)
+def test_above(share, words):
+    assert html.above(share) == words
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         (-1.0, "-1"),

@@ -10,6 +10,7 @@ from widemargin.cli.output import SOLVED, as_text, escaped, say
 from widemargin.cli.reading import read_model
 from widemargin.kernel_decisions import KernelDecisions
 from widemargin.model import Model
+from widemargin.report.html import above
 from widemargin.report.weights import columns, largest_weights
 
 _LARGEST = 10  # weights of a class that are shown
@@ -36,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     }
     if "largest_weights" in facts:
         shown["largest weights"] = _in_words(model, facts["largest_weights"])
+    if isinstance(increase := model.meta.get("increase"), float):
+        shown["increase"] = [f"at most {above(increase)} the optimum without a budget"]
     width = max(map(len, shown))
     gap = f"\n{' ' * width}  "
     say("".join(f"{name:{width}}  {gap.join(v)}\n" for name, v in shown.items()))

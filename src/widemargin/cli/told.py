@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.datasets import Data
-from widemargin.cli.output import doing, say
+from widemargin.cli.output import doing, note, say
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.estimators.approximate import facts_of
 from widemargin.model import Model
 from widemargin.report import write_report
+from widemargin.report.html import COSTLY, above
 from widemargin.report.run import time_of
 
 _ROWS = 1 << 20  # whose labels are compared at a time
@@ -40,6 +41,11 @@ def tell(
         say(f"{json.dumps(facts | files)}\n")
     else:
         say("".join(f"{line}\n" for line in _lines(options, classifier, facts)))
+    if facts.get("increase", 0.0) >= COSTLY:
+        note(
+            f"--budget {options.budget} is small for these data: the model may be far "
+            "from the best one; give a larger budget"
+        )
 
 
 def _right(model: Model, test: Data) -> int:
@@ -108,7 +114,7 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
     if "budget" in facts:
         lines.append(
             f"kept {facts['support_vectors']:,} support vectors: the objective is at "
-            f"most {100 * facts['increase']:.2g} % above the optimum without a budget"
+            f"most {above(facts['increase'])} the optimum without a budget"
         )
     if "approximation" in facts:
         left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "

@@ -176,12 +176,13 @@ def _cut(run: Run) -> str:
     """What a hard budget left out, and what that costs."""
     before = sum(np.count_nonzero(solution.alpha) for solution in run.solutions)
     kept, worst = len(run.estimator.support_), float(run.estimator.increase_.max())
+    advice = "; a larger budget helps" if worst >= html.COSTLY else ""
+    counted = ", counted once for each binary problem" if len(run.solutions) > 1 else ""
     return (
         f"The model that predicts keeps {kept:,} support vectors, and its objective is "
-        f"at most {html.percent(worst)} above the optimum without a budget. The "
+        f"at most {html.above(worst)} the optimum without a budget{advice}. The "
         "certificate and the convergence are those of the machine before the cut, with "
-        f"{before:,} support vectors"
-        + (", counted once for each binary problem." if len(run.solutions) > 1 else ".")
+        f"{before:,} support vectors{counted}."
     )
 
 

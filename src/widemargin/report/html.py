@@ -30,6 +30,19 @@ def percent(share: float | np.floating[Any]) -> str:
     return f"{100 * share:.2f} %"
 
 
+# From this share above the optimum on, a budget is called too small. Not tuned.
+COSTLY = 1.0
+
+
+def above(share: float) -> str:
+    """How far an objective is above another: "1.53 % above", or "13 times" it."""
+    if share < COSTLY:
+        return f"{100 * share:.3g} % above"
+    if share == np.inf:
+        return "infinitely many times"
+    return f"{1 + share:,.{0 if share >= 9 else 1}f} times"
+
+
 def seconds(time: float) -> str:
     """A time with its unit: "0.14 s", "3 min 5 s"."""
     whole = round(time)
