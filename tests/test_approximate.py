@@ -284,8 +284,34 @@ def test_a_rank_of_a_wrong_type(moons):
 
 def test_a_kernel_without_a_trace(moons):
     zeros = np.zeros((400, 400))
-    with pytest.raises(ValueError, match="must have a positive trace on the rows"):
+    words = "The 'kernel' parameter of SVC must have a positive trace on the rows"
+    with pytest.raises(ValueError, match=words):
         SVC(kernel="precomputed", rank=5).fit(zeros, moons[1])
+
+
+@pytest.mark.parametrize("approximation", ["eigen", "cholesky", "nystroem"])
+def test_what_a_map_cannot_do_is_told_of_the_parameters_of_svc(
+    moons, tmp_path, approximation
+):
+    X, y = moons
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "K.npy", X @ X.T)
+    svc = SVC(rank=30, approximation=approximation)
+    if approximation != "nystroem":
+        words = "'memory_limit' parameter of SVC must be at least .* Got 20,000 inst"
+        with pytest.raises(ValueError, match=words):
+            svc.set_params(memory_limit=20_000).fit(X, y)
+    svc.set_params(kernel="precomputed", memory_limit=None)
+    words = "'X' parameter of SVC.fit must be in memory for kernel='precomputed'. Got "
+    with pytest.raises(ValueError, match=words):
+        svc.fit(open_rows(tmp_path / "K.npy"), y)
+    if approximation == "eigen":
+        words = "'X' .* of SVC.fit must be in memory for approximation='eigen'. Got r"
+        for rank in (30, "auto"):
+            with pytest.raises(ValueError, match=words):
+                svc.set_params(kernel="rbf", rank=rank).fit(
+                    open_rows(tmp_path / "X.npy"), y
+                )
 
 
 def stated_objectives(clf, X, y):

@@ -373,16 +373,22 @@ def test_pivots_of_a_matrix_without_any():
         (
             {"rank": 0},
             ValueError,
-            "'rank' parameter of pivoted_cholesky must be an int",
+            "'rank' parameter of feature_map must be an int",
         ),
-        ({"rank": 2.5}, ValueError, "'rank' parameter of pivoted_cholesky must be an"),
+        ({"rank": 2.5}, ValueError, "'rank' parameter of feature_map must be an"),
         ({"rank": None}, ValueError, "'rank' .* must be given where 'tol' is not"),
         ({"tol": 2.0}, ValueError, "'tol' .* a float in the range"),
-        ({"dtype": np.int32}, TypeError, "'dtype' parameter of pivoted_cholesky"),
+        ({"dtype": np.int32}, TypeError, "'dtype' parameter of feature_map must"),
         ({"memory_limit": 100}, ValueError, "'memory_limit' .* at least 960 bytes"),
         ({"kernel": "rbf"}, ValueError, "'kernel' .* must be a Kernel. Got 'rbf'"),
         ({"kernel": Kernel("precomputed")}, ValueError, r"square .* Got shape \(40, 3"),
-        ({"method": "eigen", "rank": None}, TypeError, "'rank' parameter of eigen"),
+        ({"method": "eigen", "rank": None}, TypeError, "'rank' parameter of feat"),
+        (
+            {"method": "eigen", "features": False},
+            ValueError,
+            "'features' parameter of feature_map must be left out for 'eigen'. Got F",
+        ),
+        ({"method": "nystroem", "ranks": 2}, ValueError, "'ranks' .* left out for 'ny"),
         ({"method": "nystroem", "landmarks": "x"}, ValueError, "'landmarks' .* 'unif"),
         ({"method": "fourier", "rank": 1}, ValueError, r"'rank' .* \[2, inf\)"),
         ({"method": "fourier", "kernel": SQUARE}, ValueError, "be 'rbf' or 'laplacian"),
@@ -407,12 +413,24 @@ def test_bad_rows_are_refused(method):
     z = feature_map(X, kernel, method, rank)
     with pytest.raises(ValueError, match="Got NaN at row 7, column 1"):
         z.transform(bad)
-    with pytest.raises(ValueError, match="must have 3 columns. Got 2"):
+    words = "'X' parameter of FeatureMap.transform must have 3 columns. Got 2"
+    with pytest.raises(ValueError, match=words):
         z.transform(X[:, :2])
     if method in ("fourier", "polynomial"):
         assert z.landmarks is z.vectors is z.whitening is None
         with pytest.raises(ValueError, match="has no landmarks"):
             z.coefficients(np.ones(z.rank))
+    else:
+        words = f"'w' parameter of FeatureMap.coefficients must have length {z.rank}."
+        with pytest.raises(ValueError, match=words):
+            z.coefficients(np.ones(z.rank + 1))
+
+
+def test_a_maker_that_is_called_directly_is_named():
+    with pytest.raises(ValueError, match="'rank' parameter of eigen must be an int"):
+        eigen(matrix(40, 3), RBF, 0)
+    with pytest.raises(ValueError, match="'kernel' parameter of pivoted_cholesky must"):
+        pivoted_cholesky(np.zeros((9, 2)), Kernel("linear"), 2)
 
 
 def test_a_kernel_without_a_trace_is_refused():

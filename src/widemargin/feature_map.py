@@ -303,7 +303,7 @@ class FeatureMap:
         ValueError
             Another number of columns, NaN or infinity, rows that are not in memory.
         """
-        check, rows = Checker("transform"), as_rows(X)
+        check, rows = Checker("FeatureMap.transform"), as_rows(X)
         block = rows.in_memory()
         if block is None:
             check.refuse_part("X", "be in memory", "rows that are not (take `rows`)")
@@ -364,7 +364,7 @@ class FeatureMap:
         >>> z.rows(X).shape, z.features
         ((500, 40), None)
         """
-        check, rows = Checker("rows"), as_rows(X)
+        check, rows = Checker("FeatureMap.rows"), as_rows(X)
         check.choice("store", store, STORES)
         self._check_width(check, rows)
         mapped = rows.mapped(self)
@@ -408,11 +408,15 @@ class FeatureMap:
         Raises
         ------
         ValueError
-            A map without landmarks.
+            A map without landmarks, or another length of w.
         """
         if self.whitening is None:
             raise ValueError(
                 f"A map of the method {self.method!r} has no landmarks, so its models "
                 "have no coefficients."
             )
-        return np.asarray(self.whitening.astype(np.float64) @ np.asarray(w))
+        w = np.asarray(w)
+        if len(w) != self.rank:
+            check = Checker("FeatureMap.coefficients")
+            check.refuse_part("w", f"have length {self.rank}", str(len(w)))
+        return np.asarray(self.whitening.astype(np.float64) @ w)

@@ -16,6 +16,7 @@ One sweep then measures what the map leaves of all rows, beside one that looks f
 Only `eigen` needs all rows in memory: all are landmarks.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -32,7 +33,7 @@ from widemargin.feature_map import (
 )
 from widemargin.feature_rows import CUT, Given
 from widemargin.kernels import Kernel
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, refused_by
 from widemargin.partial_cholesky import (
     PartialCholesky,
     by_chance,
@@ -454,8 +455,12 @@ def feature_map(
     """
     check = Checker("feature_map")
     check.choice("method", method, tuple(METHODS))
-    if method == "polynomial":
-        if rank is not None:
-            check.refuse_part("rank", "be None for 'polynomial'", repr(rank))
-        return polynomial(rows, kernel, **options)
-    return METHODS[method](rows, kernel, rank, **options)
+    if method == "polynomial" and rank is not None:
+        check.refuse_part("rank", "be None for 'polynomial'", repr(rank))
+    make = METHODS[method]
+    for name in options.keys() - inspect.signature(make).parameters.keys():
+        expected = f"be left out for {method!r}"
+        check.refuse_part(name, expected, repr(options[name]))
+    given = (rows, kernel) if method == "polynomial" else (rows, kernel, rank)
+    with refused_by("feature_map"):
+        return make(*given, **options)

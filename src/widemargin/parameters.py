@@ -1,7 +1,9 @@
 """Checks of parameters, with one form of message; an object in one line."""
 
+import re
 import textwrap
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -76,6 +78,22 @@ class Checker:
         single = isinstance(value, Hashable)  # an array compares to an array
         if not (single and any(value is one or value == one for one in choices)):
             self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)
+
+
+# What `Checker` says, up to what was expected.
+_HEAD = re.compile(r"(The '\w+' parameter) of \w+ must ")
+
+
+@contextmanager
+def refused_by(owner: str) -> Iterator[None]:
+    """Let what is called here refuse parameters as those of ``owner``."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if (head := _HEAD.match(text := str(error))) is None:
+            raise
+        said = f"{head[1]} of {owner} must {text[head.end() :]}"
+        raise type(error)(said) from None
 
 
 def in_one_line(one: Any, **facts: Any) -> str:

@@ -24,7 +24,7 @@ from widemargin.free_memory import free_bytes
 from widemargin.kernel_blocks import NAMES
 from widemargin.kernels import Kernel
 from widemargin.lowrank import METHODS, feature_map
-from widemargin.parameters import Checker, is_integer
+from widemargin.parameters import Checker, is_integer, refused_by
 from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers import auto
 
@@ -278,18 +278,23 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
     single = svc.tol >= SINGLE and numbers >= MANY
     limit = free_bytes() if svc.memory_limit is None else svc.memory_limit
     whole = method == "eigen" or svc._is_pairwise()  # these hold their features
+    if whole and not rows.is_in_memory:
+        given = "kernel" if svc._is_pairwise() else "approximation"
+        expected = f"be in memory for {given}={getattr(svc, given)!r}"
+        Checker("SVC.fit").refuse_part("X", expected, "rows that are not")
     if rows.is_in_memory and not whole and (4 if single else 8) * numbers > limit:
         options["features"] = False
-    return feature_map(
-        rows,
-        svc.kernel_,
-        method,
-        None if method == "polynomial" else rank,
-        random_state=training.seed or 0,
-        dtype=np.float32 if single else np.float64,
-        memory_limit=svc.memory_limit,
-        **options,
-    )
+    with refused_by("SVC"):
+        return feature_map(
+            rows,
+            svc.kernel_,
+            method,
+            None if method == "polynomial" else rank,
+            random_state=training.seed or 0,
+            dtype=np.float32 if single else np.float64,
+            memory_limit=svc.memory_limit,
+            **options,
+        )
 
 
 def _most_columns(svc: Any, method: str, shape: tuple[int, int], rank: Any) -> int:
