@@ -175,7 +175,9 @@ def test_a_second_fit_forgets_the_first(moons):
 
 def test_a_time_limit_and_the_callback(moons):
     X, y = moons
-    with pytest.warns(UserWarning, match="time_limit"):
+    with pytest.warns(
+        UserWarning, match="time_limit, .* lower C. Or take a lower rank"
+    ):
         clf = SVC(rank=30, time_limit=1e-9).fit(X, y)
     assert clf.status_ == "time_limit"
     assert not clf.dual_coef_.any()

@@ -250,6 +250,14 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     return Approximation(z, mapped, landmarks[order], order)
 
 
+def advised(solution: Solution) -> Solution:
+    """A solution of low rank, whose message says what else helps with a time limit."""
+    if solution.status is not Status.TIME_LIMIT:
+        return solution
+    message = f"{solution.message} Or take a lower rank."
+    return dataclasses.replace(solution, message=message)
+
+
 def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
     """The rows z(x_i); those without weight are zero, or whatever they are."""
     if z.features is None:

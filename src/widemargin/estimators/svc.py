@@ -16,6 +16,7 @@ from widemargin.estimators.approximate import (
     EXACT_SHARE,
     Approximation,
     Found,
+    advised,
     approximate,
     better,
     check_rank,
@@ -388,7 +389,7 @@ class SVC(Classifier):
         mapped = dataclasses.replace(training, rows=low.rows, names=())
         if self.polish or self.rank == "auto":  # those parameters are of the exact ones
             mapped = dataclasses.replace(mapped, solver="auto", checkpoint=None)
-        solutions = super()._solve(mapped)
+        solutions = [advised(solution) for solution in super()._solve(mapped)]
         certificates = []
         if self.rank == "auto" or (self.certify == "exact" and not self.polish):
             for k, solution in enumerate(solutions):
