@@ -179,7 +179,7 @@ def test_help_has_examples(capsys):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0
-        assert "examples:" in capsys.readouterr().out
+        assert "examples, with files of yours:\n" in capsys.readouterr().out
 
 
 # -- columns ---------------------------------------------------------------------------

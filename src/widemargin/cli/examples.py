@@ -11,7 +11,7 @@ exit status:
   141  standard output was closed before all was said
 """
 TRAIN_EXAMPLES = """\
-examples:
+examples, with files of yours:
   widemargin train adult.svm adult.wm --test adult.test.svm
   widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
   widemargin train adult.svm adult.wm --kernel rbf --gamma 0.03
@@ -31,7 +31,7 @@ Ctrl-C stops, and saves the best model so far with its gap; before
 there is one, or the second time, it ends with status 130 and no model.
 """
 PREDICT_EXAMPLES = """\
-examples:
+examples, with files of yours:
   widemargin predict adult.wm new.svm > labels.txt
   widemargin predict adult.wm new.svm --scores --output scores.txt
   widemargin predict p.wm new.parquet
@@ -40,12 +40,12 @@ The data are of the kinds that train takes. Features that the model has never se
 ignored, and standard error says so.
 """
 INSPECT_EXAMPLES = """\
-examples:
+examples, with files of yours:
   widemargin inspect adult.wm
   widemargin inspect adult.wm --json
 """
 CONVERT_EXAMPLES = """\
-examples:
+examples, with files of yours:
   widemargin convert adult.svm adult.svm.xz        data: compress, or unpack
   widemargin convert zero_based.svm one_based.svm  data: indices from 0 to from 1
   widemargin convert adult.wm adult.model          model: LIBLINEAR's text, and back
