@@ -178,7 +178,9 @@ def test_a_rank_makes_it_linear(here, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     assert "\nkernel matrix of rank 30 by nystroem: " in out
-    assert re.search(r"\ntraining took [\d.]+ s, [\d.]+ s of it for the map\n", out)
+    assert re.search(
+        r"\ntraining took [\d.]+ s, [\d.]+ s of it for the features\n", out
+    )
     assert " % of the trace left, error " in out
     assert "\nwith the whole matrix the relative gap is at most " in out
     assert load_model("m.wm").kernels.vectors.shape[0] == 30

@@ -421,9 +421,10 @@ def test_bad_rows_are_refused(method):
         with pytest.raises(ValueError, match="has no landmarks"):
             z.coefficients(np.ones(z.rank))
     else:
-        words = f"'w' parameter of FeatureMap.coefficients must have length {z.rank}."
-        with pytest.raises(ValueError, match=words):
-            z.coefficients(np.ones(z.rank + 1))
+        words = "'w' parameter of FeatureMap.coefficients must have shape .* Got "
+        for shape in ((), z.rank + 1, (1, z.rank)):
+            with pytest.raises(ValueError, match=words):
+                z.coefficients(np.ones(shape))
 
 
 def test_a_maker_that_is_called_directly_is_named():

@@ -229,8 +229,8 @@ class FeatureMap:
     error : float, ``|K - Z Z'|_inf / |K|_inf``, the norms being largest absolute row
         sums, of `error_rows` rows [jung2008]_
     error_rows : int, all rows up to 2048, else 256 that are drawn
-    seconds : float, time to make the map and the features, without `error`; of
-        ``SVC.feature_map_`` with that
+    seconds : float, time to make the map and the features, without `error`; in
+        ``SVC.feature_map_`` with it, and with that to store features in a file
     expand : what computes z(x)
 
     Notes
@@ -408,7 +408,7 @@ class FeatureMap:
         Raises
         ------
         ValueError
-            A map without landmarks, or another length of w.
+            A map without landmarks, or another shape of w.
         """
         if self.whitening is None:
             raise ValueError(
@@ -416,7 +416,7 @@ class FeatureMap:
                 "have no coefficients."
             )
         w = np.asarray(w)
-        if len(w) != self.rank:
-            check = Checker("FeatureMap.coefficients")
-            check.refuse_part("w", f"have length {self.rank}", str(len(w)))
+        if w.shape[:1] != (self.rank,):
+            check, r = Checker("FeatureMap.coefficients"), self.rank
+            check.refuse_part("w", f"have shape ({r},) or ({r}, c)", f"{w.shape}")
         return np.asarray(self.whitening.astype(np.float64) @ w)

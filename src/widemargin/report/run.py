@@ -118,7 +118,9 @@ def time_of(estimator: Any) -> str:
     time = html.seconds(estimator.seconds_)
     if not hasattr(estimator, "feature_map_"):
         return time
-    return f"{time}, {html.seconds(estimator.feature_map_.seconds)} of it for the map"
+    return (
+        f"{time}, {html.seconds(estimator.feature_map_.seconds)} of it for the features"
+    )
 
 
 def _sample(rows: Rows) -> NDArray[np.intp] | None:
