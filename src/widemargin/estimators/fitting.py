@@ -1,5 +1,6 @@
 """What the estimators share: from data and labels to solutions, and to predictions."""
 
+import dataclasses
 import functools
 import warnings
 from abc import abstractmethod
@@ -48,10 +49,12 @@ class Training:
     tasks : list of Task, the binary problems
     seed : int or None
     solver : str or Solver
-    time_limit : float or None, when the solves end, in seconds of the clock
+    time_limit : float or None, when the fit ends, in seconds of the clock
+    until : float or None, when the solves end, where that is before it
     checkpoint : str, path-like, Checkpoint or None
     names : sequence of str or None, of the columns; empty where they are not the user's
     starts : sequence of Solution or None, where the binary problems start
+    known : sequence of Solution or None, answers with which they go on
     """
 
     rows: Rows
@@ -65,11 +68,19 @@ class Training:
     time_limit: float | None
     checkpoint: Any
     names: Sequence[str] | None
-    starts: Sequence[Solution | tuple[Vector, Vector, float]] | None = None
+    starts: Sequence[Solution | tuple[Vector, Vector, float] | None] | None = None
+    known: Sequence[Solution] | None = None
+    until: float | None = None
 
     def chosen(self, k: int) -> NDArray[np.intp] | None:
         """The rows of binary problem k; None for all of them."""
         return self.tasks[k].rows(self.index)
+
+    def sizes(self) -> NDArray[np.intp]:
+        """How many rows the binary problems have."""
+        counts, m = np.bincount(self.index), len(self.index)
+        pairs = [(one.positive, one.negative) for one in self.tasks]
+        return np.array([m if j is None else counts[i] + counts[j] for i, j in pairs])
 
     def signs(self, k: int) -> NDArray[np.int8]:
         """Its labels."""
@@ -289,11 +300,38 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
                 rows.reserve(len(tasks) * each, what, training.clock)
             solutions = multiclass.solve_together(rows, solves, self.memory_limit)
         else:
-            solutions = [solve(rows) for solve in solves]
+            solutions = self._solve_in_turn(training, saved)
         if all(solution.status is Status.SOLVED for solution in solutions):
             for checkpoint in filter(None, saved):
                 checkpoint.remove()
         return solutions
+
+    def _solve_in_turn(
+        self, training: Training, saved: list[Checkpoint | None]
+    ) -> list[Solution]:
+        """One solution a problem, each with its share, by rows, of the time left.
+
+        Those that had too little share what the others have left, and go on.
+        """
+        sizes, clock = training.sizes(), training.clock
+        found = dict(enumerate(training.known or ()))
+        starts = list(training.known or training.starts or [None] * len(sizes))
+        end = training.until or training.time_limit or np.inf
+
+        def waiting() -> list[int]:
+            """Problems that have no answer, or one that a limit has ended."""
+            late = (k for k in found if found[k].status is Status.TIME_LIMIT)
+            return [*late, *range(len(found), len(sizes))]
+
+        while some := waiting():
+            for i, k in enumerate(some):
+                left = end - clock.seconds()
+                if left <= 0.0 and k in found:
+                    return list(found.values())
+                until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
+                one = dataclasses.replace(training, starts=starts, until=until)
+                found[k] = starts[k] = self._solve_one(one, k, saved[k], training.rows)
+        return list(found.values())
 
     def _solve_one(
         self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
@@ -308,6 +346,7 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             training.callbacks.of(k),
             training.clock,
             saved,
+            training.until,
         )
         start = None if training.starts is None else training.starts[k]
         solution = run(problem, choice, limits, start=start, names=training.names)

@@ -23,6 +23,7 @@ from widemargin.estimators.approximate import (
     facts_of,
     lifted,
     rank_for,
+    read,
     refuse_stored,
 )
 from widemargin.estimators.fitting import Classifier, Training, Vector
@@ -391,26 +392,28 @@ class SVC(Classifier):
             mapped = dataclasses.replace(mapped, solver="auto", checkpoint=None)
         solutions = [advised(solution) for solution in super()._solve(mapped)]
         certificates = []
-        if self.rank == "auto" or (self.certify == "exact" and not self.polish):
+        if self.certify == "exact" and not self.polish:
             for k, solution in enumerate(solutions):
                 certificates.append(low.certificate(self, training, k, solution))
         return Found(solutions, certificates, low)
 
     def _solve_in_time(self, training: Training) -> Found:
         """The exact solutions, or where these take too long the better ones."""
-        exact, why = None, "the rows are not in memory"
+        exact, why = None, "memory_limit has no room for the rows"
+        training.rows = read(training.rows, self.memory_limit)
         if training.rows.is_in_memory:
-            limit = self.time_limit and EXACT_SHARE * self.time_limit
+            until = self.time_limit and EXACT_SHARE * self.time_limit
             try:
-                part = dataclasses.replace(training, time_limit=limit)
+                part = dataclasses.replace(training, until=until)
                 exact = self._solve_exactly(part)
             except NoRoomError:
                 why = "memory_limit has no room for an exact solver"
         if exact is not None and not exact.is_late:
             return exact
         if exact is not None and exact.is_near:
-            more = dataclasses.replace(training, starts=exact.solutions)
-            return self._solve_exactly(more)
+            return self._solve_exactly(
+                dataclasses.replace(training, known=exact.solutions)
+            )
         rank = rank_for(training, self.memory_limit)
         low = self._solve_mapped(training, rank)
         if exact is None:

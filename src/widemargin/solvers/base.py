@@ -289,7 +289,7 @@ class _Driver:
 
     def _late(self) -> bool:
         """Whether the time is over; at the start too, if other solves used it up."""
-        limit = self.limits.time_limit
+        limit = self.limits.until or self.limits.time_limit
         return limit is not None and self.clock.seconds() >= limit
 
     def _record_zero(self) -> None:

@@ -51,6 +51,7 @@ class Limits:
     """What ends a run: see `widemargin.solve`. Checks its values when made.
 
     ``clock`` is what ``time_limit`` is measured by: that of a run itself where None.
+    ``until`` is when the run ends, where that is before the ``time_limit`` of all runs.
     """
 
     tol: float = 1e-4
@@ -59,6 +60,7 @@ class Limits:
     callback: Callback | None = None
     clock: Clock | None = None
     checkpoint: Checkpoint | None = None
+    until: float | None = None
 
     def __post_init__(self) -> None:
         check = Checker("solve")
