@@ -1,13 +1,18 @@
 """SVC with a rank: polish=True and rank="auto"."""
 
+import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from approximate_cases import LOSSES, digits_data, moons_data  # noqa: F401
 
-from widemargin import SVC
+from widemargin import SVC, as_rows, open_rows
+from widemargin.estimators.approximate import ERROR, MOST, SECONDS, rank_for
+from widemargin.multiclass import tasks_of
 from widemargin.solution import Status
+from widemargin.solvers.limits import Clock
 
 
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])
@@ -71,11 +76,11 @@ def late(monkeypatch, max_iter, seconds=0.0):
     solve = SVC._solve_exactly
 
     def stopped(self, training):
-        if training.starts is not None:
+        if training.known is not None:
             return solve(self, training)
         self.set_params(max_iter=max_iter or 1)
-        limit = training.time_limit if max_iter else 1e-9
-        found = solve(self, replace(training, time_limit=limit))
+        until = training.until if max_iter else 1e-9
+        found = solve(self, replace(training, until=until))
         self.set_params(max_iter=None)
         training.clock._begin -= seconds
         solutions = [replace(s, status=Status.TIME_LIMIT) for s in found.solutions]
@@ -94,7 +99,7 @@ def test_auto_takes_a_rank_where_time_is_short(digits, scheme, monkeypatch):
     clf = SVC(**options, rank="auto", certify="exact", time_limit=100.0).fit(X, y)
     assert clf.feature_map_.rank == 150
     assert clf.status_ == "solved"
-    words = "irwls had not ended after 50% of time_limit, and of its exact objective"
+    words = "irwls had not ended after 67% of time_limit, and of its objective"
     assert words in clf.solution_.reason
     assert clf.dual_coef_.shape == (3, 150)
     low = SVC(**options, rank=150, certify="exact").fit(X, y)
@@ -111,11 +116,12 @@ def test_auto_keeps_the_exact_machine_where_it_is_better(digits, monkeypatch):
     monkeypatch.setattr("widemargin.estimators.approximate.NEAR", 0.0)
     late(monkeypatch, max_iter=1)
     monkeypatch.setattr("widemargin.estimators.approximate.MOST", 2)
+    monkeypatch.setattr("widemargin.estimators.svc.LEAST", 2)
     clf = SVC(gamma=0.05, rank="auto", certify="exact", time_limit=100.0)
     with pytest.warns(UserWarning, match="at a relative gap of"):
         clf.fit(X, y)
     assert not hasattr(clf, "feature_map_")
-    assert "of its exact objective" in clf.solution_.reason
+    assert "of its objective" in clf.solution_.reason
     assert " of rank 2, " in clf.solution_.reason
     assert clf.status_ == "time_limit"
     certificate = clf.solution_.certificate
@@ -151,3 +157,115 @@ def test_auto_stops_when_the_callback_says_so(moons):
         clf.fit(*moons)
     assert clf.status_ == "stopped_by_callback"
     assert not hasattr(clf, "feature_map_")
+
+
+class Ticks:
+    """A clock that a step of a solver takes a second of."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.steps = 0, []
+        monkeypatch.setattr(Clock, "seconds", lambda clock: self.now)
+
+    def __call__(self, step):
+        self.now += 1
+        self.steps.append((step.problem, step.iteration))
+
+
+def test_problems_share_the_time_and_take_what_others_leave(digits, monkeypatch):
+    X, y = digits[0][:400], digits[1][:400] % 5
+    options = {"gamma": 0.05, "rank": 40}
+    whole = SVC(**options).fit(X, y)
+    needed = sum(len(s.trace) for s in whole.solutions_)
+    clock = Ticks(monkeypatch)
+    clf = SVC(**options, time_limit=0.7 * needed, callback=clock)
+    with pytest.warns(UserWarning, match=f"time_limit={0.7 * needed} s"):
+        clf.fit(X, y)
+    assert clock.now <= 0.7 * needed + len(clf.solutions_)
+    steps = np.bincount([problem for problem, _ in clock.steps])
+    assert len(steps) == len(clf.solutions_)
+    assert steps.min() > 0.5 * steps.max()
+    assert len({s.status for s in clf.solutions_}) == 2
+    assert clf.score(X, y) > 0.9
+    clock = Ticks(monkeypatch)
+    clf = SVC(**options, time_limit=10.0 * needed, callback=clock).fit(X, y)
+    assert clock.now == needed
+    np.testing.assert_array_equal(clf.dual_coef_, whole.dual_coef_)
+
+
+def test_auto_solves_nothing_twice(digits, monkeypatch):
+    X, y = digits[0][:400], digits[1][:400] % 5
+    whole = SVC(gamma=0.05).fit(X, y)
+    needed = sum(len(s.trace) for s in whole.solutions_)
+    clock = Ticks(monkeypatch)
+    clf = SVC(gamma=0.05, rank="auto", time_limit=1.4 * needed, callback=clock)
+    assert clf.fit(X, y).status_ == "solved"
+    assert not hasattr(clf, "feature_map_")
+    begun = [problem for problem, iteration in clock.steps if iteration == 0]
+    assert len(whole.solutions_) < len(begun) < 2 * len(whole.solutions_)
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_auto_reads_rows_in_files_where_they_fit(digits, scheme, tmp_path):
+    X, y = digits[0][:300], digits[1][:300] % 3
+    np.save(tmp_path / "X.npy", X)
+    options = {"gamma": 0.05, "multi_class": scheme, "rank": "auto"}
+    exact = SVC(**options).fit(X, y)
+    clf = SVC(**options, time_limit=600.0).fit(open_rows(tmp_path / "X.npy"), y)
+    np.testing.assert_array_equal(clf.dual_coef_, exact.dual_coef_)
+    np.testing.assert_array_equal(clf.support_vectors_, exact.support_vectors_)
+    assert clf.solution_.reason == exact.solution_.reason
+    clf.set_params(memory_limit=16 * X.size - 1).fit(open_rows(tmp_path / "X.npy"), y)
+    assert clf.feature_map_.rank > 100
+    assert "because memory_limit has no room for the rows" in clf.solution_.reason
+
+
+@pytest.mark.parametrize(
+    ("classes", "scheme", "files", "times"),
+    [(2, "ovo", False, 1), (5, "ovo", False, 4), (5, "ovo", True, 10)]
+    + [(5, "ovr", False, 5), (2, "ovr", True, 1)],
+)
+def test_the_rank_is_that_for_the_rows_of_all_problems(
+    classes, scheme, files, times, tmp_path
+):
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    np.save(tmp_path / "X.npy", X)
+    rows = open_rows(tmp_path / "X.npy") if files else as_rows(X)
+    training = SimpleNamespace(rows=rows, tasks=tasks_of(classes, scheme))
+    for rank in (2, 40, 500):
+        seconds = SECONDS * 1000 * (ERROR + (rank + 0.5) * times)
+        assert rank_for(training, None, seconds) == rank
+        assert rank_for(training, 8 * 1000 * 20, seconds) == min(rank, 20)
+    assert rank_for(training, None, -1.0) == 2
+    assert rank_for(training, None, None) == MOST
+
+
+def test_fourier_features_are_judged_by_what_they_predict(digits, monkeypatch):
+    X, y = digits[0][:300], digits[1][:300] % 2
+    late(monkeypatch, max_iter=2)
+    monkeypatch.setattr("widemargin.estimators.approximate.NEAR", 0.0)
+    options = {"gamma": 0.05, "approximation": "fourier", "certify": "exact"}
+    for most in (10, 150):
+        monkeypatch.setattr("widemargin.estimators.approximate.MOST", most)
+        low = SVC(**options, rank=most).fit(X, y)
+        clf = SVC(**options, rank="auto", time_limit=100.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where the exact one is kept
+            clf.fit(X, y)
+        own, lifted = low.solution_.certificate, low.exact_certificates_[0]
+        assert own.primal != pytest.approx(lifted.primal, rel=0.01)
+        assert f"that of rank {most}, {own.primal:.6g}," in clf.solution_.reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        ({"memory_limit": 1 << 20}, (1 << 20) // (8 * 402)),
+        ({"time_limit": 1e-3, "n_jobs": 1}, 833),
+    ],
+)
+def test_fourier_features_that_no_limit_allows(moons, limits, most):
+    X, y = moons[0][:400], moons[1][:400]
+    clf = SVC(rank=10_000_000, approximation="fourier", **limits)
+    words = f"'rank' parameter of SVC must be at most {most:,} for approximation='four"
+    with pytest.raises(ValueError, match=f"{words}.* Got 10,000,000 instead"):
+        clf.fit(X, y)

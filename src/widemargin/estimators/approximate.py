@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import multiclass
+from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators.fitting import Training, Vector
 from widemargin.exact_bounds import Combination, Monomials, exact_certificate
 from widemargin.feature_map import FeatureMap, SquareFeatures
+from widemargin.feature_rows import ALL_ROWS, ERROR_ROWS
 from widemargin.free_memory import free_bytes
 from widemargin.kernel_blocks import NAMES
 from widemargin.kernels import Kernel
@@ -36,18 +38,24 @@ CERTIFIED = ("approximate", "exact")
 # 300, 1,000); maps took half of the time, solvers a third less. The number: not tuned.
 SINGLE, MANY = 1e-5, 1 << 20
 # With rank="auto": the share of the time limit after which an exact solver gives way
-# where the mean gap, by rows, is larger than `NEAR`. After three quarters of the time
-# that they took, exact solvers of a9a, ijcnn1, pairs of mnist and usps and letter
-# against the rest had gaps of at most 0.3; after half of it 0.05 to 0.99.
-EXACT_SHARE, NEAR = 0.75, 0.3
+# where the mean gap, by rows, is larger than `NEAR`. After two thirds of the time that
+# they took, exact solvers had gaps of about 0.1 on a9a, 0.2 on ijcnn1, 0.3 and 0.5 on
+# pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
+# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank_cost.py).
+EXACT_SHARE, NEAR = 2 / 3, 0.5
 # Seconds for a row and a dimension, up to the largest rank: 0.5e-7 to 2.1e-7 for maps
 # and solvers on a9a, ijcnn1, covtype_20k, mnist, usps, letter and shuttle, with ranks
-# 100 to 1,000 (benchmarks/lowrank_cost.py, one core). Rank 1,934 took four times as
-# long as 985.
-SECONDS, MOST = 2e-7, 1000
+# 100 to 1,000 (benchmarks/lowrank_cost.py, one core); rank 1,934 of a9a took more than
+# four times as long as 985. The dimensions that the error of a map counts as: 30 to 140
+# on a9a, ijcnn1, usps and mnist. The least rank that an exact solver gives way for: not
+# tuned.
+SECONDS, MOST, ERROR, LEAST = 2e-7, 1000, 100, 10
 # Bytes for an entry of rows that are read into memory: float64, and again packed or
 # with the number of the column.
 ENTRY = 16
+# Seconds for a Fourier feature of a row with one thread: 3e-9 to 7e-9 in float32, of 2
+# to 123 dense columns (`feature_map.features_of`, 1,000 and 20,000 rows).
+FEATURE = 3e-9
 
 
 def check_rank(check: Checker, svc: Any) -> None:
@@ -228,16 +236,15 @@ def read(rows: Rows, memory_limit: int | None) -> Rows:
     return as_rows(rows.take(np.arange(m)), **rows.options)
 
 
-def rank_for(training: Training, memory_limit: int | None) -> int:
-    """The rank for the time that is left, at most `MOST`, and for the memory."""
+def rank_for(training: Training, memory_limit: int | None, left: float | None) -> int:
+    """The rank for the seconds that are left, at most `MOST`, and for the memory."""
     m = training.rows.shape[0]
     rank = min(MOST, _limit(memory_limit) // (8 * m))
-    if training.time_limit is not None:
-        left = training.time_limit - training.clock.seconds()
+    if left is not None:
         # Each row is in c - 1 pairs of c classes; of files, each pair reads all rows.
         pairs = training.tasks[-1].negative if training.rows.is_in_memory else None
         times = pairs or len(training.tasks)
-        rank = min(rank, int(left / (SECONDS * m * times)))
+        rank = min(rank, int((left / (SECONDS * m) - ERROR) / times))
     return max(2, rank)
 
 
@@ -300,6 +307,8 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
     if not is_integer(rank):
         method, rank, options = "cholesky", None, {"tol": float(rank)}
     method = "nystroem" if method == "auto" else method
+    if method == "fourier" and svc.rank != "auto":
+        _check_features(svc, rows, rank)
     numbers = rows.shape[0] * _most_columns(svc, method, rows.shape, rank)
     single = svc.tol >= SINGLE and numbers >= MANY
     limit = _limit(svc.memory_limit)
@@ -321,6 +330,21 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
             memory_limit=svc.memory_limit,
             **options,
         )
+
+
+def _check_features(svc: Any, rows: Rows, rank: int) -> None:
+    """Refuse more Fourier features than there is memory or time to make."""
+    m, n = rows.shape
+    # Frequencies, and features of the rows that the error is estimated from.
+    held = n + (m if m <= ALL_ROWS else ERROR_ROWS)
+    most = _limit(svc.memory_limit) // (8 * held)
+    if svc.time_limit is not None:
+        speed = n_threads(rows.options.get("n_jobs")) / (FEATURE * m)
+        most = min(most, int(svc.time_limit * speed))
+    if rank > max(2, most):
+        expected = f"be at most {max(2, most):,} for approximation='fourier' of "
+        expected += f"{m:,} rows in the time and memory there is"
+        Checker("SVC").refuse_part("rank", expected, f"{rank:,}")
 
 
 def _most_columns(svc: Any, method: str, shape: tuple[int, int], rank: Any) -> int:

@@ -14,6 +14,7 @@ from widemargin.columns import NoRoomError
 from widemargin.data.rows import Rows
 from widemargin.estimators.approximate import (
     EXACT_SHARE,
+    LEAST,
     Approximation,
     Found,
     advised,
@@ -102,7 +103,8 @@ class SVC(Classifier):
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit, without the time of callbacks. Checked after each iteration.
-        A binary problem that there is no time for is left at zero.
+        Binary problems share what is left of it, by their rows. More Fourier features
+        than can be made in it are refused.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
@@ -180,13 +182,14 @@ class SVC(Classifier):
     approximation leaves out what is not positive semidefinite in a kernel.
     docs/kernels.md has times and accuracies.
 
-    With rank="auto" the exact solver has half of ``time_limit`` and, if it is within
-    5 % then, the rest as well. Else the rest goes to the rank that it allows, at most
-    2,000: the square root of the seconds left over 6e-10 times the rows of all
-    problems. The model with the lower exact objective is kept; ``feature_map_`` is
-    there where it is the one of low rank, and ``solution_.reason`` says why. A rank is
-    also taken where ``memory_limit`` has no room for an exact solver. ``solver`` and
-    ``checkpoint`` are those of the exact solver then, and with ``polish``.
+    With rank="auto" the exact solver has two thirds of ``time_limit`` and, if the mean
+    gap is at most 0.5 then, the rest as well. Else the rest goes to the rank that it
+    allows, at most 1,000: about the seconds left over 2e-7 times the rows of all
+    problems. The model with the lower objective is kept; ``feature_map_`` is there
+    where it is the one of low rank, and ``solution_.reason`` says why. A rank is also
+    taken where ``memory_limit`` has no room for an exact solver. Rows in files are read
+    where they fit. ``solver`` and ``checkpoint`` are those of the exact solver then,
+    and with ``polish``.
 
     A prediction takes n_sv kernel values for each row; that for a row does not depend
     on the other rows, bit for bit (named kernels but "linear").
@@ -401,20 +404,23 @@ class SVC(Classifier):
         """The exact solutions, or where these take too long the better ones."""
         exact, why = None, "memory_limit has no room for the rows"
         training.rows = read(training.rows, self.memory_limit)
+        part, limit = training, self.memory_limit
+        if (end := self.time_limit) and rank_for(
+            training, limit, (1 - EXACT_SHARE) * end
+        ) >= LEAST:
+            part = dataclasses.replace(training, until=EXACT_SHARE * end)
         if training.rows.is_in_memory:
-            until = self.time_limit and EXACT_SHARE * self.time_limit
             try:
-                part = dataclasses.replace(training, until=until)
                 exact = self._solve_exactly(part)
             except NoRoomError:
                 why = "memory_limit has no room for an exact solver"
-        if exact is not None and not exact.is_late:
+        if exact is not None and not (exact.is_late and part.until):
             return exact
         if exact is not None and exact.is_near:
-            return self._solve_exactly(
-                dataclasses.replace(training, known=exact.solutions)
-            )
-        rank = rank_for(training, self.memory_limit)
+            more = dataclasses.replace(training, known=exact.solutions)
+            return self._solve_exactly(more)
+        left = None if end is None else end - training.clock.seconds()
+        rank = rank_for(training, limit, left)
         low = self._solve_mapped(training, rank)
         if exact is None:
             return low.because(f"rank {rank:,} because {why}")
