@@ -180,11 +180,10 @@ def test_problems_share_the_time_and_take_what_others_leave(digits, monkeypatch)
     clf = SVC(**options, time_limit=0.7 * needed, callback=clock)
     with pytest.warns(UserWarning, match=f"time_limit={0.7 * needed} s"):
         clf.fit(X, y)
-    assert clock.now <= 0.7 * needed + len(clf.solutions_)
+    assert 0.7 * needed <= clock.now <= 0.7 * needed + len(clf.solutions_)
     steps = np.bincount([problem for problem, _ in clock.steps])
     assert len(steps) == len(clf.solutions_)
     assert steps.min() > 0.5 * steps.max()
-    assert len({s.status for s in clf.solutions_}) == 2
     assert clf.score(X, y) > 0.9
     clock = Ticks(monkeypatch)
     clf = SVC(**options, time_limit=10.0 * needed, callback=clock).fit(X, y)

@@ -183,10 +183,9 @@ class Found:
     @property
     def is_near(self) -> bool:
         """Whether most of the work is done."""
+        sizes = [len(s.alpha) for s in self.solutions]
         gaps = [s.certificate.relative_gap for s in self.solutions]
-        return bool(
-            np.average(gaps, weights=[len(s.alpha) for s in self.solutions]) <= NEAR
-        )
+        return bool(np.average(gaps, weights=sizes) <= NEAR)
 
     @property
     def primal(self) -> float:

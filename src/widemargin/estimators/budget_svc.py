@@ -133,6 +133,7 @@ class BudgetSVC(SVC):
     _budgets: Sequence[float] | None = None
     _place = 0
     _before: "BudgetSVC | None" = None
+    _shares_time = False  # a problem is cut before the next one is solved
 
     def __init__(
         self,

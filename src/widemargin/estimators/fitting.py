@@ -96,6 +96,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
     _schemes: ClassVar[tuple[str, ...]]
     # Whether `support_` is sorted by class.
     _by_class: ClassVar[bool] = False
+    # Whether problems share the time, and one may go on later.
+    _shares_time: ClassVar[bool] = True
 
     support_vectors_ = SupportVectors()
 
@@ -299,8 +301,10 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
                 what = f"{len(tasks)} classes"
                 rows.reserve(len(tasks) * each, what, training.clock)
             solutions = multiclass.solve_together(rows, solves, self.memory_limit)
-        else:
+        elif self._shares_time:
             solutions = self._solve_in_turn(training, saved)
+        else:
+            solutions = [solve(rows) for solve in solves]
         if all(solution.status is Status.SOLVED for solution in solutions):
             for checkpoint in filter(None, saved):
                 checkpoint.remove()

@@ -404,22 +404,21 @@ class SVC(Classifier):
         """The exact solutions, or where these take too long the better ones."""
         exact, why = None, "memory_limit has no room for the rows"
         training.rows = read(training.rows, self.memory_limit)
-        part, limit = training, self.memory_limit
-        if (end := self.time_limit) and rank_for(
-            training, limit, (1 - EXACT_SHARE) * end
-        ) >= LEAST:
-            part = dataclasses.replace(training, until=EXACT_SHARE * end)
+        limit, end, until = self.memory_limit, self.time_limit, None
+        if end and rank_for(training, limit, (1.0 - EXACT_SHARE) * end) >= LEAST:
+            until = EXACT_SHARE * end
         if training.rows.is_in_memory:
             try:
+                part = dataclasses.replace(training, until=until)
                 exact = self._solve_exactly(part)
             except NoRoomError:
                 why = "memory_limit has no room for an exact solver"
-        if exact is not None and not (exact.is_late and part.until):
+        if exact is not None and not (exact.is_late and until):
             return exact
         if exact is not None and exact.is_near:
             more = dataclasses.replace(training, known=exact.solutions)
             return self._solve_exactly(more)
-        left = None if end is None else end - training.clock.seconds()
+        left = end and end - training.clock.seconds()
         rank = rank_for(training, limit, left)
         low = self._solve_mapped(training, rank)
         if exact is None:
