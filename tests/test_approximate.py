@@ -1,5 +1,7 @@
 """SVC with a rank: maps, models, rows in files, bad input."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from approximate_cases import (  # noqa: F401
@@ -17,8 +19,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC, LinearSVC, open_rows
-from widemargin.estimators.approximate import approximate
+from widemargin.estimators.approximate import advised, approximate
 from widemargin.lowrank import feature_map
+from widemargin.solution import Status
 from widemargin.solvers import InteriorPoint
 
 
@@ -244,6 +247,7 @@ REFUSED = [
         {"rank": 5, "kernel": "sigmoid", "certify": "exact"},
         "must be positive semidefinite for certify='exact'. Got 'sigmoid'",
     ),
+    ({"kernel": "sigmoid", "certify": "exact"}, "must be positive semidefinite for"),
     ({"rank": 5, "solver": "irwls"}, "'solver' parameter .* solver of linear problems"),
     (
         {"rank": 5, "solver": "interior_point", "polish": True},
@@ -277,6 +281,21 @@ def test_what_is_refused(moons, parameters, words):
     with pytest.raises((ValueError, TypeError), match=words) as caught:
         SVC(**parameters).fit(*moons)
     assert str(caught.value).count(". ") == 1  # what is expected, and what was found
+
+
+def test_errors_of_a_callable_kernel_are_its_own(moons):
+    def kernel(X, Z):
+        raise ValueError("The 'metric' parameter of pairwise_kernels must be a string.")
+
+    with pytest.raises(ValueError, match="'metric' parameter of pairwise_kernels must"):
+        SVC(kernel=kernel, rank=5).fit(*moons)
+
+
+def test_features_whose_rank_is_fixed_have_no_advice_to_lower_it(moons):
+    solutions = SVC(**POLYNOMIAL).fit(*moons).solutions_
+    late = dataclasses.replace(solutions[0], status=Status.TIME_LIMIT)
+    assert advised(late, "polynomial") == late
+    assert advised(late, "nystroem").message.endswith(" Or take a lower rank.")
 
 
 def test_a_rank_of_a_wrong_type(moons):

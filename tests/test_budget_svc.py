@@ -302,6 +302,7 @@ def test_a_path_of_several_classes():
         ({"budget": True}, "'budget' parameter of BudgetSVC must be an int"),
         ({"budget": "many"}, "'budget' parameter of BudgetSVC must be an int"),
         ({"budget": None}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": 1e-9}, "must be a share of at least 2 of the 600 rows. Got 1e-09"),
         ({"norm": "l3"}, "'norm' parameter of BudgetSVC must be one of"),
         ({"hard": "yes"}, "'hard' parameter of BudgetSVC must be one of"),
         ({"total": True}, "'total' parameter of BudgetSVC must be False where 'hard'"),

@@ -152,6 +152,17 @@ def test_a_budget_that_costs_much_is_told_once(here, capsys, data):
     assert words in capsys.readouterr().out
 
 
+def test_an_unsolved_machine_is_no_small_budget(here, capsys):
+    options = ["--kernel", "rbf", "-C", "1e6", "--budget", "300", "--max-iter", "1"]
+    assert main(["train", "train.svm", "m.wm", *options]) != 0
+    assert "is small for these data" not in capsys.readouterr().err
+    options = ["--kernel", "rbf", "--budget", "100", "--time-limit", "1e-9", "--json"]
+    assert main(["train", "train.svm", "m.wm", *options]) != 0
+    out, err = capsys.readouterr()
+    assert json.loads(out, parse_constant=pytest.fail)["increase"] is None
+    assert "is small for these data" not in err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

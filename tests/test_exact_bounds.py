@@ -165,3 +165,13 @@ def test_zero_is_bounded_too(moons):
         (bounds,) = clf.exact_certificates_
         assert bounds.dual == 0.0
         assert bounds.primal == pytest.approx(400.0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # it says that of the kernel
+@pytest.mark.parametrize("rank", [None, 20])
+def test_an_indefinite_kernel_proves_nothing(rank):
+    X, y = part("breast_cancer")
+    K = X @ X.T - 5.0 * np.eye(len(X))
+    clf = SVC(kernel="precomputed", certify="exact", rank=rank).fit(K, y)
+    assert clf.exact_gap_ == np.inf
+    assert "exact_gap" not in clf.model_.meta

@@ -139,6 +139,16 @@ def test_a_lower_bound_proves_no_more_than_rounding_allows():
     assert solution.certificate.relative_gap < 1e-3
 
 
+def test_data_far_from_zero_are_solved_to_the_default_gap():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4)) + 2e4
+    y = np.where(X[:, 0] - 2e4 + 0.5 * rng.normal(size=3000) > 0, 1.0, -1.0)
+    order = np.argsort(y)
+    kernel = Kernel("poly", degree=1, gamma=1.0)
+    solution = solve(Problem(X[order], y[order], kernel=kernel), max_iter=30)
+    assert solution.status == "solved"
+
+
 @pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
 def test_the_answer_is_that_of_libsvm(name):
     X, y, C = data(m=200)

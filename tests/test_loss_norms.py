@@ -576,3 +576,9 @@ def test_norms_are_frozen():
     assert BudgetL1(budget=2) == BudgetL1(budget=2)
     Mahalanobis(M=M)
     M[0, 0] = 3.0  # their own matrix
+
+
+@each_norm
+def test_scores_that_are_no_numbers_have_the_intercept_they_came_with(norm):
+    f, y = np.array([0.5, np.nan]), np.array([1.0, -1.0])
+    assert best_intercept(norm, f, y, np.ones(2), 0.3) == 0.3

@@ -321,8 +321,13 @@ class Columns:
         self._source.parts(task, len(place) * self._length / 4)
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
-        """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
-        return self._source.exact(rows, J, c)
+        """The sums K[rows, J] c in float64: (len(rows),); nothing is kept.
+
+        They are made in a random order: with rows in order of their labels the sums in
+        between would be large, and what rounding makes of them too.
+        """
+        order = np.random.default_rng(0).permutation(len(J))
+        return self._source.exact(rows, J[order], c[order])
 
     def values(self, I: ArrayLike, J: ArrayLike) -> Vector:  # noqa: E741
         """Kernel values of rows I with rows J in float64: (len(I), len(J))."""

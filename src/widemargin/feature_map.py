@@ -416,7 +416,7 @@ class FeatureMap:
                 "have no coefficients."
             )
         w = np.asarray(w)
-        if w.shape[:1] != (self.rank,):
+        if w.shape[:1] != (self.rank,) or w.ndim > 2:
             check, r = Checker("FeatureMap.coefficients"), self.rank
             check.refuse_part("w", f"have shape ({r},) or ({r}, c)", f"{w.shape}")
         return np.asarray(self.whitening.astype(np.float64) @ w)

@@ -458,9 +458,9 @@ def feature_map(
     if method == "polynomial" and rank is not None:
         check.refuse_part("rank", "be None for 'polynomial'", repr(rank))
     make = METHODS[method]
-    for name in options.keys() - inspect.signature(make).parameters.keys():
+    for name in sorted(options.keys() - inspect.signature(make).parameters.keys()):
         expected = f"be left out for {method!r}"
         check.refuse_part(name, expected, repr(options[name]))
     given = (rows, kernel) if method == "polynomial" else (rows, kernel, rank)
-    with refused_by("feature_map"):
+    with refused_by("feature_map", make.__name__):
         return make(*given, **options)

@@ -81,16 +81,17 @@ class Checker:
 
 
 # What `Checker` says, up to what was expected.
-_HEAD = re.compile(r"(The '\w+' parameter) of \w+ must ")
+_HEAD = re.compile(r"(The '\w+' parameter) of (\w+) must ")
 
 
 @contextmanager
-def refused_by(owner: str) -> Iterator[None]:
-    """Let what is called here refuse parameters as those of ``owner``."""
+def refused_by(owner: str, *others: str) -> Iterator[None]:
+    """Let what ``others`` refuse here be refused as a parameter of ``owner``."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        if (head := _HEAD.match(text := str(error))) is None:
+        head = _HEAD.match(text := str(error))
+        if head is None or head[2] not in others:
             raise
         said = f"{head[1]} of {owner} must {text[head.end() :]}"
         raise type(error)(said) from None

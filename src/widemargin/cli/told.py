@@ -14,7 +14,7 @@ from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.estimators.approximate import facts_of
 from widemargin.model import Model
 from widemargin.report import write_report
-from widemargin.report.html import COSTLY, above
+from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
 
 _ROWS = 1 << 20  # whose labels are compared at a time
@@ -38,10 +38,11 @@ def tell(
             write_report(options.report, classifier, data.X, data.y, test=given)
     if options.json:
         files = {"model": options.model, "report": options.report}
-        say(f"{json.dumps(facts | files)}\n")
+        finite = {k: v if v != np.inf else None for k, v in facts.items()}
+        say(f"{json.dumps(finite | files)}\n")
     else:
         say("".join(f"{line}\n" for line in _lines(options, classifier, facts)))
-    if facts.get("increase", 0.0) >= COSTLY:
+    if "increase" in facts and is_too_small(classifier):
         note(
             f"--budget {options.budget} is small for these data: the model may be far "
             "from the best one; give a larger budget"

@@ -68,6 +68,11 @@ def check_rank(check: Checker, svc: Any) -> None:
         check.refuse("approximation", "'auto' where 'rank' is None", method)
     if svc.polish and (rank is None or rank == "auto"):
         check.refuse("polish", f"False where 'rank' is {rank!r}", svc.polish)
+    kernel = svc.kernel
+    known = isinstance(kernel, str) and kernel in NAMES
+    if svc.certify == "exact" and known and not Kernel(kernel, coef0=svc.coef0).is_psd:
+        expected = "be positive semidefinite for certify='exact'"
+        check.refuse_part("kernel", expected, repr(kernel))
     if rank is not None:
         _check_number(check, rank, method)
         _check_kernel(check, svc)
@@ -108,10 +113,6 @@ def _check_kernel(check: Checker, svc: Any) -> None:
     square = named and kernel == "poly" and svc.degree == 2 and svc.coef0 >= 0
     if method == "polynomial" and not square:
         expected = "'poly' with degree=2 and coef0 >= 0 for approximation='polynomial'"
-        check.refuse_part("kernel", f"be {expected}", repr(kernel))
-    known = named and kernel in NAMES
-    if svc.certify == "exact" and known and not Kernel(kernel, coef0=svc.coef0).is_psd:
-        expected = "positive semidefinite for certify='exact'"
         check.refuse_part("kernel", f"be {expected}", repr(kernel))
     solver = auto.SOLVERS.get(svc.solver) if isinstance(svc.solver, str) else svc.solver
     last = "kernel" if svc.polish or svc.rank == "auto" else "linear"
@@ -274,9 +275,17 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     return Approximation(z, mapped, landmarks[order], order)
 
 
-def advised(solution: Solution) -> Solution:
+def proved(solution: Solution) -> Certificate:
+    """Its certificate; it proves nothing where the kernel was seen to be indefinite."""
+    bounds = solution.certificate
+    if solution.trace[-1].details.get("negative"):
+        bounds = dataclasses.replace(bounds, dual=-np.inf)
+    return bounds
+
+
+def advised(solution: Solution, method: str) -> Solution:
     """A solution of low rank, whose message says what else helps with a time limit."""
-    if solution.status is not Status.TIME_LIMIT:
+    if solution.status is not Status.TIME_LIMIT or method == "polynomial":
         return solution
     message = f"{solution.message} Or take a lower rank."
     return dataclasses.replace(solution, message=message)
@@ -318,7 +327,7 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
         Checker("SVC.fit").refuse_part("X", expected, "rows that are not")
     if rows.is_in_memory and not whole and (4 if single else 8) * numbers > limit:
         options["features"] = False
-    with refused_by("SVC"):
+    with refused_by(type(svc).__name__, "feature_map"):
         return feature_map(
             rows,
             svc.kernel_,

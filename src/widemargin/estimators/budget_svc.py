@@ -265,11 +265,14 @@ class BudgetSVC(SVC):
     def _prepare(self, rows: Rows, weights: Vector | None) -> None:
         super()._prepare(rows, weights)
         m = rows.shape[0]
-        least = self._parts
+        check, least = Checker("BudgetSVC"), self._parts
         for budget in self._budgets or [self.budget]:
             if is_integer(budget) and budget < least:
                 expected = f"be at least {least:,}, the number of binary problems"
-                Checker("BudgetSVC").refuse_part("budget", expected, str(budget))
+                check.refuse_part("budget", expected, str(budget))
+            if int(self._count(budget, m)) < 2:
+                expected = f"be a share of at least 2 of the {m:,} rows"
+                check.refuse_part("budget", expected, str(budget))
         if self._budgets is None and self.budget > m:
             warnings.warn(
                 f"The 'budget' parameter of BudgetSVC, {self.budget:,}, is more than "

@@ -23,6 +23,7 @@ from widemargin.estimators.approximate import (
     check_rank,
     facts_of,
     lifted,
+    proved,
     rank_for,
     read,
     refuse_stored,
@@ -385,7 +386,7 @@ class SVC(Classifier):
         """Solutions with the kernel matrix itself."""
         self._approximation = None
         solutions = super()._solve(training)
-        return Found(solutions, [solution.certificate for solution in solutions], None)
+        return Found(solutions, [proved(solution) for solution in solutions], None)
 
     def _solve_mapped(self, training: Training, rank: Any) -> Found:
         """Solutions of low rank, and what they say about the exact problems."""
@@ -393,7 +394,8 @@ class SVC(Classifier):
         mapped = dataclasses.replace(training, rows=low.rows, names=())
         if self.polish or self.rank == "auto":  # those parameters are of the exact ones
             mapped = dataclasses.replace(mapped, solver="auto", checkpoint=None)
-        solutions = [advised(solution) for solution in super()._solve(mapped)]
+        method = low.map.method
+        solutions = [advised(found, method) for found in super()._solve(mapped)]
         certificates = []
         if self.certify == "exact" and not self.polish:
             for k, solution in enumerate(solutions):
@@ -455,7 +457,7 @@ class SVC(Classifier):
             self._meta |= self.kernel_.facts
         if self._approximation is not None:
             self._meta |= facts_of(self.feature_map_)
-        if self.certify == "exact":
+        if self.certify == "exact" and np.isfinite(self.exact_gap_):
             self._meta["exact_gap"] = self.exact_gap_
 
     def _weights(self, rows: Rows, solution: Solution) -> Vector:

@@ -176,7 +176,7 @@ def _cut(run: Run) -> str:
     """What a hard budget left out, and what that costs."""
     before = sum(np.count_nonzero(solution.alpha) for solution in run.solutions)
     kept, worst = len(run.estimator.support_), float(run.estimator.increase_.max())
-    advice = "; a larger budget helps" if worst >= html.COSTLY else ""
+    advice = "; a larger budget helps" if html.is_too_small(run.estimator) else ""
     counted = ", counted once for each binary problem" if len(run.solutions) > 1 else ""
     return (
         f"The model that predicts keeps {kept:,} support vectors, and its objective is "

@@ -30,17 +30,24 @@ def percent(share: float | np.floating[Any]) -> str:
     return f"{100 * share:.2f} %"
 
 
-# From this share above the optimum on, a budget is called too small. Not tuned.
+# From this share above the optimum on, objectives are told by factors, and a budget is
+# called too small. Not tuned.
 COSTLY = 1.0
 
 
 def above(share: float) -> str:
     """How far an objective is above another: "1.53 % above", or "13 times" it."""
-    if share < COSTLY:
-        return f"{100 * share:.3g} % above"
+    if share < COSTLY:  # below zero by rounding
+        return f"{100 * max(share, 0.0):.3g} % above"
     if share == np.inf:
         return "infinitely many times"
     return f"{1 + share:,.{0 if share >= 9 else 1}f} times"
+
+
+def is_too_small(classifier: Any) -> bool:
+    """Whether a hard budget is, by what the cut costs: not an unsolved machine."""
+    cut = bool(np.any(classifier.pruned_)) and classifier.status_ == "solved"
+    return cut and bool(classifier.increase_.max() >= COSTLY)
 
 
 def seconds(time: float) -> str:

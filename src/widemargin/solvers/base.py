@@ -279,8 +279,9 @@ class _Driver:
             return Status.STALLED if own else Status.MAX_ITER
         if self._late():
             return Status.TIME_LIMIT
-        if self.best.merit < PROGRESS * self._progress[0]:
-            self._progress = (self.best.merit, step.iteration)
+        merit, before = self.best.merit, self._progress[0]
+        if merit < PROGRESS * before or merit > before:  # it rises where it was wrong
+            self._progress = (merit, step.iteration)
         if step.iteration - self._progress[1] >= self.solver.patience_for(self.core):
             return Status.STALLED
         if self._reserves and self._reserves[0].enough(step):

@@ -51,8 +51,11 @@ class Best:
         better = primal < self.primal, dual > self.dual
         if self._problem.couples:
             gap = primal - dual
-            # Bounds that these contradict by more are of float32 scores that drifted.
+            # Kept bounds are of float32 scores that drifted, where these say that they
+            # are wrong by more than their own gap.
             drifted = 0.0 <= gap < self.dual - primal
+            if drifted:
+                self._least_gap = gap
             better = (drifted or gap < self.primal - self.dual,) * 2
         if better[0]:
             self.v, self.primal = v.copy(), primal
