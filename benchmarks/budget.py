@@ -1,11 +1,12 @@
 """Kernel models of at most B support vectors: accuracy, objective and time.
 
 A full fit, then for each budget `reduced_set.reduce` and others that cost as much to
-predict with: the largest coefficients with the best intercept (pruned), Nystroem
-features of B random rows with scikit-learn's LinearSVC (nystroem), and NuSVC with
-nu = B / m, pruned to B (nusvc). The objective is that of the full problem, by the same
-code for all. Times are of the wall: nothing else may run. Those of `reduce`, of pruning
-and of the path are beside the full fit that they need.
+predict with: the largest coefficients with the best intercept (pruned), other rows with
+the refit of `reduce` (largest coefficients: largest; pivots of a randomly pivoted
+Cholesky factor: pivots), Nystroem features of B random rows with scikit-learn's
+LinearSVC (nystroem), and NuSVC with nu = B / m, pruned to B (nusvc). The objective is
+that of the full problem, by the same code for all. Times are of the wall: nothing else
+may run. Those of the first four and of the path are beside the full fit that they need.
 """
 
 import argparse
@@ -20,19 +21,25 @@ from kernel_sets import TASKS, divided
 from scipy import sparse
 
 from widemargin import Kernel, Problem, solve
+from widemargin.free_memory import free_bytes
 from widemargin.kernel_decisions import KernelDecisions
-from widemargin.reduced_set import reduce, reduce_path
+from widemargin.lowrank import feature_map
+from widemargin.reduced_set import SHARE, _begin, _model, reduce, reduce_path
+from widemargin.restricted import Refits, Whole, refit
 
 HERE = Path(__file__).parent
 SETS = ("a9a", "ijcnn1", "mnist", "w8a")
-METHODS = ("reduce", "pruned", "nystroem", "nusvc")
+METHODS = ("reduce", "largest", "pivots", "pruned", "nystroem", "nusvc")
 PATH = range(50, 501, 50)
+REFIT = 1e-3  # the gap of refits, as of `reduce`
 COLUMNS = (
     *("set", "method", "budget", "vectors", "accuracy", "objective", "seconds"),
     "predict",  # wall time of a row to test, in microseconds
 )
 STYLES = {
     "reduce": ("-", "o"),
+    "largest": ((0, (6, 2)), "x"),
+    "pivots": ((0, (1, 1)), "+"),
     "pruned": (":", "v"),
     "nystroem": ("--", "s"),
     "nusvc": ("-.", "^"),
@@ -95,7 +102,9 @@ def measure(name, options):
     J = np.flatnonzero(solution.w)
     yield result("full", len(J), (J, solution.w[J], solution.b), seconds)
     calls = {
-        "reduce": lambda B: _reduced(problem, solution, B),
+        "reduce": lambda B: _parts(reduce(problem, solution, B)),
+        "largest": lambda B: refitted(problem, solution, largest(solution.w, B)),
+        "pivots": lambda B: refitted(problem, solution, pivots(X, kernel, B)),
         "pruned": lambda B: pruned(problem, solution.w, solution.b, B),
         "nystroem": lambda B: nystroem(X, y, task, B),
         "nusvc": lambda B: nusvc(problem, X, y, task, B, options.nusvc_iterations),
@@ -107,20 +116,37 @@ def measure(name, options):
             yield result(method, budget, model, time.perf_counter() - begin)
     if "reduce" in options.methods:
         begin = time.perf_counter()
-        model = reduce_path(problem, solution, PATH)[-1]
+        model = _parts(reduce_path(problem, solution, PATH)[-1])
         seconds = time.perf_counter() - begin
-        model = model.rows, model.coefficients, model.b
         yield result("path", PATH[-1], model, seconds)
 
 
-def _reduced(problem, solution, budget):
-    model = reduce(problem, solution, budget)
+def _parts(model):
     return model.rows, model.coefficients, model.b
+
+
+def refitted(problem, solution, J):
+    """The refit of `reduce` with other rows than those of its matching pursuit."""
+    refits = Refits(REFIT, SHARE, free_bytes(), np.inf)
+    features, start = _begin(Whole(problem, solution, refits), J, len(J), len(J))
+    point, status = refit(features, len(features.J), start)
+    return _parts(_model(features, point, status))
+
+
+def largest(w, budget):
+    """The rows of the largest coefficients."""
+    return np.sort(np.argsort(-np.abs(w), kind="stable")[:budget])
+
+
+def pivots(X, kernel, budget):
+    """Rows that span the kernel matrix, by chance in proportion to what they add."""
+    z = feature_map(X, kernel, "nystroem", budget, landmarks="residual", random_state=0)
+    return np.sort(z.landmarks)
 
 
 def pruned(problem, w, b, budget):
     """The largest coefficients, with the best intercept."""
-    J = np.sort(np.argsort(-np.abs(w), kind="stable")[:budget])
+    J = largest(w, budget)
     c = np.zeros(len(w))
     c[J] = w[J]
     f = problem.columns.exact(np.arange(len(w)), J, c[J])
@@ -185,7 +211,9 @@ def table(results, full):
         points = float(r["accuracy"]) - float(whole["accuracy"])
         ratio = float(r["objective"]) / float(whole["objective"])
         seconds, fit = float(r["seconds"]), float(whole["seconds"])
-        total = seconds + fit * (r["method"] in ("reduce", "pruned"))
+        total = seconds + fit * (
+            r["method"] not in ("full", "path", "nystroem", "nusvc")
+        )
         yield (
             f"{r['set']:8}{r['method']:10}{r['budget']:>7}{r['vectors']:>9}"
             f"{r['accuracy']:>10}{points:>+8.2f}{ratio:>11.4g}{seconds:>9.2f}"
@@ -235,7 +263,7 @@ def plot(ax, results, method, column):
         line, marker = STYLES[method]
         ax.plot(
             *zip(*points, strict=True),
-            line,
+            linestyle=line,
             marker=marker,
             color="black" if method == "reduce" else "0.4",
             markersize=4.5,

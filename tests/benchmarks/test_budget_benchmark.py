@@ -28,7 +28,10 @@ def test_every_model_has_the_budget_and_ours_the_least_objective(budget):
     problem = Problem(X, y, task.C, kernel=Kernel("rbf", gamma=task.gamma))
     solution = solve(problem)
     ours = reduce(problem, solution, 10).certificate.primal
+    chosen = budget["pivots"](X, problem.kernel, 10)
     models = [
+        budget["refitted"](problem, solution, budget["largest"](solution.w, 10)),
+        budget["refitted"](problem, solution, chosen),
         budget["pruned"](problem, solution.w, solution.b, 10),
         budget["nystroem"](X, y, task, 10),
         budget["nusvc"](problem, X, y, task, 10, 10_000),
