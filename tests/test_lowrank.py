@@ -445,3 +445,15 @@ def test_a_kernel_without_a_trace_is_refused():
         nystroem(K, Kernel("precomputed"), 1, "kmeans++")
     with pytest.raises(ValueError, match="symmetric"):
         pivoted_cholesky(np.triu(np.ones((9, 9))), Kernel("precomputed"), 2)
+
+
+def test_the_empirical_kernel_map_is_the_same_problem():
+    """[jung2008]_, (4.2): rows V = K_:J with the penalty of G^-2 = K_JJ."""
+    rng = np.random.default_rng(0)
+    X, kernel = rng.normal(size=(200, 3)), Kernel("rbf", gamma=0.3)
+    z = feature_map(X, kernel, "nystroem", 20, random_state=0)
+    V, G = kernel(X, z.vectors), kernel(z.vectors, z.vectors)
+    w = rng.normal(size=z.rank)
+    beta = z.coefficients(w)
+    np.testing.assert_allclose(beta @ G @ beta, w @ w, rtol=1e-9)
+    np.testing.assert_allclose(V @ beta, z.features @ w, rtol=1e-9, atol=1e-12)
