@@ -23,8 +23,13 @@ def arguments(argv):
     """The command line."""
     parser = driver.parser(__doc__, HERE, PARTS, "few points, budgets and splits")
     add = parser.add_argument
-    add("--splits", type=int, default=50, help="of the digits")
-    add("--step", type=int, default=20, help="from a budget to the next")
+    add("--splits", type=int, default=50, help="of the digits; 50 in the paper")
+    add(
+        "--step",
+        type=int,
+        default=20,
+        help="from a budget to the next; 20 in the paper",
+    )
     add("--processes", type=int, default=1, help="that share the splits of Figure 1")
     return parser.parse_args(argv)
 
