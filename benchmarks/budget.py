@@ -245,7 +245,9 @@ def draw(folder, results, full):
         top.set_ylim(best - 12, best + 1)
         for ax, column in ((top, "accuracy"), (bottom, "predict")):
             if whole[column]:
-                ax.axhline(float(whole[column]), color="0.6", linewidth=0.8)
+                ax.axhline(
+                    float(whole[column]), color="0.6", linewidth=0.8, label="full"
+                )
             ax.tick_params(labelsize=8)
             ax.grid(visible=True, color="0.9", linewidth=0.6)
     above[0].set_ylabel("test accuracy, %", fontsize=8)

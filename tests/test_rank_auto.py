@@ -259,7 +259,8 @@ def test_fourier_features_are_judged_by_what_they_predict(digits, monkeypatch):
     ("limits", "most"),
     [
         ({"memory_limit": 1 << 20}, (1 << 20) // (8 * 402)),
-        ({"time_limit": 1e-3, "n_jobs": 1}, 833),
+        ({"time_limit": 1e-3, "n_jobs": 1}, 833_333),  # in a second, the least
+        ({"time_limit": 2.0, "n_jobs": 1}, 1_666_666),
     ],
 )
 def test_fourier_features_that_no_limit_allows(moons, limits, most):

@@ -120,7 +120,7 @@ def _add_kernel(train: Any) -> None:
         "--kernel",
         choices=("linear", "poly", "rbf", "sigmoid", "laplacian"),
         default="linear",
-        help="others than linear hold the data in memory (linear)",
+        help="others than linear, without --rank, hold the data in memory (linear)",
     )
     add(
         "--gamma",

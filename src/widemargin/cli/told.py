@@ -113,10 +113,11 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
     """What took the place of the whole machine, in words."""
     lines = []
     if "budget" in facts:
-        lines.append(
-            f"kept {facts['support_vectors']:,} support vectors: the objective is at "
-            f"most {above(facts['increase'])} the optimum without a budget"
-        )
+        cost = "nothing is proved about what that costs"
+        if np.isfinite(facts["increase"]):
+            cost = f"the objective is at most {above(facts['increase'])} the optimum"
+            cost += " without a budget"
+        lines.append(f"kept {facts['support_vectors']:,} support vectors: {cost}")
     if "approximation" in facts:
         left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
         if "landmarks" in facts:

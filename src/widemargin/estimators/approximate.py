@@ -56,6 +56,8 @@ ENTRY = 16
 # Seconds for a Fourier feature of a row with one thread: 3e-9 to 7e-9 in float32, of 2
 # to 123 dense columns (`feature_map.features_of`, 1,000 and 20,000 rows).
 FEATURE = 3e-9
+# Seconds that they may take however short the time limit is. Not tuned.
+TRIFLE = 1.0
 
 
 def check_rank(check: Checker, svc: Any) -> None:
@@ -348,7 +350,7 @@ def _check_features(svc: Any, rows: Rows, rank: int) -> None:
     most = _limit(svc.memory_limit) // (8 * held)
     if svc.time_limit is not None:
         speed = n_threads(rows.options.get("n_jobs")) / (FEATURE * m)
-        most = min(most, int(svc.time_limit * speed))
+        most = min(most, int(max(svc.time_limit, TRIFLE) * speed))
     if rank > max(2, most):
         expected = f"be at most {max(2, most):,} for approximation='fourier' of "
         expected += f"{m:,} rows in the time and memory there is"

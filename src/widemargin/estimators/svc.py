@@ -415,11 +415,14 @@ class SVC(Classifier):
                 exact = self._solve_exactly(part)
             except NoRoomError:
                 why = "memory_limit has no room for an exact solver"
-        if exact is not None and not (exact.is_late and until):
-            return exact
-        if exact is not None and exact.is_near:
-            more = dataclasses.replace(training, known=exact.solutions)
-            return self._solve_exactly(more)
+        if exact is not None:
+            if not exact.is_late:
+                return exact
+            if until is None:
+                return exact.because(f"time_limit allows no rank of {LEAST} or more")
+            if exact.is_near:
+                more = dataclasses.replace(training, known=exact.solutions)
+                return self._solve_exactly(more)
         left = end and end - training.clock.seconds()
         rank = rank_for(training, limit, left)
         low = self._solve_mapped(training, rank)
