@@ -144,14 +144,14 @@ class KernelProblem(Problem):
         # No products of BLAS: its threads cost more than these vectors are worth.
         y, C = self.signs, self.weights
         alpha, t = y * c, np.maximum(1.0 - y * (f + b), 0.0)
-        square = self.square(c, f)
+        square = self.squared_norm(c, f)
         losses = float((C * (t if self.loss == "hinge" else t * t)).sum())
         primal = 0.5 * (square + self._penalty_of(b)) + losses
         dual = 0.5 * (square + self._penalty_of(float(c.sum())))
         dual = float(alpha.sum()) - dual - self.squares(alpha)
         return Certificate(primal, dual, self._floor)
 
-    def square(self, c: Vector, f: Vector) -> float:
+    def squared_norm(self, c: Vector, f: Vector) -> float:
         """The squared norm c'f, as large as rounding may have hidden.
 
         Coefficients of both signs cancel where C is large; without this the lower bound

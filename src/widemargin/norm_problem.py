@@ -104,7 +104,7 @@ class NormProblem(KernelProblem):
     def values(self, c: Vector, f: Vector, b: float) -> Certificate:
         """P and D of (c, b) and alpha = Y c, given the scores f = K c."""
         y = self.signs
-        half = 0.5 * self.square(c, f)
+        half = 0.5 * self.squared_norm(c, f)
         primal = half + self._losses(1.0 - y * (f + b))
         return Certificate(primal, float((y * c).sum()) - half, self._floor)
 
