@@ -3,8 +3,19 @@
 import clarabel
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from norm_cases import (
+    MATRICES,
+    NORMS,
+    SIZE,
+    case,
+    cases,
+    each_norm,
+    every_norm,
+    few,
+    square_case,
+)
 from scipy import optimize, sparse
 
 from widemargin.loss_norms import (
@@ -16,48 +27,6 @@ from widemargin.loss_norms import (
 )
 from widemargin.mahalanobis import Mahalanobis
 from widemargin.norm_problem import best_intercept
-
-NORMS = [
-    L1Norm(),
-    L2Norm(),
-    BudgetL1(budget=2.6),
-    BudgetL1(budget=1),
-    BudgetL1(budget=1e6),
-    BudgetL2(budget=2.6),
-    BudgetL2(budget=1),
-    BudgetL2(budget=1e6),
-    Interpolation(t=1.3),
-    Interpolation(t=0.4),
-    Interpolation(t=1e3),
-]
-SIZE = 7
-SPREAD = 0.9 * np.ones((SIZE, SIZE)) + 0.1 * np.eye(SIZE)
-MATRICES = [
-    Mahalanobis(M=SPREAD),
-    Mahalanobis(M=SPREAD, nonneg_slack=False),
-    Mahalanobis(M=np.diag(np.arange(1.0, SIZE + 1))),
-]
-each_norm = pytest.mark.parametrize("norm", NORMS, ids=str)
-every_norm = pytest.mark.parametrize("norm", NORMS + MATRICES, ids=str)
-few = settings(max_examples=25)  # for each norm
-cases = st.integers(0, 10**6).map(lambda seed: case(np.random.default_rng(seed)))
-
-
-def case(rng, m=None):
-    """Values with zeros and duplicates, weights with zeros, labels."""
-    m = m or int(rng.integers(1, 12))
-    t = np.round(rng.normal(size=m) * 2, rng.integers(0, 4))
-    c = rng.integers(0, 4, m).astype(float)
-    if rng.random() < 0.5:
-        c *= rng.uniform(0.1, 2.0, m)
-    c[rng.integers(m)] = 1.0
-    return t, c, rng.choice([-1.0, 1.0], m)
-
-
-def square_case(norm, seed):
-    """A case of seven rows of weight one for a matrix, or of any for another norm."""
-    t, c, y = case(np.random.default_rng(seed), SIZE)
-    return t, np.ones(SIZE) if isinstance(norm, Mahalanobis) else c, y
 
 
 def conic(P, q, blocks):
@@ -430,61 +399,6 @@ def test_weights_count_like_repeated_rows(norm, seed):
     assert b == pytest.approx(other, abs=1e-6)
 
 
-# -- the intercept ---------------------------------------------------------------------
-
-
-@every_norm
-@few
-@given(seed=st.integers(0, 10**6))
-def test_no_intercept_is_better(norm, seed):
-    f, c, y = square_case(norm, seed)
-
-    def total(b):
-        return norm.value(1.0 - y * (f + b), c)
-
-    b = best_intercept(norm, f, y, c, 0.25)
-    candidates = np.concatenate(
-        [y - f, b + np.linspace(-1, 1, 20) * 10.0 ** (-seed % 9)]
-    )
-    assert total(b) <= min(map(total, candidates)) * (1 + 1e-13) + 1e-13
-    found = optimize.minimize_scalar(
-        total, bounds=(-9.0, 9.0), method="bounded", options={"xatol": 1e-10}
-    )
-    assert total(b) <= found.fun * (1 + 1e-13) + 1e-13
-
-
-@pytest.mark.parametrize(
-    "norm", [L1Norm(), BudgetL1(budget=9), Interpolation(t=9)], ids=str
-)
-def test_of_several_intercepts_the_nearest(norm):
-    f, y, c = np.zeros(2), np.array([1.0, -1.0]), np.ones(2)
-    for near, expected in ((0.3, 0.3), (5.0, 1.0), (-9.0, -1.0), (1.0, 1.0)):
-        assert best_intercept(norm, f, y, c, near) == pytest.approx(expected, abs=1e-15)
-
-
-@every_norm
-def test_intercept_of_one_class_or_no_loss(norm):
-    f, c = np.linspace(-1.0, 1.0, SIZE), np.ones(SIZE)
-    for way in (1.0, -1.0):
-        y = np.full(SIZE, way)
-        assert best_intercept(norm, f, y, c, 7.0 * way) == 7.0 * way
-        b = best_intercept(norm, f, y, c, -7.0 * way)
-        assert norm.value(1.0 - y * (f + b), c) <= 1e-13
-        assert b == pytest.approx(2.0 * way, abs=1e-13)
-
-
-@each_norm
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_intercept_beside_large_scores(norm, scale):
-    f, c, y = case(np.random.default_rng(4), 9)
-    f = f * scale
-    b = best_intercept(norm, f, y, c, 0.0)
-    width = 1e-9 * max(1.0, scale)
-    total = norm.value(1.0 - y * (f + b), c)
-    for other in (b - width, b + width):
-        assert total <= norm.value(1.0 - y * (f + other), c) * (1 + 1e-14)
-
-
 # -- descriptions and refusals ---------------------------------------------------------
 
 
@@ -576,9 +490,3 @@ def test_norms_are_frozen():
     assert BudgetL1(budget=2) == BudgetL1(budget=2)
     Mahalanobis(M=M)
     M[0, 0] = 3.0  # their own matrix
-
-
-@each_norm
-def test_scores_that_are_no_numbers_have_the_intercept_they_came_with(norm):
-    f, y = np.array([0.5, np.nan]), np.array([1.0, -1.0])
-    assert best_intercept(norm, f, y, np.ones(2), 0.3) == 0.3
