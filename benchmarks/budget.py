@@ -78,22 +78,9 @@ def measure(name, options):
     kernel = Kernel("rbf", gamma=task.gamma)
 
     def result(method, budget, model, seconds):
-        J, c, b = model
-        used = c != 0
-        J, c = J[used], c[used]
-        weights, counts = c[np.newaxis], np.array([len(c)])
-        vectors = problem.rows.take(J)
-        decide = KernelDecisions(kernel, vectors, weights, np.array([b]), counts)
-        begin = time.perf_counter()
-        scores = decide(test[0])[:, 0]
-        predict = 1e6 * (time.perf_counter() - begin) / len(scores)
-        hits = np.mean((scores >= 0) == (test[1] > 0))
-        whole = np.zeros(len(y))
-        whole[J] = c
-        primal = problem.primal(whole, b)
-        seconds, accuracy = f"{seconds:.3f}", f"{100 * hits:.2f}"
-        facts = name, method, budget, len(J), accuracy, f"{primal:.2f}", seconds
-        return *facts, f"{predict:.2f}"
+        vectors, accuracy, objective, predict = judged(problem, test, model)
+        seconds = f"{seconds:.3f}"
+        return name, method, budget, vectors, accuracy, objective, seconds, predict
 
     begin = time.perf_counter()
     problem = Problem(X, y, task.C, kernel=kernel)
@@ -119,6 +106,23 @@ def measure(name, options):
         model = _parts(reduce_path(problem, solution, PATH)[-1])
         seconds = time.perf_counter() - begin
         yield result("path", PATH[-1], model, seconds)
+
+
+def judged(problem, test, model):
+    """Vectors of a model, accuracy, objective, and the time of a row to test."""
+    J, c, b = model
+    J, c = J[c != 0], c[c != 0]
+    vectors, counts = problem.rows.take(J), np.array([len(c)])
+    weights, kernel = c[np.newaxis], problem.kernel
+    decide = KernelDecisions(kernel, vectors, weights, np.array([b]), counts)
+    begin = time.perf_counter()
+    scores = decide(test[0])[:, 0]
+    predict = 1e6 * (time.perf_counter() - begin) / len(scores)
+    hits = np.mean((scores >= 0) == (test[1] > 0))
+    whole = np.zeros(problem.shape[0])
+    whole[J] = c
+    primal = problem.primal(whole, b)
+    return len(J), f"{100 * hits:.2f}", f"{primal:.2f}", f"{predict:.2f}"
 
 
 def _parts(model):
