@@ -92,6 +92,7 @@ def _add_train(train: Any) -> None:
     add("--test", metavar="DATA", help="of the same kind, to measure accuracy on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
     _add_kernel(train)
+    _add_smaller(train)
     add("-C", type=values.positive, default=1.0, help="weight of the losses (1)")
     # These choices are in widemargin.problem, too, which is slow to import.
     add(
@@ -134,6 +135,11 @@ def _add_kernel(train: Any) -> None:
         metavar="R",
         help="of the kernels poly and sigmoid (0)",
     )
+
+
+def _add_smaller(train: Any) -> None:
+    """What makes a kernel model, or the work for it, smaller."""
+    add = train.add_argument
     add(
         "--budget",
         type=values.budget,
@@ -147,7 +153,7 @@ def _add_kernel(train: Any) -> None:
         metavar="R",
         help="rank of a kernel matrix that takes the place of the whole one, or the "
         "share of its trace that may be left; auto: where the exact one takes too long "
-        "for --time-limit, or the rows are in files (none)",
+        "for --time-limit, or has no room in memory (none)",
     )
     # These choices are in widemargin.lowrank, too, which is slow to import.
     add(
