@@ -43,10 +43,10 @@ SINGLE, MANY = 1e-5, 1 << 20
 # pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
 # it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank_cost.py).
 EXACT_SHARE, NEAR = 2 / 3, 0.5
-# Seconds for a row and a dimension, up to the largest rank: 0.5e-7 to 2.1e-7 for maps
-# and solvers on a9a, ijcnn1, covtype_20k, mnist, usps, letter and shuttle, with ranks
-# 100 to 1,000 (benchmarks/lowrank_cost.py, one core); rank 1,934 of a9a took more than
-# four times as long as 985. The dimensions that the error of a map counts as: 30 to 140
+# Seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
+# and solvers on six sets (benchmarks/results/lowrank/cost.txt, one core), and so on
+# mnist and up to rank 1,000; rank 1,934 of a9a took more than four times as long as
+# 985. The dimensions that the error of a map counts as: 30 to 140
 # on a9a, ijcnn1, usps and mnist. The least rank that an exact solver gives way for: not
 # tuned.
 SECONDS, MOST, ERROR, LEAST = 2e-7, 1000, 100, 10
