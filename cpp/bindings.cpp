@@ -388,4 +388,5 @@ NB_MODULE(_core, m) {
   bind_csr<float, std::int64_t>(m);
   bind_svmlight(m);
   bind_kernels(m);
+  bind_twofold(m);
 }

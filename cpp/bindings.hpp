@@ -58,6 +58,7 @@ Fields& fields(const Array<T>& array) {
   return *reinterpret_cast<Fields*>(array.data());
 }
 
-// The functions of bindings_svmlight.cpp and bindings_kernels.cpp.
+// The functions of the other files called bindings_*.cpp.
 void bind_svmlight(nb::module_& m);
 void bind_kernels(nb::module_& m);
+void bind_twofold(nb::module_& m);

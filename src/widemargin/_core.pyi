@@ -198,6 +198,44 @@ def simplex_steps(
     simd: int = -1,
 ) -> tuple[int, int, int, float]: ...
 def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
+def twofold_matvec(
+    X: Csr | NDArray[Any],
+    w: Vector,
+    hi: Vector,
+    lo: Vector,
+    size: Vector,
+    simd: int = -1,
+) -> None: ...
+def twofold_rmatvec(
+    X: Csr | NDArray[Any],
+    a: Vector,
+    hi: Vector,
+    lo: Vector,
+    size: Vector,
+    simd: int = -1,
+) -> None: ...
+def twofold_kernel_sums(
+    form: tuple[int, float, float, int],
+    X: Csr | NDArray[Any],
+    Z: Csr | NDArray[Any],
+    c: Vector,
+    hi: Vector,
+    lo: Vector,
+    error: Vector,
+    size: Vector,
+    simd: int = -1,
+) -> None: ...
+def twofold_kernel_diag(
+    form: tuple[int, float, float, int],
+    X: Csr | NDArray[Any],
+    hi: Vector,
+    lo: Vector,
+    error: Vector,
+    simd: int = -1,
+) -> None: ...
+def twofold_dot(
+    a: Vector, hi: Vector, lo: Vector, simd: int = -1
+) -> tuple[float, float, float]: ...
 def pair_steps(
     K: NDArray[Any],
     q: int,

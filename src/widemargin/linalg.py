@@ -307,6 +307,11 @@ class SignedBlock:
         return np.asarray(_rows_times(self._y, product))
 
     @property
+    def parts(self) -> tuple[Matrix, Vector, bool]:
+        """X, formed, y, and whether there is an intercept."""
+        return formed(self._X), self._y, self._intercept
+
+    @property
     def T(self) -> "_TransposedSignedBlock":
         """The transpose, of which there is the product with vectors."""
         return _TransposedSignedBlock(self)
