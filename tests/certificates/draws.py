@@ -39,6 +39,8 @@ DATA = {
     "constant": 0.04,
     "zero": 0.04,
 }
+# Of "SVC" it is that of a linear problem; low ranks need a semidefinite one.
+_WITHOUT = {"SVC": ("linear",), "rank": ("linear", "sigmoid")}
 STORAGES = ("float64", "csr", "fortran", "float32", "csr-float32", "int")
 LINEAR_SOLVERS = {
     "hinge": ("auto", "interior_point", "augmented_lagrangian", "coordinate_descent"),
@@ -69,6 +71,7 @@ class Case:
     kernel: Any = None
     solver: str = "auto"
     tol: float = 1e-4
+    max_iter: int | None = 200
     options: dict = field(default_factory=dict)
 
     @property
@@ -119,9 +122,15 @@ def draw(seed, number):
         C=float(10.0 ** rng.uniform(-8, 8)),
         kernel=kernel,
         tol=float(10.0 ** rng.uniform(-9, -2)),
+        max_iter=_iterations(rng),
         **setting,
         options=_options(rng, level, kernel, len(y)),
     )
+
+
+def _iterations(rng):
+    """Mostly enough; None: then other solvers take over where one stalls."""
+    return {0: None, 1: 200, 2: 30, 3: 4}[int(rng.choice(4, p=[0.2, 0.6, 0.1, 0.1]))]
 
 
 def _one_of(rng, table):
@@ -171,7 +180,7 @@ def _labels(rng, m, kind):
 def _storage(rng, X, kind):
     """How the rows are stored: in types that can hold them."""
     sizes = np.abs(X[X != 0])
-    fits = sizes.size == 0 or (1e-30 < sizes.min() and sizes.max() < 1e30)
+    fits = sizes.size == 0 or (sizes.min() > 1e-30 and sizes.max() < 1e30)
     whole = kind in ("counts", "zero")
     allowed = [s for s in STORAGES if "float32" not in s or fits]
     return str(rng.choice([s for s in allowed if s != "int" or whole]))
@@ -185,7 +194,7 @@ def _as_stored(X, storage):
 
 def _kernel(rng, level, X, scale):
     """A kernel whose gamma mostly suits the scale of the data."""
-    names = [k for k in KERNELS if k != "linear" or level not in ("SVC", "rank")]
+    names = [k for k in KERNELS if k not in _WITHOUT.get(level, ())]
     name = str(rng.choice(names))
     unit = scale if rng.random() < 0.7 else 1.0
     gamma = 10.0 ** rng.uniform(-2, 1) / (unit if name == "laplacian" else unit**2)
@@ -256,6 +265,10 @@ def _options(rng, level, kernel, m):
 
 def _norm(rng, m):
     B = float(rng.uniform(0.5, m))
-    return [L1Norm(), L2Norm(), BudgetL1(budget=B), BudgetL2(budget=B), Interpolation(t=B)][
-        rng.integers(5)
-    ]
+    return [
+        L1Norm(),
+        L2Norm(),
+        BudgetL1(budget=B),
+        BudgetL2(budget=B),
+        Interpolation(t=B),
+    ][rng.integers(5)]

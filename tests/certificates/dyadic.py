@@ -138,7 +138,10 @@ def _tables():
     with localcontext(prec=140):
         return [
             np.array(
-                [int(scale * (-Decimal(k) / 2 ** (_WIDTH * j)).exp()) for k in range(256)],
+                [
+                    int(scale * (-Decimal(k) / 2 ** (_WIDTH * j)).exp())
+                    for k in range(256)
+                ],
                 dtype=object,
             )
             for j in range(_CHUNKS + 1)

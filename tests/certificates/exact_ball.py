@@ -8,7 +8,6 @@ D = sigma V - sigma^2 S with the best sigma in [0, 1]: `widemargin.solvers.ball_
 from fractions import Fraction
 
 import numpy as np
-
 from certificates.dyadic import Dyadic
 
 
@@ -18,7 +17,9 @@ def ball_bounds(K, a, C=None):
     total, f = a.sum().fraction(), K @ a
     square = (a @ f).fraction() / total**2
     diagonal = Dyadic(np.diagonal(K.n), K.e).fractions()
-    d = [k - 2 * x / total + square for k, x in zip(diagonal, f.fractions(), strict=True)]
+    d = [
+        k - 2 * x / total + square for k, x in zip(diagonal, f.fractions(), strict=True)
+    ]
     a = [x / total for x in a.fractions()]
     return primal(d, C), dual(a, d, C)
 

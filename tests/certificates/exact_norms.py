@@ -7,14 +7,16 @@ formulas: sums of the largest losses, and square roots rounded down to 2^-300.
 from fractions import Fraction
 
 import numpy as np
-
 from certificates.dyadic import root_below
+
 from widemargin.loss_norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 
 
 def exact_norm(norm, t, c):
     """N(t) of Fractions t >= 0 and weights c, rounded down if it is irrational."""
-    pairs = [(x, Fraction(float(w))) for x, w in zip(t, c, strict=True) if w > 0 and x > 0]
+    pairs = [
+        (x, Fraction(float(w))) for x, w in zip(t, c, strict=True) if w > 0 and x > 0
+    ]
     pairs.sort(reverse=True)
     return _VALUES[type(norm)](norm, pairs) if pairs else Fraction(0)
 

@@ -5,16 +5,24 @@
 
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
 from certificates.draws import draw
 from certificates.dyadic import Dyadic
-from certificates.exact import Exact, false_claims, false_gap, kernel_matrix, told
+from certificates.exact import (
+    GAP_ULPS,
+    Exact,
+    at_least,
+    false_claims,
+    false_gap,
+    kernel_matrix,
+    told,
+)
 from certificates.exact_ball import ball_bounds, distances, primal
+from sklearn.exceptions import ConvergenceWarning
+
 from widemargin import (
     SVC,
     BudgetSVC,
@@ -25,12 +33,14 @@ from widemargin import (
     solve,
 )
 from widemargin.columns import Columns
+from widemargin.loss_norms import BudgetL1, BudgetL2
 from widemargin.solvers.ball_problem import BallProblem
 from widemargin.solvers.enclosing_ball import enclose
 from widemargin.solvers.limits import Limits
 
-LIMITS = {"max_iter": 1000, "time_limit": 2.0}
-BALL_STEPS = 20_000
+# Seconds that a fit may take, and steps of a ball for each iteration of others.
+TIME_LIMIT, BALL_STEPS = 1.0, 100
+NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # Share of the largest k(x, x) below which a squared radius counts as that large.
 RESOLVED = Fraction(1, 10**12)
 # Warnings that a fit may end with; any other is counted as false.
@@ -66,6 +76,9 @@ def judge(case):
             found, refusal = None, str(error)
         except ArithmeticError as error:  # no way to end a fit
             return Verdict("error", [repr(error)])
+        except Exception as error:
+            error.add_note(f"replay({case.seed}, {case.number})")
+            raise
     seconds = time.perf_counter() - begin
     if found is None:
         return Verdict("refused", refusal=refusal, seconds=seconds)
@@ -89,6 +102,11 @@ def _is_expected(warning):
     )
 
 
+def _limits(case, steps=1):
+    most = None if case.max_iter is None else steps * case.max_iter
+    return {"tol": case.tol, "max_iter": most, "time_limit": TIME_LIMIT}
+
+
 # -- problems --------------------------------------------------------------------------
 
 
@@ -97,7 +115,7 @@ def _fit_problem(case):
     problem = Problem(
         case.data, case.y, C, case.loss, case.intercept, kernel=case.kernel
     )
-    return solve(problem, case.solver, tol=case.tol, **LIMITS)
+    return solve(problem, case.solver, **_limits(case))
 
 
 def _fit_norm(case):
@@ -109,7 +127,7 @@ def _fit_norm(case):
         norm=case.options["norm"],
         sample_weight=case.weights,
     )
-    return solve(problem, tol=case.tol, **LIMITS)
+    return solve(problem, **_limits(case))
 
 
 def exact_of(case, kernel=None, norm=None):
@@ -120,9 +138,7 @@ def exact_of(case, kernel=None, norm=None):
     else:
         factor = case.C
         C = np.ones(len(case.y)) if case.weights is None else case.prices / factor
-    return Exact(
-        case.X, case.y, C, case.loss, case.intercept, kernel, norm, factor
-    )
+    return Exact(case.X, case.y, C, case.loss, case.intercept, kernel, norm, factor)
 
 
 def _check_problem(case, solution):
@@ -145,7 +161,7 @@ def _gaps(gap, P, D):
 
 
 def _options(case):
-    return {"C": case.C, "tol": case.tol, **LIMITS}
+    return {"C": case.C, **_limits(case)}
 
 
 def _kernel_options(case):
@@ -215,33 +231,28 @@ def _fit_budget(case):
 
 def _check_budget(case, clf):
     """The objective of the model, and how far above the optimum it may be."""
-    from dataclasses import replace
-
-    from widemargin.loss_norms import BudgetL1, BudgetL2
-
-    kind = {"l1": BudgetL1, "l2": BudgetL2}[clf.norm]
-    norm = None if clf.hard else kind(budget=float(clf.budget))
-    case = replace(case, loss=clf.loss)
-    exact = exact_of(case, kernel=clf.kernel_, norm=norm)
+    norm = None if clf.hard else NORMS[clf.norm](budget=float(clf.budget))
+    exact = exact_of(replace(case, loss=clf.loss), kernel=clf.kernel_, norm=norm)
     P = exact.primal(coefficients(clf, len(case.y)), clf.intercept_[0])
     solution = clf.solution_
     D, before = exact.dual(solution.alpha), exact.primal(solution.w, solution.b)
     verdict = _verdict(case, solution.certificate, clf.status_, before, D)
-    told_primal = clf.primal_[0]
-    if Fraction(told_primal) < P * (1 - Fraction(1, 2**50)) if np.isfinite(told_primal) else False:
-        verdict.false.append(f"primal_ {told_primal:.9g} below {told(P)}")
-    verdict.false += false_increase(clf.increase_[0], P, D)
+    if not at_least(float(clf.primal_[0]), P):
+        verdict.false.append(f"primal_ {clf.primal_[0]:.9g} below {told(P)}")
+    verdict.false += false_increase(float(clf.increase_[0]), P, D)
     return verdict
 
 
 def false_increase(increase, P, D):
     """Whether an increase is told smaller than it may be by the bounds P and D."""
-    if np.isinf(increase) and increase > 0:
+    if P <= 0 or increase == np.inf:
         return []
-    true = (P - D) / D if D > 0 else None
-    if true is not None and Fraction(float(increase)) + Fraction(1, 2**48) >= true:
+    if D <= 0:
+        return [f"increase_ {increase:.3g} is infinite"]
+    true = (P - D) / D
+    if increase >= 0 and Fraction(increase) + GAP_ULPS * (1 + true) >= true:
         return []
-    return [f"increase_ {increase:.3g} is {'infinite' if true is None else told(true)}"]
+    return [f"increase_ {increase:.3g} is {told(true)}"]
 
 
 # -- balls -----------------------------------------------------------------------------
@@ -261,7 +272,7 @@ def _fit_ball(case):
     data = data[kept][:, kept] if case.kernel.name == "precomputed" else data[kept]
     columns = Columns(as_rows(data), case.kernel)
     problem = BallProblem(columns, None if C is None else C[kept])
-    return enclose(problem, Limits(case.tol, BALL_STEPS, LIMITS["time_limit"]))
+    return enclose(problem, Limits(**_limits(case, BALL_STEPS)))
 
 
 def _rows_of_ball(case):
@@ -275,8 +286,12 @@ def _rows_of_ball(case):
 def _check_ball(case, ball):
     X, C, K = _rows_of_ball(case)
     P, D = ball_bounds(K, ball.a, C)
-    false = [claim for claim in false_claims(ball.certificate, P, D) if "gap" not in claim]
-    return _ball_verdict(case, ball.status.value, ball.certificate.relative_gap, (P, D, K), false)
+    false = [
+        claim for claim in false_claims(ball.certificate, P, D) if "gap" not in claim
+    ]
+    return _ball_verdict(
+        case, ball.status.value, ball.certificate.relative_gap, (P, D, K), false
+    )
 
 
 def _ball_verdict(case, status, gap, bounds, false):
@@ -293,7 +308,7 @@ def _ball_verdict(case, status, gap, bounds, false):
 
 
 def _fit_enclosing(case):
-    options = _options(case) | _kernel_options(case) | {"max_iter": BALL_STEPS}
+    options = _limits(case, BALL_STEPS) | _kernel_options(case)
     options["C"] = None if case.options["hard"] else case.C
     return EnclosingBall(**options).fit(case.data, sample_weight=case.weights)
 

@@ -8,30 +8,36 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from norm_cases import NORMS, case
-
 from certificates.draws import draw
 from certificates.dyadic import BITS, Dyadic, exp_minus, root_below
 from certificates.exact import Exact, false_claims, false_gap, kernel_matrix
 from certificates.exact_ball import ball_bounds
 from certificates.exact_norms import exact_norm, room
+from norm_cases import NORMS, case
+
 from widemargin import Kernel, Problem, solve
 
-NUMBERS = np.array([0.0, 1.0, -3.5, 1e-320, -2.0**1000, 0.1, 1e-150])
+NUMBERS = np.array([0.0, 1.0, -3.5, 1e-320, -(2.0**1000), 0.1, 1e-150])
 
 
 def test_floats_are_held_exactly():
     x, y = Dyadic.of(NUMBERS), Dyadic.of(NUMBERS[::-1])
     exact = [Fraction(v) for v in NUMBERS]
     assert x.fractions() == exact
-    assert (x @ y).fraction() == sum(a * b for a, b in zip(exact, exact[::-1], strict=True))
-    assert (x - y * y).fractions() == [a - b * b for a, b in zip(exact, exact[::-1], strict=True)]
+    assert (x @ y).fraction() == sum(
+        a * b for a, b in zip(exact, exact[::-1], strict=True)
+    )
+    assert (x - y * y).fractions() == [
+        a - b * b for a, b in zip(exact, exact[::-1], strict=True)
+    ]
     assert x.positive().fractions() == [max(v, 0) for v in exact]
     assert Dyadic.of(np.array([3, -4], np.int32)).fractions() == [3, -4]
 
 
 def test_exp_is_known_to_far_more_digits_than_float64():
-    x = np.r_[np.random.default_rng(0).exponential(5.0, 60), 0.0, 1e-300, 255.9, 256.1, 1e300]
+    x = np.r_[
+        np.random.default_rng(0).exponential(5.0, 60), 0.0, 1e-300, 255.9, 256.1, 1e300
+    ]
     with localcontext(prec=150):
         for v, found in zip(x, exp_minus(Dyadic.of(x)).fractions(), strict=True):
             exact = Fraction((-Decimal(float(v))).exp()) if v < 1e4 else Fraction(0)
@@ -65,7 +71,9 @@ def test_norms_are_largest_over_the_dual_set(norm):
         value = exact_norm(norm, losses, c)
         a = [Fraction(x) for x in norm.slope(t, c)]
         inside = room(norm, a, c, 1.0)
-        reached = inside * sum((x * y for x, y in zip(a, losses, strict=True)), Fraction(0))
+        reached = inside * sum(
+            (x * y for x, y in zip(a, losses, strict=True)), Fraction(0)
+        )
         assert reached <= value * (1 + Fraction(1, 2**280))
         assert float(reached) == pytest.approx(float(value), rel=1e-12)
 
@@ -79,8 +87,13 @@ def test_one_row_of_each_class_has_a_closed_form(loss, intercept):
     assert exact.primal([1.0], 0.0) == Fraction(1, 2)
     assert exact.primal([0.5], 0.25) == {
         ("hinge", "penalized"): Fraction(1, 8) + Fraction(1, 32) + Fraction(1, 2),
-        ("squared_hinge", "penalized"): Fraction(1, 8) + Fraction(1, 32) + Fraction(5, 16),
-    }.get((loss, intercept), Fraction(1, 8) + (Fraction(1, 2) if loss == "hinge" else Fraction(5, 16)))
+        ("squared_hinge", "penalized"): Fraction(1, 8)
+        + Fraction(1, 32)
+        + Fraction(5, 16),
+    }.get(
+        (loss, intercept),
+        Fraction(1, 8) + (Fraction(1, 2) if loss == "hinge" else Fraction(5, 16)),
+    )
     squares = 0 if loss == "hinge" else Fraction(1, 4)
     assert exact.dual([0.5, 0.5]) == Fraction(1, 2) - squares
 

@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from certificates.draws import Case
+from certificates.dyadic import Dyadic
+from certificates.exact import kernel_matrix
+from certificates.judged import coefficients, judge
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from certificates.draws import Case
-from certificates.dyadic import Dyadic
-from certificates.exact import Exact, kernel_matrix
-from certificates.judged import coefficients, judge
 from widemargin import SVC, Kernel
 
 
@@ -28,6 +28,7 @@ def true_or_unsolved(case):
 
 def case_of(level, X, y, C, **options):
     """A case of numbers that are given."""
+    options = {"max_iter": None} | options
     return Case(0, 0, level, "named", 1.0, "float64", X, y, None, C=C, **options)
 
 
@@ -118,3 +119,73 @@ def test_budgets_of_far_clusters(norm, hard, budget):
     true_or_unsolved(
         case_of("BudgetSVC", *far_clusters(), 1e3, kernel=kernel, options=options)
     )
+
+
+# -- a lower bound of nothing ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("C", "intercept", "solver", "max_iter"),
+    [
+        (3e4, "none", "auto", 8),
+        (3e4, "free", "interior_point", 4),
+        (1e6, "free", "auto", 30),
+    ],
+)
+def test_solved_is_relative_to_the_objective(C, intercept, solver, max_iter):
+    """Told solved with a lower bound of 0 and the gaps 9.5e-6, 8.8e-5 and 3.4e-7.
+
+    The objectives, 1.3e-15, 1.2e-14 and 3.7e-11 (told: 1.5e-15), were 1.1, 11 and 33,000
+    times the optimum: gaps were relative to the rounding of sum C.
+    """
+    X, y = separated(4e6)
+    options = {"intercept": intercept, "solver": solver, "max_iter": max_iter}
+    true_or_unsolved(case_of("LinearSVC", X, y, C, **options))
+
+
+# -- bounds of the exact kernel --------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [85, 200, 363, 105])
+def test_bounds_of_a_low_rank(seed):
+    """The upper bound was too low by 3.7e-8, 2.4e-10, 2e-11 and 1.7e-11 of it."""
+    r = np.random.default_rng(seed)
+    m = int(r.integers(6, 40))
+    y = np.where(r.random(m) < 0.5, -1.0, 1.0)
+    y[:2] = 1.0, -1.0
+    X = r.normal(size=(m, int(r.integers(1, 5)))) * 10 ** r.uniform(-2, 2)
+    X[:, 0] += y * r.choice([0, 1, 3])
+    name, gamma = str(r.choice(["rbf", "poly", "laplacian"])), 10 ** r.uniform(-3, 1)
+    degree, coef0 = int(r.integers(1, 4)), float(r.choice([0.0, 1.0]))
+    kernel = Kernel(name, gamma=gamma, degree=degree, coef0=coef0)
+    C = 10 ** r.uniform(-2, 6)
+    loss = str(r.choice(["hinge", "squared_hinge"]))
+    intercept = str(r.choice(["free", "penalized", "none"]))
+    rank = int(r.integers(1, m + 1))
+    method = str(r.choice(["nystroem", "cholesky", "eigen"]))
+    options = {"rank": rank, "approximation": method}
+    setting = {"loss": loss, "intercept": intercept, "kernel": kernel}
+    true_or_unsolved(case_of("rank", X, y, C, options=options, **setting))
+
+
+# -- balls that are small beside k(x, x) -----------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [206, 417, 541])
+def test_a_ball_that_is_small_beside_the_lengths(seed):
+    """Told 8.5e-4, 8.4e-4 and 7.4e-4, solved; exactly 6.3e-3, 4.9e-3 and 4.6e-3.
+
+    The squared radius is 1e-12 of k(x, x), of which rounding takes 4 to 16 times the
+    share that was allowed for.
+    """
+    r = np.random.default_rng(seed)
+    m, n = int(r.integers(6, 25)), int(r.integers(60, 300))
+    width, far = 10 ** r.uniform(-7, -5.5), 10 ** r.uniform(-1, 2)
+    X = far * (1.0 + width * r.normal(size=(m, n)))
+    gamma = float(r.choice([1.0 / n, 1.0]))
+    kernel = Kernel("poly", gamma=gamma, degree=int(r.integers(3, 12)), coef0=1.0)
+    options = {"hard": bool(r.random() < 0.6)}
+    y = np.ones(m)
+    for level in ("ball", "EnclosingBall"):
+        case = case_of(level, X, y, 1.0, kernel=kernel, tol=1e-3, options=options)
+        true_or_unsolved(case)
