@@ -88,9 +88,8 @@ class Exact:
     def dual(self, alpha, *, scaled=False):
         """D of the best of some feasible points near alpha (m,), at least 0.
 
-        Any feasible point is a proof, and that of alpha = 0 is 0.
-
-        Scaled: also of multiples of alpha, as bounds of a low rank take them.
+        Any feasible point is a proof, and that of alpha = 0 is 0. Scaled: also of
+        multiples of alpha, as bounds of a low rank take them.
         """
         alpha = np.asarray(alpha, np.float64)
         if self._is_bounded:

@@ -13,6 +13,7 @@ from certificates.dyadic import BITS, Dyadic, exp_minus, root_below
 from certificates.exact import Exact, false_claims, false_gap, kernel_matrix
 from certificates.exact_ball import ball_bounds
 from certificates.exact_norms import exact_norm, room
+from kernel_reference import objectives
 from norm_cases import NORMS, case
 
 from widemargin import Kernel, Problem, solve
@@ -96,6 +97,22 @@ def test_one_row_of_each_class_has_a_closed_form(loss, intercept):
     )
     squares = 0 if loss == "hinge" else Fraction(1, 4)
     assert exact.dual([0.5, 0.5]) == Fraction(1, 2) - squares
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_objectives_are_those_of_float64_but_for_its_rounding(loss, intercept):
+    r = np.random.default_rng(3)
+    X, y, C = r.normal(size=(12, 3)), np.repeat([1.0, -1.0], 6), r.uniform(0.5, 2.0, 12)
+    alpha, b = np.tile(r.uniform(0.0, 0.5, 6), 2), 0.3  # y'alpha = 0
+    for kernel in (None, Kernel("rbf", gamma=0.7), Kernel("laplacian", gamma=0.2)):
+        exact = Exact(X, y, C, loss, intercept, kernel)
+        K = X @ X.T if kernel is None else kernel(X, X)
+        expected = objectives(K, y, C, loss, intercept, alpha, b)
+        c = y * alpha
+        primal = exact.primal(X.T @ c if kernel is None else c, b)
+        assert float(primal) == pytest.approx(expected[0], rel=1e-13)
+        assert float(exact.dual(alpha)) == pytest.approx(expected[1], rel=1e-13)
 
 
 def test_infeasible_points_prove_nothing_more():
