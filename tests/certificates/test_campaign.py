@@ -1,0 +1,41 @@
+"""Certificates of many problems drawn at random: none is false.
+
+A failure names the numbers of its cases. One of them again, with all that was drawn:
+
+    python -c "from certificates.judged import replay; replay(SEED, NUMBER)"
+
+in the folder ``tests``. The first 300 are in every run, all 20,000 under the marker
+``full``. What is refused and what is not solved counts too: the draws must not become
+empty.
+"""
+
+import pytest
+from certificates.draws import draw
+from certificates.judged import judge
+
+SEED, FEW, ALL = 19, 300, 20_000
+
+
+def check(numbers):
+    """No false claim in these cases; most are solved, and few refused."""
+    found = {number: judge(draw(SEED, number)) for number in numbers}
+    false = {number: verdict for number, verdict in found.items() if verdict.false}
+    text = [
+        f"replay({SEED}, {number}): {draw(SEED, number).group}: {verdict.false}"
+        for number, verdict in false.items()
+    ]
+    assert not false, f"{len(false)} of {len(found)}\n" + "\n".join(text[:10])
+    ends = [verdict.status for verdict in found.values()]
+    assert ends.count("refused") < 0.2 * len(ends)
+    assert ends.count("solved") > 0.4 * len(ends)
+
+
+@pytest.mark.parametrize("start", range(0, FEW, 30))
+def test_no_certificate_is_false(start):
+    check(range(start, start + 30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(FEW, ALL, 100))
+def test_no_certificate_of_many_is_false(start):
+    check(range(start, min(start + 100, ALL)))
