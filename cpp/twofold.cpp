@@ -215,7 +215,9 @@ inline void exponential(Values& values) {
     const double size = ::exp(hi), value = ::fma(size, lo, size);
     values.hi[r] = value;
     values.lo[r] = 0.0;
-    if (hi + (apart + ::fabs(lo)) * (1.0 + 4.0 * kUnit) < -746.0) {
+    if (hi == 0.0 && lo == 0.0) {  // equal rows: exp(0) is 1
+      values.error[r] = 2.0 * apart;
+    } else if (hi + (apart + ::fabs(lo)) * (1.0 + 4.0 * kUnit) < -746.0) {
       values.hi[r] = 0.0;
       values.error[r] = kLeast;
     } else if (apart <= 1.0 && ::fabs(lo) <= 0x1p-40) {  // exp(apart) - 1 <= 1.72 apart

@@ -30,8 +30,11 @@ def test_merged_rows_give_the_same_answer(kind, loss, intercept):
     inner = solve(core, tol=1e-9)
     alpha, v = lift.alpha_up(inner.alpha), lift.up(core.stack(inner.w, inner.b))
     whole = problem.certify(alpha, *problem.split(v))
-    assert whole.primal == pytest.approx(inner.certificate.primal, rel=1e-12)
-    assert whole.dual == pytest.approx(inner.certificate.dual, rel=1e-12)
+    # The same numbers; bounds of what rounding may do grow with the number of rows.
+    off = whole.rounding + 1e-12 * whole.primal
+    assert abs(whole.primal - inner.certificate.primal) <= off
+    assert abs(whole.dual - inner.certificate.dual) <= off
+    assert off <= 1e-11 * whole.primal
     np.testing.assert_allclose(lift.alpha_down(alpha), inner.alpha, atol=1e-14)
     assert np.all(alpha[C == 0.0] == 0.0)
 

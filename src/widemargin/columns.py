@@ -20,6 +20,7 @@ from widemargin.kernel_blocks import (
 )
 from widemargin.kernel_sources import Called, Named
 from widemargin.kernels import Kernel
+from widemargin.rounding import ValueBounds
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -321,13 +322,44 @@ class Columns:
         self._source.parts(task, len(place) * self._length / 4)
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
-        """The sums K[rows, J] c in float64: (len(rows),); nothing is kept.
+        """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
+        return self.bounded(rows, J, c)[0]
+
+    def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64 and bounds of their errors: (len(rows),).
 
         They are made in a random order: with rows in order of their labels the sums in
         between would be large, and what rounding makes of them too.
         """
         order = np.random.default_rng(0).permutation(len(J))
         return self._source.exact(rows, J[order], c[order])
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums K[rows, J] c in twice the precision, where the core makes values.
+
+        Those of a callable or a matrix are taken as they are.
+
+        Returns
+        -------
+        High parts, bounds of the errors, low parts: (len(rows),)
+        """
+        return self._source.twofold(rows, J, c)
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, in such parts: (m,)."""
+        return self._source.twofold_diag()
+
+    @property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of `diag`: (m,)."""
+        return self._source.diag_errors
+
+    @property
+    def value_bounds(self) -> ValueBounds:
+        """Bounds of the values that `add` uses, of all rows, and of their errors."""
+        return self._source.bounds
 
     def values(self, I: ArrayLike, J: ArrayLike) -> Vector:  # noqa: E741
         """Kernel values of rows I with rows J in float64: (len(I), len(J))."""

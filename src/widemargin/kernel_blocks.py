@@ -16,6 +16,7 @@ from scipy import sparse
 from widemargin import _core, linalg
 from widemargin.data.blocks import Blocks
 from widemargin.linalg import Matrix
+from widemargin.rounding import UNIT, ValueBounds, gamma, value_bounds
 
 Vector = NDArray[np.float64]
 Form = tuple[int, float, float, int]
@@ -114,6 +115,22 @@ class Layout:
             rows.prune()  # what lies behind the last row may have any index
             return rows
         return np.ascontiguousarray(linalg.dense(Z) - self.center, dtype=self.dtype)
+
+    def bounds(self, X: Matrix, terms: int, unit: float = UNIT) -> ValueBounds:
+        """Bounds of kernel values of these rows with others, and of their errors."""
+        kind, *numbers = self.form
+        form = NAMES[kind], *numbers
+        if kind in (RBF, LAPLACIAN):
+            lengths = _norms(self.rows(X), self).astype(np.float64)
+        else:
+            lengths = linalg.row_squares(X)
+        return value_bounds(form, terms, lengths, unit)
+
+    def terms(self, X: Matrix) -> int:
+        """The most terms of a product of one of these rows."""
+        if not self.is_sparse:
+            return int(X.shape[1])
+        return int(linalg.row_lengths(X).max(initial=0))
 
 
 class Batches:
@@ -316,6 +333,15 @@ class Expansion:
                 samples.sums(batch, len(weights), weights, sums)
             out[start : start + size] = sums[:, : len(rows)].T
         return out
+
+    def errors(self, X: Matrix, index: NDArray[np.int64] | None = None) -> Vector:
+        """What rounding may do to the values for these rows, at most: (k, c)."""
+        rows = X if index is None else X[index]
+        layout, Z = self._layout, self._Z
+        terms = max(layout.terms(rows), layout.terms(Z))
+        bounds, others = layout.bounds(rows, terms), layout.bounds(Z, terms)
+        off = gamma(Z.shape[0] + 4)
+        return np.column_stack([bounds.sums(others, w, off) for w in self._W.T])
 
 
 def _check_width(X: Matrix, Z: Matrix) -> None:

@@ -11,11 +11,12 @@ b = sum c where it is penalized. Section 6 of the specification of IRWLS.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin import rounding, twofold
 from widemargin.columns import Columns
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
@@ -26,22 +27,18 @@ from widemargin.kernels import Kernel
 from widemargin.model import Decision
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
+from widemargin.rounding import SINGLE, SLACK, UNIT, gamma
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
-# Margins that are this far above 1 need no exact score, at first; and how many times
-# the largest error that was found they have to be. Not tuned.
-NEAR, SAFE = 1e-3, 10.0
-# So many rows far above that get exact scores too: errors are not looked for near the
-# margin only. All rows, where that takes no more multiplications than these: 5 ms.
-SAMPLE, ALL_ROWS = 256, 1e8
+# All rows get exact scores where that takes no more multiplications than these: 5 ms.
+ALL_ROWS = 1e8
 # A gap so large needs no exact scores: it only says that there is no answer yet.
 COARSE = 1e-2
-# Rounding of c'Kc, made in random order, as a multiple of sum_j c_j^2 k_jj: two and a
-# half times the largest of 40 random problems (linear, poly, rbf; C to 1e7; data as far
-# as 1e5 widths from zero), by long double.
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+# Roundings of a float32 score at each addition: a product with a weight, in sums of up
+# to 16 rows, which are then added to float64.
+ADDED = 20
 
 
 class KernelProblem(Problem):
@@ -140,25 +137,55 @@ class KernelProblem(Problem):
         return self.scores
 
     def values(self, c: Vector, f: Vector, b: float) -> Certificate:
-        """P and D of (c, b) and alpha = Y c, given the scores f = K c."""
+        """P and D of (c, b) and alpha = Y c by the scores f = K c: no proof yet."""
         # No products of BLAS: its threads cost more than these vectors are worth.
-        y, C = self.signs, self.weights
-        alpha, t = y * c, np.maximum(1.0 - y * (f + b), 0.0)
-        square = self.squared_norm(c, f)
-        losses = float((C * (t if self.loss == "hinge" else t * t)).sum())
+        y, alpha = self.signs, self.signs * c
+        square = float((c * f).sum())
+        losses = self._sum_losses(np.maximum(1.0 - y * (f + b), 0.0))
         primal = 0.5 * (square + self._penalty_of(b)) + losses
         dual = 0.5 * (square + self._penalty_of(float(c.sum())))
-        dual = float(alpha.sum()) - dual - self.squares(alpha)
-        return Certificate(primal, dual, self._floor)
+        return Certificate(primal, float(alpha.sum()) - dual - self.squares(alpha))
 
-    def squared_norm(self, c: Vector, f: Vector) -> float:
-        """The squared norm c'f, as large as rounding may have hidden.
+    def _sum_losses(self, t: Vector) -> float:
+        """What slacks t >= 0 of the kept rows cost."""
+        return float((self.weights * (t if self.loss == "hinge" else t * t)).sum())
 
-        Coefficients of both signs cancel where C is large; without this the lower bound
-        would prove too much.
+    def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
+        """Bounds of the optimum by (c, b), alpha = Y c and scores f = K c with errors.
+
+        No rounding makes the upper bound too small, or the lower one too large.
         """
-        sizes = c * self._roots
-        return float((c * f).sum()) + ROUNDING * float((sizes * sizes).sum())
+        primal, over = self._upper(c, f, b)
+        dual, under = self._lower(c, f)
+        return Certificate(primal, dual, rounding=over + under)
+
+    def _upper(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
+        """Upper bound P, and how much of it may be rounding."""
+        plain, largest = (self._sum_losses(t) for t in f.slacks(self.signs, b))
+        losses = (1.0 + gamma(len(c) + 8)) * largest
+        square, error = f.squared_norm(c)
+        rest = 0.5 * (square + self._penalty_of(b))
+        over = 0.5 * error + gamma(8) * abs(rest)
+        return rest + over + losses, over + losses - plain
+
+    def _lower(self, c: Vector, f: "Sums") -> tuple[float, float]:
+        """Lower bound D, and how much it may lack by rounding."""
+        alpha, off = self.signs * c, gamma(len(c) + 8)
+        linear, squares = float(alpha.sum()), self.squares(alpha)
+        total = abs(float(c.sum())) + off * linear
+        square, error = f.squared_norm(c)
+        rest = 0.5 * (square + self._penalty_of(total)) + squares
+        under = 0.5 * error + off * (linear + abs(rest))
+        if self.intercept == "free":
+            under += self._repair_error(alpha, f, total)
+        return linear - rest - under, under
+
+    def _repair_error(self, alpha: Vector, f: "Sums", total: float) -> float:
+        """What exact feasibility costs, where ``|sum c|`` is at most ``total``."""
+        slack = np.abs(1.0 - self.signs * f.values) + f.errors
+        slope = float((alpha * slack).sum()) * SLACK
+        square = float((alpha * self._roots).sum()) ** 2
+        return rounding.repair_error(total, float(alpha.sum()), slope, square)
 
     def _penalty_of(self, b: float) -> float:
         return b * b if self.intercept == "penalized" else 0.0
@@ -169,41 +196,54 @@ class KernelProblem(Problem):
             return 0.0
         return float((alpha * alpha / (4.0 * self.weights)).sum())
 
-    def _exact(self, c: Vector) -> Vector:
+    def _exact(self, c: Vector) -> "Sums":
         """K c in float64."""
         J = np.flatnonzero(c)
-        return self.columns.exact(np.arange(len(c)), J, c[J])
+        return Sums(*self.columns.bounded(np.arange(len(c)), J, c[J]))
+
+    def _twofold(self, c: Vector, rows: NDArray[np.intp] | None = None) -> "Sums":
+        """K c in twice the precision: for some rows, or for all."""
+        J, rows = np.flatnonzero(c), np.arange(len(c)) if rows is None else rows
+        return Sums(*self.columns.twofold(rows, J, c[J]))
 
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
         """Primal objective P of w = sum_j w_j phi(x_j) and b, in float64."""
         c = self.stack(w, b)[: self.rows.shape[0]]
-        return self.values(c, self._exact(c), b).primal
+        return self.values(c, self._exact(c).values, b).primal
 
     def dual(self, alpha: ArrayLike) -> float:
         """Dual objective D of the repaired ``alpha`` (m,), in float64."""
         state = self.dual_state(alpha)
         self.repair(state)
         c = self.signs * state.alpha
-        return self.values(c, self._exact(c), 0.0).dual
+        return self.values(c, self._exact(c).values, 0.0).dual
 
-    def certify(self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0) -> Certificate:
+    def certify(
+        self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
+    ) -> Certificate:
         """Certificate of an answer: all kernel values it needs, anew in float64."""
         state = self.dual_state(alpha)
         self.repair(state)
-        return self.bounds(state, self.stack(w, b))
+        v = self.stack(w, b)
+        bounds = self.bounds(state, v)
+        return self._bounds_by(self._twofold, state, v) if bounds.hides(tol) else bounds
 
     def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
         """Certificate of v and the feasible ``alpha`` of a row state; c = Y alpha."""
+        bounds = self._bounds_by(self._exact, state, v)
+        return bounds, self.signs * state.alpha
+
+    def _bounds_by(self, scores: Any, state: RowState, v: Vector) -> Certificate:
+        """Certificate of v and ``alpha`` by a function that makes the scores."""
         m = self.rows.shape[0]
         c, given = self.signs * state.alpha, v[:m]
         b = float(v[m]) if len(v) > m else 0.0
-        bounds = self.values(given, f := self._exact(given), b)
-        if not np.array_equal(c, given):
-            dual = self.values(c, self._exact(c), 0.0).dual
-            bounds = Certificate(bounds.primal, dual, self._floor)
-        elif not np.isfinite(f).all():
-            bounds = Certificate(np.inf, -np.inf, self._floor)
-        return bounds, c
+        f = scores(given)
+        if not np.isfinite(f.values).all():
+            return Certificate(np.inf, -np.inf)
+        primal, over = self._upper(given, f, b)
+        dual, under = self._lower(c, f if np.array_equal(c, given) else scores(c))
+        return Certificate(primal, dual, rounding=over + under)
 
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
@@ -221,13 +261,10 @@ class KernelProblem(Problem):
     ) -> tuple[Vector, Vector, float, Certificate]:
         """The answer of a dual point: w = sum alpha_i y_i phi(x_i), the best b.
 
-        Scores are exact (float64) where a row has alpha > 0, a loss, or a margin that
-        is at most 1 + t times the length of the row (at least 1, the median): t is ten
-        times the largest error per length that the others, which were kept current in
-        float32, had where they are known, in a sample of all rows too, and 0.001 at the
-        least. Rows beyond have no loss. The exact ones take the place of the others.
-        Small problems get exact scores for all rows, and none get them where the gap is
-        above 0.01.
+        Scores are computed again in float64 where a row has alpha > 0, a loss, or could
+        have one by the error that its kept score has at most. The others have none. In
+        small problems those of all rows are, and none where the gap is above 0.01.
+        Where rounding decides whether the gap is ``tol``: in twice the precision.
         """
         state = self.dual_state(alpha)
         self.repair(state)
@@ -238,47 +275,34 @@ class KernelProblem(Problem):
         if scores is None or not np.array_equal(scores.c, c):
             scores = Scores(self.columns, c)
         b = self.intercept_for(scores.values, c, float(v[-1]))
-        if self.values(c, scores.values, b).relative_gap <= max(COARSE, tol):
+        exact = self.values(c, scores.values, b).relative_gap <= max(COARSE, tol)
+        if exact:
             self.refresh(scores, b)
             b = self.intercept_for(scores.values, c, b)
-        certificate = self.values(c, scores.values, b)
-        return self.gather(state), self.spread(c), b, certificate
+        sums = scores.sums()
+        bounds = self.prove(c, sums, b)
+        if exact and bounds.hides(tol):
+            near = np.flatnonzero(self._matters(c, sums, b))
+            sums = sums.replaced(near, self._twofold(c, near))
+            bounds = self.prove(c, sums, b)
+        return self.gather(state), self.spread(c), b, bounds
+
+    def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
+        """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
+        return (c != 0) | (self.signs * (f.values + b) < 1.0 + f.errors)
 
     def refresh(self, scores: "Scores", b: float) -> None:
         """Exact scores for all rows that may have a loss."""
         scores.settle()
-        y, known = self.signs, np.zeros(len(scores.c), bool)
-        width, largest, error = NEAR, 0.0, 0.0
-        some = np.zeros(len(y), bool)
-        step = max(1, len(y) // SAMPLE)
-        work = float(len(y)) * np.count_nonzero(scores.c) * self.columns.cost
-        some[:: 1 if work <= ALL_ROWS else step] = True
-        while True:
-            near = some | (scores.c != 0)
-            near |= y * (scores.values + b) < 1.0 + width * self._lengths
-            rows = np.flatnonzero(near & ~known)
-            errors = scores.refresh(rows)
-            error = max(error, errors.max(initial=0.0))
-            largest = max(largest, (errors / self._lengths[rows]).max(initial=0.0))
-            known |= near
-            if known.all() or SAFE * largest <= width:
-                break
-            width = 2.0 * SAFE * largest
-        scores.refreshes, scores.error = scores.refreshes + 1, error
+        work = float(len(scores.c)) * np.count_nonzero(scores.c) * self.columns.cost
+        near = self._matters(scores.c, scores.sums(), b) | (work <= ALL_ROWS)
+        errors = scores.refresh(np.flatnonzero(near))
+        scores.refreshes, scores.error = scores.refreshes + 1, errors.max(initial=0.0)
 
     @functools.cached_property
     def _roots(self) -> Vector:
         """Lengths sqrt k(x, x) of the rows."""
         return np.asarray(np.sqrt(np.abs(self.columns.diag())))
-
-    @functools.cached_property
-    def _lengths(self) -> Vector:
-        """Lengths of the rows in units of the median one, at least 1.
-
-        What rounding does to the score of a row grows with its length.
-        """
-        median = max(float(np.median(self._roots)), float(np.finfo(np.float64).tiny))
-        return np.asarray(np.maximum(self._roots / median, 1.0))
 
     def intercept_near(self, c: Vector, near: float) -> float:
         """The b of c: ``near`` where it is free, that of w where it is penalized."""
@@ -295,6 +319,41 @@ class KernelProblem(Problem):
     def recover(self, solution: Any) -> Decision:
         """The decision function of a solution: over all rows, see `Model`."""
         return Decision(solution.w, solution.b)
+
+
+class Sums(NamedTuple):
+    """Scores f = K c of all rows, and what is known of their errors.
+
+    Attributes
+    ----------
+    values : ndarray (m,)
+    errors : ndarray (m,), bounds of the absolute errors
+    low : ndarray (m,) or float, what ``values`` lack: scores are values + low
+    """
+
+    values: Vector
+    errors: Vector
+    low: Vector | float = 0.0
+
+    def slacks(self, y: Vector, b: float) -> tuple[Vector, Vector]:
+        """Max(0, 1 - y (f + b)), and what that is at most without rounding: (m,)."""
+        hi, lo = twofold.add(self.values, self.low, b, 0.0)
+        return twofold.slacks(y * hi, y * lo, self.errors)
+
+    def squared_norm(self, c: Vector) -> tuple[float, float]:
+        """The squared norm c'f, and a bound of its error."""
+        low = self.low + np.zeros(len(c))
+        square, rest, error = twofold.dot(c, self.values, low)
+        error += abs(rest)
+        return square, error + float((np.abs(c) * self.errors).sum()) * SLACK
+
+    def replaced(self, rows: NDArray[np.intp], others: "Sums") -> "Sums":
+        """These sums, with others in the place of some rows."""
+        found = [np.array(a) for a in (self.values, self.errors)]
+        low = np.zeros(len(self.values)) + self.low
+        for mine, other in zip([*found, low], others, strict=True):
+            mine[rows] = other
+        return Sums(*found, low)
 
 
 class Scores:
@@ -316,6 +375,8 @@ class Scores:
         self.refreshes, self.error = 0, 0.0
         self.c = np.zeros(m)
         self.current: NDArray[np.bool_] | None = None
+        self._added, self._moved = 0, 0.0  # columns, and sum |change| s_j
+        self._errors = np.full(m, np.nan)  # of those that are exact
         self._all = np.zeros(padded(m))
         self.values = self._all[:m]
         # What is kept current: sums, and their rows if they are not all.
@@ -332,12 +393,34 @@ class Scores:
         try:
             self._columns.focus(self._rows)  # other scores may have looked elsewhere
             self._columns.add(J, change, self._sums)
+            self._note(J, change)
         except BaseException:
             self._sums[:] = before
             raise
         self.c[J] += change
         if self._rows is not None:
             self.values[self._rows] = self._sums[: len(self._rows)]
+
+    def _note(self, J: NDArray[np.intp], change: Vector) -> None:
+        """Remember what rounds when a change to c[J] is added."""
+        sizes = self._columns.value_bounds.s
+        self._moved += float((np.abs(change) * sizes[J]).sum())
+        self._added += len(J)
+        self._errors[:] = np.nan
+
+    def sums(self) -> Sums:
+        """The scores with bounds of their errors.
+
+        Each value k_ij is the same number whenever it is computed, so that its error
+        comes with c_j, however often that changed; but each addition rounds.
+        """
+        bounds = self._columns.value_bounds
+        unit = UNIT if self._columns.dtype == np.float64 else SINGLE
+        added = gamma(ADDED, unit) + gamma(2 * self._added)
+        errors = bounds.sums(bounds, self.c, 0.0) + bounds.s * (added * self._moved)
+        known = np.isfinite(self._errors)
+        errors[known] = self._errors[known]
+        return Sums(self.values, errors)
 
     def focus(self, rows: NDArray[np.bool_]) -> None:
         """From now on keep only these rows' scores current; c is zero elsewhere."""
@@ -355,6 +438,7 @@ class Scores:
         J = np.flatnonzero(self.c != self._before)
         self._columns.focus(None)
         self._columns.add(J, self.c[J] - self._before[J], sums)
+        self._note(J, self.c[J] - self._before[J])
         sums[self._rows] = self._sums[: len(self._rows)]
         self._all[:] = sums
         self._sums, self._rows, self.current = self._all, None, None
@@ -363,11 +447,13 @@ class Scores:
         """Multiply c, and the scores with it."""
         self.c *= t
         self._sums *= t
+        self._moved *= t
+        self._errors[:] = np.nan
 
     def refresh(self, rows: NDArray[np.intp]) -> Vector:
         """Compute some scores in float64; the errors that they had."""
         J = np.flatnonzero(self.c)
-        exact = self._columns.exact(rows, J, self.c[J])
+        exact, bounds = self._columns.bounded(rows, J, self.c[J])
         errors = np.abs(exact - self.values[rows])
-        self.values[rows] = exact
+        self.values[rows], self._errors[rows] = exact, bounds
         return errors

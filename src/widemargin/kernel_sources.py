@@ -1,13 +1,17 @@
 """Where kernel values come from: the core, or a callable or a matrix of the user."""
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin import linalg
+from widemargin import linalg, twofold
+from widemargin.data.blocks import Blocks
 from widemargin.kernel_blocks import (
+    LAPLACIAN,
+    RBF,
     Batches,
     Expansion,
     Layout,
@@ -18,12 +22,15 @@ from widemargin.kernel_blocks import (
     padded,
 )
 from widemargin.kernels import Kernel
+from widemargin.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
+# Rows whose sums in twice the precision are one task of a thread.
+TWOFOLD_ROWS = 256
 # Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
 ASYMMETRY = 1e-5
 # Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
@@ -107,12 +114,48 @@ class Named:
         """Values of rows I with rows J in float64: (len(I), len(J))."""
         return kernel_values(self._kernel.form, self._X[I], self._X[J])
 
-    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
-        """The sums K[rows, J] c in float64: (len(rows),)."""
+    def exact(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
         if not (len(rows) and len(J)):
-            return np.zeros(len(rows))
+            return np.zeros(len(rows)), np.zeros(len(rows))
         expand = Expansion(self._kernel.form, self._X[J], c[:, np.newaxis])
-        return expand(self._X, rows, self._n_jobs)[:, 0]
+        sums = expand(self._X, rows, self._n_jobs)
+        return sums[:, 0], expand.errors(self._X, rows)[:, 0]
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums in twice the precision: high parts, errors, low parts."""
+        form, X, Z = self._kernel.form, self._X, self._X[J]
+        out = np.empty((3, len(rows)))
+
+        def task(some: slice) -> None:
+            hi, lo, error, _ = twofold.kernel_sums(form, X[rows[some]], Z, c)
+            out[:, some] = hi, error, lo
+
+        cut = [slice(a, a + TWOFOLD_ROWS) for a in range(0, len(rows), TWOFOLD_ROWS)]
+        if cut:
+            Blocks(cut, len(cut), self._n_jobs)(task)
+        return out[0], out[1], out[2]
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, alike: (m,)."""
+        hi, lo, error = twofold.kernel_diag(self._kernel.form, self._X)
+        return hi, error, lo
+
+    @functools.cached_property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of the diagonal as `Kernel.diag` computes it: (m,)."""
+        if self._kernel.form[0] in (RBF, LAPLACIAN):
+            return np.zeros(self._X.shape[0])
+        bounds = self._layout.bounds(self._X, self._X.shape[1])
+        return np.asarray(bounds.eps * bounds.s**2)
+
+    @functools.cached_property
+    def bounds(self) -> ValueBounds:
+        """Bounds of the values that `compute` makes, and of their errors."""
+        unit = UNIT if self._layout.dtype == np.float64 else SINGLE
+        return self._layout.bounds(self._X, self._layout.terms(self._X), unit)
 
 
 class Called:
@@ -124,6 +167,7 @@ class Called:
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
         self._n_jobs = n_jobs
+        self._largest = 0.0  # of the absolute values so far
         self.focus(None)
 
     def bytes_of(self, rows: Index) -> float:
@@ -181,6 +225,7 @@ class Called:
     ) -> None:
         """Add K[:, J] c to the sums, and store the rows at their places, if any."""
         values = self.values(J, self._rows)
+        self._largest = max(self._largest, float(np.abs(values).max(initial=0.0)))
         m = values.shape[1]
         if c is not None and sums is not None:
             sums[:m] += c @ values
@@ -188,18 +233,46 @@ class Called:
         out[place[stored], :m] = values[stored]
         out[place[stored], m:] = 0
 
-    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
-        """The sums K[rows, J] c in float64: (len(rows),)."""
-        out, seen = np.zeros(len(rows)), J[:CALLED_ROWS]
+    def exact(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
+        out, errors, seen = np.zeros(len(rows)), np.zeros(len(rows)), J[:CALLED_ROWS]
         square = np.full((len(seen), len(seen)), np.nan)
         for some in self.cut(len(rows)):
             values = self.values(rows[some], J)
             _, i, j = np.intersect1d(rows[some], seen, return_indices=True)
             square[j] = values[i, : len(seen)]
             out[some] = values @ c
+            errors[some] = gamma(len(J) + 2) * (np.abs(values) @ np.abs(c)) * SLACK
         known = np.flatnonzero(np.isfinite(square).all(axis=1))
         self._refuse_asymmetric(square[np.ix_(known, known)])
-        return out
+        return out, errors
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums in twice the precision: high parts, errors, low parts."""
+        out = np.empty((3, len(rows)))
+        for some in self.cut(len(rows)):
+            hi, lo, size = twofold.matvec(self.values(rows[some], J), c)
+            out[:, some] = hi, twofold.bound(size, len(J)), lo
+        return out[0], out[1], out[2]
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, alike: (m,)."""
+        diagonal = self._kernel.diag(self._X)
+        return diagonal, np.zeros(len(diagonal)), np.zeros(len(diagonal))
+
+    @property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of the diagonal: none, (m,)."""
+        return np.zeros(self._X.shape[0])
+
+    @property
+    def bounds(self) -> ValueBounds:
+        """Bounds of the values that were made so far: they are exact, but kept."""
+        m = self._X.shape[0]
+        eps = 0.0 if self._dtype == np.float64 else SINGLE
+        return ValueBounds(eps, np.zeros(m), np.full(m, np.sqrt(self._largest)))
 
 
 class Against:

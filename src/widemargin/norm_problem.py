@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
-from widemargin.kernel_problem import KernelProblem
+from widemargin.kernel_problem import KernelProblem, Sums
 from widemargin.kernels import Kernel
 from widemargin.loss_norms import LossNorm
 from widemargin.parameters import Checker
-from widemargin.solution import Certificate
+from widemargin.rounding import gamma
 
 Vector = NDArray[np.float64]
 
@@ -101,12 +101,20 @@ class NormProblem(KernelProblem):
     def _losses(self, t: Vector) -> float:
         return float(self.factor * self.norm.value(t, self.shares))
 
-    def values(self, c: Vector, f: Vector, b: float) -> Certificate:
-        """P and D of (c, b) and alpha = Y c, given the scores f = K c."""
-        y = self.signs
-        half = 0.5 * self.squared_norm(c, f)
-        primal = half + self._losses(1.0 - y * (f + b))
-        return Certificate(primal, float((y * c).sum()) - half, self._floor)
+    def _sum_losses(self, t: Vector) -> float:
+        """What slacks t >= 0 of the kept rows cost: C N(t)."""
+        return self._losses(t)
+
+    def _lower(self, c: Vector, f: Sums) -> tuple[float, float]:
+        """Lower bound D, and how much it may lack by rounding.
+
+        Rounding of the gauge: a little less of alpha lies in C A for certain, and D is
+        concave along it.
+        """
+        dual, under = super()._lower(c, f)
+        linear = float(np.abs(c).sum())
+        more = gamma(4 * len(c) + 64) * (linear + abs(f.squared_norm(c)[0]))
+        return dual - more, under + more
 
     def room(self, alpha: Vector) -> float:
         """The largest t <= 1 with t alpha in C A, for alpha >= 0 of the kept rows."""

@@ -13,19 +13,24 @@ term in brackets belongs to the squared hinge. D <= P always: a feasible pair pr
 far from optimal it can be.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin import rounding, twofold
+from widemargin.data.blocks import Depth
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.intercept import best_intercept
 from widemargin.model import Decision
 from widemargin.parameters import Checker
+from widemargin.rounding import gamma
 from widemargin.solution import Certificate
 from widemargin.targets import check_targets, distinct
+from widemargin.twofold import Twofold
 
 Vector = NDArray[np.float64]
 
@@ -174,7 +179,7 @@ class Problem:
         """
         state = self.state(alpha=0.0)
         losses, sums = self.A.sweep(_slopes, state, v, self.loss)
-        return state, self._certificate(v, losses, sums)
+        return state, self._bounds(v, losses, sums)
 
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
@@ -249,8 +254,10 @@ class Problem:
         self.repair(state)
         return self._dual_value(*self.A.sweep(_dual_sums, state))
 
-    def certify(self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0) -> Certificate:
-        """Certificate of an answer: both objectives, recomputed in float64.
+    def certify(
+        self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
+    ) -> Certificate:
+        """Certificate of an answer: bounds of the optimum that rounding cannot break.
 
         Parameters
         ----------
@@ -258,6 +265,9 @@ class Problem:
             Dual variables; a copy is made feasible first (`repair`).
         w : ndarray (n,)
         b : float, ignored without intercept
+        tol : float >= 0, default=0.0
+            Where float64 can tell neither that the relative gap is above this nor that
+            it is not, all is computed again in twice the precision.
 
         Returns
         -------
@@ -265,11 +275,13 @@ class Problem:
 
         Notes
         -----
-        One sweep. Rounding moves the relative gap by about 1e-14.
+        One sweep, and mostly no second one, which takes about ten times as long.
         """
         state = self.dual_state(alpha)
         self.repair(state)
-        return self.bounds(state, self.stack(w, b))
+        v = self.stack(w, b)
+        bounds = self.bounds(state, v)
+        return self._twofold_bounds(state, v) if bounds.hides(tol) else bounds
 
     def bounds(self, state: RowState, v: Vector) -> Certificate:
         """Certificate of v and the feasible ``alpha`` of a row state. One sweep."""
@@ -278,11 +290,57 @@ class Problem:
     def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
         """Certificate of v and the feasible ``alpha``, and A'alpha. One sweep."""
         losses, sums = self.A.sweep(_both_sums, state, v, self.loss)
-        return self._certificate(v, losses, sums), sums[0]
+        return self._bounds(v, losses, sums), sums[0]
 
-    def _certificate(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
-        primal, dual = self._ridge(v) + losses, self._dual_value(*sums)
-        return Certificate(primal, dual, self._floor)
+    def _bounds(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
+        """Bounds from float64 sums, by what these may be off."""
+        g, linear, squares, depth = sums
+        spread = gamma(len(v) + 2) * float(np.abs(v) @ self._sizes)
+        over = self._weights.excess(self.loss != "hinge", losses, spread)
+        length = self._weights.length(linear, squares)
+        error = gamma(depth.additions + 3) * length * self._sizes
+        return self._certificate(v, losses, over, sums, error)
+
+    def _certificate(
+        self, v: Vector, losses: float, over: float, sums: "DualSums", error: Vector
+    ) -> Certificate:
+        """Bounds, with errors of the losses and of g = A'alpha beside those of sums."""
+        g, linear, squares, depth = sums
+        off = gamma(depth.additions + 3)
+        ridge, squares = self._ridge(v), squares * (self.loss != "hinge")
+        over += off * losses + gamma(len(v) + 2) * ridge
+        under = rounding.dual_error(g, error, self.penalty) + off * (linear + squares)
+        if self.intercept == "free":
+            length = self._weights.length(linear, sums[2])
+            sizes, w = self._sizes[:-1], np.abs(g[:-1]) + error[:-1]
+            under += rounding.repair_error(
+                abs(float(g[-1])) + float(error[-1]),
+                linear,
+                linear + length * float(w @ sizes),
+                length**2 * float(sizes @ sizes),
+            )
+        primal, dual = ridge + losses, self._dual_value(*sums)
+        return Certificate(primal + over, dual - under, rounding=over + under)
+
+    def _twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
+        """Bounds from sums in twice the precision. One sweep."""
+        state = state.join(self.A.state())
+        losses, (g, linear, squares, depth) = self.A.sweep(
+            _twofold_sums, state, v, self.loss
+        )
+        sums = g.hi, linear, squares, depth
+        error = g.error(depth.additions + len(v))
+        return self._certificate(v, losses, 0.0, sums, error)
+
+    @functools.cached_property
+    def _sizes(self) -> Vector:
+        """Lengths of the columns of A."""
+        has = self.intercept != "none"
+        return rounding.column_sizes(*self.rows.moments, self.rows.shape[0], has)
+
+    @functools.cached_property
+    def _weights(self) -> rounding.Weights:
+        return rounding.Weights(float(self.C.max()), self.zero_objective)
 
     def answer(
         self, alpha: Vector, v: Vector, tol: float
@@ -292,7 +350,7 @@ class Problem:
         v = self.finish(state, v, tol)
         alpha = self.gather(state)
         w, b = self.split(v)
-        return alpha, w, b, self.certify(alpha, w, b)
+        return alpha, w, b, self.certify(alpha, w, b, tol=tol)
 
     def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
@@ -306,34 +364,34 @@ class Problem:
         self.repair(state)
         sums = self.A.sweep(_scores_and_sums, state, self._without_intercept(v))
         v = self._with_best_intercept(state, v)
-        primal, dual = self._scored_primal(state, v), self._dual_value(*sums)
-        enough, g = min(dual, primal - tol * abs(primal)), sums[0]
+        losses = self._scored_losses(state, v)
+        bounds = self._bounds(v, losses, sums)
+        enough = min(bounds.dual, bounds.primal - tol * abs(bounds.primal))
         for rule in (_round_to_margins, _clear):
             state.sweep(rule, self.split(v)[1], self.loss == "hinge")
             self.repair(state, "sparser")
-            sums = self.A.sweep(_sums_of, state, "sparser")
-            if (value := self._dual_value(*sums)) >= enough:
+            other = self.A.sweep(_sums_of, state, "sparser")
+            if self._bounds(v, losses, other).dual >= enough:
                 state.sweep(_copy, "sparser", "alpha")
-                dual, g = value, sums[0]
+                sums = other
                 break
-        if not primal - dual <= tol * abs(primal):
-            other = np.where(self.penalty > 0, g, v)
-            self.A.sweep(_scores, state, self._without_intercept(other))
-            other = self._with_best_intercept(state, other)
-            if self._scored_primal(state, other) < primal:
-                v = other
+        bounds = self._bounds(v, losses, sums)
+        if not bounds.relative_gap <= tol:
+            dual = np.where(self.penalty > 0, sums[0], v)
+            self.A.sweep(_scores, state, self._without_intercept(dual))
+            dual = self._with_best_intercept(state, dual)
+            other = self._bounds(dual, self._scored_losses(state, dual), sums)
+            if other.primal < bounds.primal:
+                v = dual
         return v
-
-    @property
-    def _floor(self) -> float:
-        """Smallest |P| of a relative gap: rounding of P(0)."""
-        return float(np.finfo(np.float64).eps * self.zero_objective)
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""
         return 0.5 * float(self.penalty @ (v * v))
 
-    def _dual_value(self, g: Vector, linear: float, squares: float) -> float:
+    def _dual_value(
+        self, g: Vector, linear: float, squares: float, _: Depth | None = None
+    ) -> float:
         """Dual objective from g = A'alpha, sum alpha and sum alpha^2 / (4 C)."""
         quadratic = 0.5 * float(self.penalty @ (g * g))  # R^-1 = R: entries are 0 or 1
         return (
@@ -382,10 +440,9 @@ class Problem:
             return v
         return np.append(v[:-1], best_intercept(state, float(v[-1]), self.loss))
 
-    def _scored_primal(self, state: RowState, v: Vector) -> float:
-        """P(v) from the ``score`` x'w."""
-        losses = state.sweep(scored_losses, self.split(v)[1], self.loss)
-        return self._ridge(v) + float(losses)
+    def _scored_losses(self, state: RowState, v: Vector) -> float:
+        """Sum C L from the ``score`` x'w."""
+        return float(state.sweep(scored_losses, self.split(v)[1], self.loss))
 
     # -- recovery ----------------------------------------------------------------------
 
@@ -409,10 +466,16 @@ def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:
 
 def scored_losses(part: RowState, b: float, loss: str) -> float:
     """Sum C L of rows, from their ``score`` without the intercept b."""
-    return float(part.C @ _loss(1.0 - part.labels * (part.score + b), loss))
+    return total_loss(part.C, 1.0 - part.labels * (part.score + b), loss)
 
 
-DualSums = tuple[Vector, float, float]  # A'alpha, sum alpha, sum alpha^2 / (4 C)
+def total_loss(C: Vector, t: Vector, loss: str) -> float:
+    """Sum C L(t)."""
+    return float(C @ _loss(t, loss))
+
+
+# A'alpha, sum alpha, sum alpha^2 / (4 C), and how they were added up.
+DualSums = tuple[Vector, float, float, Depth]
 
 
 def _dual_sums(block: Any, part: RowState) -> DualSums:
@@ -422,13 +485,26 @@ def _dual_sums(block: Any, part: RowState) -> DualSums:
 def _sums_of(block: Any, part: RowState, name: str) -> DualSums:
     alpha = getattr(part, name)
     squares = float(alpha @ (alpha / (4.0 * part.C)))
-    return np.asarray(block.T @ alpha), float(alpha.sum()), squares
+    depth = Depth(len(alpha))
+    return np.asarray(block.T @ alpha), float(alpha.sum()), squares, depth
 
 
 def _both_sums(
     block: Any, part: RowState, v: Vector, loss: str
 ) -> tuple[float, DualSums]:
     return _losses(block, part, v, loss), _dual_sums(block, part)
+
+
+def _twofold_sums(
+    block: Any, part: RowState, v: Vector, loss: str
+) -> tuple[float, tuple[Twofold, float, float, Depth]]:
+    """The same in twice the precision, and losses that no error makes too small."""
+    hi, lo, size = twofold.matvec(block, v)
+    t = twofold.slacks(hi, lo, twofold.bound(size, len(v) + 1))[1]
+    g = Twofold(*np.zeros((3, len(v))))
+    twofold.rmatvec(block, part.alpha, g.hi, g.lo, g.size)
+    _, linear, squares, depth = _dual_sums(block, part)
+    return total_loss(part.C, t, loss), (g, linear, squares, depth)
 
 
 def _slopes(block: Any, part: RowState, v: Vector, loss: str) -> tuple[float, DualSums]:

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
+# Rounding that matters, as a share of the gap.
+SHARE = 0.1
+
 
 class Status(StrEnum):
     """How a solve ended; the value is the word users see, `advice` what they can do."""
@@ -131,18 +134,22 @@ class Step:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Objective values recomputed from an answer, and their difference.
+    """Bounds of the optimum recomputed from an answer, and their difference.
 
     Attributes
     ----------
-    primal : float, objective P of (w, b): an upper bound of the optimum
-    dual : float, objective D of alpha made feasible: a lower bound
-    scale : float, floor of ``|P|`` in the relative gap
+    primal : float, upper bound: the objective P of (w, b), and what rounding may hide
+    dual : float, lower bound: the objective D of alpha, less what rounding may add
+    scale : float
+        Floor of ``|P|`` in the relative gap, where the optimum may be zero: that of the
+        smallest enclosing ball. 0 for classification.
+    rounding : float, what the bounds allow for rounding, both together
     """
 
     primal: float
     dual: float
     scale: float = 0.0
+    rounding: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -151,9 +158,23 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Duality gap ``|P - D| / max(|P|, scale)``, at least the rounding of P."""
+        """Duality gap ``|P - D| / max(|P|, scale)``, at least the rounding of P.
+
+        Infinite where P is 0 or not finite: then nothing is proved.
+        """
+        size = max(abs(self.primal), self.scale)
+        if not (np.isfinite(self.gap) and size > 0.0):
+            return float("inf")
         rounding = float(np.finfo(np.float64).eps) * abs(self.primal)
-        return max(abs(self.gap), rounding) / max(abs(self.primal), self.scale)
+        return max(abs(self.gap), rounding) / size
+
+    def hides(self, tol: float) -> bool:
+        """Whether a relative gap above ``tol`` may be rounding: a tenth of it, or more.
+
+        Then more precise sums may prove more.
+        """
+        enough = tol * max(abs(self.primal), self.scale)
+        return not self.gap <= enough and not self.rounding <= SHARE * self.gap
 
 
 class Trace(list[Step]):

@@ -5,6 +5,7 @@ is off by at most ``bound(size, n)``, with size at least the sum of their absolu
 values: about 4 n 2^-106 of that. See cpp/twofold.hpp.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core, linalg
+from widemargin.rounding import SLACK, UNIT
 
 Vector = NDArray[np.float64]
 Form = tuple[int, float, float, int]
@@ -28,6 +30,29 @@ def bound(size: Any, terms: int) -> Any:
     return 4.0 * (terms + 4) * _UNIT_SQUARE * size + 2.0 * (terms + 4) * _LEAST
 
 
+@dataclass(frozen=True)
+class Twofold:
+    """A vector of twofold numbers with their sizes, which adds up over blocks of rows.
+
+    Attributes
+    ----------
+    hi, lo, size : ndarray (k,)
+    """
+
+    hi: Vector
+    lo: Vector
+    size: Vector
+
+    def __add__(self, other: "Twofold") -> "Twofold":
+        return Twofold(
+            *add(self.hi, self.lo, other.hi, other.lo), self.size + other.size
+        )
+
+    def error(self, terms: int) -> Vector:
+        """How far ``hi`` may be off the sum of so many terms: (k,)."""
+        return np.asarray(np.abs(self.lo) + bound(self.size * (1.0 + 1e-6), terms))
+
+
 def matvec(block: Any, w: Vector) -> tuple[Vector, Vector, Vector]:
     """Product block w as hi + lo, and sizes, (k,) each.
 
@@ -38,7 +63,7 @@ def matvec(block: Any, w: Vector) -> tuple[Vector, Vector, Vector]:
 
     Returns
     -------
-    tuple of ndarray (k,): hi, lo, size
+    hi, lo, size : ndarray (k,)
         Off by at most ``bound(size, n + 1)``, with size_i >= |a_i|'|w|.
     """
     if not isinstance(block, linalg.SignedBlock):
@@ -92,15 +117,14 @@ def kernel_sums(
 
     Returns
     -------
-    tuple of ndarray (k,): hi, lo, error, size
+    hi, lo, error, size : ndarray (k,)
         ``|hi + lo - f| <= error`` and size_i >= sum_j |c_j k(x_i, z_j)|; infinite where
         something overflows. Values of exp and tanh are those of the C library, taken to
         be off by at most 2 and 4 units in the last place.
 
     Notes
     -----
-    One thread; with AVX2 about one ns for each of the k l n terms, and 10 to 30 for
-    each of the k l values.
+    One thread, one to two ns for each of k l n terms with AVX2.
     """
     x, z = map(_in_core, _of_one_type(X, Z))
     hi, lo, error, size = np.empty((4, X.shape[0]))
@@ -130,6 +154,13 @@ def add(hi: Any, lo: Any, more_hi: Any, more_lo: Any) -> tuple[Any, Any]:
     low, last = _two_sum(lo, more_lo)
     high, rest = _two_sum(high, rest + low)
     return _two_sum(high, rest + last)
+
+
+def slacks(hi: Vector, lo: Any, error: Vector) -> tuple[Vector, Vector]:
+    """Max(0, 1 - hi - lo), and the most it is where hi + lo are off so far: (m,)."""
+    t, rest = add(1.0, 0.0, -hi, -lo)
+    largest = t + ((error + np.abs(rest)) * SLACK + UNIT * np.abs(t))
+    return np.maximum(t, 0.0), np.maximum(largest, 0.0)
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:

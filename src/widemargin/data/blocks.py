@@ -25,6 +25,28 @@ class Least:
         return other if other.key < self.key else self
 
 
+@dataclass(frozen=True)
+class Depth:
+    """How many additions a sum over rows has in a row: what rounding grows with.
+
+    Attributes
+    ----------
+    rows : int, of the largest block
+    blocks : int
+    """
+
+    rows: int
+    blocks: int = 1
+
+    def __add__(self, other: "Depth") -> "Depth":
+        return Depth(max(self.rows, other.rows), self.blocks + other.blocks)
+
+    @property
+    def additions(self) -> int:
+        """Within a block in any order, then over the blocks."""
+        return self.rows + self.blocks
+
+
 def even_blocks(borders: Iterable[int], block_rows: int) -> list[slice]:
     """Blocks of at most ``block_rows`` that begin at borders where that is possible.
 

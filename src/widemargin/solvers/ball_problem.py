@@ -27,13 +27,16 @@ the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]
 """
 
 import functools
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import twofold
 from widemargin.columns import Columns
+from widemargin.kernel_problem import Sums
+from widemargin.rounding import SLACK, UNIT, gamma
 from widemargin.solution import Certificate
 from widemargin.solvers.simplex import SimplexProblem
 
@@ -48,11 +51,6 @@ RESOLVED = 1e-12
 HARD = 1e60
 # The least number with all its digits: quotients by less may overflow.
 TINY = float(np.finfo(np.float64).tiny)
-
-
-# What rounding does to a squared distance, as a share of the largest k(x, x): 2.3 times
-# the precision at most in 700 random problems.
-ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 class Bounds(NamedTuple):
@@ -134,31 +132,64 @@ class BallProblem:
     def certify(self, a: Vector, d: Vector) -> "Bounds":
         """Primal and dual value of a point of the simplex with these distances."""
         d = np.maximum(d, 0.0)
+        return self._bounds(a, d, d, d)
+
+    def prove(self, a: Vector, tol: float) -> "Bounds":
+        """As `certify`, with distances in float64 that rounding makes no better.
+
+        Where it decides whether the relative gap is ``tol``: in twice the precision.
+        """
+        bounds = self._proved(a, self.columns.bounded, self._plain_diagonal)
+        if bounds.certificate.hides(tol):
+            return self._proved(a, self.columns.twofold, self.columns.twofold_diag)
+        return bounds
+
+    def _proved(self, a: Vector, products: Any, diagonal: Any) -> "Bounds":
+        """Bounds by sums K a and k(x, x), each with errors and low parts."""
+        J = np.flatnonzero(a)
+        f = Sums(*products(np.arange(len(a)), J, a[J]))
+        d, errors = _distances(a, f, Sums(*diagonal()))
+        if not np.isfinite(errors).all():
+            return self._bounds(a, d, d + np.inf, np.zeros_like(d))
+        return self._bounds(
+            a,
+            np.maximum(d, 0.0),
+            np.maximum(d + errors, 0.0),
+            np.maximum(d - errors, 0.0),
+        )
+
+    def _plain_diagonal(self) -> tuple[Vector, Vector]:
+        return self.diagonal, self.columns.diag_errors
+
+    def _bounds(self, a: Vector, d: Vector, most: Vector, least: Vector) -> "Bounds":
+        """Bounds where the distances, about d, lie between two vectors.
+
+        The weights a have the sum 1 but for rounding. Divided by their sum, where that
+        is above 1, they are dual variables: sum a_i d_i from the center sum a_j
+        phi(x_j) is more than that from the center of their own by rounding squared.
+        """
         V, S = float((a * d).sum()), float((self.ridge * a * a).sum())
+        off = gamma(len(a) + 8)
+        lost = 4.0 * off * off * float(self.diagonal.max())
+        surely = max((1.0 - 2.0 * off) * float((a * least).sum()) - lost, 0.0)
         floor = max(self.resolution, TINY)
         C = self.prices
         if C is None:
-            rho = float(d.max())
-            return Bounds(Certificate(rho, V, floor), rho, np.inf)
+            rho, primal = float(d.max()), float(most.max())
+            rounding = primal - rho + V - surely
+            return Bounds(Certificate(primal, surely, floor, rounding), rho, np.inf)
         rho, ratio = max(best_square(d, C), 0.0), 0.5 * V / max(S, TINY)
-        sigma = min(1.0, ratio)
-        excess = np.maximum(d - rho, 0.0)
-        primal, largest = rho + float((C * excess * excess).sum()), float(d.max())
-        if primal > largest:  # C is so large that rounding of the excess costs more
-            primal = rho = largest
-        dual = sigma * V - sigma * sigma * S
-        floor = max((sigma or 1.0) * floor, TINY)
-        return Bounds(Certificate(primal, dual, floor), rho, ratio)
-
-    def prove(self, a: Vector, d: Vector) -> "Bounds":
-        """As `certify`, with a dual value that rounding did not lift."""
-        bounds, rounding = self.certify(a, d), ROUNDING * float(self.diagonal.max())
-        if d.max() <= 4.0 * rounding:  # the points are one, to all digits
-            return bounds
-        certificate, dual = bounds.certificate, bounds.certificate.dual
-        lift = rounding * min(1.0, bounds.ratio)
-        certificate = replace(certificate, dual=dual - min(lift, max(dual, 0.0)))
-        return bounds._replace(certificate=certificate)
+        sigma, largest = min(1.0, ratio), float(d.max())
+        plain, more = rho + _price(C, d - rho), float((most - d).max())
+        primal = rho + more + (1.0 + off) * _price(C, most - more - rho)
+        if plain > largest:  # C is so large that rounding of the excess costs more
+            plain, primal, rho = largest, float(most.max()), largest
+        spread = sigma * sigma * S
+        dual = sigma * surely - (1.0 + off) * spread
+        if V > self.resolution:  # or sigma is a quotient of rounding
+            floor = max(sigma * floor, TINY)
+        rounding = primal - plain + sigma * V - spread - dual
+        return Bounds(Certificate(primal, dual, floor, rounding), rho, ratio)
 
     def start(self, seed: int) -> Vector:
         """A first point: (m,), of sum 1.
@@ -184,6 +215,23 @@ class BallProblem:
         a = np.zeros(len(self.diagonal))
         a[i] = 1.0
         return int(np.argmax(self.distances(a, self.exact(a))[0]))
+
+
+def _distances(a: Vector, f: Sums, diagonal: Sums) -> tuple[Vector, Vector]:
+    """Squared distances k_ii + a'f - 2 f_i, and bounds of their errors: (m,)."""
+    square, low, error = twofold.dot(a, f.values, f.low + np.zeros_like(f.values))
+    error += float((a * f.errors).sum())
+    d, rest = twofold.add(square, low, -2.0 * f.values, -2.0 * f.low)
+    d, rest = twofold.add(diagonal.values, diagonal.low, d, rest)
+    errors = diagonal.errors + 2.0 * f.errors + error + 4.0 * UNIT * np.abs(d)
+    sizes = np.abs(diagonal.values) + abs(square) + 2.0 * np.abs(f.values)
+    return d + rest, (errors + 16.0 * UNIT * UNIT * sizes) * SLACK
+
+
+def _price(C: Vector, excess: Vector) -> float:
+    """Sum C_i max(0, excess_i)^2."""
+    excess = np.maximum(excess, 0.0)
+    return float((C * excess * excess).sum())
 
 
 def best_square(d: Vector, C: Vector) -> float:

@@ -304,7 +304,7 @@ class _Run:
         elif self._descent.exact is None:
             self._offer_exact(self._descent.a)
         a, d, square = self._best  # type: ignore[misc]
-        certificate, rho, _ = problem.prove(a, d)
+        certificate, rho = problem.prove(a, tol).certificate, problem.certify(a, d).rho
         largest = max(float(d.max()), 0.0)
         if rho == 0.0 and largest <= problem.resolution:  # the points are one
             rho = largest

@@ -1,0 +1,167 @@
+"""How far rounding may have moved the numbers that a certificate is made of.
+
+A sum of k products of float64 numbers, in any order, with or without fused operations,
+is off by at most gamma_k times the sum of the absolute products, gamma_k = k u / (1 -
+k u), u = 2^-53: (3.5) in [higham2002]_. All bounds here follow from that; the page
+"The problem and its certificate" of the documentation derives them.
+
+With errors e_i of the margins' slacks t_i = 1 - y_i f_i the losses are at most
+
+    sum C_i e_i                      larger for the hinge,
+    (2 (sum C_i t_i^2)^(1/2) + r) r  for its square, r = (sum C_i e_i^2)^(1/2).
+
+With an error d of g = A'alpha the dual value is at most sum |g_j| d_j + d_j^2 / 2
+smaller. And where y'alpha should be zero and is r, a class scaled down by 2 r / sum
+alpha, at most, makes it so.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+# Half the distance from 1 to the next number, in float64 and in float32.
+UNIT, SINGLE = 2.0**-53, 2.0**-24
+# Absolute values that are lost to underflow lie far below this, squared or not.
+TINY = 1e-150
+# What the bounds themselves lose to rounding: they are sums of positive numbers.
+SLACK = 1.0 + 1e-6
+
+
+def gamma(terms: float, unit: float = UNIT) -> float:
+    """The constant gamma_k = k u / (1 - k u) of sums of k products."""
+    lost = terms * unit
+    return lost / (1.0 - lost) if lost < 1.0 else np.inf
+
+
+def column_sizes(mean: Vector, std: Vector, m: int, intercept: bool) -> Vector:
+    """Lengths of the columns of A, or a little more, by the moments of X's: (k,)."""
+    sizes = np.hypot(np.hypot(mean, std), TINY) * np.sqrt(m) * SLACK
+    return np.append(sizes, np.sqrt(m)) if intercept else sizes
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The largest of the weights C_i, and their sum."""
+
+    largest: float
+    total: float
+
+    def excess(self, is_squared: bool, losses: float, spread: float) -> float:
+        """How much errors of the slacks add to the losses.
+
+        Parameters
+        ----------
+        is_squared : bool, whether the losses are squares
+        losses : float, sum C L
+        spread : float, the length of the vector of errors, at most
+        """
+        if not is_squared:
+            return float(np.sqrt(self.largest * self.total) * spread) * SLACK
+        root = np.sqrt(self.largest) * spread * SLACK
+        return float((2.0 * np.sqrt(losses) * SLACK + root) * root)
+
+    def length(self, linear: float, squares: float) -> float:
+        """Length of alpha, or more, from sum alpha and sum alpha^2 / (4 C)."""
+        root = np.sqrt(4.0 * self.largest) * np.sqrt(squares + TINY**2)
+        return float(min(root, linear)) * SLACK
+
+
+def dual_error(g: Vector, error: Vector, penalty: Vector) -> float:
+    """How much 1/2 g'Rg may be larger with an error of g; R by its diagonal."""
+    off = np.abs(g) * error + 0.5 * error * error
+    square = 0.5 * gamma(len(g) + 2) * float(penalty @ (g * g))
+    return (float(penalty @ off) + square) * SLACK
+
+
+def repair_error(residual: float, linear: float, slope: float, square: float) -> float:
+    """How much of D it costs to make ``residual`` = |y'alpha| zero exactly.
+
+    The heavier class, which has half of ``linear`` = sum alpha at least, is scaled by 1
+    - t. With w_h its share of w, D falls by t |sum_h alpha_i (1 - y_i x_i'w)| + t^2 / 2
+    |w_h|^2 at most; ``slope`` and ``square`` bound that sum and |w_h|^2.
+    """
+    if residual == 0.0:
+        return 0.0
+    if not residual < 0.25 * linear:
+        return np.inf
+    t = 2.0 * residual / linear * SLACK
+    return (t * slope + 0.5 * t * t * square) * SLACK
+
+
+@dataclass(frozen=True)
+class ValueBounds:
+    """What is known of kernel values k_ij of some rows with others.
+
+    They are at most s_i s_j, and off by at most eps (1 + h_i + h_j) s_i s_j, where both
+    sets of rows have bounds of the same eps.
+
+    Attributes
+    ----------
+    eps : float
+    h, s : ndarray (m,)
+    """
+
+    eps: float
+    h: Vector
+    s: Vector
+
+    def sums(self, others: "ValueBounds", c: Vector, terms: float) -> Vector:
+        """Errors of sum_j c_j k_ij over the other rows j: (m,).
+
+        ``terms`` is the error of the summation, as a multiple of sum |c_j| s_i s_j.
+        """
+        eps, h = self.eps, float(max(self.h.max(initial=0), others.h.max(initial=0)))
+        most = eps * (1.0 + 2.0 * h)
+        # Errors of an exponent are errors of exp: at most 1 + eps (1 + h_i + h_j), ...
+        eps = eps * np.expm1(most) / most if 0.0 < most < 1.0 else eps
+        eps = eps if most < 1.0 else np.inf
+        size = np.abs(c) * others.s
+        total, weighted = float(size.sum()), float(size @ others.h)
+        if total == 0.0:
+            return np.zeros(len(self.s))
+        errors = self.s * ((terms + eps * (1.0 + self.h)) * total + eps * weighted)
+        return np.asarray(errors * SLACK)
+
+
+def value_bounds(
+    form: tuple[int, float, float, int],
+    terms: int,
+    lengths: Vector,
+    unit: float = UNIT,
+    *,
+    by_differences: bool = False,
+) -> ValueBounds:
+    """Bounds of kernel values that the core computes.
+
+    Parameters
+    ----------
+    form : kind of the kernel, gamma, coef0, degree
+    terms : int, columns, or the most entries of a row
+    lengths : ndarray (m,)
+        ``|x|^2`` of the rows, less what the core subtracts from them; ``|x|_1`` for the
+        laplacian kernel.
+    unit : float, of the arithmetic
+    by_differences : bool, whether distances are sums of differences of coordinates
+    """
+    kind, gamma_, coef0, degree = form
+    none = np.zeros(len(lengths))
+    lengths = lengths * SLACK + TINY**2
+    if kind == "linear":
+        return ValueBounds(gamma(terms + 4, unit), none, np.sqrt(lengths))
+    if kind == "poly":
+        with np.errstate(over="ignore"):
+            size = (abs(gamma_) * lengths + abs(coef0)) ** (0.5 * degree)
+        return ValueBounds(gamma(degree * (terms + 8), unit), none, size * SLACK)
+    if kind == "sigmoid":
+        size = np.sqrt(1.0 + abs(gamma_) * lengths + abs(coef0))
+        return ValueBounds(gamma(terms + 20, unit), none, size)
+    # exp is within 3 units; of its argument t, |t| exp(t) <= 1/e matters where the
+    # distance has all its digits.
+    if by_differences:
+        return ValueBounds(gamma(terms + 16, unit), none, none + 1.0)
+    eps, more = gamma(8, unit), 2.0 if kind == "rbf" else 4.0
+    share = gamma(terms + 10, unit) / eps
+    return ValueBounds(eps, more * abs(gamma_) * lengths * share, none + 1.0)
