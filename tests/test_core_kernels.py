@@ -9,6 +9,7 @@ from widemargin.kernel_blocks import aligned
 
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)
+SQUARES = (5, 1.0, 0.0, 3)
 NO_FIT = "do not fit each other"
 # Of three sparse rows: where they begin and end, and their columns.
 BEGIN, END = np.array([0, 2, 2]), np.array([2, 2, 3])
@@ -87,11 +88,14 @@ def test_samples_and_batches_that_do_not_fit_are_refused(call):
     [
         {"begin": 2, "end": 1},
         {"end": 3},
-        {"form": (5, 1.0, 0.0, 3)},
+        {"form": (6, 1.0, 0.0, 3)},
         {"form": (-1, 1.0, 0.0, 3)},
         {"Z": lambda: batch(COUNT * (N + 1), n=N + 1)},  # of other features
         {"X": sparse_strips},  # the batch is in rows, not in groups
         {"X": sparse_strips, "Z": sparse_batch},
+        {"form": SQUARES, "X": sparse_strips},  # squares are of equal storages
+        {"form": SQUARES, "X": sparse_strips, "Z": lambda: batch(16 * N)},
+        {"form": SQUARES, "Z": sparse_batch},
         {"out": room(COUNT - 1)},
         {"out": room(width=64)},
         {"out": room(width=WIDTH + 8)},
