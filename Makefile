@@ -1,5 +1,6 @@
 # make demo   a first look: trains on real data and writes demo-report.html
 # make test   everything that must pass: the checks, then the tests
+# make test-full   the tests at each instruction set of this processor
 # make check  lint, types, layers, formats, docstrings
 # make bench  comparison with other packages (a quarter of an hour; benchmarks/README.md has more)
 # make docs   the documentation as HTML in docs/_build
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
 
-.PHONY: demo test check bench docs format clean
+.PHONY: demo test test-full check bench docs format clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
@@ -19,6 +20,14 @@ demo: $(VENV)/installed
 # SCIPY_ARRAY_API: scikit-learn skips four of its estimator checks without it.
 test: check
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto
+
+# The last level of the loop is the one that `make test` runs at.
+LEVELS = from widemargin import _core as c; print(*[c.SIMD_NAMES[i] for i in c.simd_levels()])
+test-full: check
+	set -e; for level in $$($(BIN)/python -c "$(LEVELS)"); do \
+	  echo "WIDEMARGIN_SIMD=$$level"; \
+	  WIDEMARGIN_SIMD=$$level SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto; \
+	done
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -70,6 +70,15 @@ Batch<Real> batch(const Array<const Real>& data, const Array<const Real>& norms,
 
 using Form = std::tuple<int, double, double, int>;
 
+// That there is code for these samples and this batch: squares of differences are both packed and
+// dense or both sparse; distances alone may have both sparse.
+void require_storage(int kind, bool sparse_samples, bool sparse_batch, bool whole_groups) {
+  const bool squares = kind == static_cast<int>(widemargin::KernelKind::rbf_by_differences);
+  const bool merges = squares || kind == static_cast<int>(widemargin::KernelKind::laplacian);
+  require(!squares || sparse_samples == sparse_batch);
+  require(!sparse_samples || (sparse_batch ? merges : whole_groups));
+}
+
 template <class Real>
 void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& batch,
                  std::size_t begin, std::size_t end, const std::optional<Matrix<Real>>& out,
@@ -78,7 +87,10 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                  const std::optional<Matrix<double>>& sums, int simd) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
-  require(batch.n == X.n && (X.indptr == nullptr || batch.whole_groups));
+  const auto [kind, gamma, coef0, degree] = form;
+  constexpr int last = static_cast<int>(widemargin::KernelKind::rbf_by_differences);
+  require(0 <= kind && kind <= last && batch.n == X.n);
+  require_storage(kind, X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
   if (out) {
     require(out->shape(1) >= width && reinterpret_cast<std::uintptr_t>(out->data()) % 64 == 0 &&
             out->shape(1) * sizeof(Real) % 64 == 0);
@@ -90,8 +102,6 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
   if (weights)
     require(weights->shape(0) == batch.count && sums->shape(0) == weights->shape(1) &&
             sums->shape(1) >= width);
-  const auto [kind, gamma, coef0, degree] = form;
-  require(0 <= kind && kind <= static_cast<int>(widemargin::KernelKind::laplacian));
   const widemargin::Target<Real> target{data(out),
                                         data(place),
                                         out ? out->shape(1) : 0,

@@ -18,18 +18,22 @@ constexpr std::size_t vectors_of_strip() {
   return wanted * kLanes<Real> < kStrip ? wanted : kStrip / kLanes<Real>;
 }
 
-// One term of a product x'z, or of a distance |x - z|_1. Where z is sparse, a distance begins at
-// |x|_1, and its terms say what differs.
-template <typename Real, bool distance, bool is_sparse>
+// What is summed: products for x'z, or differences for |x - z|_1 or |x - z|^2.
+enum class Term { product, size, square };
+
+// One more term. Where z is sparse, |x - z|_1 begins at |x|_1, and its terms say what differs.
+template <typename Real, Term kind, bool is_sparse>
 inline Vector<Real> term(Vector<Real> sum, Real z, Vector<Real> x) {
-  if constexpr (!distance) return sum + x * z;
-  const Vector<Real> apart = absolute<Real>(x - z);
-  return is_sparse ? sum + (apart - absolute<Real>(x)) : sum + apart;
+  if constexpr (kind == Term::product) return sum + x * z;
+  const Vector<Real> apart = x - z;
+  if constexpr (kind == Term::square) return sum + apart * apart;
+  const Vector<Real> size = absolute<Real>(apart);
+  return is_sparse ? sum + (size - absolute<Real>(x)) : sum + size;
 }
 
 // Not inlined: beside the constants of a kernel function GCC spills these sums, and it takes twice
 // as long.
-template <typename Real, bool distance, std::size_t rows>
+template <typename Real, Term kind, std::size_t rows>
 [[gnu::noinline]] void dense_tile(const Real* strip, std::size_t n, const Real* z, Real* tile) {
   constexpr std::size_t vectors = vectors_of_strip<Real, kTileVectors>();
   constexpr std::size_t lanes = kLanes<Real>;
@@ -41,7 +45,7 @@ template <typename Real, bool distance, std::size_t rows>
       for (std::size_t r = 0; r < rows; ++r) {
         const Real zj = z[r * n + j];
         for (std::size_t v = 0; v < vectors; ++v)
-          sums[r][v] = term<Real, distance, false>(sums[r][v], zj, x[v]);
+          sums[r][v] = term<Real, kind, false>(sums[r][v], zj, x[v]);
       }
     }
     for (std::size_t r = 0; r < rows; ++r)
@@ -50,7 +54,7 @@ template <typename Real, bool distance, std::size_t rows>
   }
 }
 
-template <typename Real, bool distance>
+template <typename Real, Term kind>
 inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* indices,
                         std::size_t count, Real* tile) {
   constexpr std::size_t vectors = vectors_of_strip<Real, kSparseVectors>();
@@ -61,14 +65,14 @@ inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* in
       const Real* x = strip + static_cast<std::size_t>(indices[p]) * kStrip + s;
       const Real zj = z[p];
       for (std::size_t v = 0; v < vectors; ++v)
-        sums[v] = term<Real, distance, true>(sums[v], zj, load(x + v * lanes));
+        sums[v] = term<Real, kind, true>(sums[v], zj, load(x + v * lanes));
     }
     for (std::size_t v = 0; v < vectors; ++v) store(tile + s + v * lanes, sums[v]);
   }
 }
 
 // The products of sparse samples with a group of packed rows.
-template <typename Real, bool distance>
+template <typename Real, Term kind>
 inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* group, Real* tile) {
   constexpr std::size_t lanes = kLanes<Real>, vectors = kGroup / lanes;
   const std::size_t first = strip * kStrip;
@@ -78,7 +82,7 @@ inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* gro
     for (auto p = X.indptr[first + s]; p < X.indptr[first + s + 1]; ++p) {
       const Real* z = group + static_cast<std::size_t>(X.indices[p]) * kGroup;
       for (std::size_t v = 0; v < vectors; ++v)
-        sums[v] = term<Real, distance, true>(sums[v], X.data[p], load(z + v * lanes));
+        sums[v] = term<Real, kind, true>(sums[v], X.data[p], load(z + v * lanes));
     }
     Real values[kGroup];
     for (std::size_t v = 0; v < vectors; ++v) store(values + v * lanes, sums[v]);
@@ -88,13 +92,50 @@ inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* gro
     for (std::size_t s = count; s < kStrip; ++s) tile[r * kStrip + s] = 0;
 }
 
+// The distance of two sparse rows with sorted columns, by differences: x from entry p on, z from q.
+template <typename Real, Term kind>
+inline Real apart(const Strips<Real>& X, std::int64_t p, std::int64_t p_end,
+                  const Batch<Real>& batch, std::int64_t q, std::int64_t q_end) {
+  Real sum = 0;
+  while (p < p_end || q < q_end) {
+    const bool has_x = p < p_end && (q == q_end || X.indices[p] <= batch.indices[q]);
+    const bool has_z = q < q_end && (p == p_end || batch.indices[q] <= X.indices[p]);
+    const Real difference = (has_x ? X.data[p] : Real(0)) - (has_z ? batch.data[q] : Real(0));
+    sum += kind == Term::square ? difference * difference
+                                : (difference < 0 ? -difference : difference);
+    p += has_x;
+    q += has_z;
+  }
+  return sum;
+}
+
+// The distances of sparse samples from sparse rows.
+template <typename Real, Term kind>
+inline std::size_t merged_tile(const Strips<Real>& X, std::size_t strip, const Batch<Real>& batch,
+                               std::size_t row, Real* tile) {
+  const std::size_t first = strip * kStrip;
+  const std::size_t count = X.samples - first < kStrip ? X.samples - first : kStrip;
+  const std::size_t left = batch.count - row, rows = left < kGroup ? left : kGroup;
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t s = 0; s < kStrip; ++s)
+      tile[r * kStrip + s] =
+          s < count ? apart<Real, kind>(X, X.indptr[first + s], X.indptr[first + s + 1], batch,
+                                        batch.begin[row + r], batch.end[row + r])
+                    : Real(0);
+  return rows;
+}
+
 // A tile of rows of the batch x samples of a strip: returns how many rows are in it.
-template <typename Real, bool distance>
+template <typename Real, Term kind>
 inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
                             const Batch<Real>& batch, std::size_t row, Real* tile) {
   const std::size_t left = batch.count - row, n = X.n;
+  if constexpr (kind != Term::product) {
+    if (X.indptr != nullptr && batch.begin != nullptr)
+      return merged_tile<Real, kind>(X, strip_number, batch, row, tile);
+  }
   if (X.indptr != nullptr) {
-    group_tile<Real, distance>(X, strip_number, batch.data + row * n, tile);
+    group_tile<Real, kind>(X, strip_number, batch.data + row * n, tile);
     return left < kGroup ? left : kGroup;
   }
   const Real* strip = X.data + strip_number * n * kStrip;
@@ -102,18 +143,18 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
   if (batch.begin != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];
-      sparse_tile<Real, distance>(strip, batch.data + first, batch.indices + first,
-                                  static_cast<std::size_t>(batch.end[row + r] - first),
-                                  tile + r * kStrip);
+      sparse_tile<Real, kind>(strip, batch.data + first, batch.indices + first,
+                              static_cast<std::size_t>(batch.end[row + r] - first),
+                              tile + r * kStrip);
     }
     return rows;
   }
   const Real* z = batch.data + row * n;
   if (rows == kTileRows) {
-    dense_tile<Real, distance, kTileRows>(strip, n, z, tile);
+    dense_tile<Real, kind, kTileRows>(strip, n, z, tile);
   } else {
     for (std::size_t r = 0; r < rows; ++r)
-      dense_tile<Real, distance, 1>(strip, n, z + r * n, tile + r * kStrip);
+      dense_tile<Real, kind, 1>(strip, n, z + r * n, tile + r * kStrip);
   }
   return rows;
 }
@@ -130,6 +171,8 @@ struct Function {
     } else if constexpr (kind == KernelKind::rbf) {
       const Vector<Real> t = (((p + p) - x_norm) - z_norm) * gamma;
       return exponential(least<Real>(t, all<Real>(0)));
+    } else if constexpr (kind == KernelKind::rbf_by_differences) {
+      return exponential(p * -gamma);
     } else if constexpr (kind == KernelKind::laplacian) {
       return exponential(least<Real>(((p + x_norm) + z_norm) * -gamma, all<Real>(0)));
     } else if constexpr (kind == KernelKind::sigmoid) {
@@ -172,14 +215,16 @@ template <typename Real, KernelKind kind>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
                    const Target<Real>& target, std::size_t strip, std::size_t first_column,
                    std::size_t columns, Sums<Real>& sums) {
-  constexpr bool distance = kind == KernelKind::laplacian;
+  constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
+                         : kind == KernelKind::rbf_by_differences ? Term::square
+                                                                  : Term::product;
   constexpr std::size_t lanes = kLanes<Real>;
   const Real* norms = X.norms + strip * kStrip;
   double* total = target.sums + first_column * target.width + strip * kStrip;
   alignas(64) Real tile[kGroup * kStrip];
   sums.clear(columns);
   for (std::size_t row = 0; row < batch.count;) {
-    const std::size_t rows = products<Real, distance>(X, strip, batch, row, tile);
+    const std::size_t rows = products<Real, terms>(X, strip, batch, row, tile);
     for (std::size_t r = 0; r < rows; ++r) {
       const Real z_norm = batch.norms[row + r];
       Real* line = tile + r * kStrip;
@@ -235,6 +280,8 @@ void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real
       return rows_of_kind<Real, KernelKind::sigmoid>(form, X, batch, target, begin, end);
     case KernelKind::laplacian:
       return rows_of_kind<Real, KernelKind::laplacian>(form, X, batch, target, begin, end);
+    case KernelKind::rbf_by_differences:
+      return rows_of_kind<Real, KernelKind::rbf_by_differences>(form, X, batch, target, begin, end);
   }
 }
 

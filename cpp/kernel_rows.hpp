@@ -13,9 +13,18 @@ constexpr std::size_t kStrip = 64;
 // group lies at j * 16 + r.
 constexpr std::size_t kGroup = 16;
 
-enum class KernelKind : int { linear = 0, poly = 1, rbf = 2, sigmoid = 3, laplacian = 4 };
+enum class KernelKind : int {
+  linear = 0,
+  poly = 1,
+  rbf = 2,
+  sigmoid = 3,
+  laplacian = 4,
+  rbf_by_differences = 5
+};
 
-// k(x, z) of the product p = x'z, or of the distance |x - z|_1 (laplacian).
+// k(x, z) of the product p = x'z, or of the distance |x - z|_1 (laplacian). For rbf the distance is
+// |x|^2 + |z|^2 - 2p, or the sum of (x_j - z_j)^2: that takes twice as long, and its digits do not
+// depend on how far the rows lie from zero.
 struct KernelForm {
   KernelKind kind;
   double gamma, coef0;
@@ -23,7 +32,8 @@ struct KernelForm {
 };
 
 // The samples: packed, or sparse rows with `indptr`. `norms` has 64 entries a strip: |x|^2 for rbf;
-// for laplacian |x|_1 where sparse rows meet packed samples, else 0.
+// for laplacian |x|_1 where sparse rows meet packed samples, else 0. Distances of sparse samples
+// from sparse rows are sums of differences, for which the columns of each are sorted.
 template <typename Real>
 struct Strips {
   const Real* data;

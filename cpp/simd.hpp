@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "coordinate_descent.hpp"
@@ -17,6 +20,8 @@ namespace widemargin {
 
 enum class Simd { baseline = 0, avx2 = 1, avx512 = 2 };
 
+inline constexpr std::array kSimdNames{"baseline", "avx2", "avx512"};
+
 // What this build holds and this processor runs, slowest first.
 inline std::vector<Simd> simd_levels() {
   std::vector<Simd> levels{Simd::baseline};
@@ -29,10 +34,29 @@ inline std::vector<Simd> simd_levels() {
   return levels;
 }
 
-// An instruction set; -1: the best of this processor.
+// The one that is used where none is asked for: the best of this processor, or the one that the
+// environment variable names.
+inline Simd simd_choice() {
+  const auto levels = simd_levels();
+  const char* wanted = std::getenv("WIDEMARGIN_SIMD");
+  if (wanted == nullptr || *wanted == '\0') return levels.back();
+  std::string names;
+  for (const auto level : levels) {
+    const std::string name = kSimdNames[static_cast<std::size_t>(level)];
+    if (name == wanted) return level;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  throw std::invalid_argument(
+      "The environment variable WIDEMARGIN_SIMD must be one of the instruction sets of this "
+      "processor and build: " +
+      names + ". Got '" + wanted + "' instead.");
+}
+
+// An instruction set; -1: the one that is used where none is asked for, read once.
 inline Simd simd_level(int simd) {
   static const auto levels = simd_levels();
-  const auto level = simd < 0 ? levels.back() : static_cast<Simd>(simd);
+  static const auto choice = simd_choice();
+  const auto level = simd < 0 ? choice : static_cast<Simd>(simd);
   if (std::ranges::find(levels, level) == levels.end())
     throw std::invalid_argument("this processor or build has no such instruction set");
   return level;

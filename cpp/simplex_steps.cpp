@@ -46,7 +46,7 @@ Extremes update(const Simplex<Real>& p, const Real* row1, double c1, const Real*
     if (lowest < found.least) found.least = lowest, low = first;
     if (highest > found.most) found.most = highest, high = first;
   }
-  // Where they are, in their blocks.
+  // Where they are, in their blocks: as in `partner`, of numbers that are computed again.
   found.low = low, found.high = high;
   double seen = kInfinity;
   for (std::size_t l = low; l < p.m && l < low + kBlock; ++l) {
@@ -93,7 +93,9 @@ struct Run {
     return p.alpha[j] > 0 && s > 0 ? gains : -1.0;
   }
 
-  // The j from which a pair step to i gains most.
+  // The j from which a pair step to i gains most; i where none gains. In its block it is the best
+  // of gains that are computed again: they need not equal those of the vectors, whose products are
+  // fused with other sums.
   std::size_t partner(std::size_t i, const Real* row_i) const {
     const double Gi = gradient(i);
     double best = -1;
@@ -108,9 +110,13 @@ struct Run {
       }
       if (largest > best) best = largest, block = first;
     }
-    for (std::size_t j = block; j < p.m; ++j)
-      if (gain(i, Gi, row_i, j) >= best) return j;
-    return i;
+    std::size_t found = i;
+    double seen = -1;
+    for (std::size_t j = block; j < p.m && j < block + kBlock; ++j) {
+      const double gains = gain(i, Gi, row_i, j);
+      if (gains > seen) seen = gains, found = j;
+    }
+    return found;
   }
 
   // a += length (e_i - a); a negative length goes away from i, which may end at 0.

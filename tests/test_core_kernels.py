@@ -9,6 +9,7 @@ from widemargin.kernel_blocks import aligned
 
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)
+SQUARES = (5, 1.0, 0.0, 3)
 NO_FIT = "do not fit each other"
 # Of three sparse rows: where they begin and end, and their columns.
 BEGIN, END = np.array([0, 2, 2]), np.array([2, 2, 3])
@@ -40,7 +41,8 @@ def kernel_rows(form=FORM, X=strips, Z=batch, begin=0, end=2, **targets):
     out, place, weights, sums = (
         targets.get(name) for name in ("out", "place", "weights", "sums")
     )
-    _core.kernel_rows(form, X(), Z(), begin, end, out, place, weights, sums)
+    simd = targets.get("simd", -1)
+    _core.kernel_rows(form, X(), Z(), begin, end, out, place, weights, sums, simd)
 
 
 def room(rows=COUNT, width=WIDTH):
@@ -86,11 +88,14 @@ def test_samples_and_batches_that_do_not_fit_are_refused(call):
     [
         {"begin": 2, "end": 1},
         {"end": 3},
-        {"form": (5, 1.0, 0.0, 3)},
+        {"form": (6, 1.0, 0.0, 3)},
         {"form": (-1, 1.0, 0.0, 3)},
         {"Z": lambda: batch(COUNT * (N + 1), n=N + 1)},  # of other features
         {"X": sparse_strips},  # the batch is in rows, not in groups
         {"X": sparse_strips, "Z": sparse_batch},
+        {"form": SQUARES, "X": sparse_strips},  # squares are of equal storages
+        {"form": SQUARES, "X": sparse_strips, "Z": lambda: batch(16 * N)},
+        {"form": SQUARES, "Z": sparse_batch},
         {"out": room(COUNT - 1)},
         {"out": room(width=64)},
         {"out": room(width=WIDTH + 8)},
@@ -127,23 +132,32 @@ def test_kernel_rows_convert_nothing(arguments):
         kernel_rows(**arguments)
 
 
-def test_rows_go_to_their_places_and_nowhere_else():
+@on_every_simd
+def test_rows_go_to_their_places_and_nowhere_else(simd):
     out = room(6)
     out[:] = 77.0
-    kernel_rows(out=out, place=np.array([4, -1, 1]))
+    kernel_rows(out=out, place=np.array([4, -1, 1]), simd=simd)
     np.testing.assert_array_equal(out[[1, 4]], 1.0)
     np.testing.assert_array_equal(out[[0, 2, 3, 5]], 77.0)
     out[:] = 77.0
-    kernel_rows(out=out, begin=1, end=2)
+    kernel_rows(out=out, begin=1, end=2, simd=simd)
     np.testing.assert_array_equal(out[:3, :64], 77.0)
     np.testing.assert_array_equal(out[:3, 64:], 1.0)
     np.testing.assert_array_equal(out[3:], 77.0)
 
 
-def add_rows(rows=(6, WIDTH), place=(0, 5), weights=2, begin=0, end=WIDTH, sums=WIDTH):
+def add_rows(
+    rows=(6, WIDTH),
+    place=(0, 5),
+    weights=2,
+    begin=0,
+    end=WIDTH,
+    sums=WIDTH,
+    simd=-1,
+):
     sums = np.zeros(sums)
     rows = np.arange(np.prod(rows), dtype=np.float32).reshape(rows)
-    _core.add_rows(rows, np.array(place), np.ones(weights), begin, end, sums)
+    _core.add_rows(rows, np.array(place), np.ones(weights), begin, end, sums, simd)
     return rows, sums
 
 
@@ -164,9 +178,10 @@ def test_sums_refuse_what_does_not_fit(arguments):
         add_rows(**arguments)
 
 
-def test_sums_are_those_of_the_range():
+@on_every_simd
+def test_sums_are_those_of_the_range(simd):
     for begin, end in ((0, WIDTH), (0, 0), (3, 4), (5, 77)):
-        rows, sums = add_rows(begin=begin, end=end)
+        rows, sums = add_rows(begin=begin, end=end, simd=simd)
         expected = np.zeros(WIDTH)
         expected[begin:end] = (rows[0] + rows[5])[begin:end]
         np.testing.assert_array_equal(sums, expected)

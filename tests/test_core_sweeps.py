@@ -36,6 +36,11 @@ def test_dense_products_are_summed_in_float64(dtype, shape, simd):
     exact = X.astype(np.longdouble)
     np.testing.assert_allclose(out, exact @ w, rtol=1e-13, atol=1e-13 * n * 99)
     np.testing.assert_allclose(g, start + exact.T @ u, rtol=1e-13, atol=1e-13 * k * 99)
+    sums, squares = np.zeros((2, n))
+    _core.dense_column_sums(X, sums, squares, simd)
+    absolute = np.abs(exact).sum(axis=0)
+    assert np.all(np.abs(sums - exact.sum(axis=0)) <= k * 2.0**-53 * absolute)
+    np.testing.assert_allclose(squares, (exact**2).sum(axis=0), rtol=k * 2.0**-52)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

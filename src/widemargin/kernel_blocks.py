@@ -24,6 +24,8 @@ Form = tuple[int, float, float, int]
 # Kernels of the core, in its order.
 NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian")
 RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
+# rbf of sums of (x_j - z_j)^2, in place of |x|^2 + |z|^2 - 2x'z.
+RBF_BY_DIFFERENCES = len(NAMES)
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
 # Entries of the rows that are computed together, dense and sparse ones: they stay in
@@ -37,6 +39,11 @@ SPARSE_BATCH = 0.15
 WIDE = 2048
 # Rows whose mean is so many times their deviation lose digits in |x|^2 + |z|^2 - 2x'z.
 CENTERED = 10.0
+# Share of a kernel value that may be lost in |x|^2 + |z|^2 - 2x'z in float64. Scaled
+# data lose 1e-14 to 4e-12 of it; those above have clusters far apart, for their gamma.
+LOST = 1e-10
+# Entries of rows that are looked at together.
+LOOKED_AT = 1 << 16
 # Multiplications that are worth a second thread, whose start takes 0.1 ms. Not tuned.
 SHARED_WORK = 1 << 23
 # Parts of the samples that threads take one after the other.
@@ -88,6 +95,9 @@ class Layout:
     center : ndarray (n,), subtracted from all rows where distances allow it
     is_sparse : bool, whether batches are sparse
     is_far : bool, whether the rows lie far from zero, for their spread
+    reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of laplacian
+    by_differences : bool, whether distances are sums of differences of the numbers as
+        they are, right to the last digits wherever the rows lie
     dtype : float32 or float64
     """
 
@@ -102,9 +112,30 @@ class Layout:
         mean = sums / Z.shape[0]
         spread = squares.sum() / Z.shape[0] - mean @ mean
         self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
-        distances = form[0] in (RBF, LAPLACIAN) and not self.stays_sparse
-        if distances and (self.is_far or not self.is_sparse):
-            self.center, self.is_sparse, self.is_far = mean, False, False
+        self.reach, self.by_differences = 0.0, False
+        if form[0] in (RBF, LAPLACIAN):
+            if not self.stays_sparse and (self.is_far or not self.is_sparse):
+                self.center, self.is_sparse, self.is_far = mean, False, False
+            self.reach = _reach(Z, self.center, form[0])
+            if self._has_to_subtract():
+                self._subtract()
+
+    def _has_to_subtract(self) -> bool:
+        """Whether differences are worth their time, or cost none."""
+        kind, gamma, n = self.form[0], self.form[1], len(self.center)
+        if self.dtype != np.float64:  # where that has too few digits, it is not used
+            return False
+        free = kind == LAPLACIAN and not self.is_sparse
+        largest = (4.0 if kind == RBF else 2.0) * self.reach
+        lost = gamma * (n + 5) * np.finfo(np.float64).epsneg * largest
+        return free or not lost <= LOST
+
+    def _subtract(self) -> None:
+        """Sum differences; a center would round them."""
+        self.by_differences, self.is_far = True, False
+        self.center, self.is_sparse = np.zeros_like(self.center), self.stays_sparse
+        if self.form[0] == RBF:
+            self.form = (RBF_BY_DIFFERENCES, *self.form[1:])
 
     def rows(self, Z: Matrix) -> Any:
         """Rows as a batch holds them: dense or CSR, of the dtype, less the center."""
@@ -159,7 +190,8 @@ class Batches:
             self._begin, self._end = indptr[:-1], indptr[1:]
             self._data, self._indices = rows.data, indices
             self.n_bytes = rows.data.nbytes + indices.nbytes + indptr.nbytes
-            if layout.stays_sparse and layout.form[0] in (RBF, LAPLACIAN):
+            with_norms = layout.form[0] in (RBF, LAPLACIAN)
+            if layout.stays_sparse and with_norms and not layout.by_differences:
                 self._norms = _norms(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
             self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
@@ -176,7 +208,7 @@ class Batches:
             rows = self._layout.rows(self._Z[J]).ravel()
             return _core.batch(rows, self._norms[J], None, None, None, n)
         norms, begin, end = self._norms[J], self._begin[J], self._end[J]
-        if X.is_sparse:
+        if X.is_sparse and not self._layout.by_differences:
             data = _groups(begin, end, self._indices, self._data, n)
             return _core.batch(data, norms, None, None, None, n)
         if self._layout.form[0] == LAPLACIAN:  # they are those of the samples
@@ -203,7 +235,9 @@ class Samples:
     ) -> None:
         self.layout = layout
         self.m, n = X.shape[0] if index is None else len(index), X.shape[1]
-        self.is_sparse = layout.stays_sparse and sparse.issparse(X)
+        # Sums of differences are of two sparse rows, or of two dense ones.
+        stored = sparse.issparse(X) or layout.by_differences
+        self.is_sparse = layout.stays_sparse and stored
         self.entries = linalg.density(X) * n if layout.is_sparse else float(n)
         self.parts = parts or Parts(self.m)
         self.norms = np.zeros(padded(self.m), layout.dtype)
@@ -355,6 +389,21 @@ def _share_of_nonzeros(Z: Matrix) -> float:
         return linalg.density(Z)
     sample = Z[:: max(1, Z.shape[0] // 256)]
     return float(np.count_nonzero(sample)) / sample.size
+
+
+def _reach(Z: Matrix, center: Vector, kind: int) -> float:
+    """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow."""
+    if sparse.issparse(Z) and not center.any():
+        sizes = linalg.row_squares(Z) if kind == RBF else abs(Z).sum(axis=1)
+        return float(sizes.max())
+    size, reach = max(1, LOOKED_AT // Z.shape[1]), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, Z.shape[0], size):
+            end = min(start + size, Z.shape[0])
+            D = linalg.dense(linalg.row_slice(Z, start, end)) - center
+            sizes = np.einsum("ij,ij->i", D, D) if kind == RBF else abs(D).sum(axis=1)
+            reach = float(np.maximum(reach, sizes.max()))
+    return reach
 
 
 def _norms(rows: Any, layout: Layout) -> NDArray[Any]:

@@ -33,7 +33,8 @@ CALLED_ROWS = 192
 TWOFOLD_ROWS = 256
 # Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
 ASYMMETRY = 1e-5
-# Largest gamma |x - center|^2 in float32: there rounding changes values of exp by 5e-4.
+# Largest gamma |x - center|^2, or gamma |x - center|_1, in float32: there rounding
+# changes values of exp by 5e-4.
 ROUGH = 4096.0
 # Numbers that float32 can hold, and the products of a few of them.
 TINY, HUGE = 1e-30, 1e30
@@ -85,10 +86,10 @@ class Named:
                 "smaller degree."
             )
         largest = max(values.max(), linalg.row_squares(self._X).max())
-        gamma, norms = self._kernel.form[1], self._samples.norms
+        gamma, reach = self._kernel.form[1], self._layout.reach
         in_range = largest < HUGE and TINY < gamma < HUGE
-        far = self._layout.is_far and float(norms.max()) == 0  # products, not distances
-        return far or not (in_range and gamma * float(norms.max()) <= ROUGH)
+        far = self._layout.is_far and self._kernel.name != "rbf"
+        return far or not (in_range and gamma * reach <= ROUGH)
 
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""

@@ -26,9 +26,9 @@ class Simplex:
     def __init__(self, dtype, m=60, ball=False, seed=0):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(m, 5))
-        self.K = plain(NAMED["poly"], X, X)  # its diagonal varies
         self.rows = np.zeros((m, padded(m)), dtype)
-        self.rows[:, :m] = self.K
+        self.rows[:, :m] = plain(NAMED["poly"], X, X)  # its diagonal varies
+        self.K = self.rows[:, :m].astype(np.float64)
         self.y = np.ones(m) if ball else np.sign(rng.normal(size=m))
         self.ridge = np.zeros(m) if ball else rng.uniform(0.1, 1.0, m)
         self.shift = 0.0 if ball else 1.0
@@ -49,6 +49,34 @@ class Simplex:
     @property
     def value(self):
         return self.a @ self.Q @ self.a - 2.0 * self.half @ self.a
+
+    def gains(self, kind, selection):
+        """By how much a step may lower the value, of all samples that tie."""
+        slope, held = self.Q @ self.a - self.half, self.a > 0
+        tie = 1e-12 * np.abs(self.Q).max()
+        low = np.flatnonzero(slope <= slope.min() + tie)
+        high = np.flatnonzero(held & (slope >= slope[held].max() - tie))
+        return [self.gain(kind, selection, slope, i, j) for i in low for j in high]
+
+    def gain(self, kind, selection, slope, i, j):
+        a, diagonal = self.a, np.diag(self.Q)
+        g, mean = slope + self.half, a @ slope
+        near = line_search(mean - slope[i], a @ g - 2.0 * g[i] + diagonal[i], 1.0)
+        if kind == "toward" or (kind == "away" and mean - slope[i] >= slope[j] - mean):
+            return near
+        if kind == "away":
+            longest = a[j] / (1.0 - a[j]) if a[j] < 1.0 else np.inf
+            return line_search(
+                slope[j] - mean, a @ g - 2.0 * g[j] + diagonal[j], longest
+            )
+        curved = diagonal[i] + diagonal - 2.0 * self.Q[i]
+        partners = np.flatnonzero(a) if selection == "second" else [j]
+        pairs = [
+            line_search(slope[k] - slope[i], curved[k], a[k])
+            for k in partners
+            if k != i
+        ]
+        return max([*pairs, 0.0, near if kind == "swap" else 0.0])
 
     def run(self, kind, selection, most, stop=0.0, given=-1, simd=-1):
         return _core.simplex_steps(
@@ -109,33 +137,61 @@ def test_a_step_is_an_exact_line_search(simd, dtype, kind, selection, ball):
     assert dropped or kind == "toward"
 
 
+def line_search(s, q, longest):
+    """The most that 2 s t - q t^2 is for 0 <= t <= longest."""
+    if s <= 0:
+        return 0.0
+    t = min(s / q, longest) if q > 0 else longest
+    return t * (2.0 * s - t * q)
+
+
+@pytest.mark.parametrize("m", [60, 300])  # in one block of samples, and in two
+@pytest.mark.parametrize("ball", [False, True])
+@pytest.mark.parametrize(("kind", "selection"), KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@on_every_simd
+def test_a_step_gains_what_the_best_choice_gains(simd, dtype, kind, selection, ball, m):
+    problem = Simplex(dtype, m, ball)
+    rounding = 1e-12 * np.abs(problem.Q).max()
+    for _ in range(40):
+        old, gains = problem.value, np.array(problem.gains(kind, selection))
+        steps, *_ = problem.run(kind, selection, 1, simd=simd)
+        off = np.abs(old - problem.value - gains)
+        assert np.any(off <= rounding + 1e-9 * gains)
+        if not steps:
+            break
+
+
+@on_every_simd
 @pytest.mark.parametrize(("kind", "selection"), KINDS[1:])
-def test_steps_reach_the_bound_that_was_asked_for(kind, selection):
+def test_steps_reach_the_bound_that_was_asked_for(kind, selection, simd):
     problem = Simplex(np.float64)
-    problem.run(kind, selection, 10**6, stop=1e-8)
+    problem.run(kind, selection, 10**6, stop=1e-8, simd=simd)
     g = problem.Q @ problem.a
     assert g.min() > 0
     assert (problem.a @ g / g.min()) ** 2 <= 1 + 2.1e-8
 
 
+@on_every_simd
 @pytest.mark.parametrize(("kind", "selection"), KINDS[1:])
-def test_the_farthest_point_is_as_near_as_was_asked_for(kind, selection):
+def test_the_farthest_point_is_as_near_as_was_asked_for(kind, selection, simd):
     problem = Simplex(np.float64, ball=True)
-    problem.run(kind, selection, 10**6, stop=1e-6)
+    problem.run(kind, selection, 10**6, stop=1e-6, simd=simd)
     K, a = problem.K, problem.a
     square = np.diag(K) @ a - a @ K @ a
     far = np.diag(K) + a @ K @ a - 2.0 * K @ a
     assert far.max() <= (1.0 + 1.1e-6) ** 2 * square
 
 
-def test_a_row_that_is_not_kept_is_asked_for():
+@on_every_simd
+def test_a_row_that_is_not_kept_is_asked_for(simd):
     problem = Simplex(np.float64)
     whole = Simplex(np.float64)
-    whole.run("pairwise", "second", 50)
+    whole.run("pairwise", "second", 50, simd=simd)
     problem.place[:] = -1
     left, asked = 50, []
     while left:
-        steps, _, missing, _ = problem.run("pairwise", "second", left)
+        steps, _, missing, _ = problem.run("pairwise", "second", left, simd=simd)
         left -= steps
         if missing >= 0:
             assert problem.place[missing] == -1
