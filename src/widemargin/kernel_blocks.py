@@ -16,7 +16,13 @@ from scipy import sparse
 from widemargin import _core, linalg
 from widemargin.data.blocks import Blocks
 from widemargin.linalg import Matrix
-from widemargin.rounding import UNIT, ValueBounds, gamma, value_bounds
+from widemargin.rounding import (
+    UNIT,
+    ValueBounds,
+    differences_bounds,
+    gamma,
+    value_bounds,
+)
 
 Vector = NDArray[np.float64]
 Form = tuple[int, float, float, int]
@@ -149,13 +155,14 @@ class Layout:
 
     def bounds(self, X: Matrix, terms: int, unit: float = UNIT) -> ValueBounds:
         """Bounds of kernel values of these rows with others, and of their errors."""
+        if self.by_differences:
+            return differences_bounds(X.shape[0], terms, unit)
         kind, *numbers = self.form
-        form = NAMES[kind], *numbers
         if kind in (RBF, LAPLACIAN):
             lengths = _norms(self.rows(X), self).astype(np.float64)
         else:
             lengths = linalg.row_squares(X)
-        return value_bounds(form, terms, lengths, unit)
+        return value_bounds((NAMES[kind], *numbers), terms, lengths, unit)
 
     def terms(self, X: Matrix) -> int:
         """The most terms of a product of one of these rows."""

@@ -155,11 +155,11 @@ class KernelProblem(Problem):
 
         No rounding makes the upper bound too small, or the lower one too large.
         """
-        primal, over = self._upper(c, f, b)
-        dual, under = self._lower(c, f)
+        primal, over = self.upper_bound(c, f, b)
+        dual, under = self.lower_bound(c, f)
         return Certificate(primal, dual, rounding=over + under)
 
-    def _upper(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
+    def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
         plain, largest = (self._sum_losses(t) for t in f.slacks(self.signs, b))
         losses = (1.0 + gamma(len(c) + 8)) * largest
@@ -168,7 +168,7 @@ class KernelProblem(Problem):
         over = 0.5 * error + gamma(8) * abs(rest)
         return rest + over + losses, over + losses - plain
 
-    def _lower(self, c: Vector, f: "Sums") -> tuple[float, float]:
+    def lower_bound(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """Lower bound D, and how much it may lack by rounding."""
         alpha, off = self.signs * c, gamma(len(c) + 8)
         linear, squares = float(alpha.sum()), self.squares(alpha)
@@ -241,8 +241,8 @@ class KernelProblem(Problem):
         f = scores(given)
         if not np.isfinite(f.values).all():
             return Certificate(np.inf, -np.inf)
-        primal, over = self._upper(given, f, b)
-        dual, under = self._lower(c, f if np.array_equal(c, given) else scores(c))
+        primal, over = self.upper_bound(given, f, b)
+        dual, under = self.lower_bound(c, f if np.array_equal(c, given) else scores(c))
         return Certificate(primal, dual, rounding=over + under)
 
     def repair(self, state: RowState, name: str = "alpha") -> None:

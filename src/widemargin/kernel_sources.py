@@ -147,7 +147,7 @@ class Named:
     @functools.cached_property
     def diag_errors(self) -> Vector:
         """Bounds of the errors of the diagonal as `Kernel.diag` computes it: (m,)."""
-        if self._kernel.form[0] in (RBF, LAPLACIAN):
+        if self._kernel.form[0] in (RBF, LAPLACIAN):  # it is 1
             return np.zeros(self._X.shape[0])
         bounds = self._layout.bounds(self._X, self._X.shape[1])
         return np.asarray(bounds.eps * bounds.s**2)

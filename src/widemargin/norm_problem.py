@@ -105,13 +105,13 @@ class NormProblem(KernelProblem):
         """What slacks t >= 0 of the kept rows cost: C N(t)."""
         return self._losses(t)
 
-    def _lower(self, c: Vector, f: Sums) -> tuple[float, float]:
+    def lower_bound(self, c: Vector, f: Sums) -> tuple[float, float]:
         """Lower bound D, and how much it may lack by rounding.
 
         Rounding of the gauge: a little less of alpha lies in C A for certain, and D is
         concave along it.
         """
-        dual, under = super()._lower(c, f)
+        dual, under = super().lower_bound(c, f)
         linear = float(np.abs(c).sum())
         more = gamma(4 * len(c) + 64) * (linear + abs(f.squared_norm(c)[0]))
         return dual - more, under + more

@@ -127,10 +127,10 @@ class Whole:
         return self.problem.intercept_for(scores.values, scores.c, b)
 
     def primal(self, scores: Scores, b: float) -> tuple[float, float]:
-        """The objective in float64, and the best b."""
+        """The objective, no smaller than without rounding, and the best b."""
         self.problem.refresh(scores, self.best_intercept(scores, b))
         b = self.best_intercept(scores, b)
-        return self.problem.values(scores.c, scores.values, b).primal, b
+        return self.problem.upper_bound(scores.c, scores.sums(), b)[0], b
 
 
 class Point(NamedTuple):

@@ -131,8 +131,6 @@ def value_bounds(
     terms: int,
     lengths: Vector,
     unit: float = UNIT,
-    *,
-    by_differences: bool = False,
 ) -> ValueBounds:
     """Bounds of kernel values that the core computes.
 
@@ -144,7 +142,6 @@ def value_bounds(
         ``|x|^2`` of the rows, less what the core subtracts from them; ``|x|_1`` for the
         laplacian kernel.
     unit : float, of the arithmetic
-    by_differences : bool, whether distances are sums of differences of coordinates
     """
     kind, gamma_, coef0, degree = form
     none = np.zeros(len(lengths))
@@ -158,10 +155,15 @@ def value_bounds(
     if kind == "sigmoid":
         size = np.sqrt(1.0 + abs(gamma_) * lengths + abs(coef0))
         return ValueBounds(gamma(terms + 20, unit), none, size)
-    # exp is within 3 units; of its argument t, |t| exp(t) <= 1/e matters where the
-    # distance has all its digits.
-    if by_differences:
-        return ValueBounds(gamma(terms + 16, unit), none, none + 1.0)
+    # A distance is a difference of sums of squares, or of absolute values.
     eps, more = gamma(8, unit), 2.0 if kind == "rbf" else 4.0
     share = gamma(terms + 10, unit) / eps
     return ValueBounds(eps, more * abs(gamma_) * lengths * share, none + 1.0)
+
+
+def differences_bounds(m: int, terms: int, unit: float = UNIT) -> ValueBounds:
+    """Bounds where distances are sums of differences of coordinates: m rows.
+
+    These have all their digits, and of the argument t of exp, |t| exp(t) <= 1 / e.
+    """
+    return ValueBounds(gamma(terms + 16, unit), np.zeros(m), np.ones(m))

@@ -379,6 +379,8 @@ class BudgetSVC(SVC):
         dual = np.array([bound.dual for bound in bounds])
         with np.errstate(divide="ignore"):
             self.increase_ = (self.primal_ - dual) / np.maximum(dual, 0.0)
+        # Bounds that contradict each other: the kernel is not positive semidefinite.
+        self.increase_[self.primal_ < dual] = np.inf
         counts = [
             (np.count_nonzero(one.alpha), np.count_nonzero(other.alpha))
             for one, other in zip(solutions, decided, strict=True)

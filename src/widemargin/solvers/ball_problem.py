@@ -171,6 +171,9 @@ class BallProblem:
         V, S = float((a * d).sum()), float((self.ridge * a * a).sum())
         off = gamma(len(a) + 8)
         lost = 4.0 * off * off * float(self.diagonal.max())
+        # What predicts may have the center of the weights divided by their sum, or one
+        # that was rounded itself: it lies so far from this one at most.
+        most = (np.sqrt(most) + np.sqrt(lost)) ** 2
         surely = max((1.0 - 2.0 * off) * float((a * least).sum()) - lost, 0.0)
         floor = max(self.resolution, TINY)
         C = self.prices
@@ -181,12 +184,13 @@ class BallProblem:
         rho, ratio = max(best_square(d, C), 0.0), 0.5 * V / max(S, TINY)
         sigma, largest = min(1.0, ratio), float(d.max())
         plain, more = rho + _price(C, d - rho), float((most - d).max())
-        primal = rho + more + (1.0 + off) * _price(C, most - more - rho)
-        if plain > largest:  # C is so large that rounding of the excess costs more
+        # Where C is so large that rounding costs much, a larger rho is the better one.
+        primal = min(r + (1.0 + off) * _price(C, most - r) for r in (rho, rho + more))
+        if min(plain, primal) > largest:  # or the hard ball
             plain, primal, rho = largest, float(most.max()), largest
         spread = sigma * sigma * S
         dual = sigma * surely - (1.0 + off) * spread
-        if V > self.resolution:  # or sigma is a quotient of rounding
+        if self.resolution < V:  # or sigma is a quotient of rounding
             floor = max(sigma * floor, TINY)
         rounding = primal - plain + sigma * V - spread - dual
         return Bounds(Certificate(primal, dual, floor, rounding), rho, ratio)
