@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import labels, multiclass
 from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
 from widemargin.data.rows import Rows
+from widemargin.deadline import GRACE, Deadline
 from widemargin.estimators.frame import (
     check_limits,
     read_rows,
@@ -36,6 +37,9 @@ from widemargin.solvers.limits import Clock, Limits
 from widemargin.support_vectors import SupportVectors, keep_support_vectors
 
 Vector = NDArray[np.float64]
+
+# A time limit of what is to end at once.
+MOMENT = 1e-9
 
 
 @dataclass
@@ -72,9 +76,25 @@ class Training:
     known: Sequence[Solution] | None = None
     until: float | None = None
 
+    @property
+    def deadline(self) -> Deadline | None:
+        """When the work before and between the solves has to end."""
+        return self.clock.deadline(self.until or self.time_limit)
+
+    @property
+    def grace(self) -> Deadline | None:
+        """When the work after the solves has to end."""
+        return self.clock.deadline(self.time_limit and self.time_limit + GRACE)
+
     def chosen(self, k: int) -> NDArray[np.intp] | None:
         """The rows of binary problem k; None for all of them."""
         return self.tasks[k].rows(self.index)
+
+    def weight(self, k: int) -> float:
+        """The sum of its C."""
+        C = np.broadcast_to(self.C, len(self.index))
+        chosen = self.chosen(k)
+        return float((C if chosen is None else C[chosen]).sum())
 
     def sizes(self) -> NDArray[np.intp]:
         """How many rows the binary problems have."""
@@ -334,7 +354,10 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
                     return list(found.values())
                 until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
                 one = dataclasses.replace(training, starts=starts, until=until)
-                found[k] = starts[k] = self._solve_one(one, k, saved[k], training.rows)
+                new = self._solve_one(one, k, saved[k], training.rows)
+                if k in found and _is_worse(new, found[k]):
+                    new = found[k]  # there was no time to take it up
+                found[k] = starts[k] = new
         return list(found.values())
 
     def _solve_one(
@@ -412,6 +435,12 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         counts = np.bincount(index[self.support_], minlength=len(self.classes_))
         self.n_support_ = counts
+
+
+def _is_worse(one: Solution, other: Solution) -> bool:
+    """Whether a solution that ran out of time proves less than another one."""
+    gaps = [found.certificate.relative_gap for found in (one, other)]
+    return one.status is Status.TIME_LIMIT and gaps[0] > gaps[1]
 
 
 def _support(
