@@ -31,7 +31,7 @@ from widemargin.parameters import Checker
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
-from widemargin.solvers.base import Solver, run
+from widemargin.solvers.base import Solver, run, unsolved
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.support_vectors import SupportVectors, keep_support_vectors
@@ -364,6 +364,9 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
     ) -> Solution:
         """The solution of binary problem k, from rows that may wait for others'."""
+        start = None if training.starts is None else training.starts[k]
+        if start is None and saved is None and self._skips(training):
+            return self._unsolved(training, k)
         problem = self._problem(*self._part(training, k, rows))
         choice = auto.choose(problem, training.solver, training.seed)
         limits = Limits(
@@ -375,12 +378,31 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             saved,
             training.until,
         )
-        start = None if training.starts is None else training.starts[k]
         solution = run(problem, choice, limits, start=start, names=training.names)
         solution = self._finished(problem, solution, training.clock)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution
+
+    def _skips(self, training: Training) -> bool:
+        """Whether one of several problems is left out: the time is over."""
+        deadline = training.deadline
+        late = deadline is not None and deadline.left <= 0.0
+        return late and self._shares_time and len(training.tasks) > 1
+
+    def _unsolved(self, training: Training, k: int) -> Solution:
+        """The answer zero of binary problem k."""
+        m = int(training.sizes()[k])
+        order = m if self._is_kernel() else training.rows.shape[1]
+        limits = Limits(self.tol, time_limit=training.time_limit)
+        solution = unsolved(m, order, training.weight(k), limits)
+        gap = solution.certificate.relative_gap
+        training.callbacks.finish(k, gap, solution.status)
+        return solution
+
+    def _is_kernel(self) -> bool:
+        """Whether w of a problem has a number for each of its rows."""
+        return False
 
     def _part(
         self, training: Training, k: int, rows: Rows

@@ -344,6 +344,9 @@ class SVC(Classifier):
             return solver != "auto" and auto.SOLVERS[solver].for_kernels
         return solver.for_kernels
 
+    def _is_kernel(self) -> bool:
+        return self._with_kernel_solver()
+
     def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         if not self._with_kernel_solver():
             return Problem(rows, y, C, self.loss, self.intercept)

@@ -451,6 +451,32 @@ def run(
     return driver.solution(status)
 
 
+def unsolved(m: int, order: int, weight: float, limits: Limits) -> Solution:
+    """The answer zero of a problem that there is no time to make.
+
+    It has m rows and weights w of that order; ``weight`` is its sum of C. Bounds of the
+    optimum are that and 0.
+    """
+    floor = float(np.finfo(np.float64).eps * weight)
+    step = Step(0, weight, 0.0, 0.0, m, best_primal=weight, best_dual=0.0)
+    return Solution(
+        alpha=np.zeros(m),
+        w=np.zeros(order),
+        b=0.0,
+        status=Status.TIME_LIMIT,
+        certificate=Certificate(weight, 0.0, floor),
+        trace=Trace([step]),
+        solver="none",
+        reason="because the time was over before it began",
+        seconds=0.0,
+        tol=limits.tol,
+        message=(
+            f"Stopped by time_limit={limits.time_limit} s before the first iteration. "
+            f"The model is far from optimal. {Status.TIME_LIMIT.advice}"
+        ),
+    )
+
+
 def _mismatch(solver: Solver, problem: Problem) -> str | None:
     """Why a solver of linear problems has none with a kernel, or the reverse."""
     name = type(solver).__name__
