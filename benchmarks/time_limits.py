@@ -129,9 +129,7 @@ CASES = {
     ),
     "linear cd": (
         lambda: blobs(100_000, 200),
-        lambda: linear(
-            solver="coordinate_descent", C=1e3, intercept="penalized"
-        ),
+        lambda: linear(solver="coordinate_descent", C=1e3, intercept="penalized"),
     ),
     "linear active_set wide": (
         lambda: blobs(3000, 6000),

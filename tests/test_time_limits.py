@@ -247,7 +247,8 @@ def test_budget(clock, options):
     X, y = data(3)
     model = BudgetSVC(budget=20, time_limit=LIMIT, **HARD, **options)
     assert_predicts(fitted(clock, model, X, y), X, y)
-    assert np.all(model.primal_ > 0) and np.all(model.increase_ >= 0)
+    assert np.all(model.primal_ > 0)
+    assert np.all(model.increase_ >= 0)
 
 
 @pytest.mark.parametrize("step", ["away", "swap"])

@@ -18,7 +18,7 @@ GRACE = 0.5
 SPEED, LATE = 1.5e10, 0.3
 
 
-class OutOfTime(BaseException):  # noqa: N818  (as KeyboardInterrupt, it is no error)
+class OutOfTime(BaseException):
     """The deadline is over. No `Exception`: what catches those goes on."""
 
 

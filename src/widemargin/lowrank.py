@@ -189,6 +189,7 @@ def nystroem(  # noqa: PLR0913  (by keyword)
     }
     J = np.unique(choose[landmarks](given, rank))
     K = given.source.values(J, J)
+    deadline.check(2.0 * len(J) ** 3)
     chosen, L = pivots_of(K, CUT[given.dtype] * float(K.diagonal().max()))
     if len(chosen) == 0:
         given.check.refuse_part("kernel", "have k(x, x) > 0 at a landmark", "none")

@@ -73,7 +73,6 @@ class Refits:
         return self.deadline is not None and self.deadline.left <= 0.0
 
 
-
 class Whole:
     """A problem and its solution, over the rows with C > 0.
 

@@ -93,9 +93,9 @@ class Blocks:
     ) -> Iterator[Any]:
         """Values of the task on the blocks of a lane, one after the other."""
         if load is None:
-            for rows in lane:
+            for block_rows in lane:
                 deadline.check()
-                yield task(rows)
+                yield task(block_rows)
             return
         submit = self._pool("reader", self._threads).submit
         ahead = submit(load, lane[0])

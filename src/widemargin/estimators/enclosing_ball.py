@@ -110,8 +110,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     max_iter : int >= 1 or None, default=None
         Steps; None: 5,000,000.
     time_limit : float > 0 in seconds, or None, default=None
-        Of the fit, without the time of callbacks. Checked every 0.05 s or so, but not
-        in the start and the certificate: m kernel values for each support vector.
+        Of the fit, without the time of callbacks; half a second more for a certificate.
+        Without time for that the ball is the best known one; the radius is infinite
+        where not even all k(x, x) are known.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
@@ -128,7 +129,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
 
     Attributes
     ----------
-    radius_ : float, sqrt(rho); of the hard ball rounded up
+    radius_ : float, sqrt(rho); of the hard ball rounded up; see ``time_limit``
     offset_ : float, -rho: ``decision_function`` is ``score_samples`` - ``offset_``
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
@@ -144,7 +145,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     dual_gap_ : float
         Relative gap (P - D) / P, recomputed in float64 from the answer, and what
         rounding may hide: 9e-16 of the largest k(x, x). Where all d_i are below 1e-12
-        times the largest k(x, x), they count as that large.
+        times the largest k(x, x), they count as that large. Infinite like the radius.
     status_ : str, how the fit ended
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
@@ -396,7 +397,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         limits = dataclasses.replace(limits, callback=callbacks.of(0))
         try:
             seed = seed_of(self) or 0
-            ball = enclose(points.problem, limits, step=self.step, seed=seed)
+            ball = enclose(problem, limits, step=self.step, seed=seed)
             callbacks.finish(0, ball.certificate.relative_gap, ball.status)
         finally:
             callbacks.close()

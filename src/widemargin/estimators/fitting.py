@@ -33,6 +33,7 @@ from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver, run, unsolved
 from widemargin.solvers.checkpoint import Checkpoint
+from widemargin.solvers.irwls import IRWLS
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.support_vectors import SupportVectors, keep_support_vectors
 
@@ -395,7 +396,12 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         m = int(training.sizes()[k])
         order = m if self._is_kernel() else training.rows.shape[1]
         limits = Limits(self.tol, time_limit=training.time_limit)
-        solution = unsolved(m, order, training.weight(k), limits)
+        solver = training.solver
+        if not isinstance(solver, str):
+            solver = solver.name
+        if solver == "auto" and self._is_kernel():
+            solver = IRWLS.name
+        solution = unsolved(m, order, training.weight(k), limits, solver)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution

@@ -106,9 +106,10 @@ class SVC(Classifier):
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
-        Of the whole fit, without the time of callbacks. Checked after each iteration.
-        Binary problems share what is left of it, by their rows. More Fourier features
-        than can be made in it are refused.
+        Of the whole fit, without the time of callbacks; half a second more for a
+        certificate. Where there is no time for that either, or for a map of low rank,
+        the model is zero. Binary problems share what is left of it, by their rows. More
+        Fourier features than can be made in it are refused.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.

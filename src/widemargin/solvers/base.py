@@ -451,7 +451,9 @@ def run(
     return driver.solution(status)
 
 
-def unsolved(m: int, order: int, weight: float, limits: Limits) -> Solution:
+def unsolved(
+    m: int, order: int, weight: float, limits: Limits, solver: str
+) -> Solution:
     """The answer zero of a problem that there is no time to make.
 
     It has m rows and weights w of that order; ``weight`` is its sum of C. Bounds of the
@@ -466,7 +468,7 @@ def unsolved(m: int, order: int, weight: float, limits: Limits) -> Solution:
         status=Status.TIME_LIMIT,
         certificate=Certificate(weight, 0.0, floor),
         trace=Trace([step]),
-        solver="none",
+        solver=solver,
         reason="because the time was over before it began",
         seconds=0.0,
         tol=limits.tol,

@@ -50,8 +50,9 @@ class Clock:
 
     def deadline(self, end: float | None) -> Deadline | None:
         """The deadline at so many seconds; None for None and infinity."""
-        ends = end is not None and end < math.inf
-        return Deadline(self.seconds, end) if ends else None
+        if end is None or end == math.inf:
+            return None
+        return Deadline(self.seconds, end)
 
 
 @dataclass
