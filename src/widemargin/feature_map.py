@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
+from widemargin import deadline, linalg
 from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore.copied import copied_rows
@@ -33,6 +33,8 @@ Index = NDArray[np.intp]
 
 # Numbers of a tile of rows that are in memory beside the features.
 TILE = 1 << 22
+# Operations of a tile, of 192 rows at least: between two the clock is looked at.
+TILE_FLOPS, TILE_ROWS = 2e9, 192
 # Flops a second of a thread that makes features of dense rows: 4e10 to 1e11 measured
 # for ranks 64 to 1024. Bytes a second of features that are written once and read ten
 # times, as solvers do, from the page cache and from a disk: writing 0.2e9, reading 3e9
@@ -194,7 +196,10 @@ def tiles(
 ) -> Iterator[tuple[slice, Features]]:
     """The features of X (k, n), some rows at a time."""
     make, size = expand.prepared(n_jobs), max(1, TILE // max(1, expand.held))
+    flops = expand.flops(linalg.density(X) * X.shape[1])
+    size = min(size, max(TILE_ROWS, int(TILE_FLOPS / flops)))
     for start in range(0, X.shape[0], size):
+        deadline.check()
         stop = min(start + size, X.shape[0])
         yield slice(start, stop), make(linalg.row_slice(X, start, stop))
 

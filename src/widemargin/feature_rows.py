@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import linalg
+from widemargin import deadline, linalg
 from widemargin.data.blocks import total
 from widemargin.data.memory import as_rows
 from widemargin.feature_map import (
@@ -229,6 +229,7 @@ def _sums(
     size = max(1, TILE // (3 * len(Z) + Z.shape[1]))
 
     def sums(start: int) -> Sums:
+        deadline.check()
         stop, trace = min(start + size, X.shape[0]), 0.0
         rows = linalg.row_slice(X, start, stop)
         if isinstance(known, np.ndarray):

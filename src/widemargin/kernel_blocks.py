@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin import _core, linalg
+from widemargin import _core, deadline, linalg
 from widemargin.data.blocks import Blocks
 from widemargin.linalg import Matrix
 from widemargin.rounding import (
@@ -321,6 +321,7 @@ class Samples:
                 sums,
             )
 
+        deadline.check()
         self.parts(task, count * self.m * (self.entries + 8.0))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin import linalg, twofold
+from widemargin import deadline, linalg, twofold
 from widemargin.data.blocks import Blocks
 from widemargin.kernel_blocks import (
     LAPLACIAN,
@@ -197,6 +197,7 @@ class Called:
     def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
         """Values of rows I with rows J in float64: (len(I), len(J))."""
         if self._kernel.name == "precomputed":
+            deadline.check()
             rows = self._X[I]
             rows = rows.toarray() if sparse.issparse(rows) else rows
             return np.asarray(rows[:, J], dtype=np.float64)

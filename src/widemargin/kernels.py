@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from widemargin import linalg
+from widemargin import deadline, linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -188,6 +188,7 @@ class Kernel:  # numpydoc ignore=PR02
 
     def called(self, X: Any, Z: Any) -> Vector:
         """Values of a callable, checked."""
+        deadline.check()
         try:
             values = self.name(X, Z)  # type: ignore[operator]
         except (ArithmeticError, np.linalg.LinAlgError) as error:

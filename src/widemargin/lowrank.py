@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
+from widemargin import deadline, linalg
 from widemargin.feature_map import (
     FeatureMap,
     Features,
@@ -55,6 +55,8 @@ SAMPLED = 2
 # The least ridge, as a share of the largest eigenvalue. Where the sample has hardly
 # more dimensions than there are landmarks, scores are distances from its span.
 LEAST_RIDGE = 1e-6
+# Flops of eigenvectors, as a multiple of n^3, in units of those of products.
+EIGEN = 25.0
 LANDMARKS = ("uniform", "kmeans++", "leverage", "residual")
 _WITHOUT_ROWS = "'uniform', 'leverage', 'residual'"
 
@@ -187,6 +189,7 @@ def nystroem(  # noqa: PLR0913  (by keyword)
     }
     J = np.unique(choose[landmarks](given, rank))
     K = given.source.values(J, J)
+    deadline.check(2.0 * len(J) ** 3)
     chosen, L = pivots_of(K, CUT[given.dtype] * float(K.diagonal().max()))
     if len(chosen) == 0:
         given.check.refuse_part("kernel", "have k(x, x) > 0 at a landmark", "none")
@@ -216,6 +219,7 @@ def _by_leverage(given: Given, count: int) -> Index:
     S = _uniform(given, min(given.m, SAMPLED * count))
     if len(S) <= count:
         return S[:count]
+    deadline.check(EIGEN * len(S) ** 3)
     values, V = np.linalg.eigh(given.source.values(S, S))
     values = np.maximum(values, 0.0)
     # The eigenvalues of K are about m / s times as large.
@@ -279,7 +283,10 @@ def eigen(
     if block == given.m:
         Q = np.eye(given.m, dtype=given.dtype)
     else:
-        Q = np.linalg.qr(_first(given, block))[0]
+        first = _first(given, block)
+        deadline.check(4.0 * given.m * block**2)
+        Q = np.linalg.qr(first)[0]
+    deadline.check(EIGEN * block**3)
     P = given.times(Q)
     T = (Q.T @ P).astype(np.float64)
     values, S = np.linalg.eigh(0.5 * (T + T.T))
@@ -302,6 +309,7 @@ def _first(given: Given, block: int) -> Features:
     while factor.extend(0.0):
         pass
     Z = factor.Z
+    deadline.check(EIGEN * Z.shape[1] ** 3 + 2.0 * Z.size * Z.shape[1])
     S = np.linalg.eigh((Z.T @ Z).astype(np.float64))[1][:, ::-1]
     V = Z @ S[:, :block].astype(given.dtype)
     more = given.rng.standard_normal((given.m, block - V.shape[1]))

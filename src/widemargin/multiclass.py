@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
+from widemargin import deadline, linalg
 from widemargin.data.blocks import given_up
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Moments, Rows
 from widemargin.data.state import RowState
+from widemargin.deadline import Deadline, OutOfTime
 
 # Row vectors and n x n sums of the classes that are trained together, in bytes.
 TOGETHER_BYTES = 1 << 30
@@ -146,6 +147,7 @@ class _Request:
     f: Callable[..., Any]
     state: RowState | None
     broadcast: tuple[Any, ...]
+    deadline: Deadline | None
     value: Any = None
     error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -237,7 +239,7 @@ class _Meeting:
             self._finish(requests, error=error)
             if again:
                 raise
-        except Exception as error:  # noqa: BLE001  (raised in the threads that asked)
+        except (Exception, OutOfTime) as error:  # noqa: BLE001  (raised where it was asked for)
             self._finish(requests, error=error)
         return True
 
@@ -245,7 +247,8 @@ class _Meeting:
         """One read of the data for all requests."""
         states = [request.state for request in requests]
         calls = [(request.f, request.broadcast) for request in requests]
-        value: tuple[Any, ...] = self._rows.sweep(_together, _Bundle(states), calls)
+        with deadline.until(_latest(requests)):
+            value: tuple[Any, ...] = self._rows.sweep(_together, _Bundle(states), calls)
         return value
 
     def _finish(
@@ -262,6 +265,14 @@ class _Meeting:
         for request in requests.values():
             request.error = error
             request.done.set()
+
+
+def _latest(requests: list[_Request]) -> Deadline | None:
+    """The deadline of a sweep for all; None where one of them has none."""
+    found = [one.deadline for one in requests if one.deadline is not None]
+    if len(found) < len(requests):
+        return None
+    return max(found, key=lambda one: one.left)
 
 
 class _Port(Rows):
@@ -281,7 +292,9 @@ class _Port(Rows):
         self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
     ) -> Any:
         self.sweeps += 1
-        return self._meeting.ask(self._k, _Request(f, state, broadcast))
+        deadline.check()
+        request = _Request(f, state, broadcast, deadline.current())
+        return self._meeting.ask(self._k, request)
 
     def take(self, index: ArrayLike) -> linalg.Matrix:
         return self._rows.take(index)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from widemargin import deadline
 from widemargin.feature_map import FeatureMap, Features
 from widemargin.feature_rows import CUT, Given
 
@@ -18,6 +19,9 @@ Index = NDArray[np.intp]
 # 300 of a9a took 9 times the time and left 0.204 of the trace instead of 0.195; a share
 # of 0.8 left 0.202.
 BLOCK, POOL, SHARE = 32, 96, 0.5
+# The share of the time limit after which a factor grows no more: solvers, whose sweeps
+# take as many multiplications as the factor, need the rest. Not tuned.
+ENDED = 1 / 3
 
 
 class PartialCholesky:
@@ -47,8 +51,11 @@ class PartialCholesky:
         return self._made if self._made.shape[1] == k else self._made[:, :k].copy()
 
     def feature_map(self, method: str, enough: float) -> FeatureMap:
-        """The map of the factor whose residuals sum up to so little."""
-        while self.extend(enough):
+        """The map of the factor whose residuals sum up to so little.
+
+        Or of what there is of it after a share of the time limit.
+        """
+        while self.extend(enough) and not deadline.passed(ENDED):
             pass
         Z, J = self.Z, np.array(self.pivots, np.intp)
         expand = self.given.landmark_features(J, inverse(Z[J].astype(np.float64)))

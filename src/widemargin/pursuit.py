@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from widemargin import deadline
 from widemargin.columns import Columns
 from widemargin.data.blocks import ONE_BLAS_THREAD
 
@@ -23,6 +24,9 @@ Index = NDArray[np.intp]
 # and mnist 64 of 256 at a time left up to a fifth more of |f - f_J|^2, one by one at
 # most 6 % less in 7 to 10 times the time.
 BLOCK, POOL = 16, 128
+# The share of the time limit after which no more are chosen: a refit needs the rest.
+# Not tuned.
+ENDED = 0.5
 # Share of k(x, x) that must be new in a row: the factor is in float32.
 NEW = 1e-4
 
@@ -41,7 +45,8 @@ def pursue(columns: Columns, candidates: Index, f: Vector, most: int) -> Index:
     -------
     int ndarray (k,), places in ``candidates``
         Fewer than ``most`` where no other one has more than 1e-4 of its k(x, x) outside
-        of the span of these (duplicates, kernels of low rank), or where f lies in it.
+        of the span of these (duplicates, kernels of low rank), or where f lies in it;
+        or at half of the time that there is until a deadline.
         The first k for any ``most`` are the same.
 
     Notes
@@ -50,7 +55,7 @@ def pursue(columns: Columns, candidates: Index, f: Vector, most: int) -> Index:
     """
     pursuit = _Pursuit(columns, candidates, f, min(most, len(candidates)))
     with ONE_BLAS_THREAD:  # products of 16 columns: two threads took twice as long
-        while pursuit.extend():
+        while pursuit.extend() and not deadline.passed(ENDED):
             pass
     return np.array(pursuit.chosen, dtype=np.intp)
 

@@ -13,8 +13,9 @@ rows drawn from all rows, not the support vectors alone: those lie where the cla
 meet, and good centers lie elsewhere too.
 """
 
-import time
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,12 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from widemargin.deadline import GRACE, OutOfTime, until
 from widemargin.free_memory import free_bytes
 from widemargin.kernel_problem import KernelProblem, Scores
 from widemargin.parameters import Checker
 from widemargin.pursuit import pursue
 from widemargin.restricted import Features, Point, Refits, Whole, independent, refit
 from widemargin.solution import Certificate, Solution, Status
+from widemargin.solvers.limits import Clock
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -134,8 +137,9 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     candidates : int >= 1, default=8192
         Rows to choose from, drawn from all; at least four times the largest budget.
     time_limit : float > 0 in seconds, or None
-        Of the refits, which are then left with the status "time_limit", as good as they
-        are. Rows are chosen however long that takes.
+        Rows are chosen for half of it at most. Refits that it ends are left with the
+        status "time_limit", as good as they are, or with the model of the budget
+        before; the first one, where there is no time at all, without support vectors.
     memory_limit : int or None, in bytes
         For the features of the rows near the margin; None: half of the free memory.
     random_state : int, default=0
@@ -176,15 +180,17 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     check.count("candidates", candidates)
     check.count("memory_limit", memory_limit, optional=True)
     memory = free_bytes() if memory_limit is None else memory_limit
-    end = np.inf if time_limit is None else time.perf_counter() + time_limit
-    whole = Whole(problem, solution, Refits(tol, share, memory, end))
+    clock = Clock()
+    limits = Refits(tol, share, memory, clock.deadline(time_limit))
+    whole = Whole(problem, solution, limits)
     smaller = [budget for budget in budgets if budget < whole.support.size]
     models: list[Reduced] = []
     if smaller:
         rng = np.random.default_rng(random_state)
         m, n = whole.c.size, max(candidates, 4 * smaller[-1])
         chosen = np.sort(rng.permutation(m)[:n])
-        models = _path(whole, chosen, smaller)
+        with until(clock.deadline(time_limit and time_limit + GRACE)):
+            models = _path(whole, chosen, smaller)
     if not models or models[-1].status is not Status.INTERRUPTED:
         models += [_unchanged(whole)] * (len(budgets) - len(smaller))
     return models
@@ -205,23 +211,61 @@ def _check(check: Checker, problem: Any, solution: Any, budgets: Any) -> None:
 
 
 def _path(whole: Whole, candidates: Index, budgets: Sequence[int]) -> list[Reduced]:
-    """Refits for the first rows of an order, and of the pruned rows if need be."""
-    features, start = _begin(whole, candidates, budgets[-1], budgets[0])
-    models, pruned = [], whole.scores(candidates[:0], whole.c[:0])
+    """Refits for the first rows of an order, and of the pruned rows if need be.
+
+    What has not ended in a grace after the deadline is left out: the last model, or
+    that without support vectors, stands for the others.
+    """
+    models: list[Reduced] = []
+    try:
+        _refit_all(whole, candidates, budgets, models)
+    except OutOfTime:
+        last = models[-1] if models else _empty(whole)
+        last = replace(last, status=Status.TIME_LIMIT)
+        models += [last] * (len(budgets) - len(models))
+    return models
+
+
+def _refit_all(
+    whole: Whole, candidates: Index, budgets: Sequence[int], models: list[Reduced]
+) -> None:
+    """Append the model of each budget."""
+    begin = functools.partial(_begin, whole, candidates, budgets[-1], budgets[0])
+    features, start = _in_time(whole.limits, begin) or begin()
+    pruned = whole.scores(candidates[:0], whole.c[:0])
     for budget in budgets:
-        start, status = refit(features, min(budget, len(features.J)), start)
+        k = min(budget, len(features.J))
+        start, status = _refit(features, k, start)
         model = _model(features, start, status)
         found = model.certificate
         missed = found.gap > whole.enough(found.primal)
         if missed and status is Status.SOLVED and features.refine():
-            start, status = refit(features, len(start.w), start)
+            start, status = _refit(features, len(start.w), start)
             model = _model(features, start, status)
         if status is not Status.INTERRUPTED:
-            model = _unless_pruned(whole, budget, model, pruned)
+            with contextlib.suppress(OutOfTime):
+                model = _unless_pruned(whole, budget, model, pruned)
         models.append(model)
         if model.status is Status.INTERRUPTED:
             break
-    return models
+
+
+def _in_time(limits: Refits, work: Callable[[], Any]) -> Any:
+    """What some work returns; None where it does not end before the deadline."""
+    try:
+        with until(limits.deadline):
+            return work()
+    except OutOfTime:
+        return None
+
+
+def _refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
+    """A refit; its first step where it is late; its start where that takes too long."""
+    work, limits = functools.partial(refit, features, k, start), features.whole.limits
+    if limits.is_late:
+        return work()
+    found: tuple[Point, Status] | None = _in_time(limits, work)
+    return found or (start, Status.TIME_LIMIT)
 
 
 def _begin(
@@ -270,6 +314,16 @@ def _model(features: Features, point: Point, status: Status) -> Reduced:
     order = np.argsort(J)
     rows = whole.numbers[J[order]]
     return Reduced(rows, beta[order], b, certificate, whole.before, status)
+
+
+def _empty(whole: Whole) -> Reduced:
+    """The model zero."""
+    before = whole.before
+    primal = whole.problem.zero_objective
+    certificate = Certificate(primal, min(before.dual, primal), before.scale)
+    none = np.empty(0, np.intp)
+    status = Status.TIME_LIMIT
+    return Reduced(none, np.empty(0), 0.0, certificate, before, status)
 
 
 def _unchanged(whole: Whole) -> Reduced:

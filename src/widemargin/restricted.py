@@ -7,7 +7,6 @@ With K_JJ = L L' and w = L' beta it is a linear problem in the rows K_iJ L^-T. O
 rows near the margin are given to a solver; the others are checked afterwards.
 """
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.columns import Columns
+from widemargin.deadline import Deadline
 from widemargin.kernel_problem import KernelProblem, Scores
 from widemargin.problem import Problem
 from widemargin.solution import Certificate, Solution, Status, Step
@@ -59,18 +59,18 @@ class Refits:
     tol : float, relative gap
     share : float, gap as a share of what the cut costs
     memory : int, bytes that features may take
-    end : float, when `time.perf_counter` ends them
+    deadline : Deadline or None, when they end at their next step
     """
 
     tol: float
     share: float
     memory: int
-    end: float
+    deadline: Deadline | None
 
     @property
     def is_late(self) -> bool:
         """Whether the time is over."""
-        return time.perf_counter() >= self.end
+        return self.deadline is not None and self.deadline.left <= 0.0
 
 
 class Whole:

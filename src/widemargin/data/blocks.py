@@ -13,6 +13,8 @@ import numpy as np
 import scipy.linalg  # noqa: F401
 import threadpoolctl
 
+from widemargin import deadline
+
 
 @dataclass(frozen=True)
 class Least:
@@ -113,13 +115,16 @@ class Blocks:
     ) -> Iterator[Any]:
         """Values of the task on the blocks of a lane, one after the other."""
         if load is None:
-            yield from map(task, lane)
+            for block_rows in lane:
+                deadline.check()
+                yield task(block_rows)
             return
         submit = self._pool("reader", self._threads).submit
         ahead = submit(load, lane[0])
         try:
             for rows, following in itertools.pairwise([*lane, None]):
                 block = ahead.result()
+                deadline.check()
                 if following is not None:
                     ahead = submit(load, following)
                 yield task(rows, block)

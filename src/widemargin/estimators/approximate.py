@@ -18,9 +18,10 @@ from widemargin import multiclass
 from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.deadline import OutOfTime, until
 from widemargin.estimators.fitting import Training, Vector
 from widemargin.exact_bounds import Combination, Monomials, exact_certificate
-from widemargin.feature_map import FeatureMap, SquareFeatures
+from widemargin.feature_map import FeatureMap, LandmarkFeatures, SquareFeatures
 from widemargin.feature_rows import ALL_ROWS, ERROR_ROWS
 from widemargin.free_memory import free_bytes
 from widemargin.kernel_blocks import NAMES
@@ -140,9 +141,26 @@ class Approximation:
     landmarks: Index | None
     order: Index | None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no time for a map: z(x) = 0."""
+        W = self.map.whitening
+        return W is not None and not W.any()
+
     def coefficients(self, w: Vector) -> Vector:
         """Coefficients of the landmarks, in their order, from weights (r,): (l,)."""
         return self.map.coefficients(w)[self.order]
+
+    def bounds(
+        self, svc: Any, training: Training, k: int, solution: Solution
+    ) -> Certificate:
+        """`certificate`; those of zero where it has no time."""
+        try:
+            with until(training.grace):
+                return self.certificate(svc, training, k, solution)
+        except OutOfTime:
+            bounds = solution.certificate
+            return dataclasses.replace(bounds, primal=training.weight(k), dual=0.0)
 
     def certificate(
         self, svc: Any, training: Training, k: int, solution: Solution
@@ -261,20 +279,45 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     kept = None
     if np.ndim(C) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
-    z = _map(svc, training, multiclass.rows_of(rows, kept, svc._is_pairwise()), rank)
+    some = multiclass.rows_of(rows, kept, svc._is_pairwise())
+    try:
+        with until(training.deadline):
+            z = _map(svc, training, some, rank)
+            mapped = _mapped(z, rows, kept)
+    except OutOfTime:
+        z = _empty(svc, some)
+        mapped = as_rows(np.zeros((rows.shape[0], 1)), **rows.options)
     landmarks = z.landmarks
     if kept is not None:
         landmarks = None if landmarks is None else kept[landmarks]
     if kept is not None and svc._is_pairwise():
         columns = {"vectors": kept[z.vectors], "n_features": rows.shape[1]}
         z = dataclasses.replace(z, expand=dataclasses.replace(z.expand, **columns))
-    mapped = _mapped(z, rows, kept)
     seconds = training.clock.seconds() - begin
     z = dataclasses.replace(z, features=None, landmarks=landmarks, seconds=seconds)
     if landmarks is None:
         return Approximation(z, mapped, None, None)
     order = np.lexsort((landmarks, training.index[landmarks]))
     return Approximation(z, mapped, landmarks[order], order)
+
+
+def _empty(svc: Any, rows: Any) -> FeatureMap:
+    """The map z(x) = 0, for which there is always time: a landmark without weight."""
+    pairwise = svc._is_pairwise()
+    first = np.zeros(1, np.intp)
+    vectors = first if pairwise else rows.take(first)
+    W = np.zeros((1, 1))
+    expand = LandmarkFeatures(svc.kernel_, rows.shape[1], vectors, W, W.dtype)
+    facts: dict[str, Any] = {"trace_residual": 1.0, "error": 1.0, "seconds": 0.0}
+    return FeatureMap(
+        "nystroem",
+        svc.kernel_,
+        None,
+        first,
+        error_rows=rows.shape[0],
+        expand=expand,
+        **facts,
+    )
 
 
 def proved(solution: Solution) -> Certificate:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.fitting import Training, Vector
+from widemargin.estimators.fitting import MOMENT, Training, Vector
 from widemargin.estimators.frame import seed_of, users_level
 from widemargin.estimators.svc import SVC
 from widemargin.kernel_problem import KernelProblem
@@ -22,14 +22,16 @@ from widemargin.parameters import Checker, is_integer
 from widemargin.problem import Problem
 from widemargin.reduced_set import Reduced, reduce_path
 from widemargin.solution import Solution, Status, Step
+from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.limits import Clock
 
 NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # The coefficients of few support vectors are refitted to this gap, which is small
 # beside what leaving out the others costs.
 REFIT = 1e-3
-# What is left of a time limit that is over, in seconds.
-MOMENT = 1e-9
+# The share of the time of a binary problem that its machine gets where it is cut
+# afterwards. Not tuned.
+MACHINE = 0.5
 ENDED = {Status.INTERRUPTED: "Ctrl-C", Status.TIME_LIMIT: "The time limit"}
 
 
@@ -133,6 +135,7 @@ class BudgetSVC(SVC):
     _budgets: Sequence[float] | None = None
     _place = 0
     _before: "BudgetSVC | None" = None
+    _end: float  # when the time of the binary problem at work is over
     _shares_time = False  # a problem is cut before the next one is solved
 
     def __init__(
@@ -310,8 +313,20 @@ class BudgetSVC(SVC):
         try:
             super()._fit(X, y, sample_weight)
         finally:
+            self.__dict__.pop("_end", None)
             if self._budgets is None:
                 del self._reduced
+
+    def _solve_one(
+        self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
+    ) -> Solution:
+        if self.hard and training.time_limit is not None:
+            now = training.clock.seconds()
+            left = (training.time_limit - now) / (len(training.tasks) - k)
+            self._end = now + left
+            until = max(now + MACHINE * left, MOMENT)
+            training = dataclasses.replace(training, until=until)
+        return super()._solve_one(training, k, saved, rows)
 
     def _finished(self, problem: Problem, solution: Solution, clock: Clock) -> Solution:
         if not (self.hard and isinstance(problem, KernelProblem)):
@@ -321,9 +336,9 @@ class BudgetSVC(SVC):
             max(1, int(self._count(budget, size)) // self._parts)
             for budget in self._budgets or [self.budget]
         ]
-        left = self.time_limit
-        if left is not None:
-            left = max(left - clock.seconds(), MOMENT)
+        left = None
+        if self.time_limit is not None:
+            left = max(self._end - clock.seconds(), MOMENT)
         models = reduce_path(
             problem,
             solution,

@@ -1,5 +1,6 @@
 """EnclosingBall: the smallest ball around the data, as a detector of outliers."""
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
 from widemargin.columns import Columns
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.deadline import OutOfTime, until
 from widemargin.estimators.frame import (
     check_limits,
     read_rows,
@@ -36,7 +38,7 @@ from widemargin.kernels import Kernel, check_kernel
 from widemargin.parameters import Checker
 from widemargin.solution import NOT_CONVEX, Status, Step
 from widemargin.solvers.ball_problem import BallProblem
-from widemargin.solvers.enclosing_ball import Ball, enclose
+from widemargin.solvers.enclosing_ball import Ball, enclose, unbounded
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.solvers.simplex import STEPS
 from widemargin.support_vectors import SupportVectors, keep_support_vectors
@@ -56,7 +58,7 @@ class _Points:
 
     rows: Rows
     kept: NDArray[np.intp]
-    problem: BallProblem
+    problem: BallProblem | None  # None: there was no time to make it
 
 
 class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -108,8 +110,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     max_iter : int >= 1 or None, default=None
         Steps; None: 5,000,000.
     time_limit : float > 0 in seconds, or None, default=None
-        Of the fit, without the time of callbacks. Checked every 0.05 s or so, but not
-        in the start and the certificate: m kernel values for each support vector.
+        Of the fit, without the time of callbacks; half a second more for a certificate.
+        Without time for that the ball is the best known one; the radius is infinite
+        where not even all k(x, x) are known.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
@@ -126,7 +129,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
 
     Attributes
     ----------
-    radius_ : float, sqrt(rho); of the hard ball rounded up
+    radius_ : float, sqrt(rho); of the hard ball rounded up; see ``time_limit``
     offset_ : float, -rho: ``decision_function`` is ``score_samples`` - ``offset_``
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
@@ -142,7 +145,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     dual_gap_ : float
         Relative gap (P - D) / P, recomputed in float64 from the answer, and what
         rounding may hide: 9e-16 of the largest k(x, x). Where all d_i are below 1e-12
-        times the largest k(x, x), they count as that large.
+        times the largest k(x, x), they count as that large. Infinite like the radius.
     status_ : str, how the fit ended
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
@@ -382,18 +385,34 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         self.kernel_ = kernel.resolved(rows, None if sample_weight is None else weights)
         self.gamma_ = float(self.kernel_.gamma)
         kept = np.flatnonzero(weights)
-        points = _Points(rows, kept, self._problem(rows, kept, weights[kept]))
+        limits = Limits(self.tol, self.max_iter, self.time_limit, None, clock)
+        try:
+            with until(clock.deadline(limits.answered)):
+                problem = self._problem(rows, kept, weights[kept])
+        except OutOfTime:
+            ball = self._keep_unbounded(rows, kept, limits)
+            return ball, weights[kept]
+        points = _Points(rows, kept, problem)
         callbacks = Callbacks(self, 1, data, functools.partial(self._model, points))
-        told = callbacks.of(0)
-        limits = Limits(self.tol, self.max_iter, self.time_limit, told, clock)
+        limits = dataclasses.replace(limits, callback=callbacks.of(0))
         try:
             seed = seed_of(self) or 0
-            ball = enclose(points.problem, limits, step=self.step, seed=seed)
+            ball = enclose(problem, limits, step=self.step, seed=seed)
             callbacks.finish(0, ball.certificate.relative_gap, ball.status)
         finally:
             callbacks.close()
         self._store(points, ball)
         return ball, weights[kept]
+
+    def _keep_unbounded(
+        self, rows: Rows, kept: NDArray[np.intp], limits: Limits
+    ) -> Ball:
+        """Keep a ball that takes no time."""
+        first = rows.take(kept[:1])
+        square = float(self.kernel_.diag(first)[0])
+        ball = unbounded(len(kept), square, limits)
+        self._store(_Points(rows, kept, None), ball)
+        return ball
 
     def _problem(
         self, rows: Rows, kept: NDArray[np.intp], weights: Vector
@@ -425,7 +444,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         }
         if self.kernel == "linear":
             found["center_"] = linalg.rmatvec(points.rows.take(support), a[J])
-        if self._is_pairwise:
+        if self._is_pairwise and points.problem is not None:
             diagonal = points.problem.diagonal
             varies = np.ptp(diagonal) > CONSTANT * diagonal.max()
             found["_meta"]["diagonal"] = None if varies else float(diagonal[0])
@@ -445,11 +464,15 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         if not self._is_pairwise:
             keep_support_vectors(self, points.rows)
         self.n_iter_ = max(1, ball.trace[-1].iteration) if ball.trace else 1
-        self.dual_gap_ = float(ball.certificate.relative_gap)
+        bounds = ball.certificate
+        known = np.isfinite(bounds.primal)
+        self.dual_gap_ = float(bounds.relative_gap) if known else np.inf
         self.status_ = ball.status.value
 
     def _rounded_up(self, points: _Points, rho: float) -> float:
         """Rho, and what rounding may do to the distance of a point in `predict`."""
+        if points.problem is None:
+            return rho
         X = points.rows.in_memory()
         if self.kernel == "linear" and isinstance(X, np.ndarray):  # by differences
             length = float(np.sqrt(linalg.row_squares(X).max()))

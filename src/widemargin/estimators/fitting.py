@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import labels, multiclass
 from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
 from widemargin.data.rows import Rows
+from widemargin.deadline import GRACE, Deadline
 from widemargin.estimators.frame import (
     check_limits,
     read_rows,
@@ -30,12 +31,16 @@ from widemargin.parameters import Checker
 from widemargin.problem import INTERCEPTS, LOSSES, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
-from widemargin.solvers.base import Solver, run
+from widemargin.solvers.base import Solver, run, unsolved
 from widemargin.solvers.checkpoint import Checkpoint
+from widemargin.solvers.irwls import IRWLS
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.support_vectors import SupportVectors, keep_support_vectors
 
 Vector = NDArray[np.float64]
+
+# A time limit of what is to end at once.
+MOMENT = 1e-9
 
 
 @dataclass
@@ -72,9 +77,25 @@ class Training:
     known: Sequence[Solution] | None = None
     until: float | None = None
 
+    @property
+    def deadline(self) -> Deadline | None:
+        """When the work before and between the solves has to end."""
+        return self.clock.deadline(self.until or self.time_limit)
+
+    @property
+    def grace(self) -> Deadline | None:
+        """When the work after the solves has to end."""
+        return self.clock.deadline(self.time_limit and self.time_limit + GRACE)
+
     def chosen(self, k: int) -> NDArray[np.intp] | None:
         """The rows of binary problem k; None for all of them."""
         return self.tasks[k].rows(self.index)
+
+    def weight(self, k: int) -> float:
+        """The sum of its C."""
+        C = np.broadcast_to(self.C, len(self.index))
+        chosen = self.chosen(k)
+        return float((C if chosen is None else C[chosen]).sum())
 
     def sizes(self) -> NDArray[np.intp]:
         """How many rows the binary problems have."""
@@ -334,13 +355,19 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
                     return list(found.values())
                 until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
                 one = dataclasses.replace(training, starts=starts, until=until)
-                found[k] = starts[k] = self._solve_one(one, k, saved[k], training.rows)
+                new = self._solve_one(one, k, saved[k], training.rows)
+                if k in found and _is_worse(new, found[k]):
+                    new = found[k]  # there was no time to take it up
+                found[k] = starts[k] = new
         return list(found.values())
 
     def _solve_one(
         self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
     ) -> Solution:
         """The solution of binary problem k, from rows that may wait for others'."""
+        start = None if training.starts is None else training.starts[k]
+        if start is None and saved is None and self._skips(training):
+            return self._unsolved(training, k)
         problem = self._problem(*self._part(training, k, rows))
         choice = auto.choose(problem, training.solver, training.seed)
         limits = Limits(
@@ -352,12 +379,36 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             saved,
             training.until,
         )
-        start = None if training.starts is None else training.starts[k]
         solution = run(problem, choice, limits, start=start, names=training.names)
         solution = self._finished(problem, solution, training.clock)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
         return solution
+
+    def _skips(self, training: Training) -> bool:
+        """Whether one of several problems is left out: the time is over."""
+        deadline = training.deadline
+        late = deadline is not None and deadline.left <= 0.0
+        return late and self._shares_time and len(training.tasks) > 1
+
+    def _unsolved(self, training: Training, k: int) -> Solution:
+        """The answer zero of binary problem k."""
+        m = int(training.sizes()[k])
+        order = m if self._is_kernel() else training.rows.shape[1]
+        limits = Limits(self.tol, time_limit=training.time_limit)
+        solver = training.solver
+        if not isinstance(solver, str):
+            solver = solver.name
+        if solver == "auto" and self._is_kernel():
+            solver = IRWLS.name
+        solution = unsolved(m, order, training.weight(k), limits, solver)
+        gap = solution.certificate.relative_gap
+        training.callbacks.finish(k, gap, solution.status)
+        return solution
+
+    def _is_kernel(self) -> bool:
+        """Whether w of a problem has a number for each of its rows."""
+        return False
 
     def _part(
         self, training: Training, k: int, rows: Rows
@@ -412,6 +463,12 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         counts = np.bincount(index[self.support_], minlength=len(self.classes_))
         self.n_support_ = counts
+
+
+def _is_worse(one: Solution, other: Solution) -> bool:
+    """Whether a solution that ran out of time proves less than another one."""
+    gaps = [found.certificate.relative_gap for found in (one, other)]
+    return one.status is Status.TIME_LIMIT and gaps[0] > gaps[1]
 
 
 def _support(

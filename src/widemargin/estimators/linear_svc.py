@@ -49,8 +49,8 @@ class LinearSVC(Classifier):
         Iterations of each binary problem; None: the solver's own (200 of interior
         point, 500 certificates of coordinate descent, 2,000 steps of ALM-Newton).
     time_limit : float > 0 in seconds, or None, default=None
-        Of the whole fit, without the time of callbacks. Checked after each iteration
-        and before each class, which is left at zero when there is no time for it.
+        Of the whole fit, without the time of callbacks; half a second more for a
+        certificate. A class is left at zero when there is no time for it.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For temporary arrays of a sweep and for classes trained at the same time. The
         data and about 200 bytes a row come on top. Rows of `open_rows` have a limit of

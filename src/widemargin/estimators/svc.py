@@ -28,7 +28,7 @@ from widemargin.estimators.approximate import (
     read,
     refuse_stored,
 )
-from widemargin.estimators.fitting import Classifier, Training, Vector
+from widemargin.estimators.fitting import MOMENT, Classifier, Training, Vector
 from widemargin.feature_map import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernel_decisions import KernelDecisions, pair_weights
 from widemargin.kernels import Kernel, check_kernel
@@ -38,6 +38,9 @@ from widemargin.problem import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver
+
+# With ``polish``: the share of the time limit that the solution of low rank gets.
+POLISHED = 0.5
 
 
 class SVC(Classifier):
@@ -103,9 +106,10 @@ class SVC(Classifier):
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
-        Of the whole fit, without the time of callbacks. Checked after each iteration.
-        Binary problems share what is left of it, by their rows. More Fourier features
-        than can be made in it are refused.
+        Of the whole fit, without the time of callbacks; half a second more for a
+        certificate. Where there is no time for that either, or for a map of low rank,
+        the model is zero. Binary problems share what is left of it, by their rows. More
+        Fourier features than can be made in it are refused.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
@@ -341,6 +345,9 @@ class SVC(Classifier):
             return solver != "auto" and auto.SOLVERS[solver].for_kernels
         return solver.for_kernels
 
+    def _is_kernel(self) -> bool:
+        return self._with_kernel_solver()
+
     def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         if not self._with_kernel_solver():
             return Problem(rows, y, C, self.loss, self.intercept)
@@ -370,7 +377,11 @@ class SVC(Classifier):
         elif self.rank == "auto":
             found = self._solve_in_time(training)
         else:
-            found = self._solve_mapped(training, self.rank)
+            part = training
+            if self.polish and self.time_limit is not None:
+                until = POLISHED * self.time_limit
+                part = dataclasses.replace(training, until=until)
+            found = self._solve_mapped(part, self.rank)
         if self.polish:
             starts = lifted(training, found.solutions)
             found = self._solve_exactly(dataclasses.replace(training, starts=starts))
@@ -392,6 +403,8 @@ class SVC(Classifier):
         """Solutions of low rank, and what they say about the exact problems."""
         low = self._approximation = approximate(self, training, rank)
         mapped = dataclasses.replace(training, rows=low.rows, names=())
+        if low.is_empty:  # the time is over
+            mapped = dataclasses.replace(mapped, until=MOMENT)
         if self.polish or self.rank == "auto":  # those parameters are of the exact ones
             mapped = dataclasses.replace(mapped, solver="auto", checkpoint=None)
         method = low.map.method
@@ -399,7 +412,7 @@ class SVC(Classifier):
         certificates = []
         if self.certify == "exact" and not self.polish:
             for k, solution in enumerate(solutions):
-                certificates.append(low.certificate(self, training, k, solution))
+                certificates.append(low.bounds(self, training, k, solution))
         return Found(solutions, certificates, low)
 
     def _solve_in_time(self, training: Training) -> Found:

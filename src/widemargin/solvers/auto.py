@@ -185,7 +185,8 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     max_iter : int >= 1 or None, default=None
         Iterations; None: what the solver finds reasonable (interior point: 200).
     time_limit : float > 0 in seconds, or None, default=None
-        Checked after each iteration. Time in the callback does not count.
+        Half a second more is allowed for the certificate; without time for that the
+        answer is an earlier one, or zero. Time in the callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
         worse. The interior point method starts at the central path beside (w, b), the

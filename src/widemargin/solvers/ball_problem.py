@@ -195,6 +195,17 @@ class BallProblem:
         rounding = primal - plain + sigma * V - spread - dual
         return Bounds(Certificate(primal, dual, floor, rounding), rho, ratio)
 
+    @property
+    def point(self) -> tuple[Vector, Vector, float]:
+        """A point as center, distances at most from it, and its square.
+
+        No look at K: sides of a triangle with the origin.
+        """
+        a, lengths = np.zeros(len(self.diagonal)), np.sqrt(self.diagonal)
+        a[0], d = 1.0, (lengths + lengths[0]) ** 2
+        d[0] = 0.0
+        return a, d, float(self.diagonal[0])
+
     def start(self, seed: int) -> Vector:
         """A first point: (m,), of sum 1.
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.conditioning import conditioned
+from widemargin.deadline import GRACE, OutOfTime, until
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import (
@@ -34,6 +35,10 @@ Vector = NDArray[np.float64]
 
 # ALMOST_SOLVED is a gap within this many times tol.
 ALMOST = 100.0
+# The share of the time limit after which an answer with its certificate is made, to be
+# kept if there is no time for a later one; and how many times as long as this one took
+# a later one may take. Not tuned.
+SHARE, LONGER = 0.5, 1.5
 # Progress is a cut of the best gap, or of the least gap of one step, by this factor:
 # far from the end zero may be the best point while the steps come nearer.
 PROGRESS = 0.9
@@ -140,6 +145,8 @@ class _Driver:
         self.trace = Trace()
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
+        self._kept: _Answer | None = None  # one that was made halfway
+        self._deadline = self.clock.deadline(limits.end)
         self._started = False
         self._broken = False
         saved = limits.checkpoint
@@ -156,23 +163,32 @@ class _Driver:
 
     def run(self, start: Start | None) -> Status:
         """Iterate until something ends the run; the word for what did."""
+        try:
+            with until(self._deadline):
+                return self._run(start)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+        except OutOfTime:
+            if self._deadline is None:  # another one's
+                raise
+            return Status.TIME_LIMIT
+
+    def _run(self, start: Start | None) -> Status:
+        """Run the solvers that have a turn."""
         saved = self._saver.load() if self._saver else None
         if start is None and saved is None and self._late():
             return Status.TIME_LIMIT
         self._started = True
-        try:
-            if saved is not None:
-                start = self._resume(saved)
-            elif start is not None:
-                self._offer(start)
-            status = self._iterate(start)
-            while status in _RELIEVED and self._reserves:
-                self._relieve()
-                best = Start(self.best.v, self.best.alpha())
-                status = self._iterate(best)
-            return status
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
+        if saved is not None:
+            start = self._resume(saved)
+        elif start is not None:
+            self._offer(start)
+        status = self._iterate(start)
+        while status in _RELIEVED and self._reserves:
+            self._relieve()
+            best = Start(self.best.v, self.best.alpha())
+            status = self._iterate(best)
+        return status
 
     def _iterate(self, start: Start | None) -> Status:
         """Run the solver whose turn it is."""
@@ -189,9 +205,23 @@ class _Driver:
                     self._save(self._saver, step, ended)
                 if ended is not None:
                     return ended
+                self._keep_halfway()
             return Status.NUMERICAL_ERROR if self._broken else Status.STALLED
         finally:
             steps.close()
+
+    def _keep_halfway(self) -> None:
+        """Keep an answer halfway through the time: the last one may take too long.
+
+        What that took beyond the grace is left for the last one.
+        """
+        deadline = self._deadline
+        if deadline is None or self._kept is not None or not deadline.passed(SHARE):
+            return
+        before = deadline.left
+        self._kept = self._answer()
+        took = LONGER * (before - deadline.left)
+        deadline.end -= min(max(0.0, took - GRACE), max(0.0, deadline.left))
 
     def _save(self, saver: Saver, step: Step, ended: Status | None) -> None:
         """Save the run where it is time to, or where it ends without its answer."""
@@ -290,8 +320,7 @@ class _Driver:
 
     def _late(self) -> bool:
         """Whether the time is over; at the start too, if other solves used it up."""
-        limit = self.limits.until or self.limits.time_limit
-        return limit is not None and self.clock.seconds() >= limit
+        return self._deadline is not None and self._deadline.left <= 0.0
 
     def _record_zero(self) -> None:
         """A trace for the answer zero, which needs no iteration."""
@@ -331,10 +360,29 @@ class _Driver:
                         problem.gather(state), *problem.split(v), certificate
                     )
             alpha = self.lift.alpha_up(self.best.alpha())
-            if self._started:
-                return _Answer(*problem.answer(alpha, v, tol))
-            w, b = problem.split(v)  # there is no time, and zero stays as it is
-            return _Answer(alpha, w, b, problem.certify(alpha, w, b))
+            return _Answer(*problem.answer(alpha, v, tol))
+
+    def _last_answer(self) -> _Answer:
+        """The answer, or what there is if that has no time."""
+        if not self._started:
+            return self._zero()
+        try:
+            with until(self.clock.deadline(self.limits.answered)):
+                return self._answer()
+        except OutOfTime:
+            if self._deadline is None:  # another one's
+                raise
+            known = [one for one in (self._kept, self._accepted) if one is not None]
+            gaps = [one.certificate.relative_gap for one in known]
+            return known[int(np.argmin(gaps))] if known else self._zero()
+
+    def _zero(self) -> _Answer:
+        """The answer zero, whose bounds, sum C and 0, need no look at the data."""
+        problem = self.problem
+        alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
+        floor = float(np.finfo(np.float64).eps * problem.zero_objective)
+        bounds = Certificate(problem.zero_objective, 0.0, floor)
+        return _Answer(alpha, *problem.split(v), bounds)
 
     def solution(self, status: Status) -> Solution:
         """The answer with its status, which only the certificate can call solved.
@@ -346,7 +394,7 @@ class _Driver:
         tol = self.limits.tol
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
-            answer = self._answer()
+            answer = self._last_answer()
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
@@ -401,6 +449,34 @@ def run(
     driver = _Driver(problem, choice, limits, names)
     status = driver.run(None if start is None else _start(driver, start))
     return driver.solution(status)
+
+
+def unsolved(
+    m: int, order: int, weight: float, limits: Limits, solver: str
+) -> Solution:
+    """The answer zero of a problem that there is no time to make.
+
+    It has m rows and weights w of that order; ``weight`` is its sum of C. Bounds of the
+    optimum are that and 0.
+    """
+    floor = float(np.finfo(np.float64).eps * weight)
+    step = Step(0, weight, 0.0, 0.0, m, best_primal=weight, best_dual=0.0)
+    return Solution(
+        alpha=np.zeros(m),
+        w=np.zeros(order),
+        b=0.0,
+        status=Status.TIME_LIMIT,
+        certificate=Certificate(weight, 0.0, floor),
+        trace=Trace([step]),
+        solver=solver,
+        reason="because the time was over before it began",
+        seconds=0.0,
+        tol=limits.tol,
+        message=(
+            f"Stopped by time_limit={limits.time_limit} s before the first iteration. "
+            f"The model is far from optimal. {Status.TIME_LIMIT.advice}"
+        ),
+    )
 
 
 def _mismatch(solver: Solver, problem: Problem) -> str | None:

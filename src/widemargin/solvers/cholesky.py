@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from widemargin import deadline
 from widemargin.data.blocks import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
@@ -33,6 +34,7 @@ def cholesky(M: Vector) -> tuple[Callable[[Vector], Vector], float]:
     diagonal = M.diagonal().copy()
 
     def factored(jitter: float) -> Callable[[Vector], Vector]:
+        deadline.check(n**3 / 3.0)
         M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
         with threads_for(n):
             L, info = dpotrf(M, lower=True, clean=False)

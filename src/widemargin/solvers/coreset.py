@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import deadline
 from widemargin.kernel_blocks import aligned, padded
 from widemargin.kernel_problem import KernelProblem
 from widemargin.parameters import Checker
@@ -276,3 +277,4 @@ class BallSolver(Solver):
                 if not advance(coreset, i, least) and some is None:
                     return
                 problem.rows.check_interrupted()
+                deadline.check()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.deadline import OutOfTime, until
 from widemargin.solution import Certificate, Status, Step, Trace
 from widemargin.solvers.ball_problem import TINY, BallProblem, Bounds
 from widemargin.solvers.limits import Clock, Limits
@@ -24,6 +25,8 @@ Vector = NDArray[np.float64]
 DEFAULT_MAX_ITER = 5_000_000
 # Steps go on below the gap that was asked for by this factor: their g is in float32.
 FURTHER = 0.5
+# Points whose mean is offered as a center where there was no time to start.
+FEW_POINTS = 16
 # Rows up to which a fit goes on until rounding ends it, in float64: milliseconds, for
 # which equal problems (rows repeated, or with weights) get equal answers. Not for more
 # than so many steps.
@@ -148,12 +151,37 @@ def enclose(
     return run.ball(status)
 
 
+def unbounded(m: int, square: float, limits: Limits) -> Ball:
+    """The ball of infinite radius around the first of m points, of that square.
+
+    For a time limit in which not even the k(x, x) of all points are known.
+    """
+    a = np.zeros(m)
+    a[0] = 1.0
+    return Ball(
+        a=a,
+        rho=np.inf,
+        center_square=square,
+        distances=np.zeros(m),
+        certificate=Certificate(np.inf, 0.0),
+        status=Status.TIME_LIMIT,
+        message=(
+            f"Stopped by time_limit={limits.time_limit} s before anything was known of "
+            "the points: the radius is infinite. Raise time_limit."
+        ),
+        trace=Trace(),
+        is_empty=False,
+        is_convex=True,
+    )
+
+
 class _Run:
     """One descent, and what ends it."""
 
     def __init__(self, problem: BallProblem, limits: Limits, few: bool) -> None:
         self._problem, self._limits = problem, limits
         self._clock = limits.clock or Clock()
+        self._deadline = self._clock.deadline(limits.end)
         self._max_iter = limits.max_iter or DEFAULT_MAX_ITER
         self._few = few
         self._aim = PRECISE if few else FURTHER * limits.tol  # gap of the steps
@@ -170,17 +198,26 @@ class _Run:
     def descend(self, step: str, selection: str, seed: int) -> Status:
         """Make steps until something ends them; the word for what did."""
         try:
-            start = self._problem.start(seed)
-            descent = SimplexDescent(self._problem.simplex, start, step, selection)
-            self._descent = descent
-            while True:
-                ended = self._look(descent)
-                if ended is not None:
-                    return ended
-                if not self._walk(descent):
-                    return Status.STALLED
+            with until(self._deadline):
+                return self._descend(step, selection, seed)
         except KeyboardInterrupt:
             return Status.INTERRUPTED
+        except OutOfTime:
+            if self._deadline is None:  # another one's
+                raise
+            return Status.TIME_LIMIT
+
+    def _descend(self, step: str, selection: str, seed: int) -> Status:
+        """Make steps from a start; what ended them."""
+        start = self._problem.start(seed)
+        descent = SimplexDescent(self._problem.simplex, start, step, selection)
+        self._descent = descent
+        while True:
+            ended = self._look(descent)
+            if ended is not None:
+                return ended
+            if not self._walk(descent):
+                return Status.STALLED
 
     def _walk(self, descent: SimplexDescent) -> bool:
         """Steps until it is time to look; whether there is a way to go on."""
@@ -194,8 +231,7 @@ class _Run:
         return True
 
     def _late(self) -> bool:
-        limit = self._limits.time_limit
-        return limit is not None and self._clock.seconds() >= limit
+        return self._deadline is not None and self._deadline.left <= 0.0
 
     def _look(self, descent: SimplexDescent) -> Status | None:
         """Record the current point, tell the user; what ends the run, if anything."""
@@ -297,12 +333,14 @@ class _Run:
     def ball(self, status: Status) -> Ball:
         """The best point with its certificate, which alone can call it solved."""
         problem, tol = self._problem, self._limits.tol
-        if self._descent is None:  # Ctrl-C came before there was a start
-            a = np.zeros(len(problem.diagonal))
-            a[0] = 1.0
-            self._offer_exact(a)
-        elif self._descent.exact is None:
-            self._offer_exact(self._descent.a)
+        try:
+            with until(self._clock.deadline(self._limits.answered)):
+                self._offer_last()
+        except OutOfTime:
+            if self._deadline is None:  # another one's
+                raise
+            if self._best is None:
+                self._best = problem.point
         a, d, square = self._best  # type: ignore[misc]
         certificate, rho = problem.prove(a, tol).certificate, problem.certify(a, d).rho
         largest = max(float(d.max()), 0.0)
@@ -325,6 +363,15 @@ class _Run:
             is_empty=rho == 0.0 < largest,
             is_convex=bool(d.min() >= -NEGATIVE * float(problem.diagonal.max())),
         )
+
+    def _offer_last(self) -> None:
+        """Offer the point of the steps, and a quick one where there was no start."""
+        if self._best is None:
+            a = np.zeros(len(self._problem.diagonal))
+            a[: 1 if self._problem.C is None else FEW_POINTS] = 1.0
+            self._offer_exact(a)
+        if self._descent is not None and self._descent.exact is None:
+            self._offer_exact(self._descent.a)
 
     def _offer(self, a: Vector, d: Vector, square: float) -> None:
         """Keep a point with distances in float64 if it is the best so far."""

@@ -1,11 +1,13 @@
 """What ends a run, and the clock that it is measured by."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from widemargin.deadline import GRACE, Deadline, without
 from widemargin.parameters import Checker
 from widemargin.solution import Step
 from widemargin.solvers.checkpoint import Checkpoint
@@ -38,12 +40,19 @@ class Clock:
                 self._stopped = time.perf_counter()
             self._pausing += 1
         try:
-            return f(*args)
+            with without():
+                return f(*args)
         finally:
             with self._lock:
                 self._pausing -= 1
                 if not self._pausing:
                     self._begin += time.perf_counter() - self._stopped
+
+    def deadline(self, end: float | None) -> Deadline | None:
+        """The deadline at so many seconds; None for None and infinity."""
+        if end is None or end == math.inf:
+            return None
+        return Deadline(self.seconds, end)
 
 
 @dataclass
@@ -69,3 +78,14 @@ class Limits:
         check.positive("time_limit", self.time_limit, optional=True)
         if self.callback is not None and not callable(self.callback):
             check.refuse("callback", "callable or None", self.callback)
+
+    @property
+    def end(self) -> float | None:
+        """When the run ends, in seconds of the clock."""
+        return self.time_limit if self.until is None else self.until
+
+    @property
+    def answered(self) -> float | None:
+        """When its answer must be there: a grace later."""
+        given = [end for end in (self.until, self.time_limit) if end is not None]
+        return min(given) + GRACE if given else None

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import _core
+from widemargin import _core, deadline
 from widemargin.kernel_blocks import aligned, padded
 from widemargin.kernel_problem import KernelProblem, Scores
 
@@ -107,6 +107,7 @@ def pair_steps(small: Small, stop: float) -> Solved:
     room = np.empty((4 if small.sums > 1 else 2, width), dtype)
     steps, negative, left = 0, 0, np.inf
     while steps < MOST_STEPS * q:
+        deadline.check()
         made, curved, left = _core.pair_steps(
             small.K,
             q,

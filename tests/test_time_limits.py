@@ -1,0 +1,280 @@
+"""Fits end soon after their time limit, by a clock that work moves.
+
+The clock of the library is one that does not go by itself: every block of rows, batch
+of kernel values, call of a kernel function, factor and slice of inner steps takes a
+fixed time, and a look at it next to nothing. So what it says at the end of a fit, less
+the limit, is the work that was done after the limit.
+"""
+
+import threading
+import types
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import (
+    SVC,
+    BudgetSVC,
+    EnclosingBall,
+    Kernel,
+    LinearSVC,
+    Problem,
+    open_rows,
+    solve,
+)
+from widemargin.data.blocks import Blocks
+from widemargin.deadline import GRACE
+from widemargin.kernel_blocks import Samples
+from widemargin.solvers import cholesky, limits, working_set
+
+# Seconds of a unit of work, and of a look at the clock.
+UNIT, LOOK = 0.05, 1e-4
+# Units that may pass unseen: those of several threads, and what a fit ends with.
+UNSEEN = 8
+LIMIT = 1.0
+M, N = 400, 6
+
+
+class Clock:
+    """Time that passes by work only."""
+
+    def __init__(self, unit):
+        self.now, self.unit, self._lock = 0.0, unit, threading.Lock()
+
+    def perf_counter(self):
+        """The time, in seconds."""
+        with self._lock:
+            self.now += LOOK
+            return self.now
+
+    def works(self, f):
+        """The function f, which takes time."""
+
+        def timed(*args, **options):
+            with self._lock:
+                self.now += self.unit
+            return f(*args, **options)
+
+        return timed
+
+
+@pytest.fixture(params=[UNIT, 0.013, 0.5], ids="{:g} s".format)
+def clock(request, monkeypatch):
+    """The clock of the library, moved by its work."""
+    clock = Clock(request.param)
+    monkeypatch.setattr(limits, "time", clock)
+    call = Blocks.__call__
+
+    def blocks(self, task, load=None):
+        return call(self, clock.works(task), load)
+
+    monkeypatch.setattr(Blocks, "__call__", blocks)
+    monkeypatch.setattr(Samples, "sums", clock.works(Samples.sums))
+    monkeypatch.setattr(Kernel, "called", clock.works(Kernel.called))
+    monkeypatch.setattr(cholesky, "dpotrf", clock.works(cholesky.dpotrf))
+    steps = clock.works(working_set._core.pair_steps)
+    core = types.SimpleNamespace(pair_steps=steps, mirror=working_set._core.mirror)
+    monkeypatch.setattr(working_set, "_core", core)
+    return clock
+
+
+def inner(A, B):
+    """A kernel of the user's."""
+    return np.asarray(A @ B.T) ** 2 + 1.0
+
+
+def data(classes=2):
+    """Noisy classes: (X, y)."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, M)
+    X = rng.normal(size=(M, N))
+    X[:, 0] += 0.7 * y
+    return X, y
+
+
+LINEAR = {
+    "auto": {"C": 1e4, "tol": 1e-10},
+    "interior_point": {"solver": "interior_point", "tol": 1e-10},
+    "augmented_lagrangian": {"solver": "augmented_lagrangian", "C": 1e4, "tol": 1e-10},
+    "active_set": {"solver": "active_set", "loss": "squared_hinge", "tol": 1e-12},
+    "coordinate_descent": {
+        "solver": "coordinate_descent",
+        "intercept": "penalized",
+        "C": 1e4,
+        "tol": 1e-10,
+    },
+}
+HARD = {"C": 100.0, "tol": 1e-9}
+SQUARED = {"loss": "squared_hinge", **HARD}
+EXACT = {
+    "rbf": HARD,
+    "squared": SQUARED,
+    "frank_wolfe": {"solver": "frank_wolfe", **SQUARED},
+    "core_vector": {"solver": "core_vector", **SQUARED},
+    "poly": {"kernel": "poly", **HARD},
+    "callable": {"kernel": inner, **HARD},
+    "linear irwls": {"kernel": "linear", "solver": "irwls", **HARD},
+}
+LOW = {
+    "nystroem": {"rank": 200},
+    "cholesky": {"rank": 200, "approximation": "cholesky"},
+    "share": {"rank": 1e-6},
+    "eigen": {"rank": 50, "approximation": "eigen"},
+    "fourier": {"rank": 100, "approximation": "fourier"},
+    "polynomial": {
+        "rank": 100,
+        "approximation": "polynomial",
+        "kernel": "poly",
+        "degree": 2,
+        "coef0": 1.0,
+    },
+    "callable": {"rank": 100, "kernel": inner},
+    "auto": {"rank": "auto"},
+    "polish": {"rank": 50, "polish": True},
+}
+BALLS = {
+    "hard": {"C": None},
+    "soft": {"C": 1.0},
+    "small C": {"C": 1e-5},
+    "linear": {"C": None, "kernel": "linear"},
+    "callable": {"C": 1.0, "kernel": inner},
+}
+
+
+def fitted(clock, model, X, y=None):
+    """The model after a fit, which ended in time."""
+    begin = clock.now
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "No point lies inside", RuntimeWarning)
+        model.fit(X, y)
+    beyond = clock.now - begin - LIMIT
+    assert beyond <= GRACE + UNSEEN * clock.unit
+    assert model.status_ in ("time_limit", "solved", "almost_solved", "stalled")
+    return model
+
+
+def assert_proved(solution, problem):
+    """The bounds are those of the answer, and of the optimum."""
+    again = problem.certify(solution.alpha, solution.w, solution.b)
+    bounds, size = solution.certificate, problem.zero_objective
+    assert again.primal <= bounds.primal + 1e-6 * size
+    assert bounds.dual <= again.dual + 1e-6 * size
+    best = solve(problem, tol=1e-6).certificate
+    assert bounds.dual <= best.primal + 1e-6 * size
+    assert bounds.primal >= best.dual - 1e-6 * size
+
+
+def assert_predicts(model, X, y):
+    """Labels, from the model and from what would be saved of it."""
+    assert set(model.predict(X)) <= set(y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.array_equal(model.model_.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear(clock, name):
+    X, y = data()
+    model = fitted(clock, LinearSVC(time_limit=LIMIT, **LINEAR[name]), X, y)
+    assert_predicts(model, X, y)
+    options = {"loss": model.loss, "intercept": model.intercept}
+    assert_proved(model.solution_, Problem(X, 2 * y - 1, model.C, **options))
+
+
+def test_linear_classes(clock):
+    X, y = data(5)
+    model = fitted(clock, LinearSVC(time_limit=LIMIT, C=1e4, tol=1e-10), X, y)
+    assert_predicts(model, X, y)
+    for k, solution in enumerate(model.solutions_):
+        assert_proved(solution, Problem(X, 2 * (y == k) - 1, model.C))
+
+
+def test_rows_in_files(clock, tmp_path):
+    X, y = data()
+    np.save(tmp_path / "rows.npy", X)
+    rows = open_rows(tmp_path / "rows.npy")
+    model = fitted(clock, LinearSVC(time_limit=LIMIT, C=1e4, tol=1e-10), rows, y)
+    assert_predicts(model, X, y)
+    model = fitted(clock, SVC(time_limit=LIMIT, rank=100), rows, y)
+    assert_predicts(model, X, y)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_kernel(clock, name):
+    X, y = data()
+    model = fitted(clock, SVC(time_limit=LIMIT, **EXACT[name]), X, y)
+    assert_predicts(model, X, y)
+    problem = Problem(X, 2 * y - 1, model.C, model.loss, kernel=model.kernel_)
+    assert_proved(model.solution_, problem)
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_kernel_classes(clock, scheme):
+    X, y = data(5)
+    model = SVC(time_limit=LIMIT, multi_class=scheme, **HARD)
+    assert_predicts(fitted(clock, model, X, y), X, y)
+    assert len(model.solutions_) == (10 if scheme == "ovo" else 5)
+
+
+def test_precomputed(clock):
+    X, y = data()
+    K = X @ X.T
+    model = fitted(clock, SVC(time_limit=LIMIT, kernel="precomputed", **HARD), K, y)
+    assert_predicts(model, K, y)
+
+
+@pytest.mark.parametrize("certify", ["approximate", "exact"])
+@pytest.mark.parametrize("name", LOW)
+def test_low_rank(clock, name, certify):
+    X, y = data(3)
+    options = {"C": 100.0, "tol": 1e-8, "certify": certify, **LOW[name]}
+    model = fitted(clock, SVC(time_limit=LIMIT, **options), X, y)
+    assert_predicts(model, X, y)
+    if certify == "exact":
+        for k, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+            some = (y == i) | (y == j)
+            signs = np.where(y[some] == i, 1, -1)
+            problem = Problem(X[some], signs, model.C, kernel=model.kernel_)
+            bounds, best = model.exact_certificates_[k], solve(problem).certificate
+            assert bounds.dual <= best.primal * (1.0 + 1e-9)
+            assert bounds.primal >= best.dual * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": "l2"}, {"hard": True}], ids=str)
+def test_budget(clock, options):
+    X, y = data(3)
+    model = BudgetSVC(budget=20, time_limit=LIMIT, **HARD, **options)
+    assert_predicts(fitted(clock, model, X, y), X, y)
+    assert np.all(model.primal_ > 0)
+    assert np.all(model.increase_ >= 0)
+
+
+@pytest.mark.parametrize("step", ["away", "swap"])
+@pytest.mark.parametrize("name", BALLS)
+def test_ball(clock, name, step):
+    X, _ = data()
+    model = EnclosingBall(time_limit=LIMIT, tol=1e-9, step=step, **BALLS[name])
+    fitted(clock, model, X)
+    assert set(model.predict(X)) <= {-1, 1}
+    if model.C is None:
+        assert np.all(model.predict(X) == 1)
+    assert model.dual_gap_ > 0.0
+
+
+def test_the_time_of_callbacks_does_not_count(clock):
+    X, y = data()
+    calls = []
+
+    def callback(step):
+        calls.append(step)
+        clock.now += 100.0
+        other = LinearSVC().fit(X, y)  # under no deadline
+        assert other.status_ == "solved"
+
+    model = LinearSVC(time_limit=LIMIT, callback=callback, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.seconds_ <= LIMIT + GRACE + UNSEEN * clock.unit
