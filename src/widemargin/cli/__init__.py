@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(str(error))
     except OSError as error:
         note(_describe(error))
+    except MemoryError as error:
+        note(f"out of memory: {error}" if str(error) else "out of memory")
     return BAD_INPUT
 
 

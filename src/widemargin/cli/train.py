@@ -10,7 +10,7 @@ from typing import Any
 
 from widemargin.cli import names, reading
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
-from widemargin.cli.output import INTERRUPTED, NOT_TO_TOL, SOLVED, note
+from widemargin.cli.output import BAD_INPUT, INTERRUPTED, NOT_TO_TOL, SOLVED, note
 from widemargin.cli.told import tell
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.files import check_outputs
@@ -20,6 +20,7 @@ from widemargin.labels import distinct
 from widemargin.multiclass import tasks_of
 from widemargin.progress import Printer
 from widemargin.report import check_matplotlib
+from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.checkpoint import Checkpoint
 
@@ -52,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED
+    if classifier.status_ == Status.OUT_OF_MEMORY:
+        return BAD_INPUT
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
 
 
@@ -170,10 +173,12 @@ def _fit(
             warnings.simplefilter("ignore")  # the status is told at the end
             warnings.filterwarnings("always", message="The kernel is not positive")
             classifier.fit(data.X, data.y, data.weights)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MemoryError) as error:
         found = getattr(classifier, "solutions_", [])
         if not any(solution.w.any() for solution in found):  # zero is no model
             raise
+        if isinstance(error, MemoryError):
+            note(f"out of memory; the best model so far is kept ({error})")
     finally:
         printer.close()
     for warning in caught:

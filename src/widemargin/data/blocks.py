@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg  # noqa: F401
+import scipy.linalg
 import threadpoolctl
 
 
@@ -271,6 +271,28 @@ def _add(a: Any, b: Any, owned: bool) -> Any:
 _BLAS: Any = threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
+def _touch_buffers() -> None:
+    """Let BLAS allocate what it works in, as many times as threads may call it.
+
+    OpenBLAS keeps it for good. Where there is no memory for it later, the one of SciPy
+    waits for ever, or ends the process.
+    """
+    threads = n_threads(None)
+    barrier, A = threading.Barrier(threads), np.eye(256)
+
+    def touch() -> None:
+        """Call NumPy's and SciPy's BLAS at the same time as the other threads."""
+        barrier.wait()
+        np.linalg.cholesky(A @ A)
+        scipy.linalg.cholesky(scipy.linalg.blas.dgemm(1.0, A, A))
+
+    workers = [threading.Thread(target=touch) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
 class _OneBlasThread:
     """Keeps BLAS to one thread while any sweep runs: the threads are ours.
 
@@ -338,3 +360,6 @@ def _blas_threads() -> int:
 def n_threads(n_jobs: int | None) -> int:
     """Threads a sweep may use: ``n_jobs``, or what BLAS may use (joblib limits it)."""
     return ONE_BLAS_THREAD.threads() if n_jobs is None or n_jobs < 0 else n_jobs
+
+
+_touch_buffers()  # before anything large is allocated

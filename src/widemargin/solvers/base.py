@@ -173,6 +173,10 @@ class _Driver:
             return status
         except KeyboardInterrupt:
             return Status.INTERRUPTED
+        except MemoryError:
+            if not self.best.v.any():  # zero is no model
+                raise
+            return Status.OUT_OF_MEMORY
 
     def _iterate(self, start: Start | None) -> Status:
         """Run the solver whose turn it is."""
@@ -449,6 +453,7 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
         Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
         Status.INTERRUPTED: "Ctrl-C",
         Status.STOPPED_BY_CALLBACK: "the callback",
+        Status.OUT_OF_MEMORY: "a lack of memory",
         Status.NUMERICAL_ERROR: "a numerical breakdown",
     }.get(status, "lack of progress")
     if driver.trace[-1].details.get("is_ball"):
