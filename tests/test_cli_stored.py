@@ -438,7 +438,9 @@ def test_a_disk_without_room(here, capsys, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(here / "scratch"))
     monkeypatch.setattr(os, "posix_fallocate", full)
     # Every row vector in a file.
-    monkeypatch.setattr("widemargin.data.outofcore.stored._spare", lambda *_: 1.0)
+    monkeypatch.setattr(
+        "widemargin.data.outofcore.stored._spare", lambda *_: (1.0, None)
+    )
     before = kept(here)
     message = refused(capsys, "train", "shards", "m.wm", "--memory-limit", "1G")
     assert re.fullmatch(

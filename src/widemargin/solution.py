@@ -23,6 +23,7 @@ class Status(StrEnum):
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"
     STOPPED_BY_CALLBACK = "stopped_by_callback"
+    OUT_OF_MEMORY = "out_of_memory"
     STALLED = "stalled"
     NUMERICAL_ERROR = "numerical_error"
 
@@ -45,6 +46,10 @@ _ADVICE = {
     Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
     Status.INTERRUPTED: "The best answer so far was kept.",
     Status.STOPPED_BY_CALLBACK: "The callback returned True; the best answer was kept.",
+    Status.OUT_OF_MEMORY: (
+        "The best answer so far was kept. Lower memory_limit or n_jobs, or raise what "
+        "the system allows (ulimit)."
+    ),
     Status.STALLED: (
         "The last iterations did not improve the answer. Scaling the features "
         "(StandardScaler), a smaller C or another solver usually helps."

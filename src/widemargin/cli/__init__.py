@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Sequence
 
 from widemargin.cli.options import parse
-from widemargin.cli.output import BAD_INPUT, CLOSED, note
+from widemargin.cli.output import BAD_INPUT, CLOSED, describe, note
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, ImportError) as error:
         note(str(error))
     except OSError as error:
-        note(_describe(error))
+        note(describe(error))
+    except MemoryError as error:
+        note(f"out of memory: {error}" if str(error) else "out of memory")
     return BAD_INPUT
 
 
@@ -32,10 +34,3 @@ def _run(arguments: Sequence[str] | None) -> int:
     module = importlib.import_module(f"widemargin.cli.{options.command}")
     status: int = module.run(options)
     return status
-
-
-def _describe(error: OSError) -> str:
-    """One sentence for an operating system error."""
-    if error.filename is None or error.strerror is None:
-        return str(error)
-    return f"{error.filename}: {error.strerror.lower()}"

@@ -51,6 +51,13 @@ def note(sentence: str, program: str = "widemargin") -> None:
     _write_error(f"{program}: {escaped(sentence)}\n")
 
 
+def describe(error: OSError | ValueError) -> str:
+    """One sentence for an error of the operating system, or of a file's name."""
+    if not isinstance(error, OSError) or error.filename is None or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror.lower()}"
+
+
 def escaped(text: str) -> str:
     r"""The text with \x1b, \n and the like for what would not print as itself."""
     return "".join(

@@ -4,13 +4,22 @@ import argparse
 import dataclasses
 import glob
 import os
+import sys
+import tempfile
 import warnings
 import zipfile
 from typing import Any
 
 from widemargin.cli import names, reading
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
-from widemargin.cli.output import INTERRUPTED, NOT_TO_TOL, SOLVED, note
+from widemargin.cli.output import (
+    BAD_INPUT,
+    INTERRUPTED,
+    NOT_TO_TOL,
+    SOLVED,
+    describe,
+    note,
+)
 from widemargin.cli.told import tell
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.files import check_outputs
@@ -20,6 +29,7 @@ from widemargin.labels import distinct
 from widemargin.multiclass import tasks_of
 from widemargin.progress import Printer
 from widemargin.report import check_matplotlib
+from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.checkpoint import Checkpoint
 
@@ -46,12 +56,14 @@ def run(options: argparse.Namespace) -> int:
     test = read_test(options, data)
     classifier = _fit(options, data, checkpoint)
     _count_as_in_file(classifier, data)
-    save_model(classifier, options.model)
+    asked, options.model = options.model, _save(classifier, options.model)
     try:
         tell(options, classifier, data, test)
     except KeyboardInterrupt:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED
+    if asked != options.model or classifier.status_ == Status.OUT_OF_MEMORY:
+        return BAD_INPUT
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
 
 
@@ -170,15 +182,50 @@ def _fit(
             warnings.simplefilter("ignore")  # the status is told at the end
             warnings.filterwarnings("always", message="The kernel is not positive")
             classifier.fit(data.X, data.y, data.weights)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MemoryError) as error:
         found = getattr(classifier, "solutions_", [])
         if not any(solution.w.any() for solution in found):  # zero is no model
             raise
+        if isinstance(error, MemoryError):
+            note(f"out of memory; the best model so far is kept ({error})")
     finally:
         printer.close()
     for warning in caught:
         note(str(warning.message))
     return classifier
+
+
+def _save(classifier: LinearSVC | SVC, path: str) -> str:
+    """Write the model, elsewhere where the path cannot be written; where it is."""
+    try:
+        save_model(classifier, path)
+        return path
+    except OSError as error:
+        reason = describe(error)
+    while path := _other_place(reason):
+        try:
+            save_model(classifier, path)
+            return path
+        except (OSError, ValueError) as error:
+            reason = describe(error)
+    folder = tempfile.mkdtemp(prefix="widemargin-")
+    path = os.path.join(folder, "model.wm")
+    try:
+        save_model(classifier, path)
+    except BaseException:
+        os.rmdir(folder)
+        raise
+    note(f"{reason}; the model was written to {path} instead")
+    return path
+
+
+def _other_place(reason: str) -> str:
+    """Where else a person at a terminal wants the model; "" for nowhere, or nobody."""
+    if not all(f is not None and f.isatty() for f in (sys.stdin, sys.stderr)):
+        return ""
+    note(f"{reason}; the model is still in memory")
+    note("another file for it (nothing: a temporary one)?")
+    return sys.stdin.readline().strip()
 
 
 def _count_as_in_file(classifier: LinearSVC | SVC, data: Data) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg  # noqa: F401
+import scipy.linalg
 import threadpoolctl
 
 from widemargin import deadline
@@ -73,12 +73,21 @@ class Blocks:
     blocks : list of slices, which follow each other
     lanes : int, how many groups of blocks are added up, at most
     n_jobs : int or None, threads; None: as many as BLAS may use
+    readers : int or None
+        Places of the data that may be read at a time; None: any number.
     """
 
-    def __init__(self, blocks: list[slice], lanes: int, n_jobs: int | None) -> None:
+    def __init__(
+        self,
+        blocks: list[slice],
+        lanes: int,
+        n_jobs: int | None,
+        readers: int | None = None,
+    ) -> None:
         size = -(-len(blocks) // lanes)
         self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         self._threads = min(n_threads(n_jobs), len(self._lanes))
+        self._readers = readers and min(readers, self._threads)
         self._pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -98,13 +107,16 @@ class Blocks:
         """Values of the task on the rows of each block, added up in order.
 
         With ``load`` it also gets load(rows), which other threads make while the block
-        before is at work: in each thread there are two at a time.
+        before is at work: in each thread there are two at a time. Where there are
+        readers, the threads load in turn, each what follows what was loaded before.
         """
         if self._threads == 1:  # nothing to share, nobody to call off: 15 us less
             with ONE_BLAS_THREAD:
                 return total(
                     total(self._values(lane, task, load)) for lane in self._lanes
                 )
+        if load is not None and self._readers is not None:
+            return self._streamed(task, load, self._readers)
         return self._shared(task, load)
 
     def _values(
@@ -137,16 +149,52 @@ class Blocks:
         self, task: Callable[..., Any], load: Callable[[slice], Any] | None
     ) -> Any:
         """The same in several threads."""
-        cancelled, lanes = threading.Event(), self._lanes
+        lanes = self._lanes
         left, sums = itertools.count(), [None] * len(lanes)
 
-        def work() -> None:
-            _GIVEN_UP.set(cancelled)
+        def work(cancelled: threading.Event) -> None:
             while not cancelled.is_set() and (i := next(left)) < len(lanes):
                 values = self._values(lanes[i], task, load)
                 sums[i] = total(
                     itertools.takewhile(lambda _: not cancelled.is_set(), values)
                 )
+
+        self._in_threads(work)
+        return total(sums)
+
+    def _streamed(
+        self, task: Callable[..., Any], load: Callable[[slice], Any], readers: int
+    ) -> Any:
+        """The same where few places can be read: a stream of blocks from each."""
+        sums = [Sum() for _ in self._lanes]
+        steps = [
+            [(total, i, rows) for i, rows in enumerate(lane)]
+            for total, lane in zip(sums, self._lanes, strict=True)
+        ]
+        ends = [len(steps) * r // readers for r in range(readers + 1)]
+        streams = [
+            _Stream(itertools.chain(*steps[a:b])) for a, b in itertools.pairwise(ends)
+        ]
+        started = itertools.count()
+
+        def work(cancelled: threading.Event) -> None:
+            first = next(started) % readers
+            for stream in streams[first:] + streams[:first]:
+                while (loaded := stream.next(load, cancelled)) is not None:
+                    (lane, i, rows), block = loaded
+                    lane.put(i, task(rows, block))
+                    del loaded, block  # or they would wait here for the next ones
+
+        self._in_threads(work)
+        return total(lane.value for lane in sums)
+
+    def _in_threads(self, work: Callable[[threading.Event], None]) -> None:
+        """Do work in all threads; what it gets is set where it is to end."""
+        cancelled = threading.Event()
+
+        def run() -> None:
+            _GIVEN_UP.set(cancelled)
+            work(cancelled)
 
         with ONE_BLAS_THREAD:
             helpers: list[Future[Any]] = []
@@ -154,16 +202,31 @@ class Blocks:
                 helper_pool = self._pool("sweep", self._threads - 1)
                 # In copies of this context: numpy.errstate holds there too.
                 for _ in range(self._threads - 1):
-                    run = contextvars.copy_context().run
-                    helpers.append(helper_pool.submit(run, work))
-                contextvars.copy_context().run(work)  # this thread is one of them
+                    helpers.append(
+                        helper_pool.submit(contextvars.copy_context().run, run)
+                    )
+                contextvars.copy_context().run(run)  # this thread is one of them
                 for helper in helpers:
                     helper.result()
             except BaseException:
                 cancelled.set()  # Ctrl-C or an error: the others stop after a block
                 wait(helpers)
                 raise
-        return total(sums)
+
+
+class _Stream:
+    """Blocks that follow each other, loaded by one thread at a time."""
+
+    def __init__(self, steps: Iterator[tuple["Sum", int, slice]]) -> None:
+        self._steps, self._lock = steps, threading.Lock()
+
+    def next(
+        self, load: Callable[[slice], Any], cancelled: threading.Event
+    ) -> tuple[tuple["Sum", int, slice], Any] | None:
+        """The next step and its block; None where there is none, or none is wanted."""
+        with self._lock:
+            step = None if cancelled.is_set() else next(self._steps, None)
+            return None if step is None else (step, load(step[2]))
 
 
 _GIVEN_UP: contextvars.ContextVar[threading.Event] = contextvars.ContextVar("given_up")
@@ -178,15 +241,40 @@ def given_up() -> bool:
     return event is not None and event.is_set()
 
 
+class Sum:
+    """A sum of arrays, numbers, `Least`, or tuples of them, in the order of numbers.
+
+    The values may come in any order, and from any thread: those that come early wait.
+    """
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self._owned, self._next = False, 0
+        self._early: dict[int, Any] = {}
+        self._lock = threading.Lock()
+
+    def put(self, i: int, value: Any) -> None:
+        """Value number i."""
+        with self._lock:
+            self._early[i] = value
+            while self._next in self._early:
+                self.add(self._early.pop(self._next))
+                self._next += 1
+
+    def add(self, value: Any) -> None:
+        """The next value."""
+        if self.value is None:
+            self.value = value
+        elif value is not None:
+            self.value, self._owned = _add(self.value, value, self._owned), True
+
+
 def total(values: Iterable[Any]) -> Any:
     """Sum of arrays, numbers, `Least`, or tuples of them, in the order given."""
-    result, owned = None, False
+    result = Sum()
     for value in values:
-        if result is None:
-            result = value
-        elif value is not None:
-            result, owned = _add(result, value, owned), True
-    return result
+        result.add(value)
+    return result.value
 
 
 def _add(a: Any, b: Any, owned: bool) -> Any:
@@ -208,6 +296,28 @@ def _add(a: Any, b: Any, owned: bool) -> Any:
 # The BLAS libraries of NumPy and SciPy, which scipy.linalg loads. Found here, once:
 # it takes 15 ms, which a first fit shall not wait for.
 _BLAS: Any = threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+def _touch_buffers() -> None:
+    """Let BLAS allocate what it works in, as many times as threads may call it.
+
+    OpenBLAS keeps it for good. Where there is no memory for it later, the one of SciPy
+    waits for ever, or ends the process.
+    """
+    threads = n_threads(None)
+    barrier, A = threading.Barrier(threads), np.eye(256)
+
+    def touch() -> None:
+        """Call NumPy's and SciPy's BLAS at the same time as the other threads."""
+        barrier.wait()
+        np.linalg.cholesky(A @ A)
+        scipy.linalg.cholesky(scipy.linalg.blas.dgemm(1.0, A, A))
+
+    workers = [threading.Thread(target=touch) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 class _OneBlasThread:
@@ -277,3 +387,6 @@ def _blas_threads() -> int:
 def n_threads(n_jobs: int | None) -> int:
     """Threads a sweep may use: ``n_jobs``, or what BLAS may use (joblib limits it)."""
     return ONE_BLAS_THREAD.threads() if n_jobs is None or n_jobs < 0 else n_jobs
+
+
+_touch_buffers()  # before anything large is allocated

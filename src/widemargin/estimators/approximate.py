@@ -221,7 +221,12 @@ class Found:
         return dataclasses.replace(self, solutions=solutions)
 
 
-_ENDS = {Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK}
+_ENDS = {
+    Status.TIME_LIMIT,
+    Status.INTERRUPTED,
+    Status.STOPPED_BY_CALLBACK,
+    Status.OUT_OF_MEMORY,
+}
 
 
 def better(exact: Found, low: Found, rank: int) -> Found:

@@ -157,6 +157,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             estimator keeps the model of an earlier fit.
         KeyboardInterrupt
             After Ctrl-C, with the best model kept.
+        MemoryError
+            There was too little memory. With the best model kept, if there is one.
 
         Warns
         -----
@@ -171,6 +173,9 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
             self._fit(X, y, sample_weight)
         if any(s.status is Status.INTERRUPTED for s in self.solutions_):
             raise KeyboardInterrupt
+        for solution in self.solutions_:
+            if solution.status is Status.OUT_OF_MEMORY:
+                raise MemoryError(solution.message)
         worst = max(self.solutions_, key=lambda s: s.certificate.relative_gap)
         if worst.status is not Status.SOLVED:
             warnings.warn(worst.message, ConvergenceWarning, stacklevel=users_level())

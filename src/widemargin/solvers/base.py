@@ -172,6 +172,10 @@ class _Driver:
             if self._deadline is None:  # another one's
                 raise
             return Status.TIME_LIMIT
+        except MemoryError:
+            if not self.best.v.any():  # zero is no model
+                raise
+            return Status.OUT_OF_MEMORY
 
     def _run(self, start: Start | None) -> Status:
         """Run the solvers that have a turn."""
@@ -525,6 +529,7 @@ def _message(driver: _Driver, status: Status, gap: float) -> str:
         Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
         Status.INTERRUPTED: "Ctrl-C",
         Status.STOPPED_BY_CALLBACK: "the callback",
+        Status.OUT_OF_MEMORY: "a lack of memory",
         Status.NUMERICAL_ERROR: "a numerical breakdown",
     }.get(status, "lack of progress")
     if driver.trace[-1].details.get("is_ball"):

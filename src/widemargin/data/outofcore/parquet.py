@@ -1,6 +1,7 @@
 """Rows of Parquet files, decoded block by block."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from os import PathLike, fspath
 from typing import Any
@@ -12,7 +13,7 @@ from widemargin import files, linalg
 from widemargin.data.outofcore.source import Source
 
 try:
-    import pyarrow  # noqa: F401  (what is imported next needs it)
+    import pyarrow as pa
 except ImportError:
     raise files.missing_extra("reading Parquet", "parquet") from None
 
@@ -25,6 +26,7 @@ from widemargin.data.outofcore.parquet_columns import (
     numbers,
 )
 from widemargin.data.outofcore.parquet_files import (
+    BUFFER_BYTES,
     Cursor,
     Cursors,
     DataFile,
@@ -38,9 +40,9 @@ from widemargin.data.outofcore.parquet_schema import choose, stored_columns
 # until they are in the block, and be rows enough to pay for the interpreter.
 BATCH_NUMBERS = 1 << 18
 LEAST_BATCH_ROWS, LARGEST_BATCH_ROWS = 1024, 1 << 16
-# What Arrow holds beside the blocks, by itself and for each column: pages, as they are
-# stored and decompressed, for each thread (32 columns: 120 to 150 MB in all).
-ARROW_BYTES, COLUMN_BYTES = 64 << 20, 3 << 20
+# What Arrow holds by itself, and what the system does for each byte that it counts:
+# allocators round up, and keep some of what was given back (measured: 1.2 to 1.3).
+ARROW_BYTES, HELD_SHARE = 32 << 20, 1.4
 
 
 class ParquetSource(Source):
@@ -81,8 +83,9 @@ class ParquetSource(Source):
     Decoding costs one thread 3 to 4 ns a number from memory to blocks with 32 columns
     (snappy): 0.6 GB/s of int16, 1 GB/s of float32. A read that begins where another
     ended goes on from there; any other decodes its row group up to where it begins.
-    Memory: the block, about 2 MiB of decoded rows, and a page of every column, for each
-    read and for each of at most 16 places to go on from.
+    Memory: the block, and what `reader_bytes` measures for each read and for each place
+    to go on from: about 2 MiB of decoded rows, and of every column a page, stored and
+    decompressed, and its dictionary (32 columns of pyarrow's float64: 90 MB).
 
     Examples
     --------
@@ -118,7 +121,7 @@ class ParquetSource(Source):
         self._columns = self._describe_columns()
         self.names = [name for column in self._columns for name in column.names]
         self.shape = (self._groups[-1].stop, len(self.names))
-        self.overhead = ARROW_BYTES + COLUMN_BYTES * len(self._columns)
+        self.overhead, self.readers = ARROW_BYTES, len(self._groups)
         self.borders = np.array([0, *(g.stop for g in self._groups)], np.int64)
         share = len(self._columns) / len(self.names)
         self._block_type: type[Block] = CsrBlock if 2 * share < 1 else DenseBlock
@@ -126,6 +129,24 @@ class ParquetSource(Source):
         self.dtype = self._block_type.dtype_of(self._columns)
         self._batch_rows = _batch_rows(len(self._columns))
         self._cursors = Cursors(self._open)
+
+    @cached_property
+    def reader_bytes(self) -> int:  # type: ignore[override]
+        """Bytes of a read in the middle of the largest row group: measured."""
+        group = max(
+            self._groups, key=lambda group: group.file.group_bytes(group.number)
+        )
+        before = pa.total_allocated_bytes()
+        with self._open(group) as cursor:
+            parts = cursor.read(group.stop)
+            part = next(parts)
+            held = pa.total_allocated_bytes() - before
+            del part, parts
+        return int(HELD_SHARE * (held + BUFFER_BYTES * len(self._columns)))
+
+    def keep(self, readers: int) -> None:
+        """Hold at most so many places that are read, or wait for the next read."""
+        self._cursors.most = readers
 
     def read(self, start: int, stop: int) -> linalg.Matrix:
         """Rows start .. stop - 1: see `Source.read`."""
@@ -143,6 +164,7 @@ class ParquetSource(Source):
 
     def take(self, index: NDArray[np.intp]) -> linalg.Matrix:
         """Rows ``index``: see `Source.take`. Each row group is decoded at most once."""
+        self._cursors.close()  # their memory is for this read
         block = self._block(len(index))
         order = np.argsort(index, kind="stable")
         wanted = index[order]

@@ -14,9 +14,9 @@ from widemargin import files
 from widemargin.data.outofcore.source import FileStamp
 
 # What a column may hold of its compressed pages: without a limit it is all of them.
-_BUFFER_BYTES = 1 << 17
-# Cursors that wait for the next read. Each holds an open file, a batch and a page of
-# every column.
+BUFFER_BYTES = 1 << 17
+# Cursors, at work or waiting for the next read, where nothing else is said. Each holds
+# an open file, a batch, and a page and the dictionary of every column.
 KEPT_CURSORS = 16
 
 
@@ -85,6 +85,10 @@ class DataFile:
             for g in range(self.metadata.num_row_groups)
         ]
 
+    def group_bytes(self, number: int) -> int:
+        """Bytes of a row group, decompressed."""
+        return int(self.metadata.row_group(number).total_byte_size)
+
     def check(self) -> None:
         """Raise OSError if the file is not the one that was opened."""
         try:
@@ -120,7 +124,7 @@ class DataFile:
                 opened = pq.ParquetFile(
                     stream,
                     metadata=self.metadata,
-                    buffer_size=_BUFFER_BYTES,
+                    buffer_size=BUFFER_BYTES,
                     pre_buffer=False,
                     page_checksum_verification=True,
                 )
@@ -220,10 +224,15 @@ class Cursor:
 
 
 class Cursors:
-    """Cursors in the middle of row groups, kept for the reads that go on from there."""
+    """Cursors in the middle of row groups, kept for the reads that go on from there.
+
+    Attributes
+    ----------
+    most : int, how many there may be, unless more are at work at a time
+    """
 
     def __init__(self, opener: Callable[[Group], Cursor]) -> None:
-        self._opener = opener
+        self._opener, self.most = opener, KEPT_CURSORS
         self._kept: OrderedDict[int, Cursor] = OrderedDict()  # by the next row
         self._busy: list[int] = []  # rows at which the reads under way will end
         self._changed = threading.Condition()
@@ -266,16 +275,26 @@ class Cursors:
                 cursor = self._kept.pop(start, None)
             if cursor is not None:
                 return cursor
+        self._make_room()  # before there is one more
         return self._opener(group)
 
     def _keep(self, cursor: Cursor) -> None:
         with self._changed:
             twin = self._kept.pop(cursor.row, None)
             self._kept[cursor.row] = cursor
-            if twin is None and len(self._kept) > KEPT_CURSORS:
-                _, twin = self._kept.popitem(last=False)
         if twin is not None:
             twin.close()
+
+    def _make_room(self) -> None:
+        """Close those that have waited longest, for the reads under way."""
+        with self._changed:
+            many = len(self._kept) + len(self._busy) - self.most
+            oldest = [
+                self._kept.popitem(last=False)[1]
+                for _ in range(min(many, len(self._kept)))
+            ]
+        for cursor in oldest:
+            cursor.close()
 
 
 def _reason(error: BaseException) -> str:

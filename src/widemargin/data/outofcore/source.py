@@ -23,6 +23,8 @@ class Source(ABC):
     dtype : numpy dtype of the numbers that `read` returns
     density : float, share of the entries that `read` stores
     overhead : int, bytes that reading takes beside the blocks
+    reader_bytes : int, and that each place takes that is read at a time
+    readers : int, places that are worth reading at a time; None: any number
     borders : int64 ndarray, rows at which reading begins best: 0, ..., m, increasing
     names : list of str, those of the n features; None where the files have none
     first_index : int, what the files call the first column without a name
@@ -33,6 +35,8 @@ class Source(ABC):
     dtype: np.dtype[Any]
     density: float = 1.0
     overhead: int = 0
+    reader_bytes: int = 0
+    readers: int | None = None
     borders: NDArray[np.int64]
     names: list[str] | None = None
     first_index: int = 0
@@ -48,6 +52,9 @@ class Source(ABC):
     @abstractmethod
     def take(self, index: NDArray[np.intp]) -> linalg.Matrix:
         """Rows ``index``, in any order, also repeated: (k, n)."""
+
+    def keep(self, readers: int) -> None:  # noqa: B027  (most keep nothing)
+        """Hold what so many places that are read need, and no more."""
 
     @abstractmethod
     def vector(self, kind: str) -> NDArray[Any] | None:

@@ -28,6 +28,8 @@ COPIES = 4
 # Shares of the memory limit for blocks, for row vectors and for copies of rows: chosen,
 # with those below, so that tests/data/test_memory_limit.py holds; not tuned.
 BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.25, 0.5, 0.125
+# Share of what the fixed parts leave that those who read may take, if one can.
+READER_SHARE = 0.5
 # Bytes a row, and bytes, that are in memory whatever the limit: labels, the answer and
 # its support; threads.
 ROW_BYTES, BASE_BYTES = 40, 8 << 20
@@ -72,16 +74,18 @@ class StoredRows(Rows):
         m, n = source.shape
         stored = max(1, int(n * source.density * _entry_bytes(source)))
         size = min(max(BLOCK_BYTES, 16 * n * n), LARGE_BLOCK_BYTES)
-        self._room = np.inf  # for row vectors
+        self._room, readers = np.inf, source.readers  # room for row vectors
         if memory_limit is not None:
-            spare = _spare(source, stored, memory_limit)
+            spare, readers = _spare(source, stored, memory_limit)
             size = min(size, int(BLOCK_SHARE * spare) // (COPIES * LANES))
             # In float64, and with what a task holds for each of its rows.
             stored = int(n * source.density * max(8, _entry_bytes(source))) + TASK_BYTES
             self._room = STATE_SHARE * spare
             self.copy_rows = COPY_SHARE * spare / stored
         blocks = even_blocks(source.borders.tolist(), max(1, size // stored))
-        self._blocks = Blocks(blocks, LANES, n_jobs)
+        self._blocks = Blocks(blocks, LANES, n_jobs, readers)
+        if readers is not None:
+            source.keep(readers)
         # A vector is freed whenever the collector runs, also while the lock is held:
         # what it gives back waits until the next one is made.
         self._lock, self._freed = threading.Lock(), deque[int]()
@@ -170,8 +174,12 @@ def _entry_bytes(source: Source) -> int:
     return source.dtype.itemsize + (0 if source.density == 1.0 else 8)
 
 
-def _spare(source: Source, stored: int, memory_limit: int) -> float:
-    """Bytes left for blocks, row vectors and copied rows; refuses too few."""
+def _spare(source: Source, stored: int, memory_limit: int) -> tuple[float, int | None]:
+    """Bytes left for blocks, row vectors and copied rows, and how many may read.
+
+    Refuses too few. As many read as the limit has room for, however many threads there
+    are: the cut must not depend on that.
+    """
     (m, n), path = source.shape, source.path
     order = n + 1
     fixed = (
@@ -180,10 +188,15 @@ def _spare(source: Source, stored: int, memory_limit: int) -> float:
         + ROW_BYTES * m
         + 8 * (LANES + MATRICES) * min(order, 4000) ** 2
     )
-    least = fixed + 64 * max(stored, 1 << 16)
+    least = fixed + source.reader_bytes + 64 * max(stored, 1 << 16)
     if memory_limit < least:
         raise ValueError(
             f"{path}: expected a memory_limit of at least {least:,} bytes for "
             f"{m:,} rows x {n:,} columns. Got {memory_limit:,} instead."
         )
-    return float(memory_limit - fixed)
+    spare, readers = float(memory_limit - fixed), source.readers
+    if readers is not None:
+        room = READER_SHARE * spare / max(source.reader_bytes, 1)
+        readers = max(1, min(readers, LANES, int(room)))
+        spare -= readers * source.reader_bytes
+    return spare, readers
