@@ -251,7 +251,8 @@ class KernelProblem(Problem):
         width, largest, error = NEAR, 0.0, 0.0
         some = np.zeros(len(y), bool)
         step = max(1, len(y) // SAMPLE)
-        work = float(len(y)) * np.count_nonzero(scores.c) * self.columns.cost
+        count = max(1, int(np.count_nonzero(scores.c)))  # 0 times an infinite cost is none
+        work = float(len(y)) * count * self.columns.cost
         some[:: 1 if work <= ALL_ROWS else step] = True
         while True:
             near = some | (scores.c != 0)
