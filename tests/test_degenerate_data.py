@@ -172,3 +172,17 @@ def test_models_without_support_vectors_are_written_and_read(tmp_path):
     scores = load_model(tmp_path / "model.wm").scores(as_rows(X))
     np.testing.assert_array_equal(scores, clf.decision_function(X))
     np.testing.assert_array_equal(scores, clf.intercept_[0])
+
+
+@pytest.mark.parametrize("step", ["toward", "away", "pairwise", "swap"])
+def test_a_ball_whose_start_is_one_point_goes_on(step):
+    X = DATA["one-column"]()
+    options = {"kernel": "poly", "degree": 2, "coef0": 1.0, "step": step}
+    assert fitted(EnclosingBall(C=0.1, **options), X).status_ == "solved"
+
+
+def test_a_coreset_of_all_rows_is_solved():
+    X, y = DATA["wide"](), np.arange(6) % 3
+    for kernel in ("rbf", "laplacian"):
+        clf = SVC(loss="squared_hinge", solver="core_vector", kernel=kernel)
+        assert fitted(clf, X, y).status_ == "solved"

@@ -251,7 +251,7 @@ class KernelProblem(Problem):
         width, largest, error = NEAR, 0.0, 0.0
         some = np.zeros(len(y), bool)
         step = max(1, len(y) // SAMPLE)
-        count = max(1, int(np.count_nonzero(scores.c)))  # 0 times an infinite cost is none
+        count = max(1, int(np.count_nonzero(scores.c)))  # 0 times infinity is none
         work = float(len(y)) * count * self.columns.cost
         some[:: 1 if work <= ALL_ROWS else step] = True
         while True:
