@@ -20,9 +20,18 @@ from sklearn.utils.estimator_checks import (
 
 from widemargin import EnclosingBall, as_rows
 
+# Few rows, or a low price: most are outside then, which test_contamination.py is about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*lie outside of the ball:UserWarning")
+
 
 @parametrize_with_checks(
-    [EnclosingBall(), EnclosingBall(C=10.0), EnclosingBall(kernel="linear")]
+    [
+        EnclosingBall(),
+        EnclosingBall(C=10.0),
+        EnclosingBall(kernel="linear"),
+        EnclosingBall(contamination=0.1),
+        EnclosingBall(C=None, contamination=0.2),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -142,6 +151,12 @@ def test_pipelines_copies_and_equal_seeds():
         ({"C": -1.0}, ValueError, "'C' parameter"),
         ({"C": "1"}, ValueError, "'C' parameter"),
         ({"C": np.nan}, ValueError, "'C' parameter"),
+        ({"contamination": 0.0}, ValueError, r"'contamination' parameter of EnclosingBall must be a float in the range \(0, 0.5\], 'auto' or None. Got 0.0 instead"),
+        ({"contamination": 0.51}, ValueError, "'contamination' parameter"),
+        ({"contamination": True}, ValueError, "'contamination' parameter"),
+        ({"contamination": "none"}, ValueError, "'contamination' parameter"),
+        ({"contamination": np.nan}, ValueError, "'contamination' parameter"),
+        ({"contamination": [0.1]}, TypeError, "'contamination' parameter"),
         ({"kernel": "gauss"}, ValueError, "'kernel' .* one of"),
         ({"gamma": 0.0}, ValueError, "'gamma' parameter"),
         ({"gamma": "wide"}, ValueError, "'gamma' .* one of"),

@@ -328,6 +328,8 @@ class Samples:
 def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
     """Kernel values of all pairs of rows: (k, l) float64."""
     _check_width(X, Z)
+    if not X.shape[0] * Z.shape[0]:
+        return np.zeros((X.shape[0], Z.shape[0]))
     layout = Layout(form, Z)
     samples, batches = Samples(layout, X), Batches(layout, Z)
     out = aligned((Z.shape[0], padded(X.shape[0])), np.float64)

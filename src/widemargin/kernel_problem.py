@@ -294,7 +294,8 @@ class KernelProblem(Problem):
     def refresh(self, scores: "Scores", b: float) -> None:
         """Exact scores for all rows that may have a loss."""
         scores.settle()
-        work = float(len(scores.c)) * np.count_nonzero(scores.c) * self.columns.cost
+        count = max(1, int(np.count_nonzero(scores.c)))  # 0 times infinity is none
+        work = float(len(scores.c)) * count * self.columns.cost
         near = self._matters(scores.c, scores.sums(), b) | (work <= ALL_ROWS)
         errors = scores.refresh(np.flatnonzero(near))
         scores.refreshes, scores.error = scores.refreshes + 1, errors.max(initial=0.0)

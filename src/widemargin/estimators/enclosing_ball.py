@@ -5,6 +5,7 @@ import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -50,6 +51,8 @@ Vector = NDArray[np.float64]
 OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
 # Share of it by which k(x, x) of a precomputed kernel may vary and count as constant.
 CONSTANT = 1e-9
+# Share by which a share of a sum may be above what its digits say (0.29 of 100 is 29).
+SLACK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         The excesses of the soft ball have a fixed sum: 2 C sum_i s_i max(0, d_i - rho)
         = 1, so C = 1 / (2 m q) allows for a mean excess of q. Below 1 / (2 sum_i s_i
         d_i) the radius is 0 and no point inside, and a RuntimeWarning says it.
+    contamination : float in (0, 0.5], "auto" or None, default=None
+        The share of the rows, by ``sample_weight``, that `predict` shall put outside:
+        the boundary is moved to that quantile of their scores. The ball itself, and so
+        the certificate, stays that of ``C``. "auto" or None: the boundary is that of
+        the ball.
     kernel : str or callable, default="rbf"
         "linear" (the ball is one in the space of the data), "poly", "rbf", "sigmoid",
         "laplacian", "precomputed" (X holds the values of all pairs of rows), or a
@@ -129,8 +137,11 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
 
     Attributes
     ----------
-    radius_ : float, sqrt(rho); of the hard ball rounded up; see ``time_limit``
-    offset_ : float, -rho: ``decision_function`` is ``score_samples`` - ``offset_``
+    radius_ : float, sqrt(rho); of the hard ball rounded up; see ``time_limit``. With
+        ``contamination``, too, that of the ball that was found
+    offset_ : float
+        ``decision_function`` is ``score_samples`` - ``offset_``: -rho, or with
+        ``contamination`` a score, or one between two scores, of rows of the fit
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel. More than 64 MiB are copied when they are first asked for,
@@ -195,6 +206,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         self,
         *,
         C: float | None = 1.0,
+        contamination: float | str | None = None,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -210,6 +222,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         callback: Callable[[Step], Any] | None = None,
     ) -> None:
         self.C = C
+        self.contamination = contamination
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -275,6 +288,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         RuntimeWarning
             C is so small that no point is inside; or the kernel was seen not to be
             positive semidefinite, and the gap proves nothing.
+        UserWarning
+            More than half of the rows, by weight, are outside: of the ball, without
+            ``contamination``.
         """
         self._check_parameters()
         with unchanged_by_failure(self):
@@ -286,8 +302,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
             warnings.warn(ball.message, ConvergenceWarning, stacklevel=level)
         if not ball.is_convex:
             warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=level)
-        if self.C is not None and ball.is_empty:
-            warnings.warn(_too_small(self.C, ball, weights), RuntimeWarning, level)
+        if self.C is not None and not self._has_share:
+            for message, kind in _of_outside(self.C, ball, weights):
+                warnings.warn(message, kind, stacklevel=level)
         return self
 
     def score_samples(self, X: Any) -> Vector:
@@ -315,6 +332,10 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
                 f"X has {rows.shape[1]} features, but the model expects "
                 f"{self.n_features_in_}."
             )
+        return self._scores(rows)
+
+    def _scores(self, rows: Rows) -> Vector:
+        """Those of the rows: (k,), writeable."""
         state = rows.state(scores=0.0)
         if rows.sweep(score_distances, state, self._distances()):
             rows.refuse_nonfinite()
@@ -322,7 +343,10 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         return scores if scores.flags.writeable else scores.copy()
 
     def decision_function(self, X: Any) -> Vector:
-        """The squared radius less the squared distance: positive inside.
+        """The squared radius less the squared distance: not negative inside.
+
+        With ``contamination`` the squared distance of the boundary takes the place of
+        the squared radius.
 
         Parameters
         ----------
@@ -353,6 +377,12 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     # -- parts of fit ------------------------------------------------------------------
 
     @property
+    def _has_share(self) -> bool:
+        """Whether the boundary is that of a share of the rows."""
+        given = self.contamination
+        return not (given is None or (isinstance(given, str) and given == "auto"))
+
+    @property
     def _is_pairwise(self) -> bool:
         return bool(self.kernel == "precomputed")
 
@@ -360,6 +390,11 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         """Raise for a parameter out of range, in the words of scikit-learn."""
         check = Checker(type(self).__name__)
         check.positive("C", self.C, optional=True)
+        if self._has_share:
+            share = self.contamination
+            if not (isinstance(share, Real) and 0.0 < float(share) <= 0.5):
+                expected = "a float in the range (0, 0.5], 'auto' or None"
+                check.refuse("contamination", expected, share)
         check_limits(check, self)
         check.choice("step", self.step, STEPS)
         given: Any = SimpleNamespace(
@@ -402,6 +437,8 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         finally:
             callbacks.close()
         self._store(points, ball)
+        if self._has_share:
+            self.offset_ = self._boundary(points, ball, weights[kept])
         return ball, weights[kept]
 
     def _keep_unbounded(
@@ -469,6 +506,14 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         self.dual_gap_ = float(bounds.relative_gap) if known else np.inf
         self.status_ = ball.status.value
 
+    def _boundary(self, points: _Points, ball: Ball, weights: Vector) -> float:
+        """The score from which on rows are inside, for the share that is not."""
+        share: Any = self.contamination
+        if self._is_pairwise and self._meta["diagonal"] is None:  # cannot predict
+            return lowest_inside(-ball.distances, weights, float(share))
+        scores = self._scores(points.rows)[points.kept]  # to the bit what `predict` has
+        return lowest_inside(scores, weights, float(share))
+
     def _rounded_up(self, points: _Points, rho: float) -> float:
         """Rho, and what rounding may do to the distance of a point in `predict`."""
         if points.problem is None:
@@ -497,6 +542,41 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         w = np.zeros(self.n_features_in_)
         w[self.support_] = -2.0 * self.dual_coef_[0]
         return from_products(w, sum(self._meta.values()))
+
+
+def lowest_inside(scores: Vector, weights: Vector, share: float) -> float:
+    """The boundary below which at most a share of the scores (m,) is, by weight.
+
+    As large as can be, in the middle between two scores where there is one below; equal
+    scores are on one side.
+    """
+    order = np.argsort(scores, kind="stable")
+    scores, sums = scores[order], np.cumsum(weights[order])
+    first = int(np.searchsorted(sums, share * sums[-1] * (1.0 + SLACK), side="right"))
+    inside = float(scores[first])
+    below = int(np.searchsorted(scores, inside))
+    middle = inside - 0.5 * (inside - float(scores[max(0, below - 1)]))
+    return middle if middle > scores[max(0, below - 1)] else inside
+
+
+def _of_outside(
+    C: float, ball: Ball, weights: Vector
+) -> list[tuple[str, type[Warning]]]:
+    """What there is to warn of where C leaves most rows outside, or all."""
+    if ball.is_empty:
+        return [(_too_small(C, ball, weights), RuntimeWarning)]
+    share = float(weights[ball.distances > ball.rho].sum() / weights.sum())
+    if share > 0.5 and ball.status is Status.SOLVED:
+        return [(_mostly_outside(C, share), UserWarning)]
+    return []
+
+
+def _mostly_outside(C: float, share: float) -> str:
+    """That most rows are outside, and what helps."""
+    return (
+        f"{share:.0%} of the rows lie outside of the ball: C={C:g} is a low price for "
+        "that. Raise C, or set contamination to the share that is to be outside."
+    )
 
 
 def _too_small(C: float, ball: Ball, weights: Vector) -> str:

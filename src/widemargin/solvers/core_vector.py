@@ -94,8 +94,11 @@ def _advance(coreset: Coreset, i: int, least: float) -> bool:
     """Take a point in, and solve the problem of the coreset; whether that helps."""
     size, steps = len(coreset.rows), coreset.steps
     coreset.place(i)
-    if least < 1.0:
-        _solve(coreset, INNER_SHARE * (1.0 - least))
+    violation = 1.0 - least
+    if violation <= 0.0:  # no row is left out: what the coreset itself has left
+        violation = float(coreset.gradient[coreset.c != 0.0].max()) - 1.0
+    if violation > 0.0:
+        _solve(coreset, INNER_SHARE * violation)
     return len(coreset.rows) > size or coreset.steps > steps
 
 

@@ -194,6 +194,7 @@ class _Run:
         self._descent: SimplexDescent | None = None
         self._trace = Trace()
         self._ridge, self._sigma = problem.ridge, _Sigma()
+        self._moved = False  # sigma, at the last look
 
     def descend(self, step: str, selection: str, seed: int) -> Status:
         """Make steps until something ends them; the word for what did."""
@@ -216,7 +217,7 @@ class _Run:
             ended = self._look(descent)
             if ended is not None:
                 return ended
-            if not self._walk(descent):
+            if not self._walk(descent) and not self._moved:
                 return Status.STALLED
 
     def _walk(self, descent: SimplexDescent) -> bool:
@@ -236,6 +237,7 @@ class _Run:
     def _look(self, descent: SimplexDescent) -> Status | None:
         """Record the current point, tell the user; what ends the run, if anything."""
         found = descent.exact is not None  # the steps have found an end
+        self._moved = False
         a, d, square, bounds = self._state(descent)
         near = bounds.certificate.relative_gap <= self._aim
         if not found and (near or descent.steps - self._refreshed >= REFRESH):
@@ -296,6 +298,7 @@ class _Run:
         """
         moved = self._sigma.move(bounds.ratio)
         if moved:
+            self._moved = True  # no steps for one sigma may be some for the next
             self._ridge = self._sigma.value * self._problem.ridge
             descent.use_ridge(self._ridge)
         certificate = bounds.certificate
