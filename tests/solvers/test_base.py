@@ -24,7 +24,7 @@ def problem():
 
 def certificate_holds(problem, solution):
     """The reported certificate is that of the reported answer."""
-    again = problem.certify(solution.alpha, solution.w, solution.b)
+    again = problem.certify(solution.alpha, solution.w, solution.b, tol=solution.tol)
     assert again == solution.certificate
     return True
 
@@ -126,10 +126,10 @@ def test_ctrl_c_returns_the_best_answer_at_once(problem):
 def test_ctrl_c_in_the_last_certificate_is_not_lost(problem, monkeypatch):
     certify = Problem.certify
 
-    def press(*arguments):
+    def press(*arguments, **options):
         monkeypatch.undo()
         _thread.interrupt_main()
-        return certify(*arguments)
+        return certify(*arguments, **options)
 
     monkeypatch.setattr(Problem, "certify", press)
     solution = solve(problem)

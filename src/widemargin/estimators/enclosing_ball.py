@@ -37,6 +37,7 @@ from widemargin.kernel_distances import (
 )
 from widemargin.kernels import Kernel, check_kernel
 from widemargin.parameters import Checker
+from widemargin.rounding import gamma
 from widemargin.solution import NOT_CONVEX, Status, Step
 from widemargin.solvers.ball_problem import BallProblem
 from widemargin.solvers.enclosing_ball import Ball, enclose, unbounded
@@ -501,10 +502,15 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         if not self._is_pairwise:
             keep_support_vectors(self, points.rows)
         self.n_iter_ = max(1, ball.trace[-1].iteration) if ball.trace else 1
-        bounds = ball.certificate
-        known = np.isfinite(bounds.primal)
-        self.dual_gap_ = float(bounds.relative_gap) if known else np.inf
-        self.status_ = ball.status.value
+        bounds, status = ball.certificate, ball.status
+        if self.kernel == "linear" and points.problem is not None:
+            off = gamma(len(ball.a) + 8) * _longest(points.rows)  # of `center_`
+            more = off * (2.0 * float(np.sqrt(ball.distances.max())) + off)
+            bounds = dataclasses.replace(bounds, primal=bounds.primal + more)
+            if status is Status.SOLVED and bounds.relative_gap > self.tol:
+                status = Status.STALLED
+        self.dual_gap_ = float(bounds.relative_gap)
+        self.status_ = status.value
 
     def _boundary(self, points: _Points, ball: Ball, weights: Vector) -> float:
         """The score from which on rows are inside, for the share that is not."""
@@ -520,8 +526,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
             return rho
         X = points.rows.in_memory()
         if self.kernel == "linear" and isinstance(X, np.ndarray):  # by differences
-            length = float(np.sqrt(linalg.row_squares(X).max()))
-            return float((np.sqrt(rho) + OUTWARD * length) ** 2)
+            return float((np.sqrt(rho) + OUTWARD * _longest(points.rows)) ** 2)
         return rho + OUTWARD * float(points.problem.diagonal.max()) * (rho > 0)
 
     # -- parts of predict --------------------------------------------------------------
@@ -542,6 +547,11 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         w = np.zeros(self.n_features_in_)
         w[self.support_] = -2.0 * self.dual_coef_[0]
         return from_products(w, sum(self._meta.values()))
+
+
+def _longest(rows: Rows) -> float:
+    """The length of the longest row."""
+    return float(np.sqrt(linalg.row_squares(rows.in_memory()).max()))
 
 
 def lowest_inside(scores: Vector, weights: Vector, share: float) -> float:
