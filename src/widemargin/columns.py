@@ -357,6 +357,11 @@ class Columns:
         return self._source.diag_errors
 
     @property
+    def roundings(self) -> int:
+        """How often `add` rounds, in the dtype, before it adds to float64 sums."""
+        return self._source.roundings
+
+    @property
     def value_bounds(self) -> ValueBounds:
         """Bounds of the values that `add` uses, of all rows, and of their errors."""
         return self._source.bounds

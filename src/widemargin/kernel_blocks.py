@@ -153,22 +153,37 @@ class Layout:
             return rows
         return np.ascontiguousarray(linalg.dense(Z) - self.center, dtype=self.dtype)
 
-    def bounds(self, X: Matrix, terms: int, unit: float = UNIT) -> ValueBounds:
-        """Bounds of kernel values of these rows with others, and of their errors."""
+    def lengths(self, X: Matrix) -> Vector:
+        """What errors of values grow with: ``|x|^2`` or ``|x|_1``, from the center."""
+        kind = self.form[0]
         if self.by_differences:
-            return differences_bounds(X.shape[0], terms, unit)
-        kind, *numbers = self.form
+            return np.zeros(X.shape[0])
         if kind in (RBF, LAPLACIAN):
-            lengths = _norms(self.rows(X), self).astype(np.float64)
-        else:
-            lengths = linalg.row_squares(X)
+            return _norms(self.rows(X), self).astype(np.float64)
+        return linalg.row_squares(X)
+
+    def moved(self, lengths: Vector, center: Vector) -> Vector:
+        """At least the lengths from the center, by those from another one."""
+        apart, kind = self.center - center, self.form[0]
+        if self.by_differences:
+            return lengths
+        if kind == RBF and apart.any():
+            return np.asarray((np.sqrt(lengths) + np.sqrt(apart @ apart)) ** 2)
+        return lengths + np.abs(apart).sum() if kind == LAPLACIAN else lengths
+
+    def bounds(self, lengths: Vector, terms: Any, unit: float = UNIT) -> ValueBounds:
+        """Bounds of kernel values of rows with others, and of their errors."""
+        if self.by_differences:
+            return differences_bounds(len(lengths), int(np.max(terms)), unit)
+        kind, *numbers = self.form
         return value_bounds((NAMES[kind], *numbers), terms, lengths, unit)
 
-    def terms(self, X: Matrix) -> int:
-        """The most terms of a product of one of these rows."""
+    def terms(self, X: Matrix) -> Any:
+        """The most terms of a product of one of these rows; of rbf, of each row."""
         if not self.is_sparse:
             return int(X.shape[1])
-        return int(linalg.row_lengths(X).max(initial=0))
+        lengths = linalg.row_lengths(X)
+        return lengths if self.form[0] == RBF else int(lengths.max(initial=0))
 
 
 class Batches:
@@ -378,14 +393,26 @@ class Expansion:
             out[start : start + size] = sums[:, : len(rows)].T
         return out
 
-    def errors(self, X: Matrix, index: NDArray[np.int64] | None = None) -> Vector:
+    def errors(self, X: Matrix) -> Vector:
         """What rounding may do to the values for these rows, at most: (k, c)."""
-        rows = X if index is None else X[index]
-        layout, Z = self._layout, self._Z
-        terms = max(layout.terms(rows), layout.terms(Z))
-        bounds, others = layout.bounds(rows, terms), layout.bounds(Z, terms)
-        off = gamma(Z.shape[0] + 4)
-        return np.column_stack([bounds.sums(others, w, off) for w in self._W.T])
+        layout = self._layout
+        terms = layout.terms(X), layout.terms(self._Z)
+        return self.errors_by(
+            layout, (layout.lengths(X), layout.lengths(self._Z)), terms
+        )
+
+    def errors_by(
+        self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]
+    ) -> Vector:
+        """The same by lengths and terms of rows and of Z, from the center of a layout."""
+        own, off = self._layout, gamma(self._Z.shape[0] + 4)
+        if own.form[0] != RBF or own.by_differences:
+            terms = (max(map(np.max, terms)),) * 2
+        rows, others = (
+            own.bounds(own.moved(size, layout.center), count)
+            for size, count in zip(lengths, terms, strict=True)
+        )
+        return np.column_stack([rows.sums(others, w, off) for w in self._W.T])
 
 
 def _check_width(X: Matrix, Z: Matrix) -> None:

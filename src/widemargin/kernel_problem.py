@@ -34,11 +34,10 @@ Vector = NDArray[np.float64]
 
 # All rows get exact scores where that takes no more multiplications than these: 5 ms.
 ALL_ROWS = 1e8
+# Margins that are this far above 1 have no loss, while a solver is at work.
+NEAR = 1e-3
 # A gap so large needs no exact scores: it only says that there is no answer yet.
 COARSE = 1e-2
-# Roundings of a float32 score at each addition: a product with a weight, in sums of up
-# to 16 rows, which are then added to float64.
-ADDED = 20
 
 
 class KernelProblem(Problem):
@@ -292,12 +291,22 @@ class KernelProblem(Problem):
         return (c != 0) | (self.signs * (f.values + b) < 1.0 + f.errors)
 
     def refresh(self, scores: "Scores", b: float) -> None:
-        """Exact scores for all rows that may have a loss."""
+        """Exact scores for all rows that may have a loss, by what is known of errors."""
         scores.settle()
+        self._refresh(scores, self._matters(scores.c, scores.sums(), b))
+
+    def refresh_near(self, scores: "Scores", b: float) -> None:
+        """Exact scores for rows that have a loss, or nearly one: no proof yet."""
+        scores.settle()
+        near = self.signs * (scores.values + b) < 1.0 + NEAR
+        self._refresh(scores, near | (scores.c != 0))
+
+    def _refresh(self, scores: "Scores", rows: NDArray[np.bool_]) -> None:
+        """Exact scores for these rows, or for all where that takes little."""
         count = max(1, int(np.count_nonzero(scores.c)))  # 0 times infinity is none
         work = float(len(scores.c)) * count * self.columns.cost
-        near = self._matters(scores.c, scores.sums(), b) | (work <= ALL_ROWS)
-        errors = scores.refresh(np.flatnonzero(near))
+        rows = (rows | (work <= ALL_ROWS)) & ~scores.is_exact
+        errors = scores.refresh(np.flatnonzero(rows))
         scores.refreshes, scores.error = scores.refreshes + 1, errors.max(initial=0.0)
 
     @functools.cached_property
@@ -402,6 +411,11 @@ class Scores:
         if self._rows is not None:
             self.values[self._rows] = self._sums[: len(self._rows)]
 
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """The rows whose scores are those of c in float64."""
+        return np.isfinite(self._errors)
+
     def _note(self, J: NDArray[np.intp], change: Vector) -> None:
         """Remember what rounds when a change to c[J] is added."""
         sizes = self._columns.value_bounds.s
@@ -417,9 +431,9 @@ class Scores:
         """
         bounds = self._columns.value_bounds
         unit = UNIT if self._columns.dtype == np.float64 else SINGLE
-        added = gamma(ADDED, unit) + gamma(2 * self._added)
+        added = gamma(self._columns.roundings, unit) + gamma(2 * self._added)
         errors = bounds.sums(bounds, self.c, 0.0) + bounds.s * (added * self._moved)
-        known = np.isfinite(self._errors)
+        known = self.is_exact
         errors[known] = self._errors[known]
         return Sums(self.values, errors)
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from widemargin import deadline, linalg, twofold
 from widemargin.data.blocks import Blocks
 from widemargin.kernel_blocks import (
+    GROUP,
     LAPLACIAN,
     RBF,
     Batches,
@@ -29,6 +30,8 @@ Index = NDArray[np.intp]
 
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
+# The most rows, dense or kept, whose sum is one of the dtype.
+TOGETHER = 8
 # Rows whose sums in twice the precision are one task of a thread.
 TWOFOLD_ROWS = 256
 # Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
@@ -60,6 +63,11 @@ class Named:
     def parts(self) -> Parts:
         """The rows in focus, cut for threads."""
         return self._samples.parts
+
+    @property
+    def roundings(self) -> int:
+        """Roundings of a sum in the dtype: a weight, a product, 8 or 16 rows."""
+        return (GROUP if self._all.is_sparse else TOGETHER) + 2
 
     def bytes_of(self, rows: Index) -> float:
         """Bytes that these rows take as samples in focus, while they are made."""
@@ -121,7 +129,20 @@ class Named:
             return np.zeros(len(rows)), np.zeros(len(rows))
         expand = Expansion(self._kernel.form, self._X[J], c[:, np.newaxis])
         sums = expand(self._X, rows, self._n_jobs)
-        return sums[:, 0], expand.errors(self._X, rows)[:, 0]
+        lengths = self._lengths[rows], self._lengths[J]
+        count = np.broadcast_to(self._terms, len(self._lengths))
+        terms = count[rows], count[J]
+        errors = expand.errors_by(self._layout, lengths, terms)
+        return sums[:, 0], errors[:, 0]
+
+    @functools.cached_property
+    def _lengths(self) -> Vector:
+        """Lengths of the rows from the center of the layout, for bounds of errors."""
+        return self._layout.lengths(self._X)
+
+    @functools.cached_property
+    def _terms(self) -> Any:
+        return self._layout.terms(self._X)
 
     def twofold(
         self, rows: Index, J: Index, c: Vector
@@ -149,14 +170,14 @@ class Named:
         """Bounds of the errors of the diagonal as `Kernel.diag` computes it: (m,)."""
         if self._kernel.form[0] in (RBF, LAPLACIAN):  # it is 1
             return np.zeros(self._X.shape[0])
-        bounds = self._layout.bounds(self._X, self._X.shape[1])
+        bounds = self._layout.bounds(self._lengths, self._X.shape[1])
         return np.asarray(bounds.eps * bounds.s**2)
 
     @functools.cached_property
     def bounds(self) -> ValueBounds:
         """Bounds of the values that `compute` makes, and of their errors."""
         unit = UNIT if self._layout.dtype == np.float64 else SINGLE
-        return self._layout.bounds(self._X, self._layout.terms(self._X), unit)
+        return self._layout.bounds(self._lengths, self._terms, unit)
 
 
 class Called:
@@ -164,6 +185,7 @@ class Called:
 
     cost = np.inf
     n_bytes = 0
+    roundings = TOGETHER + 2
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)

@@ -16,6 +16,7 @@ alpha, at most, makes it so.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +129,7 @@ class ValueBounds:
 
 def value_bounds(
     form: tuple[int, float, float, int],
-    terms: int,
+    terms: Any,
     lengths: Vector,
     unit: float = UNIT,
 ) -> ValueBounds:
@@ -137,7 +138,8 @@ def value_bounds(
     Parameters
     ----------
     form : kind of the kernel, gamma, coef0, degree
-    terms : int, columns, or the most entries of a row
+    terms : int, columns or the most entries of a row; or for rbf int ndarray (m,), the
+        entries of each row: a product has no more terms than either row
     lengths : ndarray (m,)
         ``|x|^2`` of the rows, less what the core subtracts from them; ``|x|_1`` for the
         laplacian kernel.
@@ -156,8 +158,9 @@ def value_bounds(
         size = np.sqrt(1.0 + abs(gamma_) * lengths + abs(coef0))
         return ValueBounds(gamma(terms + 20, unit), none, size)
     # A distance is a difference of sums of squares, or of absolute values.
-    eps, more = gamma(8, unit), 2.0 if kind == "rbf" else 4.0
-    share = gamma(terms + 10, unit) / eps
+    eps, more = gamma(4, unit), 2.0 if kind == "rbf" else 4.0
+    share = (terms + 10) / (terms + 10).max() if np.ndim(terms) else 1.0
+    share = share * gamma(np.max(terms) + 10, unit) / eps
     return ValueBounds(eps, more * abs(gamma_) * lengths * share, none + 1.0)
 
 

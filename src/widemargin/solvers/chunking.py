@@ -111,7 +111,7 @@ class Precision:
             fallen or self._age >= REFRESH_EVERY
         ):
             b = run.problem.intercept_near(run.c, found.intercept)
-            run.problem.refresh(run.scores, b)
+            run.problem.refresh_near(run.scores, b)
             found = run.look()
         if run.unsolved >= UNSOLVED:
             found = self._refined() or found
