@@ -54,7 +54,8 @@ class Blocks:
     def __init__(self, blocks: list[slice], lanes: int, n_jobs: int | None) -> None:
         size = -(-len(blocks) // lanes)
         self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
-        self._threads = min(n_threads(n_jobs), len(self._lanes))
+        lanes = len(self._lanes)
+        self._threads = min(n_threads(n_jobs), lanes) if lanes > 1 else 1
         self._pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from widemargin.estimators.approximate import (
     refuse_stored,
 )
 from widemargin.estimators.fitting import Classifier, Training, Vector
+from widemargin.estimators.kept import kept
 from widemargin.feature_map import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernel_decisions import KernelDecisions, pair_weights
 from widemargin.kernels import Kernel, check_kernel
@@ -38,6 +39,22 @@ from widemargin.problem import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver
+
+# What a model is made of.
+PARTS = (
+    "classes_",
+    "_scheme",
+    "_meta",
+    "kernel_",
+    "feature_map_",
+    "coef_",
+    "intercept_",
+    "dual_coef_",
+    "support_",
+    "support_vectors_",
+    "n_support_",
+    "n_features_in_",
+)
 
 
 class SVC(Classifier):
@@ -193,7 +210,9 @@ class SVC(Classifier):
     and with ``polish``.
 
     A prediction takes n_sv kernel values for each row; that for a row does not depend
-    on the other rows, bit for bit (named kernels but "linear").
+    on the other rows, bit for bit (named kernels but "linear"). The model is made at
+    the first one, and anew after a fit or where an attribute is assigned another
+    object; arrays that it is made of become read-only.
 
     Examples
     --------
@@ -269,8 +288,15 @@ class SVC(Classifier):
 
     @property
     def model_(self) -> Model:
-        """What `widemargin.save_model` writes: classes and decision functions."""
+        """What `widemargin.save_model` writes: classes and decision functions.
+
+        The same until a fit or an assignment changes an attribute that it is made of.
+        """
         check_is_fitted(self)
+        return kept(self, PARTS, self._made_model)
+
+    def _made_model(self) -> Model:
+        """The model of the attributes as they are."""
         meta = dict(self._meta)
         expand = self._expand
         if not self._is_linear and expand is None:
