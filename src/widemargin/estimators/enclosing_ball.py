@@ -39,7 +39,7 @@ from widemargin.solvers.ball_problem import BallProblem
 from widemargin.solvers.enclosing_ball import Ball, enclose
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.solvers.simplex import STEPS
-from widemargin.support_vectors import SupportVectors, keep_support_vectors
+from widemargin.support_vectors import TrainingDataMixin, keep_support_vectors
 
 Vector = NDArray[np.float64]
 
@@ -59,7 +59,12 @@ class _Points:
     problem: BallProblem
 
 
-class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class EnclosingBall(
+    TrainingDataMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    OutlierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Smallest ball around the data, with a certified duality gap: an outlier detector.
 
     For features with phi(x)'phi(z) = k(x, z) it finds the center c and the squared
@@ -186,8 +191,6 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     array([ 1, -1])
     """
 
-    support_vectors_ = SupportVectors()
-
     def __init__(
         self,
         *,
@@ -220,11 +223,6 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def __getstate__(self) -> Any:
-        if "_rows_of_fit" in vars(self):
-            _ = self.support_vectors_
-        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

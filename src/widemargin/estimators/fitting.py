@@ -33,7 +33,7 @@ from widemargin.solvers import auto
 from widemargin.solvers.base import Solver, run
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.limits import Clock, Limits
-from widemargin.support_vectors import SupportVectors, keep_support_vectors
+from widemargin.support_vectors import TrainingDataMixin, keep_support_vectors
 
 Vector = NDArray[np.float64]
 
@@ -89,7 +89,12 @@ class Training:
         return multiclass.signs(index, self.tasks[k].positive)
 
 
-class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifier(
+    TrainingDataMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of the estimators; a subclass says what its problems and models are."""
 
     # How more than two classes can be told apart.
@@ -98,13 +103,6 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
     _by_class: ClassVar[bool] = False
     # Whether problems share the time, and one may go on later.
     _shares_time: ClassVar[bool] = True
-
-    support_vectors_ = SupportVectors()
-
-    def __getstate__(self) -> Any:
-        if "_rows_of_fit" in vars(self):
-            _ = self.support_vectors_
-        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
