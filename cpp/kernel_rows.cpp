@@ -230,9 +230,8 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
   const std::size_t columns = target.weights ? target.columns : 0;
   for (std::size_t strip = begin; strip < end; ++strip) {
     const std::size_t width = width_of(X, target, strip);
-    const auto run = width > kLanes<Real>
-                         ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors>
-                         : &strip_of_rows<Real, kind, 1, 1>;
+    const auto run = width > kLanes<Real> ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors>
+                                          : &strip_of_rows<Real, kind, 1, 1>;
     for (std::size_t c = 0; c == 0 || c < columns; c += most)
       run(f, X, batch, target, strip, width, c, columns - c < most ? columns - c : most, sums);
   }

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from widemargin import labels, multiclass
 from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
@@ -171,8 +170,8 @@ class Classifier(
         -------
         ndarray (m,) or (m, c)
         """
-        check_is_fitted(self)
-        return self.model_.scores(self._rows(X))
+        model = self.model_  # refuses an estimator that is not fitted
+        return model.scores(self._rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the rows of X.
@@ -185,7 +184,8 @@ class Classifier(
         -------
         ndarray (m,)
         """
-        return self.model_.decide(self.decision_function(X))
+        model = self.model_
+        return model.decide(model.scores(self._rows(X)))
 
     @property
     @abstractmethod

@@ -149,7 +149,7 @@ class SVC(Classifier):
         by class
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel. More than 64 MiB are copied when they are first asked for,
-        or pickled: until then the training data are kept, and must stay as they are.
+        or copied: until then the training data are kept, and must stay as they are.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1, n_sv) of y_i alpha_i, positive for ``classes_[1]``. One
         against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
