@@ -247,6 +247,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
 void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_STRIP") = widemargin::kStrip;
   m.attr("KERNEL_GROUP") = widemargin::kGroup;
+  m.attr("KERNEL_CHUNK") = widemargin::kChunk;
   bind_real<float>(m, "Strips32", "Batch32");
   bind_real<double>(m, "Strips64", "Batch64");
 }

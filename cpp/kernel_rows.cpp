@@ -32,34 +32,40 @@ inline Vector<Real> term(Vector<Real> sum, Real z, Vector<Real> x) {
 }
 
 // Not inlined: beside the constants of a kernel function GCC spills these sums, and it takes twice
-// as long.
-template <typename Real, Term kind, std::size_t rows>
-[[gnu::noinline]] void dense_tile(const Real* strip, std::size_t n, const Real* z, Real* tile) {
-  constexpr std::size_t vectors = vectors_of_strip<Real, kTileVectors>();
+// as long. Of the first `width` samples of the strip.
+template <typename Real, Term kind, std::size_t rows, std::size_t wanted>
+[[gnu::noinline]] void dense_tile(const Real* strip, std::size_t n, const Real* z,
+                                  std::size_t width, Real* tile) {
+  constexpr std::size_t vectors = vectors_of_strip<Real, wanted>();
   constexpr std::size_t lanes = kLanes<Real>;
-  for (std::size_t s = 0; s < kStrip; s += vectors * lanes) {
-    Vector<Real> sums[rows][vectors] = {};
-    for (std::size_t j = 0; j < n; ++j) {
-      Vector<Real> x[vectors];
-      for (std::size_t v = 0; v < vectors; ++v) x[v] = load(strip + j * kStrip + s + v * lanes);
-      for (std::size_t r = 0; r < rows; ++r) {
-        const Real zj = z[r * n + j];
-        for (std::size_t v = 0; v < vectors; ++v)
-          sums[r][v] = term<Real, kind, false>(sums[r][v], zj, x[v]);
+  for (std::size_t s = 0; s < width; s += vectors * lanes) {
+    for (std::size_t first = 0; first < n; first += kChunk) {
+      Vector<Real> sums[rows][vectors] = {};
+      const std::size_t last = n - first < kChunk ? n : first + kChunk;
+      for (std::size_t j = first; j < last; ++j) {
+        Vector<Real> x[vectors];
+        for (std::size_t v = 0; v < vectors; ++v) x[v] = load(strip + j * kStrip + s + v * lanes);
+        for (std::size_t r = 0; r < rows; ++r) {
+          const Real zj = z[r * n + j];
+          for (std::size_t v = 0; v < vectors; ++v)
+            sums[r][v] = term<Real, kind, false>(sums[r][v], zj, x[v]);
+        }
       }
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t v = 0; v < vectors; ++v) {
+          Real* total = tile + r * kStrip + s + v * lanes;
+          store(total, first == 0 ? sums[r][v] : load(total) + sums[r][v]);
+        }
     }
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t v = 0; v < vectors; ++v)
-        store(tile + r * kStrip + s + v * lanes, sums[r][v]);
   }
 }
 
-template <typename Real, Term kind>
+template <typename Real, Term kind, std::size_t wanted>
 inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* indices,
-                        std::size_t count, Real* tile) {
-  constexpr std::size_t vectors = vectors_of_strip<Real, kSparseVectors>();
+                        std::size_t count, std::size_t width, Real* tile) {
+  constexpr std::size_t vectors = vectors_of_strip<Real, wanted>();
   constexpr std::size_t lanes = kLanes<Real>;
-  for (std::size_t s = 0; s < kStrip; s += vectors * lanes) {
+  for (std::size_t s = 0; s < width; s += vectors * lanes) {
     Vector<Real> sums[vectors] = {};
     for (std::size_t p = 0; p < count; ++p) {
       const Real* x = strip + static_cast<std::size_t>(indices[p]) * kStrip + s;
@@ -125,10 +131,12 @@ inline std::size_t merged_tile(const Strips<Real>& X, std::size_t strip, const B
   return rows;
 }
 
-// A tile of rows of the batch x samples of a strip: returns how many rows are in it.
-template <typename Real, Term kind>
+// A tile of rows of the batch x the first `width` samples of a strip: returns how many rows are in
+// it. `dense` and `sparse` vectors of sums at a time.
+template <typename Real, Term kind, std::size_t dense, std::size_t sparse>
 inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
-                            const Batch<Real>& batch, std::size_t row, Real* tile) {
+                            const Batch<Real>& batch, std::size_t row, std::size_t width,
+                            Real* tile) {
   const std::size_t left = batch.count - row, n = X.n;
   if constexpr (kind != Term::product) {
     if (X.indptr != nullptr && batch.begin != nullptr)
@@ -143,18 +151,18 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
   if (batch.begin != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];
-      sparse_tile<Real, kind>(strip, batch.data + first, batch.indices + first,
-                              static_cast<std::size_t>(batch.end[row + r] - first),
-                              tile + r * kStrip);
+      sparse_tile<Real, kind, sparse>(strip, batch.data + first, batch.indices + first,
+                                      static_cast<std::size_t>(batch.end[row + r] - first), width,
+                                      tile + r * kStrip);
     }
     return rows;
   }
   const Real* z = batch.data + row * n;
   if (rows == kTileRows) {
-    dense_tile<Real, kind, kTileRows>(strip, n, z, tile);
+    dense_tile<Real, kind, kTileRows, dense>(strip, n, z, width, tile);
   } else {
     for (std::size_t r = 0; r < rows; ++r)
-      dense_tile<Real, kind, 1>(strip, n, z + r * n, tile + r * kStrip);
+      dense_tile<Real, kind, 1, dense>(strip, n, z + r * n, width, tile + r * kStrip);
   }
   return rows;
 }
@@ -198,23 +206,32 @@ struct Sums {
   static constexpr std::size_t kColumns = 64;  // of the weights that one pass serves
   Real values[kColumns][kStrip];
 
-  void clear(std::size_t columns) {
+  void clear(std::size_t columns, std::size_t samples) {
     for (std::size_t c = 0; c < columns; ++c)
-      for (std::size_t s = 0; s < kStrip; ++s) values[c][s] = 0;
+      for (std::size_t s = 0; s < samples; ++s) values[c][s] = 0;
   }
-  void flush(double* sums, std::size_t columns, std::size_t width) {
+  void flush(double* sums, std::size_t columns, std::size_t samples, std::size_t stride) {
     for (std::size_t c = 0; c < columns; ++c)
-      for (std::size_t s = 0; s < kStrip; ++s) {
-        sums[c * width + s] += static_cast<double>(values[c][s]);
+      for (std::size_t s = 0; s < samples; ++s) {
+        sums[c * stride + s] += static_cast<double>(values[c][s]);
         values[c][s] = 0;
       }
   }
 };
 
-template <typename Real, KernelKind kind>
+// How many samples of a strip are computed: whole vectors of those that there are, where a strip
+// has one row to predict. Values that are stored are all of them: others read whole strips.
+template <typename Real>
+inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, std::size_t strip) {
+  const std::size_t left = X.samples - strip * kStrip;
+  if (target.out != nullptr || left >= kStrip) return kStrip;
+  return (left + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
+}
+
+template <typename Real, KernelKind kind, std::size_t dense, std::size_t sparse>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
-                   const Target<Real>& target, std::size_t strip, std::size_t first_column,
-                   std::size_t columns, Sums<Real>& sums) {
+                   const Target<Real>& target, std::size_t strip, std::size_t width,
+                   std::size_t first_column, std::size_t columns, Sums<Real>& sums) {
   constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
                          : kind == KernelKind::rbf_by_differences ? Term::square
                                                                   : Term::product;
@@ -222,13 +239,14 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   const Real* norms = X.norms + strip * kStrip;
   double* total = target.sums + first_column * target.width + strip * kStrip;
   alignas(64) Real tile[kGroup * kStrip];
-  sums.clear(columns);
+  sums.clear(columns, width);
   for (std::size_t row = 0; row < batch.count;) {
-    const std::size_t rows = products<Real, terms>(X, strip, batch, row, tile);
+    const std::size_t rows =
+        products<Real, terms, dense, sparse>(X, strip, batch, row, width, tile);
     for (std::size_t r = 0; r < rows; ++r) {
       const Real z_norm = batch.norms[row + r];
       Real* line = tile + r * kStrip;
-      for (std::size_t s = 0; s < kStrip; s += lanes)
+      for (std::size_t s = 0; s < width; s += lanes)
         store(line + s, f(load(line + s), load(norms + s), z_norm));
       if (target.out != nullptr && first_column == 0) {
         const auto place =
@@ -243,12 +261,12 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
             static_cast<Real>(target.weights[(row + r) * target.columns + first_column + c]);
         if (w == 0) continue;
         Real* sum = sums.values[c];
-        for (std::size_t s = 0; s < kStrip; s += lanes)
+        for (std::size_t s = 0; s < width; s += lanes)
           store(sum + s, load(sum + s) + load(line + s) * w);
       }
     }
     row += rows;
-    sums.flush(total, columns, target.width);
+    sums.flush(total, columns, width, target.width);
   }
 }
 
@@ -260,9 +278,13 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
   constexpr std::size_t most = Sums<Real>::kColumns;
   Sums<Real> sums;
   const std::size_t columns = target.weights ? target.columns : 0;
-  for (std::size_t strip = begin; strip < end; ++strip)
+  for (std::size_t strip = begin; strip < end; ++strip) {
+    const std::size_t width = width_of(X, target, strip);
+    const auto run = width > kLanes<Real> ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors>
+                                          : &strip_of_rows<Real, kind, 1, 1>;
     for (std::size_t c = 0; c == 0 || c < columns; c += most)
-      strip_of_rows(f, X, batch, target, strip, c, columns - c < most ? columns - c : most, sums);
+      run(f, X, batch, target, strip, width, c, columns - c < most ? columns - c : most, sums);
+  }
   end_of_stream();
 }
 
@@ -288,12 +310,15 @@ void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real
 template <typename Real>
 void strip_squares(const Real* strip, std::size_t n, Real* squares) {
   for (std::size_t s = 0; s < kStrip; s += kLanes<Real>) {
-    Vector<Real> sum{};
-    for (std::size_t j = 0; j < n; ++j) {
-      const Vector<Real> x = load(strip + j * kStrip + s);
-      sum = sum + x * x;
+    for (std::size_t first = 0; first < n; first += kChunk) {
+      Vector<Real> sum{};
+      const std::size_t last = n - first < kChunk ? n : first + kChunk;
+      for (std::size_t j = first; j < last; ++j) {
+        const Vector<Real> x = load(strip + j * kStrip + s);
+        sum = sum + x * x;
+      }
+      store(squares + s, first == 0 ? sum : load(squares + s) + sum);
     }
-    store(squares + s, sum);
   }
 }
 

@@ -12,6 +12,9 @@ constexpr std::size_t kStrip = 64;
 // Where samples stay sparse, batch rows are packed instead, 16 together: entry j of row r of a
 // group lies at j * 16 + r.
 constexpr std::size_t kGroup = 16;
+// Dense products are sums of sums of so many terms: rounding grows with these, and with the number
+// of such sums, not with all terms.
+constexpr std::size_t kChunk = 64;
 
 enum class KernelKind : int {
   linear = 0,

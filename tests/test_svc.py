@@ -241,7 +241,7 @@ def test_pickles_and_clones(binary):
         )
     model = clf.model_
     model.predict(X)
-    assert "_expansions" in vars(model.kernels)
+    assert "_expand" in vars(model.kernels)
     copy = pickle.loads(pickle.dumps(model))
     assert isinstance(copy.kernels, KernelDecisions)
     np.testing.assert_array_equal(copy.predict(X), clf.predict(X))

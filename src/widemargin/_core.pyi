@@ -130,6 +130,7 @@ def write_svmlight(
 
 KERNEL_STRIP: int
 KERNEL_GROUP: int
+KERNEL_CHUNK: int
 
 class Strips32: ...
 class Strips64: ...

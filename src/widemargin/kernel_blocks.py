@@ -6,7 +6,7 @@ they are made: then nothing of the size of K is ever in memory. Each sample has 
 of its own, so what comes out for it does not depend on the other samples.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
 RBF_BY_DIFFERENCES = len(NAMES)
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
+CHUNK = _core.KERNEL_CHUNK
 # Entries of the rows that are computed together, dense and sparse ones: they stay in
 # the second-level cache. And the limits of their number.
 DENSE_ENTRIES, SPARSE_ENTRIES = 150_000, 1 << 15
@@ -58,6 +59,8 @@ PARTS = 16
 SPARSE_COPIES = 3.0
 # Bytes of packed samples at a time, where they are used once.
 PACKED_BYTES = 32 << 20
+# Bytes of the support vectors up to which a model keeps them as batches. Not tuned.
+KEPT_BYTES = 64 << 20
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -176,12 +179,13 @@ class Layout:
         if self.by_differences:
             return differences_bounds(len(lengths), int(np.max(terms)), unit)
         kind, *numbers = self.form
-        return value_bounds((NAMES[kind], *numbers), terms, lengths, unit)
+        return value_bounds(NAMES[kind], tuple(numbers), terms, lengths, unit)
 
     def terms(self, X: Matrix) -> Any:
         """The most terms of a product of one of these rows; of rbf, of each row."""
         if not self.is_sparse:
-            return int(X.shape[1])
+            n = int(X.shape[1])
+            return min(n, CHUNK + -(-n // CHUNK))  # sums of sums
         lengths = linalg.row_lengths(X)
         return lengths if self.form[0] == RBF else int(lengths.max(initial=0))
 
@@ -362,12 +366,26 @@ class Expansion:
     form : what the core computes
     Z : dense or CSR (l, n)
     W : ndarray (l, c)
+    sizes : sequence of int, rows of Z in each group, or None: all are one
+    keep : bool, whether batches of Z wait for the next call, where they are small
     """
 
-    def __init__(self, form: Form, Z: Matrix, W: Vector) -> None:
+    def __init__(
+        self,
+        form: Form,
+        Z: Matrix,
+        W: Vector,
+        sizes: Sequence[int] | None = None,
+        *,
+        keep: bool = False,
+    ) -> None:
         self._layout, self._Z = Layout(form, Z), Z
         self._batches = Batches(self._layout, Z)
         self._W = np.ascontiguousarray(W, dtype=np.float64)
+        sizes = sizes or [Z.shape[0]]
+        self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
+        keep = keep and 8 * Z.shape[0] * Z.shape[1] <= KEPT_BYTES
+        self._kept: dict[tuple[int, bool], Any] | None = {} if keep else None
 
     def __call__(
         self,
@@ -376,21 +394,14 @@ class Expansion:
         n_jobs: int | None = 1,
     ) -> Vector:
         """Values (k, c) for the rows ``index``, or all, of X (k, n), float64."""
-        m, n = self._Z.shape
         _check_width(X, self._Z)
         if index is None:
             index = np.arange(X.shape[0])
         out = np.empty((len(index), self._W.shape[1]))
-        size = _strips_at_a_time(n)
+        size = strips_at_a_time(X.shape[1])
         for start in range(0, len(index), size):
-            rows = index[start : start + size]
-            samples = Samples(self._layout, X, rows, Parts(len(rows), n_jobs))
-            sums = np.zeros((self._W.shape[1], samples.norms.size))
-            for some in self._batches.cut(m):
-                weights = self._W[some]
-                batch = self._batches.take(some, samples)
-                samples.sums(batch, len(weights), weights, sums)
-            out[start : start + size] = sums[:, : len(rows)].T
+            sums = self.by_group(X, index[start : start + size], n_jobs)
+            out[start : start + size] = sums[0].T
         return out
 
     def errors(self, X: Matrix) -> Vector:
@@ -404,7 +415,7 @@ class Expansion:
     def errors_by(
         self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]
     ) -> Vector:
-        """The same by lengths and terms of rows and of Z, from the center of a layout."""
+        """The same by lengths and terms of rows and Z, from a layout's center."""
         own, off = self._layout, gamma(self._Z.shape[0] + 4)
         if own.form[0] != RBF or own.by_differences:
             terms = (max(map(np.max, terms)),) * 2
@@ -413,6 +424,37 @@ class Expansion:
             for size, count in zip(lengths, terms, strict=True)
         )
         return np.column_stack([rows.sums(others, w, off) for w in self._W.T])
+
+    def by_group(
+        self, X: Matrix, index: NDArray[np.int64], n_jobs: int | None = 1
+    ) -> Vector:
+        """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
+        samples = Samples(self._layout, X, index, Parts(len(index), n_jobs))
+        sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
+        for group, some in self._cut:
+            weights = self._W[some]
+            samples.sums(self._batch(some, samples), len(weights), weights, sums[group])
+        return sums[:, :, : len(index)]
+
+    def _batch(self, some: slice, samples: Samples) -> Any:
+        """A batch of Z for samples: made, or kept from an earlier call."""
+        if self._kept is None:
+            return self._batches.take(some, samples)
+        key = some.start, samples.is_sparse
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = self._batches.take(some, samples)
+        return found
+
+
+def _cut_groups(batches: Batches, sizes: Sequence[int]) -> list[tuple[int, slice]]:
+    """The batches of each group, in order."""
+    found, start = [], 0
+    for group, size in enumerate(sizes):
+        parts = batches.cut(size)
+        found += [(group, slice(start + s.start, start + s.stop)) for s in parts]
+        start += size
+    return found
 
 
 def _check_width(X: Matrix, Z: Matrix) -> None:
@@ -453,14 +495,14 @@ def _norms(rows: Any, layout: Layout) -> NDArray[Any]:
 def _packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
     """|z|^2 of rows as samples would have them: to the bit, for distances of 0."""
     out = np.empty(Z.shape[0], layout.dtype)
-    size = _strips_at_a_time(Z.shape[1])
+    size = strips_at_a_time(Z.shape[1])
     for start in range(0, len(out), size):
         index = np.arange(start, min(start + size, len(out)))
         out[index] = Samples(layout, Z, index).norms[: len(index)]
     return out
 
 
-def _strips_at_a_time(n: int) -> int:
+def strips_at_a_time(n: int) -> int:
     """Samples that are packed together where they are used once."""
     return max(STRIP, PACKED_BYTES // (8 * n * STRIP) * STRIP)
 

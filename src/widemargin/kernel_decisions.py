@@ -2,21 +2,22 @@
 
 import functools
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.kernel_blocks import Expansion
+from widemargin.kernel_blocks import STRIP, Expansion, strips_at_a_time
 from widemargin.kernels import Kernel
 from widemargin.linalg import Matrix, row_slice
 from widemargin.parameters import in_one_line
 
 Vector = NDArray[np.float64]
 
-# Bytes of values of a callable that are in memory at a time.
-CALLED_BYTES = 16 << 20
+# Bytes of sums, or of values of a callable, that are in memory at a time. Not tuned.
+SUMS_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -63,53 +64,72 @@ class KernelDecisions:
 
     def __call__(self, block: Matrix) -> Vector:
         """Decision values of some rows: (m, k)."""
-        sums = self._sums(block)
-        if not self.is_paired:
-            return sums[0] + self.b
-        pairs = itertools.combinations(range(len(self.counts)), 2)
-        return self.b + np.column_stack(
-            [sums[i][:, j - 1] + sums[j][:, i] for i, j in pairs]
-        )
+        m, k = block.shape[0], len(self.b)
+        out = np.zeros((k, m))
+        size = max(1, SUMS_BYTES // (8 * self._n_sums) // STRIP) * STRIP
+        size = min(size, strips_at_a_time(self.n_features))
+        for start in range(0, m if self.vectors.shape[0] else 0, size):
+            index = np.arange(start, min(start + size, m))
+            out[:, start : start + size] = self._joined(self._expand(block, index))
+        out += self.b[:, np.newaxis]
+        return out.T
 
-    def _sums(self, block: Matrix) -> list[Vector]:
-        """Sums over the vectors of each group: (m, r) each."""
-        m, r = block.shape[0], len(self.weights)
-        return [
-            np.zeros((m, r)) if expand is None else expand(block)
-            for expand in self._expansions
-        ]
+    def _joined(self, sums: Vector) -> Vector:
+        """Sums (groups, r, m) of the vectors of each class, as decisions need them."""
+        if not self.is_paired:
+            joined: Vector = sums[0]
+            return joined
+        i, j = self._pairs
+        return np.asarray(sums[i, j - 1] + sums[j, i])
 
     @functools.cached_property
-    def _expansions(self) -> list[Any]:
-        """Sums over the vectors of each class, or of all where that is enough."""
-        sizes = self.counts.tolist() if self.is_paired else [int(self.counts.sum())]
-        ends = list(itertools.accumulate(sizes))
-        parts = [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-        return [self._expansion(*part) if part[0] < part[1] else None for part in parts]
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The two classes of each decision."""
+        i, j = np.triu_indices(len(self.counts), 1)
+        return i, j
 
-    def _expansion(self, start: int, stop: int) -> Any:
-        vectors = row_slice(self.vectors, start, stop)
-        W = self.weights[:, start:stop].T
+    @property
+    def _sizes(self) -> list[int]:
+        """Vectors whose sums are kept apart: of each class, or all of them."""
+        return self.counts.tolist() if self.is_paired else [self.vectors.shape[0]]
+
+    @functools.cached_property
+    def _n_sums(self) -> int:
+        """Sums for each row: in memory, or its values of a callable kernel."""
+        sums = len(self._sizes) * len(self.weights)
+        return sums if self.kernel.is_named else max(sums, self.vectors.shape[0])
+
+    @functools.cached_property
+    def _expand(self) -> Callable[[Matrix, NDArray[np.intp]], Vector]:
+        """Sums over the vectors of each group, for the rows ``index`` of a block."""
         if self.kernel.is_named:
-            return Expansion(self.kernel.form, vectors, W)
-        return functools.partial(_called, self.kernel, vectors, W)
+            vectors, W = self.vectors, self.weights.T
+            form = self.kernel.form
+            return Expansion(form, vectors, W, self._sizes, keep=True).by_group
+        ends = np.cumsum(self._sizes)[:-1]
+        parts = np.split(self.weights, ends, axis=1)
+        return functools.partial(_called, self.kernel, self.vectors, parts)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is made when it is first needed does not travel."""
-        return {k: v for k, v in vars(self).items() if k != "_expansions"}
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
 
 
-def _called(kernel: Kernel, vectors: Matrix, W: Vector, block: Matrix) -> Vector:
-    """Sums of the values of a callable, some rows at a time."""
-    size = max(1, CALLED_BYTES // (8 * vectors.shape[0]))
-    parts = [
-        kernel.called(row_slice(block, a, min(a + size, block.shape[0])), vectors) @ W
-        for a in range(0, block.shape[0], size)
-    ]
-    return np.concatenate(parts)
+def _called(
+    kernel: Kernel,
+    vectors: Matrix,
+    parts: list[Vector],
+    block: Matrix,
+    index: NDArray[np.intp],
+) -> Vector:
+    """Sums of the values of a callable with the vectors of each group."""
+    values = kernel.called(row_slice(block, index[0], index[-1] + 1), vectors)
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    groups = zip(parts, np.split(values, ends, axis=1), strict=True)
+    return np.stack([(some @ part.T).T for part, some in groups])
 
 
 def pair_weights(weights: Vector, counts: NDArray[np.intp]) -> Vector:

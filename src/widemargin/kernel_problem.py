@@ -288,10 +288,10 @@ class KernelProblem(Problem):
 
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
-        return (c != 0) | (self.signs * (f.values + b) < 1.0 + f.errors)
+        return np.asarray((c != 0) | (self.signs * (f.values + b) < 1.0 + f.errors))
 
     def refresh(self, scores: "Scores", b: float) -> None:
-        """Exact scores for all rows that may have a loss, by what is known of errors."""
+        """Exact scores for all rows that may have a loss, by bounds of their errors."""
         scores.settle()
         self._refresh(scores, self._matters(scores.c, scores.sums(), b))
 
@@ -359,11 +359,10 @@ class Sums(NamedTuple):
 
     def replaced(self, rows: NDArray[np.intp], others: "Sums") -> "Sums":
         """These sums, with others in the place of some rows."""
-        found = [np.array(a) for a in (self.values, self.errors)]
         low = np.zeros(len(self.values)) + self.low
-        for mine, other in zip([*found, low], others, strict=True):
-            mine[rows] = other
-        return Sums(*found, low)
+        found = Sums(self.values.copy(), self.errors.copy(), low)
+        found.values[rows], found.errors[rows], low[rows] = others
+        return found
 
 
 class Scores:
@@ -414,7 +413,7 @@ class Scores:
     @property
     def is_exact(self) -> NDArray[np.bool_]:
         """The rows whose scores are those of c in float64."""
-        return np.isfinite(self._errors)
+        return np.asarray(np.isfinite(self._errors))
 
     def _note(self, J: NDArray[np.intp], change: Vector) -> None:
         """Remember what rounds when a change to c[J] is added."""

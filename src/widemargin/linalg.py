@@ -61,6 +61,15 @@ def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     return rows
 
 
+def columns(X: Matrix, order: NDArray[np.intp]) -> Matrix:
+    """The columns of X in another order, as a copy."""
+    if isinstance(X, np.ndarray):
+        return np.take(X, order, axis=1)
+    chosen: sparse.csr_array = X[:, order]
+    chosen.sort_indices()
+    return chosen
+
+
 def matvec(block: Any, W: Any) -> Vector:
     """Product block W, float64, for W (n,) or (n, j)."""
     in_core = sparse.issparse(block) or _is_mixed(block)

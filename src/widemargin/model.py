@@ -1,6 +1,8 @@
 """What predicts: decision functions, and the classes they decide between."""
 
-import itertools
+import functools
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin import linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.data.state import RowState
+from widemargin.data.state import RowState, check_length, finite
 from widemargin.feature_map import FourierFeatures, SquareFeatures, tiles
 from widemargin.kernel_decisions import KernelDecisions
 from widemargin.parameters import in_one_line
@@ -19,6 +21,11 @@ Vector = NDArray[np.float64]
 
 # Scores that are decided on together: their indices take as much as they do.
 _CHUNK = 1 << 20
+# Rows in memory that are scored without a sweep: setting the threads of BLAS, 0.05 ms,
+# takes longer than most of them. Not tuned.
+FEW = 64
+# Names that a sentence tells.
+SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,24 @@ class Model:
         return int(self.decisions[0].w.shape[0])
 
     @property
+    def n_features_in_(self) -> int:
+        """Columns that X must have: ``n_features`` by the name of scikit-learn."""
+        return self.n_features
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted: ``classes`` by the name of scikit-learn."""
+        return self.classes
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns, (n,); AttributeError where the model has none."""
+        names = self._names
+        if names is None:
+            raise AttributeError("This Model has no names of columns.")
+        return np.array(names, dtype=object)
+
+    @property
     def has_weights(self) -> bool:
         """Whether each class has weights of the columns, that say what speaks for it.
 
@@ -109,14 +134,18 @@ class Model:
     def scores(self, rows: Rows) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more. One sweep.
 
+        Columns that have names, as those of a table or of Parquet, are matched with
+        those that the model keeps, in any order; columns without names are taken as
+        they come, and so are all where the model keeps no names.
+
         For "ovo" a value is the number of votes for the class, plus a part of less than
         1/3 in size that is s / (3 (abs(s) + 1)), with s the sum of its pairs' decision
         values: scikit-learn's ``decision_function_shape="ovr"``.
 
         Raises
         ------
-        ValueError if X has another number of columns than the training data, or holds
-        NaN or an infinity.
+        ValueError if X has another number of columns than the training data, or other
+        names of columns, or holds NaN or an infinity.
         """
         scores = self.scored(rows).scores
         return scores if scores.flags.writeable else scores.copy()
@@ -126,29 +155,39 @@ class Model:
 
         Its parts are read slice by slice, wherever the rows keep their vectors.
         """
-        if rows.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but the model expects "
-                f"{self.n_features}."
-            )
+        rows = self._matched(rows)
         c = len(self.classes)
         shape = (rows.shape[0],) if self.scheme == "binary" else (rows.shape[0], c)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
-        if self.kernels is not None:
-            broken = rows.sweep(_score_by_kernel, state, self.kernels, self.scheme, c)
+        score, *what = self._scorer
+        what += [self.scheme, c]
+        block = rows.in_memory() if self._is_quick(rows) else None
+        if block is None:
+            broken = rows.sweep(score, state, *what)
         else:
-            W = np.column_stack([decision.w for decision in self.decisions])
-            b = np.array([decision.b for decision in self.decisions])
-            W = W[:, 0] if self.scheme == "binary" else W
-            if self.expand is not None:
-                broken = rows.sweep(
-                    _score_mapped, state, self.expand, W, b, self.scheme, c
-                )
-            else:
-                broken = rows.sweep(_score, state, W, b, self.scheme, c)
+            broken = score(block, state, *what)
         if broken:
             rows.refuse_nonfinite()
         return state
+
+    def _is_quick(self, rows: Rows) -> bool:
+        """Whether the start of a sweep would take longer than the rows themselves."""
+        called = self.kernels is not None and not self.kernels.kernel.is_named
+        return rows.is_in_memory and rows.shape[0] <= FEW and not called
+
+    @functools.cached_property
+    def _scorer(self) -> tuple[Any, ...]:
+        """The function of a block that sets its scores, and what it needs."""
+        if self.kernels is not None:
+            return _score_by_kernel, self.kernels
+        W = np.column_stack([decision.w for decision in self.decisions])
+        b = np.array([decision.b for decision in self.decisions])
+        W = W[:, 0] if self.scheme == "binary" else W
+        return (
+            (_score, W, b)
+            if self.expand is None
+            else (_score_mapped, self.expand, W, b)
+        )
 
     def decide(self, scores: Vector) -> NDArray[Any]:
         """Labels from decision values: (m,)."""
@@ -166,12 +205,119 @@ class Model:
         return np.asarray(votes.argmax(axis=1), dtype=np.intp)
 
     def decision_function(self, X: ArrayLike) -> Vector:
-        """Decision values of an array, sparse matrix or Rows: (m,) or (m, c)."""
+        """Decision values: see `scores`.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n)
+            Columns with names are matched as `scores` says.
+
+        Returns
+        -------
+        ndarray (m,) for two classes, (m, c) for more
+        """
         return self.scores(as_rows(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of an array, sparse matrix or Rows: (m,)."""
+        """Labels of the rows of X.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
+
+        Returns
+        -------
+        ndarray (m,)
+        """
         return self.decide(self.decision_function(X))
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Share of the rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
+        y : array (m,) of labels
+        sample_weight : array (m,) of numbers >= 0, or None
+            Of the rows in the share; None: all count the same.
+
+        Returns
+        -------
+        float in [0, 1]
+
+        Raises
+        ------
+        ValueError
+            y or sample_weight has not length m.
+        """
+        found, truth = self.predict(X), np.ravel(np.asarray(y))
+        check_length("y", truth, len(found))
+        weights = None
+        if sample_weight is not None:
+            weights = finite("sample_weight", sample_weight, len(found))
+        return float(np.average(found == truth, weights=weights))
+
+    def _matched(self, rows: Rows) -> Rows:
+        """The rows with their columns as the model has them: by name, else by place."""
+        known, found = self._names, rows.names
+        if known is None or found is None or list(found) == known:
+            if rows.shape[1] != self.n_features:
+                raise ValueError(
+                    f"X has {rows.shape[1]} features, but the model expects "
+                    f"{self.n_features}."
+                )
+            return rows
+        _check_names(known, found)
+        place = {name: j for j, name in enumerate(found)}
+        order = np.array([place[name] for name in known])
+        X = rows.in_memory() if self._is_quick(rows) else None
+        if X is not None:
+            return as_rows(linalg.columns(X, order), **rows.options)
+        return rows.mapped(_Ordered(order))
+
+    @property
+    def _names(self) -> list[str] | None:
+        """Names of the columns, if the model has one for each."""
+        names = self.meta.get("feature_names")
+        if not isinstance(names, list) or len(names) != self.n_features:
+            return None
+        return [str(name) for name in names]
+
+
+class _Ordered:
+    """Feature map that puts columns in another order."""
+
+    def __init__(self, order: NDArray[np.intp]) -> None:
+        self.rank, self._order = len(order), order
+
+    def map(self, block: Any) -> Any:
+        """The block with its columns in the order of the model."""
+        return linalg.columns(block, self._order)
+
+
+def _check_names(known: list[str], found: Sequence[str]) -> None:
+    """Refuse columns of which one is missing, unknown or there twice."""
+    missing, unknown = (
+        [name for name in some if name not in others]
+        for some, others in ((known, set(found)), (found, set(known)))
+    )
+    twice = [name for name, k in Counter([*found]).items() if k > 1]
+    got = [f"no column {_listed(missing)}"] * bool(missing)
+    got += [f"{_listed(unknown)}, which it does not know"] * bool(unknown)
+    got += [f"{_listed(twice)} more than once"] * bool(twice)
+    if got:
+        raise ValueError(
+            "X must have the columns that the model was trained on, in any order. "
+            f"Got {' and '.join(got)} instead."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, for a sentence."""
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    return shown + f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
 
 
 def _score(
@@ -207,12 +353,35 @@ def _score_by_kernel(
 
 
 def _votes(values: Vector, c: int) -> Vector:
-    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c)."""
-    votes, sums = np.zeros((2, len(values), c))
-    for k, (i, j) in enumerate(itertools.combinations(range(c), 2)):
-        first = values[:, k] >= 0
-        votes[:, i] += first
-        votes[:, j] += ~first
-        sums[:, i] += values[:, k]
-        sums[:, j] -= values[:, k]
-    return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
+    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c).
+
+    Values are added up for each row alone, in the order of the other classes.
+    """
+    pair, sign = _pairs_of(c)
+    scores = np.empty((len(values), c))
+    size = max(1, _CHUNK // pair.size)
+    for start in range(0, len(values), size):
+        some = slice(start, start + size)
+        speaks = values[some].T[pair] * sign  # for the class: (c - 1, c, rows)
+        sums = speaks[0].copy()
+        for one in speaks[1:]:  # numpy.sum has another order where there is one row
+            sums += one
+        votes = np.where(sign > 0, speaks >= 0, speaks > 0).sum(axis=0)
+        scores[some] = (votes + sums / (3.0 * (np.abs(sums) + 1.0))).T
+    return scores
+
+
+@functools.cache
+def _pairs_of(c: int) -> tuple[NDArray[np.intp], Vector]:
+    """The pairs of each class, and +1 where it is the first of the two.
+
+    (c - 1, c) and (c - 1, c, 1), in the order of the other classes.
+    """
+    number = np.zeros((c, c), np.intp)
+    number[np.triu_indices(c, 1)] = np.arange(c * (c - 1) // 2)
+    number += number.T
+    others = np.array([[j for j in range(c) if j != i] for i in range(c)]).T
+    classes = np.arange(c)
+    return number[others, classes], np.where(others > classes, 1.0, -1.0)[
+        ..., np.newaxis
+    ]

@@ -128,7 +128,8 @@ class ValueBounds:
 
 
 def value_bounds(
-    form: tuple[int, float, float, int],
+    kind: str,
+    numbers: tuple[Any, ...],
     terms: Any,
     lengths: Vector,
     unit: float = UNIT,
@@ -137,7 +138,8 @@ def value_bounds(
 
     Parameters
     ----------
-    form : kind of the kernel, gamma, coef0, degree
+    kind : str, name of the kernel
+    numbers : gamma, coef0, degree
     terms : int, columns or the most entries of a row; or for rbf int ndarray (m,), the
         entries of each row: a product has no more terms than either row
     lengths : ndarray (m,)
@@ -145,7 +147,7 @@ def value_bounds(
         laplacian kernel.
     unit : float, of the arithmetic
     """
-    kind, gamma_, coef0, degree = form
+    gamma_, coef0, degree = numbers
     none = np.zeros(len(lengths))
     lengths = lengths * SLACK + TINY**2
     if kind == "linear":

@@ -1,7 +1,7 @@
 """What a solver reports and what a solve returns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,8 @@ Vector = NDArray[np.float64]
 
 # Rounding that matters, as a share of the gap.
 SHARE = 0.1
+# Fields of a solution that may have a number for each training row.
+_OF_ROWS = ("alpha", "w")
 
 
 class Status(StrEnum):
@@ -226,11 +228,38 @@ class Solution:
     extras: dict[str, Any] = field(default_factory=dict)
     at_bound: int | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ROWS and "status" in vars(self):
+            raise AttributeError(
+                f"This Solution has no {name}: pickles of estimators leave out dual "
+                "variables; keep_training_data() of the estimator before pickling "
+                "keeps them."
+            )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
+
+    def without_rows(self) -> "Solution":
+        """A copy without alpha, and without w where that has a number a row too."""
+        state = dict(vars(self))
+        if "alpha" in state and len(state["alpha"]) == len(self.w):
+            del state["w"]
+        state.pop("alpha", None)
+        bare = object.__new__(type(self))
+        vars(bare).update(state)
+        return bare
+
+    def __repr__(self) -> str:
+        known = (f for f in fields(self) if f.name in vars(self))
+        facts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in known)
+        return f"{type(self).__name__}({facts})"
+
     def __str__(self) -> str:
         gap = self.certificate.relative_gap
         solved = self.status is Status.SOLVED
         head = "Solved to" if solved else f"Stopped ({self.status}) at"
-        vectors = f"{np.count_nonzero(self.alpha):,}"
+        known = hasattr(self, "alpha")
+        vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
         if self.at_bound is not None:
             vectors += f" ({self.at_bound:,} at the bound)"
         seconds = f"{self.seconds:,.{0 if self.seconds >= 100 else 2}f}"

@@ -126,6 +126,8 @@ def aligned(rows: Rows, path: str, names: Sequence[str] | None, n: int) -> Rows:
                 f"{path}: expected {n:,} columns as in the training data, "
                 f"found {rows.shape[1]:,}{more}"
             )
+        if names is not None and rows.names is not None and not is_parquet(path):
+            rows.names = None  # numbers of columns, which follow where the labels are
         return rows
     if list(rows.names) == list(names):
         return rows

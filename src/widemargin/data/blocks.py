@@ -86,7 +86,8 @@ class Blocks:
     ) -> None:
         size = -(-len(blocks) // lanes)
         self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
-        self._threads = min(n_threads(n_jobs), len(self._lanes))
+        lanes = len(self._lanes)
+        self._threads = min(n_threads(n_jobs), lanes) if lanes > 1 else 1
         self._readers = readers and min(readers, self._threads)
         self._pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
 

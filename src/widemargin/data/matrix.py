@@ -30,6 +30,23 @@ def as_matrix(X: Any) -> Matrix:
     return _as_csr(X) if sparse.issparse(X) else _as_computable(X)
 
 
+def column_names(X: Any) -> list[str] | None:
+    """Names of the columns of a table (pandas, polars, Arrow); None where it has none.
+
+    Columns that are only numbered, as those of a frame made of an array, have none.
+    """
+    if isinstance(X, np.ndarray) or sparse.issparse(X):
+        return None
+    names = getattr(X, "column_names", None)  # Arrow, whose columns are the data
+    if names is None or callable(names):
+        names = getattr(X, "columns", None)
+    if (names is None or callable(names)) and hasattr(X, "__dataframe__"):
+        names = list(X.__dataframe__().column_names())
+    if names is None or callable(names) or not any(isinstance(x, str) for x in names):
+        return None
+    return [str(name) for name in names]
+
+
 def _as_csr(X: Any) -> sparse.csr_array:
     """X as a CSR array that the C++ core can follow without looking where to."""
     if X.format in ("csr", "csc", "bsr"):

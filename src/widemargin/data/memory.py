@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from widemargin import linalg
 from widemargin.data.blocks import Blocks
-from widemargin.data.matrix import as_matrix
+from widemargin.data.matrix import as_matrix, column_names
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, row_index, row_vector
 from widemargin.parameters import Checker, is_integer
@@ -102,7 +102,7 @@ def as_rows(
 
     Parameters
     ----------
-    X : array (m, n), dense in any order, or sparse matrix or array
+    X : array (m, n), dense in any order, table with named columns, or sparse matrix
         float32, float64 and integers are used as they are, read-only and memory-mapped
         arrays too; CSR with int32 or int64 indices, unsorted or duplicate entries and
         explicit zeros likewise. Other sparse formats and other dtypes are converted.
@@ -143,4 +143,6 @@ def as_rows(
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     if isinstance(X, Rows):
         return X
-    return MemoryRows(as_matrix(X), n_jobs, memory_limit)
+    rows = MemoryRows(as_matrix(X), n_jobs, memory_limit)
+    rows.names = column_names(X)
+    return rows

@@ -43,7 +43,7 @@ from widemargin.solvers.ball_problem import BallProblem
 from widemargin.solvers.enclosing_ball import Ball, enclose, unbounded
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.solvers.simplex import STEPS
-from widemargin.support_vectors import SupportVectors, keep_support_vectors
+from widemargin.support_vectors import TrainingDataMixin, keep_support_vectors
 
 Vector = NDArray[np.float64]
 
@@ -65,7 +65,12 @@ class _Points:
     problem: BallProblem | None  # None: there was no time to make it
 
 
-class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class EnclosingBall(
+    TrainingDataMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    OutlierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Smallest ball around the data, with a certified duality gap: an outlier detector.
 
     For features with phi(x)'phi(z) = k(x, z) it finds the center c and the squared
@@ -146,7 +151,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel. More than 64 MiB are copied when they are first asked for,
-        or pickled: until then the training data are kept, and must stay as they are.
+        or copied: until then the training data are kept, and must stay as they are.
     coreset_ : ndarray, the same as ``support_``: no ball around these rows alone is
         smaller by more than the gap
     dual_coef_ : ndarray (1, n_sv), their a_i, of sum 1
@@ -201,8 +206,6 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
     array([ 1, -1])
     """
 
-    support_vectors_ = SupportVectors()
-
     def __init__(
         self,
         *,
@@ -237,11 +240,6 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):  # type:
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def __getstate__(self) -> Any:
-        if "_rows_of_fit" in vars(self):
-            _ = self.support_vectors_
-        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from widemargin import labels, multiclass
 from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
@@ -35,7 +34,7 @@ from widemargin.solvers.base import Solver, run, unsolved
 from widemargin.solvers.checkpoint import Checkpoint
 from widemargin.solvers.irwls import IRWLS
 from widemargin.solvers.limits import Clock, Limits
-from widemargin.support_vectors import SupportVectors, keep_support_vectors
+from widemargin.support_vectors import TrainingDataMixin, keep_support_vectors
 
 Vector = NDArray[np.float64]
 
@@ -110,7 +109,12 @@ class Training:
         return multiclass.signs(index, self.tasks[k].positive)
 
 
-class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifier(
+    TrainingDataMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of the estimators; a subclass says what its problems and models are."""
 
     # How more than two classes can be told apart.
@@ -119,13 +123,6 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
     _by_class: ClassVar[bool] = False
     # Whether problems share the time, and one may go on later.
     _shares_time: ClassVar[bool] = True
-
-    support_vectors_ = SupportVectors()
-
-    def __getstate__(self) -> Any:
-        if "_rows_of_fit" in vars(self):
-            _ = self.support_vectors_
-        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -199,8 +196,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         -------
         ndarray (m,) or (m, c)
         """
-        check_is_fitted(self)
-        return self.model_.scores(self._rows(X))
+        model = self.model_  # refuses an estimator that is not fitted
+        return model.scores(self._rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the rows of X.
@@ -213,7 +210,8 @@ class Classifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type:
         -------
         ndarray (m,)
         """
-        return self.model_.decide(self.decision_function(X))
+        model = self.model_
+        return model.decide(model.scores(self._rows(X)))
 
     @property
     @abstractmethod

@@ -29,6 +29,7 @@ from widemargin.estimators.approximate import (
     refuse_stored,
 )
 from widemargin.estimators.fitting import MOMENT, Classifier, Training, Vector
+from widemargin.estimators.kept import kept
 from widemargin.feature_map import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernel_decisions import KernelDecisions, pair_weights
 from widemargin.kernels import Kernel, check_kernel
@@ -41,6 +42,21 @@ from widemargin.solvers.base import Solver
 
 # With ``polish``: the share of the time limit that the solution of low rank gets.
 POLISHED = 0.5
+# What a model is made of.
+PARTS = (
+    "classes_",
+    "_scheme",
+    "_meta",
+    "kernel_",
+    "feature_map_",
+    "coef_",
+    "intercept_",
+    "dual_coef_",
+    "support_",
+    "support_vectors_",
+    "n_support_",
+    "n_features_in_",
+)
 
 
 class SVC(Classifier):
@@ -136,7 +152,7 @@ class SVC(Classifier):
         by class
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel. More than 64 MiB are copied when they are first asked for,
-        or pickled: until then the training data are kept, and must stay as they are.
+        or copied: until then the training data are kept, and must stay as they are.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1, n_sv) of y_i alpha_i, positive for ``classes_[1]``. One
         against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
@@ -197,7 +213,9 @@ class SVC(Classifier):
     and with ``polish``.
 
     A prediction takes n_sv kernel values for each row; that for a row does not depend
-    on the other rows, bit for bit (named kernels but "linear").
+    on the other rows, bit for bit (named kernels but "linear"). The model is made at
+    the first one, and anew after a fit or where an attribute is assigned another
+    object; arrays that it is made of become read-only.
 
     Examples
     --------
@@ -273,8 +291,15 @@ class SVC(Classifier):
 
     @property
     def model_(self) -> Model:
-        """What `widemargin.save_model` writes: classes and decision functions."""
+        """What `widemargin.save_model` writes: classes and decision functions.
+
+        The same until a fit or an assignment changes an attribute that it is made of.
+        """
         check_is_fitted(self)
+        return kept(self, PARTS, self._made_model)
+
+    def _made_model(self) -> Model:
+        """The model of the attributes as they are."""
         meta = dict(self._meta)
         expand = self._expand
         if not self._is_linear and expand is None:
