@@ -49,6 +49,9 @@ Vector = NDArray[np.float64]
 # where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .. and at the latest so
 # many after the last. It costs about as much as one unit.
 FIRST_MARK, MARK_FACTOR, MARK_STEP, LARGEST_STEP = 1.0, 1.5, 0.5, 50.0
+# Where that many visits take less than a look at the clock, the first mark is here: the
+# gap by the gradients says before whether one is due (text: a fifth less time).
+QUICK_MARK = 5.75
 # The gap may be so many times what the gradients promised.
 WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
@@ -157,7 +160,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
         descent = _Descent(self, problem, state)
         if start is not None:
             descent.begin_at(start.v)
-        mark = FIRST_MARK
+        mark = descent.first_mark
         for iteration in itertools.count():
             v, primal, dual, residual = descent.certify(state, tol)
             if not np.isfinite(primal - dual):
@@ -205,6 +208,12 @@ class _Descent:
     def updates(self) -> float:
         """Rows visited, in units of m."""
         return float(self._state["visits"][0]) / self._order.size
+
+    @property
+    def first_mark(self) -> float:
+        """Visits, in units of m, to the first certificate that no gradient asks for."""
+        quick = QUICK_MARK * self._order.size <= self._slice
+        return QUICK_MARK if quick else FIRST_MARK
 
     def look(self) -> tuple[int, dict[str, float]]:
         """Rows that are not left out, and the details of a step."""
