@@ -14,7 +14,7 @@ FIT = """
     rng = np.random.default_rng(0)
     X = rng.normal(size=({m}, {n}))
     y = rng.integers(0, {classes}, len(X))
-    task = lambda: LinearSVC(tol=1e-12).fit(X, y)
+    task = lambda: LinearSVC(loss="hinge", tol=1e-12).fit(X, y)
 """
 WORK = {
     "fit, 400,000 x 40, 2 classes": FIT.format(m=400_000, n=40, classes=2),

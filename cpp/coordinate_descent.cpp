@@ -205,7 +205,7 @@ inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64
     row.alpha = free < 0.0 ? 0.0 : (free > row.upper ? row.upper : free);
     const double t = label * (row.alpha - before);
     add(X, i, t, z.v);
-    if (z.intercept) z.v[X.n] += t;
+    if (z.intercept) z.v[X.n] += s.weight * t;
   }
   return true;
 }

@@ -54,6 +54,7 @@ struct DescentState {
   double gap, sum;           // P - D by the gradients of the last epoch, of this one so far
   double first;              // gap of the first epoch of this round; infinite: it is to end
   double goal;               // a certificate is due where the gap is at most this
+  double weight;             // a step t of y_i alpha_i moves the intercept by weight t
 };
 
 // Visits rows until an epoch ends at which a certificate is due (true: `mark` visits are passed or

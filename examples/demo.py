@@ -34,8 +34,8 @@ def main() -> None:
         f"{X.shape[1]} features, {100 * share:.0f} % nonzero, 2 classes"
     )
     name = "linear hinge, C = 1, {} intercept"
-    free = LinearSVC(intercept="free")
-    penalized = LinearSVC(intercept="penalized")
+    free = LinearSVC(loss="hinge", intercept="free")
+    penalized = LinearSVC(loss="hinge", intercept="penalized")
     for ours in (free, penalized):
         _train(name.format(ours.intercept), ours, X, y, test)
     _train("rbf, C = 1, gamma = 0.05", SVC(gamma=0.05), X, y, test)

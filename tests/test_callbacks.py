@@ -94,7 +94,7 @@ def test_ctrl_c_reaches_all_classes(iris):
             _thread.interrupt_main()
 
     pressed = []
-    clf = LinearSVC(callback=press, tol=1e-12)
+    clf = LinearSVC(loss="hinge", callback=press, tol=1e-12)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)
     assert [s.status.value for s in clf.solutions_] == ["interrupted"] * 3
@@ -197,7 +197,9 @@ def test_keyboard_interrupt_of_a_callback_is_ctrl_c(binary, iris, memory_limit):
             raise KeyboardInterrupt
 
     for data in (binary, iris):
-        clf = LinearSVC(callback=press, tol=1e-12, memory_limit=memory_limit)
+        clf = LinearSVC(
+            loss="hinge", callback=press, tol=1e-12, memory_limit=memory_limit
+        )
         with pytest.raises(KeyboardInterrupt):
             clf.fit(*data)
         assert {s.status.value for s in clf.solutions_} == {"interrupted"}
@@ -211,7 +213,7 @@ def test_an_answer_that_stops_stops_all_classes(iris, memory_limit):
         return len(seen) == 10
 
     seen = []
-    clf = LinearSVC(callback=stop, tol=1e-12, memory_limit=memory_limit)
+    clf = LinearSVC(loss="hinge", callback=stop, tol=1e-12, memory_limit=memory_limit)
     with pytest.warns(ConvergenceWarning, match="Stopped by the callback"):
         clf.fit(*iris)
     assert len(seen) == 10

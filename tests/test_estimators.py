@@ -28,7 +28,7 @@ from widemargin.solvers import InteriorPoint
     [
         LinearSVC(),
         LinearSVC(loss="squared_hinge"),
-        LinearSVC(intercept="penalized"),
+        LinearSVC(loss="hinge", intercept="penalized"),
         LinearSVC(solver=InteriorPoint(reduction="omega"), class_weight="balanced"),
     ]
 )
@@ -62,7 +62,7 @@ def test_binary_attributes(binary, loss):
 
 def test_agrees_with_libsvm_on_the_same_problem(binary):
     X, y = binary
-    ours = LinearSVC(C=0.3, tol=1e-8).fit(X, y)
+    ours = LinearSVC(C=0.3, loss="hinge", tol=1e-8).fit(X, y)
     theirs = SVC(kernel="linear", C=0.3, tol=1e-8).fit(X, y)
     value = objective(X, y, 0.3, "hinge", "free", theirs.coef_[0], theirs.intercept_[0])
     assert ours.solution_.certificate.primal <= value * (1 + 1e-8)
@@ -222,7 +222,7 @@ def test_the_warning_points_at_the_line_of_the_user(binary):
 
 def test_a_solution_says_how_many_are_at_the_bound(binary):
     X, y = binary
-    solution = LinearSVC(C=0.5).fit(X, y).solution_
+    solution = LinearSVC(C=0.5, loss="hinge").fit(X, y).solution_
     n_bound = np.count_nonzero(solution.alpha == 0.5)
     assert 0 < solution.at_bound == n_bound < np.count_nonzero(solution.alpha)
     assert f" ({n_bound:,} at the bound)  iter" in str(solution)
@@ -233,13 +233,13 @@ def test_advice_calls_features_by_their_names():
     X, y = PROBLEMS["badly_scaled"]()
     names = [f"column {j}" for j in range(X.shape[1])]
     with pytest.warns(ConvergenceWarning, match=r"Feature\(s\) column \d+.* larger"):
-        LinearSVC(max_iter=2).fit(pd.DataFrame(X, columns=names), y)
+        LinearSVC(loss="hinge", max_iter=2).fit(pd.DataFrame(X, columns=names), y)
 
 
 def test_advice_names_features_of_another_size():
     X, y = PROBLEMS["badly_scaled"]()
     with pytest.warns(ConvergenceWarning, match=r"Feature\(s\) .* times larger"):
-        LinearSVC(max_iter=2).fit(X, y)
+        LinearSVC(loss="hinge", max_iter=2).fit(X, y)
 
 
 # -- bad input -------------------------------------------------------------------------
@@ -384,11 +384,11 @@ def test_a_refit_leaves_nothing_of_the_fit_before(binary, iris):
 
 def test_facts_of_a_model_are_those_of_its_training(binary, tmp_path):
     clf = LinearSVC(C=1.0).fit(*binary)
-    clf.set_params(C=1000.0, loss="squared_hinge")
+    clf.set_params(C=1000.0, loss="hinge")
     save_model(clf, tmp_path / "model")
     meta = load_model(tmp_path / "model").meta
     assert meta == clf.model_.meta
-    assert (meta["C"], meta["loss"], meta["status"]) == (1.0, "hinge", "solved")
+    assert (meta["C"], meta["loss"], meta["status"]) == (1.0, "squared_hinge", "solved")
 
 
 def test_many_support_vectors_are_copied_when_asked_for(binary, monkeypatch):

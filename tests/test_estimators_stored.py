@@ -95,7 +95,7 @@ def test_advice_uses_the_names(tmp_path):
     table.to_parquet(tmp_path / "t.parquet")
     rows = open_rows(tmp_path / "t.parquet", label="y")
     with pytest.warns(ConvergenceWarning, match=r"Feature\(s\) b are up to"):
-        LinearSVC(max_iter=1).fit(rows, rows.vector("label"))
+        LinearSVC(loss="hinge", max_iter=1).fit(rows, rows.vector("label"))
     table["c"] = np.nan
     table.to_parquet(tmp_path / "n.parquet")
     with pytest.raises(ValueError, match="expected a value in column 'c'"):
@@ -142,7 +142,7 @@ def test_labels_are_read_in_parts(monkeypatch, dtype):
     monkeypatch.setattr(model, "_CHUNK", 7)
     X = np.arange(60.0)[:, np.newaxis]
     y = (X[:, 0] > 29).astype(int).astype(dtype)
-    clf = LinearSVC().fit(X, y, np.ones(60))
+    clf = LinearSVC(loss="hinge").fit(X, y, np.ones(60))
     assert clf.classes_.tolist() == np.unique(y).tolist()
     assert clf.classes_.dtype == y.dtype
     np.testing.assert_array_equal(clf.predict(X), y)

@@ -133,7 +133,7 @@ def test_sentence_says_what_how_good_and_how_long(binary, tmp_path):
     solution = estimator.solution_
     share = 100 * accuracy_score(y[:100], estimator.predict(X[:100]))
     assert (
-        "A linear SVM (hinge, C = 1) on 300 rows × 5 features was solved to a "
+        "A linear SVM (squared hinge, C = 1) on 300 rows × 5 features was solved to a "
         f"certified relative gap of {solution.certificate.relative_gap:.1e} in "
         f"{html.seconds(estimator.seconds_)}; test accuracy {share:.2f} %."
     ) in page.text

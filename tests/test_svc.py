@@ -137,7 +137,8 @@ def test_linear_solvers_solve_a_linear_kernel():
     plain = SVC(kernel="linear", tol=1e-7).fit(X, y)
     assert "irwls" not in {s.solver for s in plain.solutions_}
     assert "because" in plain.solution_.reason
-    np.testing.assert_array_equal(plain.coef_, LinearSVC(tol=1e-7).fit(X, y).coef_)
+    linear = LinearSVC(loss="hinge", tol=1e-7).fit(X, y)
+    np.testing.assert_array_equal(plain.coef_, linear.coef_)
     for solver in ("irwls", IRWLS(working_set=64), InteriorPoint()):
         clf = SVC(kernel="linear", solver=solver, tol=1e-6).fit(X, y)
         assert clf.status_ == "solved"

@@ -213,9 +213,11 @@ def test_memory_beside_the_data():
         if step.details["rows"] < m:
             shares.append(step.details["rows"] / m)
 
-    LinearSVC(intercept="penalized").fit(X[:5000], y[:5000])
+    LinearSVC(loss="hinge", intercept="penalized").fit(X[:5000], y[:5000])
     tracemalloc.start()
-    LinearSVC(intercept="penalized", tol=1e-6, callback=callback).fit(X, y)
+    LinearSVC(loss="hinge", intercept="penalized", tol=1e-6, callback=callback).fit(
+        X, y
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # A row of a band has n entries, twice while it is made, and ten numbers beside.
@@ -300,6 +302,6 @@ def test_ctrl_c_inside_keeps_the_best(gap):
 
 def test_classes_share_the_threads(iris):
     X, y = iris
-    clf = LinearSVC(solver="augmented_lagrangian", tol=1e-8).fit(X, y)
+    clf = LinearSVC(loss="hinge", solver="augmented_lagrangian", tol=1e-8).fit(X, y)
     assert clf.status_ == "solved"
     assert clf.score(X, y) > 0.9

@@ -25,19 +25,20 @@ def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):
     ("shape", "C", "loss", "intercept", "name"),
     [
         ((300, 10), 0.1, "hinge", "penalized", "coordinate_descent"),
-        ((300, 10), 0.1, "hinge", "free", "augmented_lagrangian"),
+        ((300, 10), 0.1, "hinge", "free", "coordinate_descent"),
         ((300, 10), 10.0, "hinge", "penalized", "augmented_lagrangian"),
         ((26_000, 10), 0.1, "hinge", "penalized", "augmented_lagrangian"),
         ((60, 600), 5.0, "hinge", "none", "coordinate_descent"),
         ((50, 2000), 1.0, "hinge", "none", "coordinate_descent"),
         ((50, 2000), 1e4, "hinge", "none", "interior_point"),
-        ((50, 2000), 1.0, "hinge", "free", "interior_point"),
+        ((50, 2000), 1.0, "hinge", "free", "coordinate_descent"),
+        ((50, 2000), 1e4, "hinge", "free", "interior_point"),
         ((300, 10), 0.1, "squared_hinge", "penalized", "active_set"),
         ((300, 10), 10.0, "squared_hinge", "free", "active_set"),
         ((60, 600), 0.5, "squared_hinge", "penalized", "coordinate_descent"),
         ((60, 600), 5.0, "squared_hinge", "penalized", "active_set"),
         ((50, 2000), 1.0, "squared_hinge", "penalized", "coordinate_descent"),
-        ((50, 2000), 1.0, "squared_hinge", "free", "active_set"),
+        ((50, 2000), 1.0, "squared_hinge", "free", "coordinate_descent"),
     ],
 )
 def test_rules(shape, C, loss, intercept, name):
@@ -155,6 +156,6 @@ def test_a_user_who_asks_for_a_solver_gets_no_other():
 
 def test_linear_svc_says_why():
     X, y = PROBLEMS["breast_cancer"]()
-    clf = LinearSVC(C=1e-3, intercept="penalized").fit(X, y)
+    clf = LinearSVC(C=1e-3, loss="hinge", intercept="penalized").fit(X, y)
     assert clf.solution_.solver == "coordinate_descent"
     assert "mean C times mean |x|^2 = 0.031, at most" in clf.solution_.reason

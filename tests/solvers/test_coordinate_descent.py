@@ -13,7 +13,7 @@ from widemargin.solvers import CoordinateDescent, coordinate_descent
 
 TOL = 1e-8
 LOSSES = ["hinge", "squared_hinge"]
-INTERCEPTS = ["penalized", "none"]
+INTERCEPTS = ["free", "penalized", "none"]
 
 
 # -- epochs ----------------------------------------------------------------------------
@@ -37,14 +37,19 @@ class Numbers:
 class Plain:
     """Coordinate descent as its page says it, one row after the other."""
 
-    def __init__(self, X, y, C, loss, intercept, seed, shrinking=True):
-        X = np.c_[X, np.ones(len(y))] if intercept == "penalized" else X
+    def __init__(self, X, y, C, loss, intercept, seed, shrinking=True, b=0.0):
+        self.step = np.ones(X.shape[1] + (intercept != "none"))  # of v, by its gradient
+        if intercept == "free":
+            share = np.maximum(0.3 * np.mean(np.sum(X * X, axis=1)), 4.0 / np.sum(C))
+            self.step[-1] = share
+        X = np.c_[X, np.ones(len(y))] if intercept != "none" else X
         self.Z = y[:, np.newaxis] * X
         hinge = loss == "hinge"
         self.U = np.broadcast_to(C if hinge else np.inf, len(y))
         self.D = np.zeros(len(y)) if hinge else 0.5 / np.broadcast_to(C, len(y))
-        self.q = np.sum(self.Z**2, axis=1) + self.D
+        self.q = np.sum(self.step * self.Z**2, axis=1) + self.D
         self.alpha, self.v = np.zeros(len(y)), np.zeros(X.shape[1])
+        self.v[-1] = b
         self.A, self.left_out = list(range(len(y))), []
         self.up, self.lo = np.inf, -np.inf
         self.shrinking, self.numbers = shrinking, Numbers(seed)
@@ -95,7 +100,7 @@ class Plain:
             new = self.U[i]
             if self.q[i] > 0.0:
                 new = np.clip(self.alpha[i] - G / self.q[i], 0.0, self.U[i])
-            self.v = self.v + (new - self.alpha[i]) * self.Z[i]
+            self.v = self.v + (new - self.alpha[i]) * self.step * self.Z[i]
             self.alpha[i] = new
         return True
 
@@ -138,14 +143,18 @@ def descent_of(problem, **options):
 @pytest.mark.parametrize("simd", _core.simd_levels())
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("n", "intercept"), [(5, "penalized"), (77, "none")])
+@pytest.mark.parametrize(
+    ("n", "intercept"), [(5, "penalized"), (77, "none"), (9, "free")]
+)
 @pytest.mark.parametrize("shrinking", [True, False])
 def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, simd):
     X, y = whole_numbers(150, n)
     C = np.random.default_rng(1).uniform(0.01, 0.2, len(y))
     problem = Problem(MATRICES[kind](X), y, C, loss, intercept)
-    plain = Plain(X, y, C, loss, intercept, seed=3, shrinking=shrinking)
+    b = -0.5 if intercept == "free" else 0.0  # what it is held near
+    plain = Plain(X, y, C, loss, intercept, seed=3, shrinking=shrinking, b=b)
     descent = descent_of(problem, random_state=3, shrinking=shrinking)
+    descent.begin_at(plain.v)
     descent._state["goal"] = goal = 1e-3
     for _ in range(12):
         plain.epoch(goal)
@@ -421,8 +430,6 @@ class _Doubled:
 
 def test_what_it_cannot_solve_is_refused_in_one_sentence():
     X, y = PROBLEMS["ndc"]()
-    with pytest.raises(ValueError, match="needs intercept='penalized' or 'none'"):
-        solve(Problem(X, y), "coordinate_descent")
     mapped = as_rows(X).mapped(_Doubled())
     with pytest.raises(ValueError, match="without a feature map; use InteriorPoint"):
         solve(Problem(mapped, y, intercept="none"), "coordinate_descent")
@@ -491,3 +498,50 @@ def test_several_classes(iris):
 def test_options_out_of_range(options, message):
     with pytest.raises(ValueError, match=message):
         CoordinateDescent(**options)
+
+
+# -- a free intercept ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-5, 0.1, 30.0])
+def test_wide_sparse_rows_with_a_free_intercept(loss, C):
+    """All rows may be on the margin, one class is tiny, and some rows are empty."""
+    full = (np.arange(300)[:, np.newaxis] % 70 != 3).astype(float)
+    X = sparse.csr_array(
+        sparse.random(300, 900, density=0.02, random_state=0).multiply(full)
+    )
+    y = np.where(np.arange(300) % 60 == 3, 1.0, -1.0)
+    problem = Problem(X, y, C, loss, "free")
+    solution = solve(problem, "coordinate_descent", tol=TOL)
+    assert solution.status == "solved"
+    assert abs(y @ solution.alpha) <= 1e-12 * np.sum(solution.alpha)
+    reference = reference_objective(X.toarray(), y, C, loss, "free")
+    assert solution.certificate.primal == pytest.approx(reference, rel=1e-7)
+
+
+def test_every_point_of_a_free_intercept_is_feasible_and_its_bounds_true():
+    problem = Problem(*PROBLEMS["digits"](), 0.1, intercept="free")
+    for step in CoordinateDescent().iterate(problem, None, 1e-6):
+        v, state = step.point()
+        certificate = problem.certify(state.alpha, *problem.split(v))
+        assert abs(problem.y @ state.alpha) <= 1e-12 * max(1.0, state.alpha.sum())
+        assert step.primal == pytest.approx(certificate.primal, rel=1e-12)
+        assert step.dual == pytest.approx(certificate.dual, rel=1e-9, abs=1e-12)
+        if step.iteration == 8:
+            break
+    assert certificate.relative_gap < 0.1
+
+
+def test_columns_far_from_zero_are_centred_in_a_copy():
+    X, y = PROBLEMS["shifted"]()
+    solution = solve(Problem(X, y, 0.1), "coordinate_descent", tol=TOL)
+    assert solution.status == "solved"
+
+
+def test_the_intercept_of_a_start_is_taken_up():
+    problem = Problem(*PROBLEMS["digits"](), 0.1, intercept="free")
+    first = solve(problem, "coordinate_descent", tol=1e-9)
+    again = solve(problem, "coordinate_descent", tol=1e-6, start=first)
+    assert again.status == "solved"
+    assert again.trace[-1].details["updates"] <= 1.0

@@ -98,8 +98,8 @@ def _add_train(train: Any) -> None:
     add(
         "--loss",
         choices=("hinge", "squared_hinge"),
-        default="hinge",
-        help="loss of a row (hinge)",
+        help="loss of a row (squared_hinge, as LinearSVC; with a kernel or a budget "
+        "hinge, as SVC)",
     )
     add(
         "--intercept",

@@ -135,11 +135,9 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
 def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
     """What the options ask for."""
     kind: Any = LinearSVC
-    own = {
-        "loss": options.loss,
-        "intercept": options.intercept,
-        "solver": options.solver,
-    }
+    own = {"intercept": options.intercept, "solver": options.solver}
+    if options.loss is not None:  # else the default of the estimator
+        own["loss"] = options.loss
     solver = SOLVERS.get(options.solver)
     if options.kernel != "linear" or (solver is not None and solver.for_kernels):
         kind, others = SVC, others | {"kernel": options.kernel}
@@ -147,7 +145,7 @@ def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
             if getattr(options, name) is not None:
                 others[name] = getattr(options, name)
     if options.budget is not None:
-        norm = "l1" if options.loss == "hinge" else "l2"
+        norm = "l2" if options.loss == "squared_hinge" else "l1"
         kind, own = BudgetSVC, {"budget": options.budget, "hard": True, "norm": norm}
     elif kind is SVC:
         for name in ("rank", "approximation", "certify"):

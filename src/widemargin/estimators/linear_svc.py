@@ -30,8 +30,9 @@ class LinearSVC(Classifier):
     ----------
     C : float > 0, default=1.0
         Weight of the losses against the norm of w.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The squared hinge has no factor 1/2, as in LIBLINEAR.
+    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
+        The squared hinge has no factor 1/2, as in LIBLINEAR. The default is that of
+        `sklearn.svm.LinearSVC`: the same name means the same problem.
     intercept : {"auto", "free", "penalized", "none"}, default="auto"
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge (that of LIBLINEAR and `sklearn.svm.LinearSVC`).
@@ -120,7 +121,7 @@ class LinearSVC(Classifier):
         self,
         *,
         C: float = 1.0,
-        loss: str = "hinge",
+        loss: str = "squared_hinge",
         intercept: str = "auto",
         solver: str | Solver = "auto",
         class_weight: Any = None,
