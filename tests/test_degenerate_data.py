@@ -80,7 +80,8 @@ def check(estimator, data, labels, stored):
     assert estimator.status_ in list(Status)
     assert 0.0 <= estimator.dual_gap_ < np.inf
     assert estimator.status_ != "solved" or estimator.dual_gap_ <= estimator.tol
-    if not (data == "far-from-zero" or kernel == "sigmoid" or estimator.C == 1e6):
+    huge = data == "far-from-zero" or (callable(kernel) and stored == "int16")
+    if not (huge or kernel == "sigmoid" or estimator.C == 1e6):  # rounding may end it
         assert estimator.status_ == "solved"
     for name, value in vars(estimator).items():
         if name.endswith("_"):
