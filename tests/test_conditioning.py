@@ -47,7 +47,7 @@ def test_a_solve_merges_and_answers_for_all_rows():
     assert solution.alpha.shape == y.shape
     assert solution.trace[0].active <= 800  # rows of the merged problem
     assert solution.certificate == problem.certify(
-        solution.alpha, solution.w, solution.b
+        solution.alpha, solution.w, solution.b, tol=solution.tol
     )
     again = solve(problem, tol=1e-8, start=solution)
     assert again.trace[-1].iteration <= 1

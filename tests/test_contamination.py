@@ -79,7 +79,7 @@ def test_precomputed_kernels_have_a_boundary():
 
 def test_a_weight_is_a_number_of_rows():
     X, s = points(100), np.arange(100) % 3
-    options = {"contamination": 0.1, "C": None, "tol": 1e-6}
+    options = {"contamination": 0.1, "C": 1.0, "tol": 1e-8}
     ball = EnclosingBall(**options).fit(X, sample_weight=s)
     other = EnclosingBall(**options).fit(np.repeat(X, s, axis=0))
     np.testing.assert_array_equal(ball.predict(X[s > 0]), other.predict(X[s > 0]))

@@ -97,7 +97,12 @@ def data(classes=2):
 LINEAR = {
     "auto": {"C": 1e4, "tol": 1e-10},
     "interior_point": {"solver": "interior_point", "tol": 1e-10},
-    "augmented_lagrangian": {"solver": "augmented_lagrangian", "C": 1e4, "tol": 1e-10},
+    "augmented_lagrangian": {
+        "solver": "augmented_lagrangian",
+        "loss": "hinge",
+        "C": 1e4,
+        "tol": 1e-10,
+    },
     "active_set": {"solver": "active_set", "loss": "squared_hinge", "tol": 1e-12},
     "coordinate_descent": {
         "solver": "coordinate_descent",
@@ -185,7 +190,8 @@ def test_linear(clock, name):
 
 def test_linear_classes(clock):
     X, y = data(5)
-    model = fitted(clock, LinearSVC(time_limit=LIMIT, C=1e4, tol=1e-10), X, y)
+    classifier = LinearSVC(loss="hinge", time_limit=LIMIT, C=1e4, tol=1e-10)
+    model = fitted(clock, classifier, X, y)
     assert_predicts(model, X, y)
     for k, solution in enumerate(model.solutions_):
         assert_proved(solution, Problem(X, 2 * (y == k) - 1, model.C))

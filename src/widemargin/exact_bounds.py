@@ -190,7 +190,8 @@ def _certificate(
     b: float,
 ) -> Certificate:
     penalized = problem.intercept == "penalized"
-    square = _square(lifted) + penalized * lifted.total**2
+    total = abs(lifted.total) + gamma(len(alpha) + 4) * float(alpha.sum())
+    square = _square(lifted) + penalized * total**2
     dual, t = _dual(problem, alpha, square)
     f, scale = (lifted, t) if model is None else (model, 1.0)
     state = problem.state(score=0.0, error=0.0, low=0.0)

@@ -162,7 +162,7 @@ class Layout:
         if self.by_differences:
             return np.zeros(X.shape[0])
         if kind in (RBF, LAPLACIAN):
-            return _norms(self.rows(X), self).astype(np.float64)
+            return _norms(self.rows(X).astype(np.float64), self).astype(np.float64)
         return linalg.row_squares(X)
 
     def moved(self, lengths: Vector, center: Vector) -> Vector:
@@ -411,6 +411,12 @@ class Expansion:
         return self.errors_by(
             layout, (layout.lengths(X), layout.lengths(self._Z)), terms
         )
+
+    def has_layout_of(self, layout: Layout) -> bool:
+        """Whether its rows are laid out alike, but for the center."""
+        own = self._layout
+        alike = own.by_differences == layout.by_differences
+        return alike and own.is_sparse == layout.is_sparse
 
     def errors_by(
         self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]

@@ -27,7 +27,7 @@ from widemargin.kernels import Kernel
 from widemargin.model import Decision
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
-from widemargin.rounding import SINGLE, SLACK, UNIT, gamma
+from widemargin.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -36,6 +36,8 @@ Vector = NDArray[np.float64]
 ALL_ROWS = 1e8
 # Margins that are this far above 1 have no loss, while a solver is at work.
 NEAR = 1e-3
+# Numbers that float32 has no room for.
+FLUSHED = 2e-38
 # A gap so large needs no exact scores: it only says that there is no answer yet.
 COARSE = 1e-2
 
@@ -140,13 +142,18 @@ class KernelProblem(Problem):
         # No products of BLAS: its threads cost more than these vectors are worth.
         y, alpha = self.signs, self.signs * c
         square = float((c * f).sum())
-        losses = self._sum_losses(np.maximum(1.0 - y * (f + b), 0.0))
+        losses = self._sum_losses(1.0 - y * (f + b))
         primal = 0.5 * (square + self._penalty_of(b)) + losses
         dual = 0.5 * (square + self._penalty_of(float(c.sum())))
         return Certificate(primal, float(alpha.sum()) - dual - self.squares(alpha))
 
+    def _losses_of(self, t: Vector, most: Vector) -> tuple[float, float]:
+        """What slacks t cost, and the most that slacks up to ``most`` do."""
+        return self._sum_losses(t), self._sum_losses(most)
+
     def _sum_losses(self, t: Vector) -> float:
-        """What slacks t >= 0 of the kept rows cost."""
+        """What slacks t of the kept rows cost."""
+        t = np.maximum(t, 0.0)
         return float((self.weights * (t if self.loss == "hinge" else t * t)).sum())
 
     def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
@@ -160,7 +167,7 @@ class KernelProblem(Problem):
 
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
-        plain, largest = (self._sum_losses(t) for t in f.slacks(self.signs, b))
+        plain, largest = self._losses_of(*f.slacks(self.signs, b))
         losses = (1.0 + gamma(len(c) + 8)) * largest
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(b))
@@ -193,7 +200,7 @@ class KernelProblem(Problem):
         """Sum alpha^2 / (4 C), of the squared hinge."""
         if self.loss == "hinge":
             return 0.0
-        return float((alpha * alpha / (4.0 * self.weights)).sum())
+        return 0.25 * float((alpha * (alpha / self.weights)).sum())
 
     def _exact(self, c: Vector) -> "Sums":
         """K c in float64."""
@@ -288,7 +295,8 @@ class KernelProblem(Problem):
 
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
-        return np.asarray((c != 0) | (self.signs * (f.values + b) < 1.0 + f.errors))
+        safe = self.signs * (f.values + b) >= 1.0 + f.errors  # false for NaN
+        return np.asarray((c != 0) | ~safe)
 
     def refresh(self, scores: "Scores", b: float) -> None:
         """Exact scores for all rows that may have a loss, by bounds of their errors."""
@@ -346,7 +354,7 @@ class Sums(NamedTuple):
     low: Vector | float = 0.0
 
     def slacks(self, y: Vector, b: float) -> tuple[Vector, Vector]:
-        """Max(0, 1 - y (f + b)), and what that is at most without rounding: (m,)."""
+        """The slacks 1 - y (f + b), and what they are at most without rounding: (m,)."""
         hi, lo = twofold.add(self.values, self.low, b, 0.0)
         return twofold.slacks(y * hi, y * lo, self.errors)
 
@@ -385,7 +393,10 @@ class Scores:
         self.c = np.zeros(m)
         self.current: NDArray[np.bool_] | None = None
         self._added, self._moved = 0, 0.0  # columns, and sum |change| s_j
+        self._coarsest: tuple[ValueBounds, float] | None = None  # of the values, unit
         self._errors = np.full(m, np.nan)  # of those that are exact
+        self._was_exact = np.zeros(m, bool)
+        self._peak = np.zeros(m)  # the largest ``|c|`` when some were
         self._all = np.zeros(padded(m))
         self.values = self._all[:m]
         # What is kept current: sums, and their rows if they are not all.
@@ -417,8 +428,11 @@ class Scores:
 
     def _note(self, J: NDArray[np.intp], change: Vector) -> None:
         """Remember what rounds when a change to c[J] is added."""
-        sizes = self._columns.value_bounds.s
-        self._moved += float((np.abs(change) * sizes[J]).sum())
+        bounds = self._columns.value_bounds
+        if self._coarsest is None or bounds.eps >= self._coarsest[0].eps:
+            is_double = self._columns.dtype == np.float64
+            self._coarsest = bounds, UNIT if is_double else SINGLE
+        self._moved += float((np.abs(change) * bounds.s[J]).sum())
         self._added += len(J)
         self._errors[:] = np.nan
 
@@ -426,12 +440,19 @@ class Scores:
         """The scores with bounds of their errors.
 
         Each value k_ij is the same number whenever it is computed, so that its error
-        comes with c_j, however often that changed; but each addition rounds.
+        comes with c_j, however often that changed; but each addition rounds. Where a
+        score was exact before, the values have changed: there both c count.
         """
-        bounds = self._columns.value_bounds
-        unit = UNIT if self._columns.dtype == np.float64 else SINGLE
+        if self._coarsest is None:  # nothing was added
+            return Sums(self.values, np.zeros(len(self.c)))
+        bounds, unit = self._coarsest
         added = gamma(self._columns.roundings, unit) + gamma(2 * self._added)
         errors = bounds.sums(bounds, self.c, 0.0) + bounds.s * (added * self._moved)
+        if self._was_exact.any():
+            again = bounds.sums(bounds, 2.0 * self._peak, 0.0)
+            errors += np.where(self._was_exact, again, 0.0)
+        if unit == SINGLE:  # values and weights too small for float32 are lost
+            errors += FLUSHED * (self._moved + self._added)
         known = self.is_exact
         errors[known] = self._errors[known]
         return Sums(self.values, errors)
@@ -461,7 +482,9 @@ class Scores:
         """Multiply c, and the scores with it."""
         self.c *= t
         self._sums *= t
-        self._moved *= t
+        self._moved *= abs(t)
+        self._peak *= abs(t)
+        self._added += 1
         self._errors[:] = np.nan
 
     def refresh(self, rows: NDArray[np.intp]) -> Vector:
@@ -470,4 +493,6 @@ class Scores:
         exact, bounds = self._columns.bounded(rows, J, self.c[J])
         errors = np.abs(exact - self.values[rows])
         self.values[rows], self._errors[rows] = exact, bounds
+        self._was_exact[rows] = True
+        np.maximum(self._peak, np.abs(self.c), out=self._peak)
         return errors

@@ -132,7 +132,10 @@ class Named:
         lengths = self._lengths[rows], self._lengths[J]
         count = np.broadcast_to(self._terms, len(self._lengths))
         terms = count[rows], count[J]
-        errors = expand.errors_by(self._layout, lengths, terms)
+        if expand.has_layout_of(self._layout):
+            errors = expand.errors_by(self._layout, lengths, terms)
+        else:
+            errors = expand.errors(self._X[rows])
         return sums[:, 0], errors[:, 0]
 
     @functools.cached_property

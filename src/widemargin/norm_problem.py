@@ -8,6 +8,7 @@ c = Y alpha, where N is the support function of the set A [dekel2006]_: a norm o
 `widemargin.loss_norms`, which is not squared.
 """
 
+import functools
 from itertools import cycle
 from typing import Any
 
@@ -20,7 +21,7 @@ from widemargin.kernel_problem import KernelProblem, Sums
 from widemargin.kernels import Kernel
 from widemargin.loss_norms import LossNorm
 from widemargin.parameters import Checker
-from widemargin.rounding import gamma
+from widemargin.rounding import SLACK, gamma
 
 Vector = NDArray[np.float64]
 
@@ -102,8 +103,25 @@ class NormProblem(KernelProblem):
         return float(self.factor * self.norm.value(t, self.shares))
 
     def _sum_losses(self, t: Vector) -> float:
-        """What slacks t >= 0 of the kept rows cost: C N(t)."""
+        """What slacks t of the kept rows cost: C N(t)."""
         return self._losses(t)
+
+    def _losses_of(self, t: Vector, most: Vector) -> tuple[float, float]:
+        """What slacks t cost, and the most that slacks between 2 t - most and most do.
+
+        A norm of losses grows with each; one of slacks of either sign by no more than
+        those of the single differences, as it is subadditive.
+        """
+        plain = self._losses(t)
+        if getattr(self.norm, "nonneg_slack", True):
+            return plain, self._losses(most)
+        return plain, plain + float((most - t) @ self._single_losses) * SLACK
+
+    @functools.cached_property
+    def _single_losses(self) -> Vector:
+        """What a slack of 1 or -1 of one row costs: (m,)."""
+        rows = np.eye(len(self.shares))
+        return np.array([max(self._losses(e), self._losses(-e)) for e in rows])
 
     def lower_bound(self, c: Vector, f: Sums) -> tuple[float, float]:
         """Lower bound D, and how much it may lack by rounding.

@@ -306,7 +306,7 @@ class Problem:
     ) -> Certificate:
         """Bounds, with errors of the losses and of g = A'alpha beside those of sums."""
         g, linear, squares, depth = sums
-        off = gamma(depth.additions + 3)
+        off = gamma(depth.additions + 5) * rounding.SLACK
         ridge, squares = self._ridge(v), squares * (self.loss != "hinge")
         over += off * losses + gamma(len(v) + 2) * ridge
         under = rounding.dual_error(g, error, self.penalty) + off * (linear + squares)
@@ -484,7 +484,7 @@ def _dual_sums(block: Any, part: RowState) -> DualSums:
 
 def _sums_of(block: Any, part: RowState, name: str) -> DualSums:
     alpha = getattr(part, name)
-    squares = float(alpha @ (alpha / (4.0 * part.C)))
+    squares = 0.25 * float(alpha @ (alpha / part.C))
     depth = Depth(len(alpha))
     return np.asarray(block.T @ alpha), float(alpha.sum()), squares, depth
 

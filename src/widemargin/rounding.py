@@ -37,6 +37,11 @@ def gamma(terms: float, unit: float = UNIT) -> float:
     return lost / (1.0 - lost) if lost < 1.0 else np.inf
 
 
+def at_zero(total: float, m: int) -> float:
+    """Objective of v = 0, the sum of m weights, or a little more."""
+    return total * (1.0 + gamma(m + 2))
+
+
 def column_sizes(mean: Vector, std: Vector, m: int, intercept: bool) -> Vector:
     """Lengths of the columns of A, or a little more, by the moments of X's: (k,)."""
     sizes = np.hypot(np.hypot(mean, std), TINY) * np.sqrt(m) * SLACK
@@ -60,7 +65,8 @@ class Weights:
         spread : float, the length of the vector of errors, at most
         """
         if not is_squared:
-            return float(np.sqrt(self.largest * self.total) * spread) * SLACK
+            root = np.sqrt(self.largest) * np.sqrt(self.total)
+            return float(root * spread) * SLACK
         root = np.sqrt(self.largest) * spread * SLACK
         return float((2.0 * np.sqrt(losses) * SLACK + root) * root)
 

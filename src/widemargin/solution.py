@@ -181,7 +181,8 @@ class Certificate:
         Then more precise sums may prove more.
         """
         enough = tol * max(abs(self.primal), self.scale)
-        return not self.gap <= enough and not self.rounding <= SHARE * self.gap
+        small = np.isfinite(self.rounding) and self.rounding <= SHARE * self.gap
+        return bool(not self.gap <= enough and not small)
 
 
 class Trace(list[Step]):

@@ -86,7 +86,8 @@ class TrainingDataMixin:
         --------
         >>> import pickle
         >>> from widemargin import LinearSVC
-        >>> clf = LinearSVC().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> clf = LinearSVC(loss="hinge").fit(X, y)
         >>> hasattr(pickle.loads(pickle.dumps(clf)), "support_vectors_")
         False
         >>> kept = pickle.loads(pickle.dumps(clf.keep_training_data()))

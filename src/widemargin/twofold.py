@@ -157,10 +157,10 @@ def add(hi: Any, lo: Any, more_hi: Any, more_lo: Any) -> tuple[Any, Any]:
 
 
 def slacks(hi: Vector, lo: Any, error: Vector) -> tuple[Vector, Vector]:
-    """Max(0, 1 - hi - lo), and the most it is where hi + lo are off so far: (m,)."""
+    """The slacks 1 - hi - lo, and the most they are where hi + lo are off: (m,)."""
     t, rest = add(1.0, 0.0, -hi, -lo)
     largest = t + ((error + np.abs(rest)) * SLACK + UNIT * np.abs(t))
-    return np.maximum(t, 0.0), np.maximum(largest, 0.0)
+    return t, largest
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:

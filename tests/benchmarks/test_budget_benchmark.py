@@ -40,7 +40,7 @@ def test_every_model_has_the_budget_and_ours_the_least_objective(budget):
         assert len(J) <= 10
         w = np.zeros(300)
         w[J] = c
-        assert ours <= problem.primal(w, b)
+        assert ours <= problem.primal(w, b) * (1.0 + 1e-12)  # ours has rounding too
 
 
 def test_nystroem_has_the_scores_of_its_pipeline(budget):

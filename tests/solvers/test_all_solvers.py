@@ -78,10 +78,15 @@ def test_agrees_with_the_conic_solver(solver, name, loss, intercept, C):
     if (name, loss, C) in ROUNDING and rounds:
         rounding = 8 * np.finfo(float).eps * C * len(y)
         assert certificate.gap <= rounding
+    elif name == "shifted" and intercept == "free":
+        # Rounding of y'alpha costs as much as the intercept is large: that is told.
+        assert certificate.gap - certificate.rounding <= TOL * certificate.primal
+        assert solution.status == "solved" or certificate.relative_gap <= 3 * TOL
     else:
         assert solution.status == "solved", solution
     ours = objective(X, y, C, loss, intercept, solution.w, solution.b)
-    assert certificate.primal == pytest.approx(ours, rel=1e-9)
+    float64 = 8 * np.finfo(float).eps * C * len(y) + 1e-9 * ours
+    assert abs(certificate.primal - ours) <= certificate.rounding + float64
     reference = reference_of(name, loss, intercept, C)
     # The reference is an upper bound of the optimum: P at a feasible point.
     rounding = 1e-9 if name == "shifted" else 1e-11
@@ -113,7 +118,9 @@ def honest(problem, solver, reference):
     """A short run ends with a status and a gap that are true, and a usable answer."""
     solution = solve(problem, solver, tol=TOL, max_iter=25)
     certificate = solution.certificate
-    assert certificate == problem.certify(solution.alpha, solution.w, solution.b)
+    assert certificate == problem.certify(
+        solution.alpha, solution.w, solution.b, tol=TOL
+    )
     assert (solution.status == "solved") == (certificate.relative_gap <= TOL)
     assert solution.status == "solved" or "relative gap of" in solution.message
     assert certificate.dual <= reference * (1.0 + 1e-9)

@@ -38,7 +38,7 @@ from widemargin.kernel_distances import (
 from widemargin.kernels import Kernel, check_kernel
 from widemargin.parameters import Checker
 from widemargin.rounding import gamma
-from widemargin.solution import NOT_CONVEX, Status, Step
+from widemargin.solution import NOT_CONVEX, Certificate, Status, Step
 from widemargin.solvers.ball_problem import BallProblem
 from widemargin.solvers.enclosing_ball import Ball, enclose, unbounded
 from widemargin.solvers.limits import Clock, Limits
@@ -50,6 +50,8 @@ Vector = NDArray[np.float64]
 # Share of the largest k(x, x) that the squared radius of a hard ball is rounded up by,
 # or of the largest |x| the radius: what rounding may do to the distance of a point.
 OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
+# A radius counts as so many times the rounding of `center_`, at least, in a gap.
+RESOLVED = 1e6
 # Share of it by which k(x, x) of a precomputed kernel may vary and count as constant.
 CONSTANT = 1e-9
 # Share by which a share of a sum may be above what its digits say (0.29 of 100 is 29).
@@ -502,13 +504,25 @@ class EnclosingBall(
         self.n_iter_ = max(1, ball.trace[-1].iteration) if ball.trace else 1
         bounds, status = ball.certificate, ball.status
         if self.kernel == "linear" and points.problem is not None:
-            off = gamma(len(ball.a) + 8) * _longest(points.rows)  # of `center_`
-            more = off * (2.0 * float(np.sqrt(ball.distances.max())) + off)
-            bounds = dataclasses.replace(bounds, primal=bounds.primal + more)
+            bounds = self._of_center(points.problem, points, ball)
             if status is Status.SOLVED and bounds.relative_gap > self.tol:
                 status = Status.STALLED
         self.dual_gap_ = float(bounds.relative_gap)
         self.status_ = status.value
+
+    def _of_center(
+        self, problem: BallProblem, points: _Points, ball: Ball
+    ) -> Certificate:
+        """The certificate with what rounding of ``center_`` does to the distances."""
+        off = gamma(len(ball.a) + 8) * _longest(points.rows)
+        d = ball.distances
+        values = [
+            problem.certify(ball.a, some).certificate.primal
+            for some in (d, (np.sqrt(d) + off) ** 2)
+        ]
+        bounds, more = ball.certificate, max(0.0, values[1] - values[0])
+        scale = max(bounds.scale, (RESOLVED * off) ** 2)
+        return dataclasses.replace(bounds, primal=bounds.primal + more, scale=scale)
 
     def _boundary(self, points: _Points, ball: Ball, weights: Vector) -> float:
         """The score from which on rows are inside, for the share that is not."""

@@ -19,6 +19,7 @@ from widemargin.conditioning import conditioned
 from widemargin.deadline import GRACE, OutOfTime, until
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
+from widemargin.rounding import at_zero
 from widemargin.solution import (
     NOT_CONVEX,
     Certificate,
@@ -384,8 +385,7 @@ class _Driver:
         """The answer zero, whose bounds, sum C and 0, need no look at the data."""
         problem = self.problem
         alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
-        floor = float(np.finfo(np.float64).eps * problem.zero_objective)
-        bounds = Certificate(problem.zero_objective, 0.0, floor)
+        bounds = Certificate(at_zero(problem.zero_objective, problem.shape[0]), 0.0)
         return _Answer(alpha, *problem.split(v), bounds)
 
     def solution(self, status: Status) -> Solution:
@@ -463,14 +463,13 @@ def unsolved(
     It has m rows and weights w of that order; ``weight`` is its sum of C. Bounds of the
     optimum are that and 0.
     """
-    floor = float(np.finfo(np.float64).eps * weight)
     step = Step(0, weight, 0.0, 0.0, m, best_primal=weight, best_dual=0.0)
     return Solution(
         alpha=np.zeros(m),
         w=np.zeros(order),
         b=0.0,
         status=Status.TIME_LIMIT,
-        certificate=Certificate(weight, 0.0, floor),
+        certificate=Certificate(at_zero(weight, m), 0.0),
         trace=Trace([step]),
         solver=solver,
         reason="because the time was over before it began",
