@@ -131,7 +131,7 @@ def _parts(model):
 
 def refitted(problem, solution, J):
     """The refit of `reduce` with other rows than those of its matching pursuit."""
-    refits = Refits(REFIT, SHARE, free_bytes(), np.inf)
+    refits = Refits(REFIT, SHARE, free_bytes(), None)
     features, start = _begin(Whole(problem, solution, refits), J, len(J), len(J))
     point, status = refit(features, len(features.J), start)
     return _parts(_model(features, point, status))

@@ -354,7 +354,7 @@ class Sums(NamedTuple):
     low: Vector | float = 0.0
 
     def slacks(self, y: Vector, b: float) -> tuple[Vector, Vector]:
-        """The slacks 1 - y (f + b), and what they are at most without rounding: (m,)."""
+        """The slacks 1 - y (f + b), and the most they are without rounding: (m,)."""
         hi, lo = twofold.add(self.values, self.low, b, 0.0)
         return twofold.slacks(y * hi, y * lo, self.errors)
 

@@ -155,6 +155,7 @@ class Named:
         out = np.empty((3, len(rows)))
 
         def task(some: slice) -> None:
+            """Of some rows."""
             hi, lo, error, _ = twofold.kernel_sums(form, X[rows[some]], Z, c)
             out[:, some] = hi, error, lo
 

@@ -98,6 +98,10 @@ def repair_error(residual: float, linear: float, slope: float, square: float) ->
     return (t * slope + 0.5 * t * t * square) * SLACK
 
 
+# Bounds may overflow, and are infinite then: nothing is proved.
+_silent = np.errstate(over="ignore", invalid="ignore")
+
+
 @dataclass(frozen=True)
 class ValueBounds:
     """What is known of kernel values k_ij of some rows with others.
@@ -115,6 +119,7 @@ class ValueBounds:
     h: Vector
     s: Vector
 
+    @_silent
     def sums(self, others: "ValueBounds", c: Vector, terms: float) -> Vector:
         """Errors of sum_j c_j k_ij over the other rows j: (m,).
 
@@ -133,6 +138,7 @@ class ValueBounds:
         return np.asarray(errors * SLACK)
 
 
+@_silent
 def value_bounds(
     kind: str,
     numbers: tuple[Any, ...],
@@ -146,8 +152,9 @@ def value_bounds(
     ----------
     kind : str, name of the kernel
     numbers : gamma, coef0, degree
-    terms : int, columns or the most entries of a row; or for rbf int ndarray (m,), the
-        entries of each row: a product has no more terms than either row
+    terms : int or int ndarray (m,)
+        Columns, or the most entries of a row; for rbf perhaps the entries of each row:
+        a product has no more terms than either row.
     lengths : ndarray (m,)
         ``|x|^2`` of the rows, less what the core subtracts from them; ``|x|_1`` for the
         laplacian kernel.
@@ -159,8 +166,7 @@ def value_bounds(
     if kind == "linear":
         return ValueBounds(gamma(terms + 4, unit), none, np.sqrt(lengths))
     if kind == "poly":
-        with np.errstate(over="ignore"):
-            size = (abs(gamma_) * lengths + abs(coef0)) ** (0.5 * degree)
+        size = (abs(gamma_) * lengths + abs(coef0)) ** (0.5 * degree)
         return ValueBounds(gamma(degree * (terms + 8), unit), none, size * SLACK)
     if kind == "sigmoid":
         size = np.sqrt(1.0 + abs(gamma_) * lengths + abs(coef0))

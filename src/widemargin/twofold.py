@@ -63,7 +63,7 @@ def matvec(block: Any, w: Vector) -> tuple[Vector, Vector, Vector]:
 
     Returns
     -------
-    hi, lo, size : ndarray (k,)
+    tuple of hi, lo, size, each ndarray (k,)
         Off by at most ``bound(size, n + 1)``, with size_i >= |a_i|'|w|.
     """
     if not isinstance(block, linalg.SignedBlock):
@@ -117,7 +117,7 @@ def kernel_sums(
 
     Returns
     -------
-    hi, lo, error, size : ndarray (k,)
+    tuple of hi, lo, error, size, each ndarray (k,)
         ``|hi + lo - f| <= error`` and size_i >= sum_j |c_j k(x_i, z_j)|; infinite where
         something overflows. Values of exp and tanh are those of the C library, taken to
         be off by at most 2 and 4 units in the last place.
