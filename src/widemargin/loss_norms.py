@@ -61,6 +61,41 @@ class LossNorm(ABC):
         """
         return float(self.slope(t, c) @ t)
 
+    def at_most(self, t: Vector, c: Vector) -> float:
+        """N(max(0, t)) from above, where `value` comes from below.
+
+        N(t) <= N1(max(0, t - z)) + N2(min(t, z)) for each z >= 0, where A lies in the
+        sets of N1 and of N2: those of its bounds. The least one is found.
+        """
+        x = np.maximum(t, 0.0)
+        largest = float(x.max(initial=0.0))
+        if self.cap is None and not (self.ball is not None and self.has_box):
+            return self._single(x, c, self.ball is not None)
+        in_ball = self.ball is not None and not self.has_box
+
+        def above(z: float) -> float:
+            """Both parts for one z."""
+            rest, below = np.maximum(x - z, 0.0), np.minimum(x, z)
+            if self.cap is None:
+                second = self._single(below, c, True)
+            else:
+                second = self.cap * float(below.max(initial=0.0))
+            return self._single(rest, c, in_ball) + second
+
+        found = optimize.minimize_scalar(
+            above, bounds=(0.0, largest), method="bounded", options={"xatol": 1e-12}
+        )
+        levels = np.sort(x)
+        near = np.searchsorted(levels, float(found.x)) + np.arange(-2, 3)
+        ends = levels[np.clip(near, 0, len(levels) - 1)]
+        return min(map(above, (0.0, largest, float(found.x), *ends)))
+
+    def _single(self, x: Vector, c: Vector, in_ball: bool) -> float:
+        """The norm of x >= 0 for one bound of A: its ball, or its box."""
+        if in_ball:
+            return float(self.ball or 0.0) * float(np.sqrt((c * x * x).sum()))
+        return float((c * x).sum())
+
     def slope(self, t: Vector, c: Vector) -> Vector:
         """A maximiser (m,) of a't over a in A: a subgradient of N at max(0, t).
 

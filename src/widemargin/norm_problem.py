@@ -114,7 +114,7 @@ class NormProblem(KernelProblem):
         """
         plain = self._losses(t)
         if getattr(self.norm, "nonneg_slack", True):
-            return plain, self._losses(most)
+            return plain, self.factor * self.norm.at_most(most, self.shares)
         return plain, plain + float((most - t) @ self._single_losses) * SLACK
 
     @functools.cached_property

@@ -246,7 +246,8 @@ def _distances(a: Vector, f: Sums, diagonal: Sums) -> tuple[Vector, Vector]:
 def _price(C: Vector, excess: Vector) -> float:
     """Sum C_i max(0, excess_i)^2."""
     excess = np.maximum(excess, 0.0)
-    return float((C * excess * excess).sum())
+    with np.errstate(over="ignore"):
+        return float((C * excess * excess).sum())
 
 
 def best_square(d: Vector, C: Vector) -> float:
