@@ -189,6 +189,7 @@ def _certificate(
     model: Combination | Monomials | None,
     b: float,
 ) -> Certificate:
+    """The bounds by one sweep, in the precision of the combinations."""
     penalized = problem.intercept == "penalized"
     total = abs(lifted.total) + gamma(len(alpha) + 4) * float(alpha.sum())
     square = _square(lifted) + penalized * total**2
