@@ -68,6 +68,10 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
         """N(t): the maximum of a't over A, for slacks t (m,) and weights c of 1."""
         return float(linalg.norm(self._least(t, c)))
 
+    def at_most(self, t: Vector, c: Vector) -> float:
+        """N(t) from above: `value` is the length of slacks that are large enough."""
+        return self.value(t, c)
+
     def slope(self, t: Vector, c: Vector) -> Vector:
         """A maximiser (m,) of a't over A, or zeros where N is zero."""
         z = self._least(t, c)
