@@ -26,15 +26,10 @@ def _hinge_intercept(state: RowState, near: float) -> float:
     positive, negative = state.sweep(_class_weights)
     # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)
-    low = high = state.threshold(_breakpoints, positive - slack)
-    if state.sweep(_weight_up_to, low) < positive + slack:
-        high = state.threshold(_breakpoints, positive + slack)
-    return float(np.clip(near, low, high))
-
-
-def _weight_up_to(part: RowState, b: float) -> float:
-    keys, weights = _breakpoints(part)
-    return float(weights[keys <= b].sum())
+    low = state.threshold(_breakpoints, positive - slack)
+    if near <= low:
+        return low
+    return min(near, state.threshold(_breakpoints, positive + slack))
 
 
 def _class_weights(part: RowState) -> tuple[float, float]:

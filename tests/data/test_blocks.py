@@ -199,12 +199,12 @@ def _sum_alpha(part):
 def test_a_limit_that_ctrl_c_left_behind_goes_with_the_next_sweep(monkeypatch):
     before, rows = blas_threads(), as_rows(np.ones((40, 1)))
 
-    def interrupted():
+    def interrupted(threads):
         monkeypatch.undo()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), ONE_BLAS_THREAD:
-        monkeypatch.setattr("widemargin.data.blocks._release_blas", interrupted)
+        monkeypatch.setattr("widemargin.data.blocks._set_blas_threads", interrupted)
     assert n_threads(None) == max(before)
     rows.matvec([1.0])
     assert blas_threads() == before

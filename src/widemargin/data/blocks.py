@@ -330,8 +330,7 @@ class _OneBlasThread:
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
-        self._limit: Any = None  # until it has been restored
-        self._threads = 1
+        self._before: list[int] | None = None  # threads, until they are restored
         if hasattr(os, "register_at_fork"):  # no other thread may hold the lock then
             os.register_at_fork(
                 before=self._lock.acquire,
@@ -341,20 +340,18 @@ class _OneBlasThread:
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._limit is None:
-                self._threads = _blas_threads()
-                _release_blas()
-                self._limit = _BLAS.limit(limits=1)
+            if self._before is None:
+                before = _blas_threads()
+                _set_blas_threads([1] * len(before))
+                self._before = before
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
-            if self._inside == 0:
-                _release_blas()
-                self._limit.restore_original_limits()
-                self._limit = None
-                _release_blas()
+            if self._inside == 0 and self._before is not None:
+                _set_blas_threads(self._before)
+                self._before = None
 
     def _after_fork(self) -> None:
         """Forget the sweeps of threads that the child does not have."""
@@ -364,25 +361,36 @@ class _OneBlasThread:
     def threads(self) -> int:
         """Threads that BLAS may use outside of sweeps."""
         with self._lock:
-            return _blas_threads() if self._limit is None else self._threads
+            return max([1, *(self._before or _blas_threads())])
 
 
 ONE_BLAS_THREAD = _OneBlasThread()
 
 
-def _release_blas() -> None:
-    """Let this thread set the number of BLAS threads.
+def _blas_threads() -> list[int]:
+    """Threads of each BLAS library."""
+    return [int(library.num_threads) for library in _BLAS.lib_controllers]
 
-    Since threadpoolctl 3.8 only the first thread that has ever set it may do so again,
-    and is ignored silently elsewhere: the last sweep out may run in another thread.
+
+def _set_blas_threads(threads: list[int]) -> None:
+    """Set the number of threads of each BLAS library.
+
+    Not by `threadpoolctl.threadpool_limits`, which takes 60 us: as much as a sweep of a
+    small set. Since threadpoolctl 3.8 only the first thread that has ever set the
+    number may do so again, and is ignored silently elsewhere, unless it is released:
+    the last sweep out may run in another thread.
     """
-    for library in _BLAS.lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
+    for library, number in zip(_BLAS.lib_controllers, threads, strict=True):
+        if library.num_threads != number:
+            _release(library)
+            library.set_num_threads(number)
+            _release(library)
 
 
-def _blas_threads() -> int:
-    return max([1, *(int(library.num_threads) for library in _BLAS.lib_controllers)])
+def _release(library: Any) -> None:
+    """Let any thread set the number of threads of a library."""
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
 
 
 def n_threads(n_jobs: int | None) -> int:

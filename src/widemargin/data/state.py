@@ -102,12 +102,13 @@ class RowState:
         which all floats are as dense: at most six sweeps of the state narrow any keys
         down to few, which are sorted.
         """
-        low, high, count, weight = self.sweep(_key_range, f, *broadcast)
+        low, high, count, weight, found = self.sweep(_key_range, f, *broadcast)
         low, high = low.key, -high.key
         if high > _order(np.inf) or low < _order(-np.inf) or np.isnan(weight):
             raise FloatingPointError("a key or a weight is NaN")
         if weight < target:
             return _key_at(high)
+        narrowed = count > SORTED_KEYS
         while low < high and count > SORTED_KEYS:
             bins = THRESHOLD_BINS
             shift = max(0, (high - low).bit_length() - bins.bit_length() + 1)
@@ -116,7 +117,8 @@ class RowState:
             low, count = low + (bin << shift), counts[bin]
             high = min(high, low + (1 << shift) - 1)
         if low < high:
-            found = self.sweep(_keys_between, low, high, f, *broadcast)
+            if narrowed:
+                found = self.sweep(_keys_between, low, high, f, *broadcast)
             orders, weights = (
                 np.concatenate(parts) for parts in zip(*found, strict=True)
             )
@@ -151,7 +153,8 @@ def _orders(f: Callable[..., Any], part: RowState, *broadcast: Any) -> tuple[Any
 def _key_range(part: RowState, f: Callable[..., Any], *broadcast: Any) -> Any:
     orders, weights = _orders(f, part, *broadcast)
     ends = Least(int(orders.min())), Least(-int(orders.max()))
-    return *ends, len(orders), float(weights.sum())
+    few = [(orders, weights)] if len(orders) <= SORTED_KEYS else []
+    return *ends, len(orders), float(weights.sum()), few
 
 
 def _histogram(
