@@ -84,7 +84,8 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                  std::size_t begin, std::size_t end, const std::optional<Matrix<Real>>& out,
                  const Optional<std::int64_t>& place,
                  const std::optional<Matrix<const double>>& weights,
-                 const std::optional<Matrix<double>>& sums, int simd) {
+                 const std::optional<Matrix<double>>& sums, const Optional<Real>& back_weights,
+                 const std::optional<Array<double>>& back, int simd) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
   const auto [kind, gamma, coef0, degree] = form;
@@ -102,13 +103,17 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
   if (weights)
     require(weights->shape(0) == batch.count && sums->shape(0) == weights->shape(1) &&
             sums->shape(1) >= width);
+  require(back_weights.has_value() == back.has_value());
+  if (back) require(back_weights->size() == width && back->size() == batch.count);
   const widemargin::Target<Real> target{data(out),
                                         data(place),
                                         out ? out->shape(1) : 0,
                                         data(weights),
                                         data(sums),
                                         weights ? weights->shape(1) : 0,
-                                        sums ? sums->shape(1) : 0};
+                                        sums ? sums->shape(1) : 0,
+                                        data(back_weights),
+                                        data(back)};
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.rows<Real>();
   const nb::gil_scoped_release release;
   run({static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree}, X, batch, target, begin,
@@ -219,7 +224,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
-        "sums"_a.noconvert().none(), "simd"_a = -1);
+        "sums"_a.noconvert().none(), "back_weights"_a.noconvert().none() = nb::none(),
+        "back"_a.noconvert().none() = nb::none(), "simd"_a = -1);
   m.def("add_rows", &add_rows<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
         "weights"_a.noconvert(), "begin"_a, "end"_a, "sums"_a.noconvert(), "simd"_a = -1);
   m.def("pair_steps", &pair_steps<Real>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),

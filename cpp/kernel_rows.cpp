@@ -219,6 +219,17 @@ struct Sums {
   }
 };
 
+// The sum of weights times the values of a line.
+template <typename Real>
+inline double weighted(const Real* line, const Real* weights, std::size_t width) {
+  Vector<Real> sums{};
+  for (std::size_t s = 0; s < width; s += kLanes<Real>)
+    sums = sums + load(line + s) * load(weights + s);
+  double total = 0;
+  for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) total += static_cast<double>(sums[lane]);
+  return total;
+}
+
 // How many samples of a strip are computed: whole vectors of those that there are, where a strip
 // has one row to predict. Values that are stored are all of them: others read whole strips.
 template <typename Real>
@@ -228,10 +239,12 @@ inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, s
   return (left + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
 }
 
-template <typename Real, KernelKind kind, std::size_t dense, std::size_t sparse>
+// `whole`: all samples of the strip, whose loops the compiler can unroll.
+template <typename Real, KernelKind kind, std::size_t dense, std::size_t sparse, bool whole>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
-                   const Target<Real>& target, std::size_t strip, std::size_t width,
+                   const Target<Real>& target, std::size_t strip, std::size_t some,
                    std::size_t first_column, std::size_t columns, Sums<Real>& sums) {
+  const std::size_t width = whole ? kStrip : some;
   constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
                          : kind == KernelKind::rbf_by_differences ? Term::square
                                                                   : Term::product;
@@ -256,6 +269,8 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
           for (std::size_t s = 0; s < kStrip; s += lanes) stream(out + s, load(line + s));
         }
       }
+      if (target.back_weights != nullptr && first_column == 0)
+        target.back[row + r] += weighted(line, target.back_weights + strip * kStrip, width);
       for (std::size_t c = 0; c < columns; ++c) {
         const Real w =
             static_cast<Real>(target.weights[(row + r) * target.columns + first_column + c]);
@@ -280,8 +295,10 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
   const std::size_t columns = target.weights ? target.columns : 0;
   for (std::size_t strip = begin; strip < end; ++strip) {
     const std::size_t width = width_of(X, target, strip);
-    const auto run = width > kLanes<Real> ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors>
-                                          : &strip_of_rows<Real, kind, 1, 1>;
+    const auto run =
+        width == kStrip        ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors, true>
+        : width > kLanes<Real> ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors, false>
+                               : &strip_of_rows<Real, kind, 1, 1, false>;
     for (std::size_t c = 0; c == 0 || c < columns; c += most)
       run(f, X, batch, target, strip, width, c, columns - c < most ? columns - c : most, sums);
   }

@@ -62,7 +62,9 @@ struct Batch {
 };
 
 // What becomes of the values K(b, s): row b is written to out + place[b] * stride where place[b]
-// is not negative; and sums[c * width + s] += sum over b of weights[b * columns + c] K(b, s).
+// is not negative; and sums[c * width + s] += sum over b of weights[b * columns + c] K(b, s). Where
+// the samples are rows of the batch's own set, each value serves twice: back[b] += sum over s of
+// back_weights[s] K(b, s).
 template <typename Real>
 struct Target {
   Real* out;
@@ -71,6 +73,8 @@ struct Target {
   const double* weights;  // null: no sums
   double* sums;
   std::size_t columns, width;
+  const Real* back_weights;  // null: no such sums; one for each sample of whole strips
+  double* back;
 };
 
 // For the strips begin .. end - 1.

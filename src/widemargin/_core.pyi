@@ -172,6 +172,8 @@ def kernel_rows(
     place: NDArray[np.int64] | None,
     weights: Vector | None,
     sums: Vector | None,
+    back_weights: NDArray[Any] | None = None,
+    back: Vector | None = None,
     simd: int = -1,
 ) -> None: ...
 def add_rows(

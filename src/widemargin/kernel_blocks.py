@@ -82,17 +82,31 @@ class Parts:
 
     def __init__(self, m: int, n_jobs: int | None = None) -> None:
         self.samples, strips = m, padded(m) // STRIP
-        size = max(1, -(-strips // PARTS))
-        cut = [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
+        self._size = max(1, -(-strips // PARTS))
+        cut = [
+            slice(a, min(a + self._size, strips)) for a in range(0, strips, self._size)
+        ]
         self._shared = Blocks(cut, len(cut), n_jobs)
         self._whole = slice(0, strips)
 
-    def __call__(self, task: Callable[[slice], Any], work: float) -> None:
-        """Run a task on all parts, in threads if so much work is worth them."""
+    def __call__(
+        self, task: Callable[[slice], Any], work: float, begin: int = 0
+    ) -> None:
+        """Run a task on all parts from a strip on, in threads if work is worth them."""
+
+        def later(strips: slice) -> None:
+            """The task on what is left of the strips."""
+            if begin < strips.stop:
+                task(slice(max(begin, strips.start), strips.stop))
+
         if work > SHARED_WORK:
-            self._shared(task)
+            self._shared(later)
         else:
-            task(self._whole)
+            later(self._whole)
+
+    def number(self, strips: slice) -> int:
+        """Which part the strips lie in, from 0 on."""
+        return int(strips.start // self._size)
 
 
 class Layout:
@@ -343,6 +357,48 @@ class Samples:
         deadline.check()
         self.parts(task, count * self.m * (self.entries + 8.0))
 
+    def sums_both_ways(
+        self, batch: Any, some: slice, first: int, c: Vector, sums: Vector
+    ) -> None:
+        """Add what rows of a set and some of its samples have of each other.
+
+        Parameters
+        ----------
+        batch : the rows ``some`` of the set; each begins a strip, or has none before
+        first : int, the number in the set of the first sample; it begins a strip
+        c : ndarray (k,), weights of the set
+        sums : ndarray (1, k), to which sum_j c_j k(z_i, z_j) is added: for rows i and
+            the samples j that do not lie before them, and the other way round; pairs
+            within the batch count once
+        """
+        weights, count = c[some, np.newaxis].copy(), some.stop - some.start
+        own = padded(max(0, some.stop - first)) // STRIP
+        later = np.zeros(self.norms.size)
+        later[: self.m] = c[first : first + self.m]
+        later[: own * STRIP] = 0.0
+        back, total = np.zeros((PARTS, count)), np.zeros((1, self.norms.size))
+
+        def task(strips: slice) -> None:
+            _core.kernel_rows(
+                self.layout.form,
+                self.core,
+                batch,
+                strips.start,
+                strips.stop,
+                None,
+                None,
+                weights,
+                total,
+                later,
+                back[self.parts.number(strips)],
+            )
+
+        deadline.check()
+        work = count * self.m * (self.entries + 8.0)
+        self.parts(task, work, max(0, some.start - first) // STRIP)
+        sums[0, first : first + self.m] += total[0, : self.m]
+        sums[0, some] += back.sum(axis=0)
+
 
 def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
     """Kernel values of all pairs of rows: (k, l) float64."""
@@ -356,6 +412,24 @@ def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
         part = out[some]
         samples.sums(batches.take(some, samples), len(part), None, None, part)
     return np.ascontiguousarray(out[:, : X.shape[0]].T)
+
+
+def symmetric_sums(form: Form, Z: Matrix, c: Vector, n_jobs: int | None = 1) -> Vector:
+    """The sums over j of c_j k(z_i, z_j) for the rows of Z, by half of the values: (k,).
+
+    A value k(z_i, z_j) counts for i and for j, but where one batch holds both.
+    """
+    layout, k = Layout(form, Z), Z.shape[0]
+    batches, sums = Batches(layout, Z), np.zeros((1, k))
+    size, step = padded(batches.size), strips_at_a_time(Z.shape[1])
+    for first in range(0, k, step):
+        index = np.arange(first, min(first + step, k))
+        samples = Samples(layout, Z, index, Parts(len(index), n_jobs))
+        for start in range(0, index[-1] + 1, size):
+            some = slice(start, min(start + size, k))
+            batch = batches.take(some, samples)
+            samples.sums_both_ways(batch, some, first, c, sums)
+    return sums[0]
 
 
 class Expansion:

@@ -373,6 +373,20 @@ class Sums(NamedTuple):
         return found
 
 
+class Then(NamedTuple):
+    """What is known of scores at some time, from which bounds of their errors begin.
+
+    Attributes
+    ----------
+    c, errors : ndarray (m,), the coefficients and bounds of the errors
+    is_exact : bool ndarray (m,), rows that were computed in float64
+    """
+
+    c: Vector
+    errors: Vector
+    is_exact: NDArray[np.bool_]
+
+
 class Scores:
     """Scores f = K c that follow the coefficients c.
 
@@ -392,11 +406,10 @@ class Scores:
         self.refreshes, self.error = 0, 0.0
         self.c = np.zeros(m)
         self.current: NDArray[np.bool_] | None = None
-        self._added, self._moved = 0, 0.0  # columns, and sum |change| s_j
-        self._coarsest: tuple[ValueBounds, float] | None = None  # of the values, unit
-        self._errors = np.full(m, np.nan)  # of those that are exact
-        self._was_exact = np.zeros(m, bool)
-        self._peak = np.zeros(m)  # the largest ``|c|`` when some were
+        # Since then: columns added, sum |change| s_j, and what c lost by rounding.
+        self._added, self._moved, self._lost = 0, 0.0, 0.0
+        self._values = columns.value_bounds, SINGLE  # that are added, and their unit
+        self._begin(np.zeros(m))
         self._all = np.zeros(padded(m))
         self.values = self._all[:m]
         # What is kept current: sums, and their rows if they are not all.
@@ -411,6 +424,7 @@ class Scores:
         """Add a change to c[J]; where that is interrupted, all is as it was."""
         before = self._sums.copy()
         try:
+            self._ready()
             self._columns.focus(self._rows)  # other scores may have looked elsewhere
             self._columns.add(J, change, self._sums)
             self._note(J, change)
@@ -424,38 +438,50 @@ class Scores:
     @property
     def is_exact(self) -> NDArray[np.bool_]:
         """The rows whose scores are those of c in float64."""
-        return np.asarray(np.isfinite(self._errors))
+        return np.asarray(self._then.is_exact & (self._added == 0))
+
+    def _ready(self) -> None:
+        """Know the values that will be added; where they were others: begin anew."""
+        is_double = self._columns.dtype == np.float64
+        found = self._columns.value_bounds, UNIT if is_double else SINGLE
+        if self._added and found[1] != self._values[1]:
+            self._begin(self.sums().errors)
+        self._values = found
 
     def _note(self, J: NDArray[np.intp], change: Vector) -> None:
         """Remember what rounds when a change to c[J] is added."""
-        bounds = self._columns.value_bounds
-        if self._coarsest is None or bounds.eps >= self._coarsest[0].eps:
-            is_double = self._columns.dtype == np.float64
-            self._coarsest = bounds, UNIT if is_double else SINGLE
-        self._moved += float((np.abs(change) * bounds.s[J]).sum())
+        bounds = self._columns.value_bounds  # of a callable they grow with its values
+        self._values = bounds, self._values[1]
+        moved, s = np.abs(change), bounds.s[J]
+        self._moved += float((moved * s).sum())
+        self._lost += UNIT * SLACK * float(((np.abs(self.c[J]) + moved) * s).sum())
         self._added += len(J)
-        self._errors[:] = np.nan
 
     def sums(self) -> Sums:
         """The scores with bounds of their errors.
 
         Each value k_ij is the same number whenever it is computed, so that its error
-        comes with c_j, however often that changed; but each addition rounds. Where a
-        score was exact before, the values have changed: there both c count.
+        comes with what c_j has changed by since then, however often; but each addition
+        rounds.
         """
-        if self._coarsest is None:  # nothing was added
-            return Sums(self.values, np.zeros(len(self.c)))
-        bounds, unit = self._coarsest
-        added = gamma(self._columns.roundings, unit) + gamma(2 * self._added)
-        errors = bounds.sums(bounds, self.c, 0.0) + bounds.s * (added * self._moved)
-        if self._was_exact.any():
-            again = bounds.sums(bounds, 2.0 * self._peak, 0.0)
-            errors += np.where(self._was_exact, again, 0.0)
+        errors = self._then.errors.copy()
+        if self._added == 0:
+            return Sums(self.values, errors)
+        bounds, unit = self._values
+        added = gamma(2 * self._added)  # to scores that were at most so large before:
+        errors += added * SLACK * (np.abs(self.values) + bounds.s * self._moved)
+        rounded = gamma(self._columns.roundings, unit) + added
+        errors += bounds.sums(bounds, self.c - self._then.c, 0.0)
+        errors += bounds.s * ((rounded * self._moved + self._lost) * SLACK)
         if unit == SINGLE:  # values and weights too small for float32 are lost
             errors += FLUSHED * (self._moved + self._added)
-        known = self.is_exact
-        errors[known] = self._errors[known]
         return Sums(self.values, errors)
+
+    def _begin(self, errors: Vector) -> None:
+        """Let bounds of errors begin here."""
+        none = np.zeros(len(self.c), bool)
+        self._then = Then(self.c.copy(), errors, none)
+        self._added, self._moved, self._lost = 0, 0.0, 0.0
 
     def focus(self, rows: NDArray[np.bool_]) -> None:
         """From now on keep only these rows' scores current; c is zero elsewhere."""
@@ -471,6 +497,7 @@ class Scores:
             return
         sums = self._all.copy()
         J = np.flatnonzero(self.c != self._before)
+        self._ready()
         self._columns.focus(None)
         self._columns.add(J, self.c[J] - self._before[J], sums)
         self._note(J, self.c[J] - self._before[J])
@@ -480,19 +507,24 @@ class Scores:
 
     def scale(self, t: float) -> None:
         """Multiply c, and the scores with it."""
+        errors = self.sums().errors
         self.c *= t
         self._sums *= t
-        self._moved *= abs(t)
-        self._peak *= abs(t)
-        self._added += 1
-        self._errors[:] = np.nan
+        self._begin(errors * (abs(t) * SLACK) + self._rounded())
+
+    def _rounded(self) -> Vector:
+        """Errors of scores that follow c where both are multiplied by a number."""
+        s = self._values[0].s
+        lost = gamma(2) * float((np.abs(self.c) * s).sum())
+        return np.asarray(gamma(2) * np.abs(self.values) + lost * s)
 
     def refresh(self, rows: NDArray[np.intp]) -> Vector:
         """Compute some scores in float64; the errors that they had."""
         J = np.flatnonzero(self.c)
         exact, bounds = self._columns.bounded(rows, J, self.c[J])
         errors = np.abs(exact - self.values[rows])
-        self.values[rows], self._errors[rows] = exact, bounds
-        self._was_exact[rows] = True
-        np.maximum(self._peak, np.abs(self.c), out=self._peak)
+        if self._added:
+            self._begin(self.sums().errors)
+        self.values[rows], self._then.errors[rows] = exact, bounds
+        self._then.is_exact[rows] = True
         return errors

@@ -21,6 +21,7 @@ from widemargin.kernel_blocks import (
     aligned,
     kernel_values,
     padded,
+    symmetric_sums,
 )
 from widemargin.kernels import Kernel
 from widemargin.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
@@ -39,6 +40,8 @@ ASYMMETRY = 1e-5
 # Largest gamma |x - center|^2, or gamma |x - center|_1, in float32: there rounding
 # changes values of exp by 5e-4.
 ROUGH = 4096.0
+# Columns up to which the rounding of |x|^2 in float32 is below a tenth of it.
+PACKED_COLUMNS = 1 << 20
 # Numbers that float32 can hold, and the products of a few of them.
 TINY, HUGE = 1e-30, 1e30
 
@@ -127,8 +130,16 @@ class Named:
         """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
         if not (len(rows) and len(J)):
             return np.zeros(len(rows)), np.zeros(len(rows))
-        expand = Expansion(self._kernel.form, self._X[J], c[:, np.newaxis])
-        sums = expand(self._X, rows, self._n_jobs)
+        form, Z, sums = self._kernel.form, self._X[J], np.zeros(len(rows))
+        expand = Expansion(form, Z, c[:, np.newaxis])
+        own = np.isin(rows, J, assume_unique=True)
+        if 2 * np.count_nonzero(own) > len(J):  # half of these values are enough
+            known = np.zeros(self._X.shape[0])
+            known[J] = symmetric_sums(form, Z, c, self._n_jobs)
+            sums[own] = known[rows[own]]
+        else:
+            own[:] = False
+        sums[~own] = expand(self._X, rows[~own], self._n_jobs)[:, 0]
         lengths = self._lengths[rows], self._lengths[J]
         count = np.broadcast_to(self._terms, len(self._lengths))
         terms = count[rows], count[J]
@@ -136,12 +147,21 @@ class Named:
             errors = expand.errors_by(self._layout, lengths, terms)
         else:
             errors = expand.errors(self._X[rows])
-        return sums[:, 0], errors[:, 0]
+        return sums, errors[:, 0]
 
     @functools.cached_property
     def _lengths(self) -> Vector:
-        """Lengths of the rows from the center of the layout, for bounds of errors."""
-        return self._layout.lengths(self._X)
+        """Lengths of the rows from the center of the layout, for bounds of errors.
+
+        Where samples are packed, |x|^2 is known, with the rounding of a sum of squares
+        of the dtype: it is enlarged by that.
+        """
+        m, n = self._X.shape
+        known = self._layout.form[0] == RBF and not self._all.is_sparse
+        if not known or n > PACKED_COLUMNS:
+            return self._layout.lengths(self._X)
+        largest = 1.0 + 2.0 * gamma(n + 2, self._unit)
+        return self._all.norms[:m] * largest + n * np.finfo(self._layout.dtype).tiny
 
     @functools.cached_property
     def _terms(self) -> Any:
@@ -180,8 +200,12 @@ class Named:
     @functools.cached_property
     def bounds(self) -> ValueBounds:
         """Bounds of the values that `compute` makes, and of their errors."""
-        unit = UNIT if self._layout.dtype == np.float64 else SINGLE
-        return self._layout.bounds(self._lengths, self._terms, unit)
+        return self._layout.bounds(self._lengths, self._terms, self._unit)
+
+    @property
+    def _unit(self) -> float:
+        """Unit roundoff of the values."""
+        return UNIT if self._layout.dtype == np.float64 else SINGLE
 
 
 class Called:
