@@ -210,12 +210,46 @@ struct Sums {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) values[c][s] = 0;
   }
+  // One more row of values, with its weights.
+  void add(const Real* line, const double* weights, std::size_t columns, std::size_t samples) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const Real w = static_cast<Real>(weights[c]);
+      if (w == 0) continue;
+      Real* sum = values[c];
+      for (std::size_t s = 0; s < samples; s += kLanes<Real>)
+        store(sum + s, load(sum + s) + load(line + s) * w);
+    }
+  }
   void flush(double* sums, std::size_t columns, std::size_t samples, std::size_t stride) {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) {
         sums[c * stride + s] += static_cast<double>(values[c][s]);
         values[c][s] = 0;
       }
+  }
+};
+
+// The same sums, to the bit, where the strip has one sample: lanes are columns of the weights.
+template <typename Real>
+struct SumsOfOne {
+  Real values[Sums<Real>::kColumns];
+
+  void clear(std::size_t columns, std::size_t) {
+    for (std::size_t c = 0; c < columns; ++c) values[c] = 0;
+  }
+  void add(const Real* line, const double* weights, std::size_t columns, std::size_t) {
+    const Real value = line[0];
+#pragma omp simd
+    for (std::size_t c = 0; c < columns; ++c) {
+      const Real w = static_cast<Real>(weights[c]), sum = values[c] + value * w;
+      values[c] = w == 0 ? values[c] : sum;
+    }
+  }
+  void flush(double* sums, std::size_t columns, std::size_t, std::size_t stride) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      sums[c * stride] += static_cast<double>(values[c]);
+      values[c] = 0;
+    }
   }
 };
 
@@ -228,10 +262,10 @@ inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, s
   return (left + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
 }
 
-template <typename Real, KernelKind kind, std::size_t dense, std::size_t sparse>
+template <std::size_t dense, std::size_t sparse, typename Real, KernelKind kind, typename Total>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
                    const Target<Real>& target, std::size_t strip, std::size_t width,
-                   std::size_t first_column, std::size_t columns, Sums<Real>& sums) {
+                   std::size_t first_column, std::size_t columns, Total& sums) {
   constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
                          : kind == KernelKind::rbf_by_differences ? Term::square
                                                                   : Term::product;
@@ -256,14 +290,8 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
           for (std::size_t s = 0; s < kStrip; s += lanes) stream(out + s, load(line + s));
         }
       }
-      for (std::size_t c = 0; c < columns; ++c) {
-        const Real w =
-            static_cast<Real>(target.weights[(row + r) * target.columns + first_column + c]);
-        if (w == 0) continue;
-        Real* sum = sums.values[c];
-        for (std::size_t s = 0; s < width; s += lanes)
-          store(sum + s, load(sum + s) + load(line + s) * w);
-      }
+      if (columns > 0)
+        sums.add(line, target.weights + (row + r) * target.columns + first_column, columns, width);
     }
     row += rows;
     sums.flush(total, columns, width, target.width);
@@ -277,13 +305,20 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
                                form.degree};
   constexpr std::size_t most = Sums<Real>::kColumns;
   Sums<Real> sums;
+  SumsOfOne<Real> of_one;
   const std::size_t columns = target.weights ? target.columns : 0;
   for (std::size_t strip = begin; strip < end; ++strip) {
     const std::size_t width = width_of(X, target, strip);
-    const auto run = width > kLanes<Real> ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors>
-                                          : &strip_of_rows<Real, kind, 1, 1>;
-    for (std::size_t c = 0; c == 0 || c < columns; c += most)
-      run(f, X, batch, target, strip, width, c, columns - c < most ? columns - c : most, sums);
+    for (std::size_t c = 0; c == 0 || c < columns; c += most) {
+      const std::size_t some = columns - c < most ? columns - c : most;
+      if (X.samples - strip * kStrip == 1)
+        strip_of_rows<1, 1>(f, X, batch, target, strip, width, c, some, of_one);
+      else if (width > kLanes<Real>)
+        strip_of_rows<kTileVectors, kSparseVectors>(f, X, batch, target, strip, width, c, some,
+                                                    sums);
+      else
+        strip_of_rows<1, 1>(f, X, batch, target, strip, width, c, some, sums);
+    }
   }
   end_of_stream();
 }
