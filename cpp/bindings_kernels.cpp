@@ -7,6 +7,7 @@
 #include "pair_steps.hpp"
 #include "simd.hpp"
 #include "simplex_steps.hpp"
+#include "votes.hpp"
 
 namespace {
 
@@ -79,6 +80,14 @@ void require_storage(int kind, bool sparse_samples, bool sparse_batch, bool whol
   require(!sparse_samples || (sparse_batch ? merges : whole_groups));
 }
 
+// That there is such a kernel, and code for it.
+template <class Real>
+void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
+  constexpr int last = static_cast<int>(widemargin::KernelKind::rbf_by_differences);
+  require(0 <= kind && kind <= last && batch.n == X.n);
+  require_storage(kind, X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
+}
+
 template <class Real>
 void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& batch,
                  std::size_t begin, std::size_t end, const std::optional<Matrix<Real>>& out,
@@ -89,9 +98,7 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
   const auto [kind, gamma, coef0, degree] = form;
-  constexpr int last = static_cast<int>(widemargin::KernelKind::rbf_by_differences);
-  require(0 <= kind && kind <= last && batch.n == X.n);
-  require_storage(kind, X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
+  require_kernel(kind, X, batch);
   if (out) {
     require(out->shape(1) >= width && reinterpret_cast<std::uintptr_t>(out->data()) % 64 == 0 &&
             out->shape(1) * sizeof(Real) % 64 == 0);
@@ -118,6 +125,33 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
   const nb::gil_scoped_release release;
   run({static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree}, X, batch, target, begin,
       end);
+}
+
+// Sums over groups of batches, which have their weights one after the other: for each batch the row
+// of `sums` where those of its group begin.
+template <class Real>
+void kernel_sums(const Form& form, const Strips<Real>& X, const std::vector<Batch<Real>>& batches,
+                 const Array<const std::int64_t>& first_sum, const Matrix<const double>& weights,
+                 const Matrix<double>& sums, int simd) {
+  const std::size_t columns = weights.shape(1), width = sums.shape(1);
+  const std::size_t strips = strips_of(X.samples);
+  const auto [kind, gamma, coef0, degree] = form;
+  require(first_sum.size() == batches.size() && width >= strips * widemargin::kStrip);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    require_kernel(kind, X, batches[i]);
+    require(first_sum(i) >= 0 && static_cast<std::size_t>(first_sum(i)) + columns <= sums.shape(0));
+    count += batches[i].count;
+  }
+  require(count == weights.shape(0));
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.rows<Real>();
+  const nb::gil_scoped_release release;
+  const double* w = weights.data();
+  for (std::size_t i = 0; i < batches.size(); w += batches[i].count * columns, ++i) {
+    double* out = sums.data() + static_cast<std::size_t>(first_sum(i)) * width;
+    run({static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree}, X, batches[i],
+        {nullptr, nullptr, 0, w, out, columns, width}, 0, strips);
+  }
 }
 
 template <class Real>
@@ -226,6 +260,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "back_weights"_a.noconvert().none() = nb::none(),
         "back"_a.noconvert().none() = nb::none(), "simd"_a = -1);
+  m.def("kernel_sums", &kernel_sums<Real>, "form"_a, "X"_a, "batches"_a, "first_sum"_a.noconvert(),
+        "weights"_a.noconvert(), "sums"_a.noconvert(), "simd"_a = -1);
   m.def("add_rows", &add_rows<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
         "weights"_a.noconvert(), "begin"_a, "end"_a, "sums"_a.noconvert(), "simd"_a = -1);
   m.def("pair_steps", &pair_steps<Real>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
@@ -248,12 +284,29 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   bind_pack(&pack<Real, widemargin::Csr>);
 }
 
+// Scores (m, c) of decision values (m, pairs) in any layout.
+void votes(const nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>& values,
+           const Matrix<double>& scores) {
+  const std::size_t m = scores.shape(0), classes = scores.shape(1);
+  require(values.shape(0) == m && classes >= 1 && values.shape(1) == classes * (classes - 1) / 2);
+  const auto rows = values.stride(0), pairs = values.stride(1);
+  const nb::gil_scoped_release release;
+  for (std::size_t i = 0; i < m; ++i) {
+    const double* row = values.data() + static_cast<std::int64_t>(i) * rows;
+    const auto value = [row, pairs](std::size_t p) {
+      return row[static_cast<std::int64_t>(p) * pairs];
+    };
+    widemargin::count_votes(classes, value, scores.data() + i * classes);
+  }
+}
+
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_STRIP") = widemargin::kStrip;
   m.attr("KERNEL_GROUP") = widemargin::kGroup;
   m.attr("KERNEL_CHUNK") = widemargin::kChunk;
+  m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
   bind_real<float>(m, "Strips32", "Batch32");
   bind_real<double>(m, "Strips64", "Batch64");
 }

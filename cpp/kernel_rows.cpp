@@ -210,6 +210,16 @@ struct Sums {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) values[c][s] = 0;
   }
+  // One more row of values, with its weights.
+  void add(const Real* line, const double* weights, std::size_t columns, std::size_t samples) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const Real w = static_cast<Real>(weights[c]);
+      if (w == 0) continue;
+      Real* sum = values[c];
+      for (std::size_t s = 0; s < samples; s += kLanes<Real>)
+        store(sum + s, load(sum + s) + load(line + s) * w);
+    }
+  }
   void flush(double* sums, std::size_t columns, std::size_t samples, std::size_t stride) {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) {
@@ -230,6 +240,30 @@ inline double weighted(const Real* line, const Real* weights, std::size_t width)
   return total;
 }
 
+// The same sums, to the bit, where the strip has one sample: lanes are columns of the weights.
+template <typename Real>
+struct SumsOfOne {
+  Real values[Sums<Real>::kColumns];
+
+  void clear(std::size_t columns, std::size_t) {
+    for (std::size_t c = 0; c < columns; ++c) values[c] = 0;
+  }
+  void add(const Real* line, const double* weights, std::size_t columns, std::size_t) {
+    const Real value = line[0];
+#pragma omp simd
+    for (std::size_t c = 0; c < columns; ++c) {
+      const Real w = static_cast<Real>(weights[c]), sum = values[c] + value * w;
+      values[c] = w == 0 ? values[c] : sum;
+    }
+  }
+  void flush(double* sums, std::size_t columns, std::size_t, std::size_t stride) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      sums[c * stride] += static_cast<double>(values[c]);
+      values[c] = 0;
+    }
+  }
+};
+
 // How many samples of a strip are computed: whole vectors of those that there are, where a strip
 // has one row to predict. Values that are stored are all of them: others read whole strips.
 template <typename Real>
@@ -239,12 +273,10 @@ inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, s
   return (left + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
 }
 
-// `whole`: all samples of the strip, whose loops the compiler can unroll.
-template <typename Real, KernelKind kind, std::size_t dense, std::size_t sparse, bool whole>
+template <std::size_t dense, std::size_t sparse, typename Real, KernelKind kind, typename Total>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
-                   const Target<Real>& target, std::size_t strip, std::size_t some,
-                   std::size_t first_column, std::size_t columns, Sums<Real>& sums) {
-  const std::size_t width = whole ? kStrip : some;
+                   const Target<Real>& target, std::size_t strip, std::size_t width,
+                   std::size_t first_column, std::size_t columns, Total& sums) {
   constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
                          : kind == KernelKind::rbf_by_differences ? Term::square
                                                                   : Term::product;
@@ -271,14 +303,8 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
       }
       if (target.back_weights != nullptr && first_column == 0)
         target.back[row + r] += weighted(line, target.back_weights + strip * kStrip, width);
-      for (std::size_t c = 0; c < columns; ++c) {
-        const Real w =
-            static_cast<Real>(target.weights[(row + r) * target.columns + first_column + c]);
-        if (w == 0) continue;
-        Real* sum = sums.values[c];
-        for (std::size_t s = 0; s < width; s += lanes)
-          store(sum + s, load(sum + s) + load(line + s) * w);
-      }
+      if (columns > 0)
+        sums.add(line, target.weights + (row + r) * target.columns + first_column, columns, width);
     }
     row += rows;
     sums.flush(total, columns, width, target.width);
@@ -292,15 +318,20 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
                                form.degree};
   constexpr std::size_t most = Sums<Real>::kColumns;
   Sums<Real> sums;
+  SumsOfOne<Real> of_one;
   const std::size_t columns = target.weights ? target.columns : 0;
   for (std::size_t strip = begin; strip < end; ++strip) {
     const std::size_t width = width_of(X, target, strip);
-    const auto run =
-        width == kStrip        ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors, true>
-        : width > kLanes<Real> ? &strip_of_rows<Real, kind, kTileVectors, kSparseVectors, false>
-                               : &strip_of_rows<Real, kind, 1, 1, false>;
-    for (std::size_t c = 0; c == 0 || c < columns; c += most)
-      run(f, X, batch, target, strip, width, c, columns - c < most ? columns - c : most, sums);
+    for (std::size_t c = 0; c == 0 || c < columns; c += most) {
+      const std::size_t some = columns - c < most ? columns - c : most;
+      if (X.samples - strip * kStrip == 1)
+        strip_of_rows<1, 1>(f, X, batch, target, strip, width, c, some, of_one);
+      else if (width > kLanes<Real>)
+        strip_of_rows<kTileVectors, kSparseVectors>(f, X, batch, target, strip, width, c, some,
+                                                    sums);
+      else
+        strip_of_rows<1, 1>(f, X, batch, target, strip, width, c, some, sums);
+    }
   }
   end_of_stream();
 }

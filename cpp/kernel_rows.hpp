@@ -73,8 +73,8 @@ struct Target {
   const double* weights;  // null: no sums
   double* sums;
   std::size_t columns, width;
-  const Real* back_weights;  // null: no such sums; one for each sample of whole strips
-  double* back;
+  const Real* back_weights = nullptr;  // null: no such sums; one for each sample of whole strips
+  double* back = nullptr;
 };
 
 // For the strips begin .. end - 1.

@@ -1,5 +1,7 @@
 """Kernel rows, sums and pair steps of the core: what does not fit is refused."""
 
+import itertools
+
 import numpy as np
 import pytest
 from kernel_cases import on_every_simd
@@ -144,6 +146,90 @@ def test_rows_go_to_their_places_and_nowhere_else(simd):
     np.testing.assert_array_equal(out[:3, :64], 77.0)
     np.testing.assert_array_equal(out[:3, 64:], 1.0)
     np.testing.assert_array_equal(out[3:], 77.0)
+
+
+def kernel_sums(dtype=np.float64, samples=1, columns=70, simd=-1, **changes):
+    """Sums (2, columns, samples) of two groups of random rows, in three batches."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(64, N)), rng.normal(size=(31, N))
+    W = rng.normal(size=(31, columns))
+    W[rng.random(W.shape) < 0.5] = 0.0
+    norms, packed = (np.zeros(size, dtype) for size in (64, 64 * N))
+    index, center = np.arange(samples), np.zeros(N)
+    _core.pack(X, index, center, packed, norms, False, simd)
+    cuts = [slice(0, 9), slice(9, 20), slice(20, 31)]
+    arrays = [(Z[some].astype(dtype).ravel(), Z[some].astype(dtype)) for some in cuts]
+    batches = [
+        _core.batch(rows, (z * z).sum(axis=1), None, None, None, N)
+        for rows, z in arrays
+    ]
+    sums = np.zeros((2 * columns, 64))
+    arguments = {
+        "form": FORM,
+        "X": _core.strips(packed, norms, None, None, samples, N),
+        "batches": batches,
+        "first_sum": np.array([0, 0, columns]),
+        "weights": W,
+        "sums": sums,
+    }
+    _core.kernel_sums(**(arguments | changes), simd=simd)
+    distances = ((Z[:, np.newaxis] - X[:samples]) ** 2).sum(axis=2)
+    values = np.exp(-distances)
+    expected = [W[:20].T @ values[:20], W[20:].T @ values[20:]]
+    return sums.reshape(2, columns, 64)[:, :, :samples], np.stack(expected)
+
+
+@on_every_simd
+@pytest.mark.parametrize("columns", [1, 3, 64, 70])
+@pytest.mark.parametrize(("dtype", "off"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+def test_sums_of_groups_are_those_of_one_sample_too(simd, columns, dtype, off):
+    many, expected = kernel_sums(dtype, 64, columns, simd)
+    np.testing.assert_allclose(many, expected, atol=off)
+    for samples in (1, 2, 9):
+        few, _ = kernel_sums(dtype, samples, columns, simd)
+        np.testing.assert_array_equal(few, many[:, :, :samples])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"batches": []},
+        {"first_sum": np.array([0, 0])},
+        {"first_sum": np.array([0, 0, 71])},
+        {"first_sum": np.array([0, -1, 0])},
+        {"weights": np.ones((30, 70))},
+        {"weights": np.ones((31, 71))},
+        {"sums": np.zeros((140, 63))},
+        {"sums": np.zeros((139, 64))},
+        {"form": (6, 1.0, 0.0, 3)},
+    ],
+)
+def test_sums_of_groups_refuse_what_does_not_fit(changes):
+    with pytest.raises(ValueError, match=NO_FIT):
+        kernel_sums(**changes)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 6])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_votes(classes, order):
+    pairs = list(itertools.combinations(range(classes), 2))
+    values = np.random.default_rng(classes).normal(size=(9, len(pairs)))
+    values[0] = 0.0  # for the first of the two
+    scores, sums, votes = (np.zeros((9, classes)) for _ in range(3))
+    _core.votes(np.asarray(values, order=order), scores)
+    for (i, j), value in zip(pairs, values.T, strict=True):
+        sums[:, i] += value
+        sums[:, j] -= value
+        votes[:, i] += value >= 0
+        votes[:, j] += value < 0
+    expected = votes + sums / (3.0 * (np.abs(sums) + 1.0))
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("values", "scores"), [((2, 3), (2, 4)), ((2, 3), (3, 3))])
+def test_votes_refuse_what_does_not_fit(values, scores):
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.votes(np.zeros(values), np.zeros(scores))
 
 
 def add_rows(

@@ -13,14 +13,18 @@ from reference import objective
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.svm import LinearSVC as LibLinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import LinearSVC, as_rows, load_model, save_model
+from widemargin import SVC as KernelSVC
+from widemargin import LinearSVC, as_rows, load_model, save_model, save_svmlight
+from widemargin.cli import main
 from widemargin.solvers import InteriorPoint
 
 
@@ -159,6 +163,38 @@ def test_answer_does_not_depend_on_the_number_of_threads(kind, classes):
     np.testing.assert_array_equal(one.dual_coef_, four.dual_coef_)
 
 
+def objectives(W, b, X, y):
+    """Of `sklearn.svm.LinearSVC()`, for each class against the rest."""
+    signs = np.where(y[:, np.newaxis] == np.arange(len(b)), 1.0, -1.0)
+    if len(b) == 1:
+        signs = -np.where(y[:, np.newaxis] == 0, 1.0, -1.0)
+    losses = np.maximum(0.0, 1.0 - signs * (X @ W.T + b)) ** 2
+    return 0.5 * ((W * W).sum(axis=1) + b * b) + losses.sum(axis=0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("by_command", [False, True])
+def test_defaults_are_the_problem_of_scikit_learn(classes, by_command, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes], y[y < classes]
+    peer = LibLinearSVC(tol=1e-10, max_iter=1_000_000, random_state=0).fit(X, y)
+    if by_command:
+        data, path = str(tmp_path / "a.svm"), str(tmp_path / "m.wm")
+        save_svmlight(X, y, data)
+        assert main(["train", data, path]) == 0
+        found = load_model(path).decisions
+        W, b = np.array([d.w for d in found]), np.array([d.b for d in found])
+    else:
+        fitted = LinearSVC().fit(X, y)
+        W, b = fitted.coef_, fitted.intercept_
+    best = objectives(peer.coef_, peer.intercept_, X, y)
+    # The objective is 1-strongly convex: a gap of 1e-4 of it bounds the distance.
+    gaps = 1e-4 * best * 1.01
+    np.testing.assert_array_less(objectives(W, b, X, y), best + gaps)
+    apart = ((W - peer.coef_) ** 2).sum(axis=1) + (b - peer.intercept_) ** 2
+    np.testing.assert_array_less(apart, 2.0 * gaps + 1e-9)
+
+
 # -- scikit-learn's tools --------------------------------------------------------------
 
 
@@ -173,9 +209,12 @@ def test_pickling_cloning_joblib(binary, tmp_path):
     assert clone(clf).get_params()["solver"] == InteriorPoint(corrector=True)
 
 
-def test_in_a_parallel_search(binary):
+@pytest.mark.parametrize("estimator", [LinearSVC(), KernelSVC()])
+def test_in_a_parallel_search(binary, estimator):
     X, y = binary
-    search = GridSearchCV(LinearSVC(), {"C": [0.01, 1.0]}, n_jobs=2, cv=3).fit(X, y)
+    search = GridSearchCV(estimator, {"C": [0.01, 1.0]}, n_jobs=2, cv=3)
+    with joblib.parallel_backend("loky"):
+        search.fit(X, y)
     assert search.best_score_ > 0.95
 
 

@@ -1,5 +1,6 @@
 """Too little memory: one sentence, and the best model so far; never a wait for ever."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -7,18 +8,20 @@ import sys
 import numpy as np
 import pytest
 
-from widemargin import LinearSVC, load_model, save_svmlight
+from widemargin import EnclosingBall, LinearSVC, load_model, save_svmlight
 from widemargin.cli import main
+from widemargin.solvers import enclosing_ball
 from widemargin.solvers.active_set import ActiveSet
+from widemargin.solvers.simplex import SimplexDescent
 
 SCRIPT = """
 import resource, sys
 import numpy as np
 import widemargin.cli.train
-from widemargin import SVC, LinearSVC
+from widemargin import SVC, EnclosingBall, LinearSVC
 
 kind, fit, extra = sys.argv[1:]
-m, n = (20_000, 50) if fit in ("kernel", "lowrank") else (3000, 1200)
+m, n = (20_000, 50) if fit in ("kernel", "lowrank", "ball") else (3000, 1200)
 rng = np.random.default_rng(0)
 X = rng.normal(size=(m, n))
 y = np.sign(X[:, 0] + rng.normal(size=m))
@@ -27,6 +30,7 @@ classifier = {
     "active": LinearSVC(loss="squared_hinge", solver="active_set"),
     "kernel": SVC(max_iter=3),
     "lowrank": SVC(rank=1000, max_iter=3),
+    "ball": EnclosingBall(C=1.0, max_iter=1000),
 }[fit]
 lines = open("/proc/self/status").read().splitlines()
 used = 1024 * next(int(l.split()[1]) for l in lines if l.startswith(f"Vm{kind}"))
@@ -41,13 +45,22 @@ print("ended")
 """
 
 
-@pytest.mark.skipif(
+on_linux = pytest.mark.skipif(
     not os.path.exists("/proc/self/status"), reason="caps on memory are tested on Linux"
 )
+
+
+@on_linux
 @pytest.mark.parametrize("extra", [50, 150, 400])
 @pytest.mark.parametrize(
     ("kind", "fit"),
-    [("Size", "wide"), ("Size", "lowrank"), ("Data", "active"), ("Data", "kernel")],
+    [
+        ("Size", "wide"),
+        ("Size", "lowrank"),
+        ("Data", "active"),
+        ("Data", "kernel"),
+        ("Data", "ball"),
+    ],
 )
 def test_a_fit_under_a_limit_of_the_system_ends(kind, fit, extra):
     done = subprocess.run(
@@ -57,6 +70,64 @@ def test_a_fit_under_a_limit_of_the_system_ends(kind, fit, extra):
         timeout=300,  # a wait for ever
     )
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+
+
+READING = """
+import resource, sys
+import widemargin.cli.train
+from widemargin import load_svmlight
+from widemargin.cli import main
+
+path, model = sys.argv[1:]
+lines = open("/proc/self/status").read().splitlines()
+used = 1024 * next(int(l.split()[1]) for l in lines if l.startswith("VmData"))
+cap = used + (1 << 20)
+resource.setrlimit(resource.RLIMIT_DATA, (cap, cap))
+if model:
+    sys.exit(main(["train", path, model]))
+try:
+    load_svmlight(path)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A file whose numbers take more than there is."""
+    X = np.random.default_rng(0).normal(size=(20_000, 20)).round(2)
+    path = str(tmp_path / "a.svm")
+    save_svmlight(X, np.where(X[:, 0] > 0, 1, -1), path)
+    return path
+
+
+def reading(path, model=""):
+    """Status, output and errors of a process that has 1 MiB left to read a file."""
+    done = subprocess.run(
+        [sys.executable, "-c", READING, path, model],
+        capture_output=True,
+        text=True,
+        timeout=300,  # a wait for ever
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@on_linux
+def test_a_file_that_does_not_fit_is_a_memory_error(large):
+    status, said, errors = reading(large)
+    assert (status, errors) == (0, "")
+    assert said.strip()
+    assert said.count("\n") == 1
+
+
+@on_linux
+def test_training_on_a_file_that_does_not_fit_ends_with_a_sentence(large, tmp_path):
+    model = str(tmp_path / "m.wm")
+    status, said, errors = reading(large, model)
+    assert (status, said) == (2, "")
+    assert errors.startswith("widemargin: out of memory")
+    assert errors.count("\n") == 1
+    assert not os.path.exists(model)
 
 
 @pytest.fixture
@@ -98,6 +169,36 @@ def test_without_a_model_the_error_comes_as_it_is(breaks):
     with pytest.raises(MemoryError, match="no room for 8 bytes"):
         classifier.fit(*data())
     assert not hasattr(classifier, "coef_")
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_a_ball_keeps_the_best_one(monkeypatch, at):
+    advance, calls = SimplexDescent.advance, itertools.count(1)
+
+    def failing(*arguments):
+        if next(calls) >= at:
+            raise MemoryError("no room for 8 bytes")
+        return advance(*arguments)
+
+    monkeypatch.setattr(SimplexDescent, "advance", failing)
+    monkeypatch.setattr(enclosing_ball, "LEAST_STEPS", 1)
+    monkeypatch.setattr(enclosing_ball, "LOOK", 1)
+    ball, (X, _) = EnclosingBall(C=None, tol=1e-10), data()
+    with pytest.raises(MemoryError, match="Stopped by a lack of memory .* was kept"):
+        ball.fit(X)
+    assert ball.status_ == "out_of_memory"
+    assert np.all(ball.predict(X) == 1)
+
+
+def test_without_a_ball_the_error_comes_as_it_is(monkeypatch):
+    def failing(*arguments):
+        raise MemoryError("no room for 8 bytes")
+
+    monkeypatch.setattr(enclosing_ball, "SimplexDescent", failing)
+    ball = EnclosingBall()
+    with pytest.raises(MemoryError, match="no room for 8 bytes"):
+        ball.fit(data()[0])
+    assert not hasattr(ball, "radius_")
 
 
 @pytest.mark.parametrize("at", [0, 2])

@@ -90,3 +90,21 @@ def test_a_solution_without_alpha_starts_nothing(many):
     assert found.w.shape == (8,)
     with pytest.raises(AttributeError, match="This Solution has no alpha: pickles of"):
         solve(Problem(X, np.where(y, 1, -1)), start=found)
+
+
+@pytest.mark.parametrize("way", ["pickle", "joblib"])
+@pytest.mark.parametrize(
+    "estimator", [LinearSVC(), SVC(), BudgetSVC(budget=20, hard=True), EnclosingBall()]
+)
+def test_every_estimator_predicts_the_same_after_a_file(many, tmp_path, estimator, way):
+    X, y = many[0][:300], many[1][:300]
+    fitted = clone(estimator).fit(X, y)
+    if way == "joblib":
+        joblib.dump(fitted, tmp_path / "fitted")
+        found = joblib.load(tmp_path / "fitted")
+    else:
+        found = restored(fitted)
+    np.testing.assert_array_equal(found.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(
+        found.decision_function(X), fitted.decision_function(X)
+    )

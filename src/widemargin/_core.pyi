@@ -176,6 +176,15 @@ def kernel_rows(
     back: Vector | None = None,
     simd: int = -1,
 ) -> None: ...
+def kernel_sums(
+    form: tuple[int, float, float, int],
+    X: Strips32 | Strips64,
+    batches: list[Any],
+    first_sum: NDArray[np.int64],
+    weights: Vector,
+    sums: Vector,
+    simd: int = -1,
+) -> None: ...
 def add_rows(
     rows: NDArray[Any],
     place: NDArray[np.int64],
@@ -204,6 +213,7 @@ def simplex_steps(
     given: int = -1,
     simd: int = -1,
 ) -> tuple[int, int, int, float]: ...
+def votes(values: Vector, scores: Vector) -> None: ...
 def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
 def twofold_matvec(
     X: Csr | NDArray[Any],

@@ -6,6 +6,7 @@ they are made: then nothing of the size of K is ever in memory. Each sample has 
 of its own, so what comes out for it does not depend on the other samples.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ KEPT_BYTES = 64 << 20
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """An empty array at an address that is a multiple of 64."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
     out: NDArray[Any] = raw[start : start + size].view(dtype).reshape(shape)
@@ -415,7 +416,7 @@ def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
 
 
 def symmetric_sums(form: Form, Z: Matrix, c: Vector, n_jobs: int | None = 1) -> Vector:
-    """The sums over j of c_j k(z_i, z_j) for the rows of Z, by half of the values: (k,).
+    """Sums over j of c_j k(z_i, z_j) for the rows of Z, by half of the values: (k,).
 
     A value k(z_i, z_j) counts for i and for j, but where one batch holds both.
     """
@@ -429,7 +430,7 @@ def symmetric_sums(form: Form, Z: Matrix, c: Vector, n_jobs: int | None = 1) -> 
             some = slice(start, min(start + size, k))
             batch = batches.take(some, samples)
             samples.sums_both_ways(batch, some, first, c, sums)
-    return sums[0]
+    return sums.ravel()
 
 
 class Expansion:
@@ -459,7 +460,9 @@ class Expansion:
         sizes = sizes or [Z.shape[0]]
         self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
         keep = keep and 8 * Z.shape[0] * Z.shape[1] <= KEPT_BYTES
-        self._kept: dict[tuple[int, bool], Any] | None = {} if keep else None
+        self._kept: dict[bool, list[Any]] | None = {} if keep else None
+        groups = np.array([group for group, _ in self._cut], np.int64)
+        self._first_sum = groups * self._W.shape[1]
 
     def __call__(
         self,
@@ -511,20 +514,26 @@ class Expansion:
         """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
         samples = Samples(self._layout, X, index, Parts(len(index), n_jobs))
         sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
-        for group, some in self._cut:
+        batches = self._batches_for(samples)
+        if samples.m <= STRIP and self._kept is not None:
+            deadline.check()
+            form, rows = self._layout.form, sums.reshape(-1, STRIP)
+            first = self._first_sum
+            _core.kernel_sums(form, samples.core, batches, first, self._W, rows)
+            return sums[:, :, : samples.m]
+        for batch, (group, some) in zip(batches, self._cut, strict=True):
             weights = self._W[some]
-            samples.sums(self._batch(some, samples), len(weights), weights, sums[group])
+            samples.sums(batch, len(weights), weights, sums[group])
         return sums[:, :, : len(index)]
 
-    def _batch(self, some: slice, samples: Samples) -> Any:
-        """A batch of Z for samples: made, or kept from an earlier call."""
+    def _batches_for(self, samples: Samples) -> Any:
+        """The batches of Z, in order: each made in its turn, or kept."""
+        made = (self._batches.take(some, samples) for _, some in self._cut)
         if self._kept is None:
-            return self._batches.take(some, samples)
-        key = some.start, samples.is_sparse
-        found = self._kept.get(key)
-        if found is None:
-            found = self._kept[key] = self._batches.take(some, samples)
-        return found
+            return made
+        if samples.is_sparse not in self._kept:
+            self._kept[samples.is_sparse] = list(made)
+        return self._kept[samples.is_sparse]
 
 
 def _cut_groups(batches: Batches, sizes: Sequence[int]) -> list[tuple[int, slice]]:

@@ -65,4 +65,4 @@ def score_distances(block: Any, part: RowState, distances: Distances) -> int:
     """Set ``scores`` to minus the distances; 1 where NaN or infinity is in the way."""
     block = linalg.formed(block)
     scores = part.scores = -np.maximum(distances(block), 0.0)
-    return int(not np.all(np.isfinite(scores)) or linalg.nonfinite(block)[0].size > 0)
+    return int(not (np.isfinite(scores).all() and linalg.all_finite(block)))

@@ -27,7 +27,7 @@ from widemargin.kernels import Kernel
 from widemargin.model import Decision
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
-from widemargin.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
+from widemargin.rounding import SINGLE, SLACK, UNIT, gamma
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]

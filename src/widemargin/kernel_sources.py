@@ -130,7 +130,8 @@ class Named:
         """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
         if not (len(rows) and len(J)):
             return np.zeros(len(rows)), np.zeros(len(rows))
-        form, Z, sums = self._kernel.form, self._X[J], np.zeros(len(rows))
+        form, Z = self._kernel.form, self._X[J]
+        sums: Vector = np.zeros(len(rows))
         expand = Expansion(form, Z, c[:, np.newaxis])
         own = np.isin(rows, J, assume_unique=True)
         if 2 * np.count_nonzero(own) > len(J):  # half of these values are enough
@@ -161,7 +162,8 @@ class Named:
         if not known or n > PACKED_COLUMNS:
             return self._layout.lengths(self._X)
         largest = 1.0 + 2.0 * gamma(n + 2, self._unit)
-        return self._all.norms[:m] * largest + n * np.finfo(self._layout.dtype).tiny
+        lost = n * np.finfo(self._layout.dtype).tiny
+        return np.asarray(self._all.norms[:m] * largest + lost, dtype=np.float64)
 
     @functools.cached_property
     def _terms(self) -> Any:

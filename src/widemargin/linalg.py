@@ -240,6 +240,14 @@ def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[A
     return rows, columns, block[rows, columns]
 
 
+def all_finite(block: Any) -> bool:
+    """Whether a block holds no NaN and no infinity."""
+    if isinstance(block, SignedBlock):
+        return all_finite(block._X)  # signs and ones are finite
+    stored = block.data[: block.nnz] if sparse.issparse(block) else block
+    return bool(np.isfinite(stored).all())
+
+
 def formed(block: Any) -> Any:
     """The block as a dense or CSR array, also where it is a view of one."""
     return block.matrix() if isinstance(block, SignedBlock) else block

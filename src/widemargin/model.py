@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
+from widemargin import _core, linalg
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
@@ -180,7 +180,8 @@ class Model:
         """The function of a block that sets its scores, and what it needs."""
         if self.kernels is not None:
             return _score_by_kernel, self.kernels
-        W = np.column_stack([decision.w for decision in self.decisions])
+        W = np.array([decision.w for decision in self.decisions]).T
+        W = np.ascontiguousarray(W)  # as products of CSR rows want it
         b = np.array([decision.b for decision in self.decisions])
         W = W[:, 0] if self.scheme == "binary" else W
         return (
@@ -326,7 +327,7 @@ def _score(
     """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
     values = linalg.matvec(block, W) + b
     scores = part.scores = _votes(values, c) if scheme == "ovo" else values
-    return int(not np.all(np.isfinite(scores)))
+    return int(not np.isfinite(scores).all())
 
 
 def _score_mapped(
@@ -349,39 +350,11 @@ def _score_by_kernel(
     scores = values[:, 0] if scheme == "binary" else values
     scores = part.scores = _votes(values, c) if scheme == "ovo" else scores
     # exp(-inf) is a number like any other.
-    return int(not np.all(np.isfinite(scores)) or linalg.nonfinite(block)[0].size > 0)
+    return int(not (np.isfinite(scores).all() and linalg.all_finite(block)))
 
 
 def _votes(values: Vector, c: int) -> Vector:
-    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c).
-
-    Values are added up for each row alone, in the order of the other classes.
-    """
-    pair, sign = _pairs_of(c)
+    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c)."""
     scores = np.empty((len(values), c))
-    size = max(1, _CHUNK // pair.size)
-    for start in range(0, len(values), size):
-        some = slice(start, start + size)
-        speaks = values[some].T[pair] * sign  # for the class: (c - 1, c, rows)
-        sums = speaks[0].copy()
-        for one in speaks[1:]:  # numpy.sum has another order where there is one row
-            sums += one
-        votes = np.where(sign > 0, speaks >= 0, speaks > 0).sum(axis=0)
-        scores[some] = (votes + sums / (3.0 * (np.abs(sums) + 1.0))).T
+    _core.votes(values, scores)
     return scores
-
-
-@functools.cache
-def _pairs_of(c: int) -> tuple[NDArray[np.intp], Vector]:
-    """The pairs of each class, and +1 where it is the first of the two.
-
-    (c - 1, c) and (c - 1, c, 1), in the order of the other classes.
-    """
-    number = np.zeros((c, c), np.intp)
-    number[np.triu_indices(c, 1)] = np.arange(c * (c - 1) // 2)
-    number += number.T
-    others = np.array([[j for j in range(c) if j != i] for i in range(c)]).T
-    classes = np.arange(c)
-    return number[others, classes], np.where(others > classes, 1.0, -1.0)[
-        ..., np.newaxis
-    ]

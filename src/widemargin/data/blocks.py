@@ -65,6 +65,16 @@ def even_blocks(borders: Iterable[int], block_rows: int) -> list[slice]:
     return blocks
 
 
+def submit(pool: ThreadPoolExecutor, *task: Any) -> "Future[Any]":
+    """Hand a task to a pool; MemoryError where there is no room for its thread."""
+    try:
+        return pool.submit(*task)
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+        raise MemoryError("no room for another thread") from error
+
+
 class Blocks:
     """The cut of rows into blocks, and the threads that run a task on each.
 
@@ -132,14 +142,14 @@ class Blocks:
                 deadline.check()
                 yield task(block_rows)
             return
-        submit = self._pool("reader", self._threads).submit
-        ahead = submit(load, lane[0])
+        pool = self._pool("reader", self._threads)
+        ahead = submit(pool, load, lane[0])
         try:
             for rows, following in itertools.pairwise([*lane, None]):
                 block = ahead.result()
                 deadline.check()
                 if following is not None:
-                    ahead = submit(load, following)
+                    ahead = submit(pool, load, following)
                 yield task(rows, block)
                 del block  # or it would wait here for the next one
         finally:
@@ -203,9 +213,8 @@ class Blocks:
                 helper_pool = self._pool("sweep", self._threads - 1)
                 # In copies of this context: numpy.errstate holds there too.
                 for _ in range(self._threads - 1):
-                    helpers.append(
-                        helper_pool.submit(contextvars.copy_context().run, run)
-                    )
+                    context = contextvars.copy_context()
+                    helpers.append(submit(helper_pool, context.run, run))
                 contextvars.copy_context().run(run)  # this thread is one of them
                 for helper in helpers:
                     helper.result()

@@ -281,6 +281,8 @@ class EnclosingBall(
             room in ``memory_limit``. The estimator keeps the model of an earlier fit.
         KeyboardInterrupt
             After Ctrl-C, with the best model kept.
+        MemoryError
+            Memory ran out; the best model so far is kept, if there was one.
 
         Warns
         -----
@@ -298,6 +300,8 @@ class EnclosingBall(
             ball, weights = self._fit(X, sample_weight)
         if ball.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
+        if ball.status is Status.OUT_OF_MEMORY:
+            raise MemoryError(ball.message)
         level = users_level()
         if ball.status is not Status.SOLVED:
             warnings.warn(ball.message, ConvergenceWarning, stacklevel=level)

@@ -207,6 +207,10 @@ class _Run:
             if self._deadline is None:  # another one's
                 raise
             return Status.TIME_LIMIT
+        except MemoryError:
+            if self._descent is None:  # there is no point to keep
+                raise
+            return Status.OUT_OF_MEMORY
 
     def _descend(self, step: str, selection: str, seed: int) -> Status:
         """Make steps from a start; what ended them."""
@@ -344,6 +348,10 @@ class _Run:
                 raise
             if self._best is None:
                 self._best = problem.point
+        except MemoryError:
+            if self._best is None:
+                raise
+            status = Status.OUT_OF_MEMORY
         a, d, square = self._best  # type: ignore[misc]
         certificate, rho = problem.prove(a, tol).certificate, problem.certify(a, d).rho
         largest = max(float(d.max()), 0.0)
@@ -400,6 +408,10 @@ class _Run:
             ),
             Status.INTERRUPTED: ("Ctrl-C", "Fit again"),
             Status.STOPPED_BY_CALLBACK: ("the callback", "Let it go on"),
+            Status.OUT_OF_MEMORY: (
+                "a lack of memory",
+                "The best ball so far was kept. Lower memory_limit",
+            ),
         }.get(status, ("rounding", self._remedy()))
         usable = "The ball is far from the smallest one."
         if gap < 0.5 and self._problem.C is None:

@@ -1,5 +1,6 @@
 """Reading svmlight text: slices of lines, counted and parsed by C++, become arrays."""
 
+import errno
 import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -130,7 +131,7 @@ def load(task: Task) -> Contents:
 
 def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
     """The rows of a plain file, and its lowest and highest index."""
-    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    memory = _mapped(file.fileno(), 0, access=mmap.ACCESS_READ)
     slices: list[Slice] = []
     counts: list[_Counts] = []
     cuts = svmlight_text.cut(np.frombuffer(memory, np.uint8))
@@ -144,6 +145,16 @@ def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
         except _Int64NeededError:
             pass
     return _fill(memory, slices, counts, np.int64, task)
+
+
+def _mapped(*arguments: Any, **options: Any) -> mmap.mmap:
+    """A map; MemoryError where there is no room for it."""
+    try:
+        return mmap.mmap(*arguments, **options)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise MemoryError("no room to map the file") from error
 
 
 class _Int64NeededError(Exception):
@@ -258,7 +269,7 @@ def stream_rows(file: IO[bytes], task: Task) -> Iterator[_Read]:
 
 def _paged(counts: _Counts) -> Callable[[int, Any], NDArray[Any]]:
     """`empty` in memory that the system has back as soon as the arrays are freed."""
-    memory = mmap.mmap(-1, 16 * counts.entries + 24 * counts.rows + 64)  # at most
+    memory = _mapped(-1, 16 * counts.entries + 24 * counts.rows + 64)  # at most
     offset = 0
 
     def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core, files
+from widemargin.data.blocks import submit
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -120,7 +121,7 @@ def in_order(
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
             for item in items:
-                pending.append((item, pool.submit(function, item)))
+                pending.append((item, submit(pool, function, item)))
                 if len(pending) > n_jobs:
                     yield _first(pending)
             while pending:
