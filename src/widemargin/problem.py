@@ -379,10 +379,10 @@ class Problem:
             state.sweep(rule, self.split(v)[1], self.loss == "hinge")
             self.repair(state, "sparser")
             other = self.A.sweep(_sums_of, state, "sparser")
-            if self._bounds(v, losses, other).dual >= enough:
+            found = self._bounds(v, losses, other)
+            if found.dual >= enough:
                 state.sweep(_copy, "sparser", "alpha")
-                sums = other
-                bounds = self._bounds(v, losses, sums)
+                sums, bounds = other, found
                 break
         if not bounds.relative_gap <= tol:
             dual = np.where(self.penalty > 0, sums[0], v)

@@ -281,9 +281,9 @@ class _Descent:
         )
 
     def is_due(self, mark: float, tol: float) -> bool:
-        """Whether a certificate is worth its cost; if not, a mark moves b' all the same.
+        """Whether a certificate is worth its cost; if not, a mark moves a free b'.
 
-        The next b' is that of this b: b' + r y'alpha, where alpha is not feasible.
+        To b, and b by as much more: b = b' + r y'alpha, where alpha is not feasible.
         """
         if self._is_promising(tol):
             return True
