@@ -24,7 +24,8 @@ near the last one b', with a weight r (the method of multipliers on y'alpha = 0)
 
 the same epochs with an intercept that moves by r y_i for a step of alpha_i, and with
 q_i = |x_i|^2 + r + D_i. At a certificate alpha is made feasible (`Problem.repair`), and
-b' = b: where many rows are on the margin a few times are enough.
+b' = b: where many rows are on the margin a few times are enough. In between, where all
+is over soon, b' = b alone.
 """
 
 import functools
@@ -110,8 +111,8 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    An iteration is a certificate, made in one sweep where the gradients promise one and
-    after more and more epochs. An
+    An iteration is a certificate, made in one sweep where the gradients promise one,
+    and after more and more epochs, but for the first 0.1 s or so. An
     epoch costs 4 flops for each stored entry of its rows, in one thread; 40 bytes a row
     of memory beside the data. Rows are used where they lie: CSR with float32 or float64
     entries, and dense rows of float32, float64, int16 or uint8 in C order; others are
