@@ -347,13 +347,21 @@ class Problem:
     ) -> tuple[Vector, Vector, float, Certificate]:
         """The best answer (alpha, w, b) near a point, with its certificate."""
         state = self.dual_state(alpha)
-        v = self.finish(state, v, tol)
+        v, bounds = self.finish(state, v, tol)
         alpha = self.gather(state)
         w, b = self.split(v)
-        return alpha, w, b, self.certify(alpha, w, b, tol=tol)
+        if self.intercept == "free":  # `repair` is not idempotent, by rounding
+            bounds = self.certify(alpha, w, b, tol=tol)
+        elif bounds.hides(tol):
+            bounds = self._twofold_bounds(state, v)
+        return alpha, w, b, bounds
 
-    def finish(self, state: RowState, v: Vector, tol: float) -> Vector:
+    def finish(
+        self, state: RowState, v: Vector, tol: float
+    ) -> tuple[Vector, Certificate]:
         """Best answer near (v, alpha): ``alpha`` feasible, in place; best intercept.
+
+        With its certificate, by the sums that were made of just these v and alpha.
 
         Rows that do not matter are no support vectors: preferred are the dual variables
         rounded to the bounds that the margins suggest, then those cleared of what is
@@ -371,19 +379,19 @@ class Problem:
             state.sweep(rule, self.split(v)[1], self.loss == "hinge")
             self.repair(state, "sparser")
             other = self.A.sweep(_sums_of, state, "sparser")
-            if self._bounds(v, losses, other).dual >= enough:
+            found = self._bounds(v, losses, other)
+            if found.dual >= enough:
                 state.sweep(_copy, "sparser", "alpha")
-                sums = other
+                sums, bounds = other, found
                 break
-        bounds = self._bounds(v, losses, sums)
         if not bounds.relative_gap <= tol:
             dual = np.where(self.penalty > 0, sums[0], v)
             self.A.sweep(_scores, state, self._without_intercept(dual))
             dual = self._with_best_intercept(state, dual)
             other = self._bounds(dual, self._scored_losses(state, dual), sums)
             if other.primal < bounds.primal:
-                v = dual
-        return v
+                v, bounds = dual, other
+        return v, bounds
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""

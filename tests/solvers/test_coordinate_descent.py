@@ -545,3 +545,41 @@ def test_the_intercept_of_a_start_is_taken_up():
     again = solve(problem, "coordinate_descent", tol=1e-6, start=first)
     assert again.status == "solved"
     assert again.trace[-1].details["updates"] <= 1.0
+
+
+# -- certificates ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_short_texts_need_one_certificate_or_two(loss, intercept):
+    rng = np.random.default_rng(3)
+    X = sparse.random(600, 900, 0.02, format="csr", random_state=4)
+    y = np.where(X @ rng.normal(size=900) + 0.1 * rng.normal(size=600) > 0, 1.0, -1.0)
+    problem = Problem(X, y, 1.0, loss, intercept)
+    begin = problem.rows.sweeps
+    solution = solve(problem, "coordinate_descent", tol=1e-4)
+    assert solution.status == "solved"
+    certificates = solution.trace[-1].iteration
+    assert certificates <= 2
+    # |x|^2, these, two for the answer, and one for that of a free intercept.
+    assert problem.rows.sweeps - begin == 3 + certificates + (intercept == "free")
+    again = problem.certify(solution.alpha, solution.w, solution.b, tol=1e-4)
+    assert again == solution.certificate
+    assert again.relative_gap <= 1e-4
+
+
+def test_a_free_intercept_moves_between_certificates():
+    X, y = whole_numbers(80, 5)
+    problem = Problem(X, y, 0.01, intercept="free")
+    descent = descent_of(problem)
+    while not descent.advance(1.0):
+        pass
+    before, labels = descent._v.copy(), problem.y
+    assert not descent.is_due(1.0, 1e-9)
+    moved = descent._state["weight"][0] * float(labels @ descent.alpha)
+    assert moved != 0.0
+    np.testing.assert_array_equal(descent._v[:-1], before[:-1])
+    assert descent._v[-1] == pytest.approx(before[-1] + moved, rel=1e-12)
+    descent._state["visits"] = coordinate_descent.QUICK_MARK * len(y)
+    assert descent.is_due(coordinate_descent.QUICK_MARK, 1e-9)

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
-from widemargin.solvers.base import Solver, Start
+from widemargin.solvers.base import Solver, Start, in_one_blas_thread
 from widemargin.solvers.penalty import (
     DENSE_ORDER,
     SQUARED,
     Piece,
     Point,
-    in_one_blas_thread,
     sampled,
 )
 from widemargin.solvers.published_asvm import PublishedASVM

@@ -26,8 +26,8 @@ from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
 from widemargin.solution import Step
-from widemargin.solvers.base import Solver, Start
-from widemargin.solvers.penalty import Piece, Point, in_one_blas_thread, sampled
+from widemargin.solvers.base import Solver, Start, in_one_blas_thread
+from widemargin.solvers.penalty import Piece, Point, sampled
 
 Vector = NDArray[np.float64]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.conditioning import conditioned
+from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.deadline import GRACE, OutOfTime, until
 from widemargin.parameters import Checker
 from widemargin.problem import Problem
@@ -95,6 +96,18 @@ class Start:
     alpha: Vector
     vectors: dict[str, Vector] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+
+
+def in_one_blas_thread(
+    steps: Generator[Step, None, None],
+) -> Generator[Step, None, None]:
+    """Steps, with BLAS kept to one thread in each: once, not in many short sweeps."""
+    while True:
+        with ONE_BLAS_THREAD:
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step
 
 
 class Reserve(NamedTuple):
@@ -353,7 +366,7 @@ class _Driver:
     def _answer(self) -> _Answer:
         """The best point, feasible, on the original problem, with its certificate."""
         problem, tol = self.problem, self.limits.tol
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), ONE_BLAS_THREAD:
             v, source = self.lift.up(self.best.v), self.best.source
             if source is not None and problem.intercept != "free":
                 # Feasible, and zero where it can be: nothing to finish if it will do.

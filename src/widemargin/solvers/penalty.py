@@ -16,7 +16,6 @@ upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all t
 to do.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,13 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core, linalg
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.problem import Problem
 from widemargin.roots import monotone_root
-from widemargin.solution import Step
 from widemargin.solvers.cholesky import cholesky
 
 Vector = NDArray[np.float64]
@@ -299,18 +296,6 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     A = X.signed(y, problem.intercept != "none")
     C = C * (problem.zero_objective / C.sum())
     return Piece(A, A.state(C=C), problem.penalty, hinge=problem.loss == "hinge")
-
-
-def in_one_blas_thread(
-    steps: Generator[Step, None, None],
-) -> Generator[Step, None, None]:
-    """Steps, with BLAS kept to one thread in each: once, not in many short sweeps."""
-    while True:
-        with ONE_BLAS_THREAD:
-            step = next(steps, None)
-        if step is None:
-            return
-        yield step
 
 
 # -- functions of one block ------------------------------------------------------------
