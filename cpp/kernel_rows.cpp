@@ -133,10 +133,11 @@ inline std::size_t merged_tile(const Strips<Real>& X, std::size_t strip, const B
 
 // A tile of rows of the batch x the first `width` samples of a strip: returns how many rows are in
 // it. `dense` and `sparse` vectors of sums at a time.
-template <typename Real, Term kind, std::size_t dense, std::size_t sparse>
+template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::size_t samples>
 inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
-                            const Batch<Real>& batch, std::size_t row, std::size_t width,
+                            const Batch<Real>& batch, std::size_t row, std::size_t some,
                             Real* tile) {
+  const std::size_t width = samples > 0 ? samples : some;
   const std::size_t left = batch.count - row, n = X.n;
   if constexpr (kind != Term::product) {
     if (X.indptr != nullptr && batch.begin != nullptr)
@@ -273,10 +274,14 @@ inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, s
   return (left + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
 }
 
-template <std::size_t dense, std::size_t sparse, typename Real, KernelKind kind, typename Total>
+// `samples`: how many a strip has where that is known, so that loops are unrolled, or 0.
+// else 0.
+template <std::size_t dense, std::size_t sparse, std::size_t samples, typename Real,
+          KernelKind kind, typename Total>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
-                   const Target<Real>& target, std::size_t strip, std::size_t width,
+                   const Target<Real>& target, std::size_t strip, std::size_t some,
                    std::size_t first_column, std::size_t columns, Total& sums) {
+  const std::size_t width = samples > 0 ? samples : some;
   constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
                          : kind == KernelKind::rbf_by_differences ? Term::square
                                                                   : Term::product;
@@ -287,7 +292,7 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   sums.clear(columns, width);
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows =
-        products<Real, terms, dense, sparse>(X, strip, batch, row, width, tile);
+        products<Real, terms, dense, sparse, samples>(X, strip, batch, row, width, tile);
     for (std::size_t r = 0; r < rows; ++r) {
       const Real z_norm = batch.norms[row + r];
       Real* line = tile + r * kStrip;
@@ -325,12 +330,15 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
     for (std::size_t c = 0; c == 0 || c < columns; c += most) {
       const std::size_t some = columns - c < most ? columns - c : most;
       if (X.samples - strip * kStrip == 1)
-        strip_of_rows<1, 1>(f, X, batch, target, strip, width, c, some, of_one);
+        strip_of_rows<1, 1, 0>(f, X, batch, target, strip, width, c, some, of_one);
+      else if (width == kStrip)
+        strip_of_rows<kTileVectors, kSparseVectors, kStrip>(f, X, batch, target, strip, width, c,
+                                                            some, sums);
       else if (width > kLanes<Real>)
-        strip_of_rows<kTileVectors, kSparseVectors>(f, X, batch, target, strip, width, c, some,
-                                                    sums);
+        strip_of_rows<kTileVectors, kSparseVectors, 0>(f, X, batch, target, strip, width, c, some,
+                                                       sums);
       else
-        strip_of_rows<1, 1>(f, X, batch, target, strip, width, c, some, sums);
+        strip_of_rows<1, 1, 0>(f, X, batch, target, strip, width, c, some, sums);
     }
   }
   end_of_stream();
