@@ -275,7 +275,6 @@ inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, s
 }
 
 // `samples`: how many a strip has where that is known, so that loops are unrolled, or 0.
-// else 0.
 template <std::size_t dense, std::size_t sparse, std::size_t samples, typename Real,
           KernelKind kind, typename Total>
 void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const Batch<Real>& batch,
