@@ -15,7 +15,9 @@ from sweeps import seconds
 
 from widemargin import Problem, as_rows, solve
 from widemargin.data.blocks import ONE_BLAS_THREAD
-from widemargin.solvers import ActiveSet, active_set, penalty
+from widemargin.solvers import ActiveSet
+from widemargin.solvers.linear import active_set
+from widemargin.solvers.linear import newton as penalty
 
 # Of the start, which matters where rows are many, and of the matrix.
 SAMPLE = (

@@ -10,7 +10,9 @@ from constants import changed, described, measure
 from datasets import DATASETS
 
 from widemargin import Problem, as_rows
-from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian, penalty
+from widemargin.solvers import AugmentedLagrangian
+from widemargin.solvers.linear import augmented_lagrangian
+from widemargin.solvers.linear import newton as penalty
 
 CHANGES = (
     {},

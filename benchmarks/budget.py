@@ -21,11 +21,11 @@ from kernel_sets import TASKS, divided
 from scipy import sparse
 
 from widemargin import Kernel, Problem, solve
-from widemargin.free_memory import free_bytes
-from widemargin.kernel_decisions import KernelDecisions
-from widemargin.lowrank import feature_map
-from widemargin.reduced_set import SHARE, _begin, _model, reduce, reduce_path
-from widemargin.restricted import Refits, Whole, refit
+from widemargin.features.methods import feature_map
+from widemargin.kernels.expansion import KernelDecisions
+from widemargin.reduction.reduce import SHARE, _begin, _model, reduce, reduce_path
+from widemargin.reduction.restricted import Refits, Whole, refit
+from widemargin.system.memory import free_bytes
 
 HERE = Path(__file__).parent
 SETS = ("a9a", "ijcnn1", "mnist", "w8a")

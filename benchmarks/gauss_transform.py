@@ -16,7 +16,7 @@ import numpy as np
 from out_of_core import seconds
 
 from widemargin import Kernel
-from widemargin.feature_rows import Given
+from widemargin.features.builder import Given
 
 VECTORS = 64
 

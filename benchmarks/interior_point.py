@@ -3,7 +3,7 @@
     python benchmarks/interior_point.py [variants] [forms] [threads] [bound]
 
 Justifies `REDUCED_COLUMNS`, `DENSE_ORDER`, `SPARSE_ENTRIES` and `SERIAL_ORDER` of
-`widemargin.solvers.normal_equations`, and the default of the extra corrector;
+`widemargin.solvers.linear.normal_equations`, and the default of the extra corrector;
 shows how far an iteration is from the least that the machine allows.
 """
 
@@ -17,7 +17,8 @@ from datasets import DATASETS
 from scipy import sparse
 
 from widemargin import Problem, solve
-from widemargin.solvers import InteriorPoint, normal_equations
+from widemargin.solvers import InteriorPoint
+from widemargin.solvers.linear import normal_equations
 
 VARIANTS = {
     "all rows": InteriorPoint(reduction=None),

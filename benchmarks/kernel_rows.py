@@ -17,8 +17,8 @@ from kernel_sets import KERNEL_SETS, TASKS
 from scipy import sparse
 
 from widemargin.data.memory import as_rows
-from widemargin.kernel_blocks import Batches, Layout, Samples, aligned
-from widemargin.kernels import Kernel
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.packed import Batches, Layout, Samples, aligned
 
 HERE = Path(__file__).parent
 KINDS = ("fused32", "stored32", "fused64", "stored64", "gemm32", "gemm64", "product")

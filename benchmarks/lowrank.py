@@ -1,9 +1,9 @@
 """Feature maps of low rank: what they leave of the trace of K, their error and time.
 
-For each data set and rank every method of `widemargin.lowrank`, and scikit-learn's
-Nystroem. Trace residual and error (largest row sum of |K - Z Z'| over that of |K|, of
-256 rows) are measured by the same code for all. Seconds are from the data to Z, the
-least of some runs.
+For each data set and rank every method of `widemargin.features.methods`, and
+scikit-learn's Nystroem. Trace residual and error (largest row sum of |K - Z Z'| over
+that of |K|, of 256 rows) are measured by the same code for all. Seconds are from the
+data to Z, the least of some runs.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from environment import list_of, machine
 from kernel_sets import KERNEL_SETS, TASKS
 
 from widemargin import Kernel
-from widemargin.feature_rows import Given
-from widemargin.lowrank import LANDMARKS, feature_map
+from widemargin.features.builder import Given
+from widemargin.features.methods import LANDMARKS, feature_map
 
 HERE = Path(__file__).parent
 SETS = ("a9a", "ijcnn1", "mnist")

@@ -2,7 +2,7 @@
 
 For each set and rank one fit of SVC(rank=...) with one thread, all classes one against
 one, or the rest. The seconds for a row, of all binary problems, and a dimension are
-those that rank="auto" goes by (src/widemargin/estimators/approximate.py). Prints a
+those that rank="auto" goes by (src/widemargin/estimators/low_rank.py). Prints a
 table.
 """
 

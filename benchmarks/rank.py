@@ -22,7 +22,7 @@ from kernel_sets import TASKS, Task, divided
 from scipy import sparse
 
 from widemargin import SVC, BudgetSVC, Kernel
-from widemargin.kernel_decisions import KernelDecisions
+from widemargin.kernels.expansion import KernelDecisions
 
 HERE = Path(__file__).parent
 # KDD99 has columns of at most 1, C and gamma by hand.

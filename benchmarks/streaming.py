@@ -25,7 +25,7 @@ from out_of_core import seconds, shards
 
 from widemargin import Kernel, Problem, as_rows, make_ndc, open_rows, solve
 from widemargin.data.outofcore.stored import StoredRows
-from widemargin.lowrank import feature_map
+from widemargin.features.methods import feature_map
 
 HERE = Path(__file__).parent
 # What is solved: the losses have different problems, so each has its best solver.

@@ -1,8 +1,8 @@
 """One sweep of every kind, dense and sparse, beside the limit of the machine.
 
 Justifies the constants of `widemargin.data.memory` (block sizes), the threshold of
-`widemargin.linalg` (from which density a Gram matrix of dense blocks wins), the sparse
-products in C++ and the fused row steps.
+`widemargin.numerics.linalg` (from which density a Gram matrix of dense blocks wins),
+the sparse products in C++ and the fused row steps.
 """
 
 import functools
@@ -13,9 +13,10 @@ import numpy as np
 from datasets import DATASETS
 from scipy import sparse
 
-from widemargin import Problem, _core, as_rows, linalg, solve
+from widemargin import Problem, _core, as_rows, solve
 from widemargin.data import memory
 from widemargin.data.blocks import ONE_BLAS_THREAD
+from widemargin.numerics import linalg
 from widemargin.solvers import InteriorPoint
 
 

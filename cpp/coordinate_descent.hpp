@@ -1,5 +1,5 @@
 // Dual coordinate descent over rows in random order, with shrinking.
-// Formulas and their source: src/widemargin/solvers/coordinate_descent.py.
+// Formulas and their source: src/widemargin/solvers/linear/coordinate_descent.py.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Per-row steps of the solvers: what an iteration does to vectors of length m between products
 // with the data. One fused loop each, where NumPy would make up to twenty passes. Formulas and
-// their numbers: src/widemargin/solvers/interior_point.py and augmented_lagrangian.py.
+// their numbers: src/widemargin/solvers/linear/interior_point.py and augmented_lagrangian.py.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // What the solvers do with a block of rows, each in one pass: see fused.hpp. Formulas and their
-// source: src/widemargin/solvers/penalty.py, interior_point.py and normal_equations.py.
+// source: src/widemargin/solvers/linear/newton.py, interior_point.py and normal_equations.py.
 #pragma once
 
 #include <algorithm>

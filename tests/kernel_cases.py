@@ -9,8 +9,8 @@ from rows_cases import in_memory
 from scipy.spatial.distance import cdist
 
 from widemargin import Kernel, _core, as_rows
-from widemargin.columns import FOCUS_SHARE, LEAST_BLOCK, Columns
-from widemargin.kernel_blocks import padded
+from widemargin.kernels.matrix import FOCUS_SHARE, LEAST_BLOCK, Columns
+from widemargin.kernels.packed import padded
 
 # By name, with parameters that are none of the defaults.
 NAMED = {

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from widemargin.loss_norms import (
+from widemargin.losses.mahalanobis import Mahalanobis
+from widemargin.losses.norms import (
     BudgetL1,
     BudgetL2,
     Interpolation,
     L1Norm,
     L2Norm,
 )
-from widemargin.mahalanobis import Mahalanobis
 
 NORMS = [
     L1Norm(),

@@ -16,11 +16,11 @@ import weakref
 
 import numpy as np
 
-from widemargin import linalg
 from widemargin.data.matrix import as_matrix
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, row_index
+from widemargin.numerics import linalg
 
 
 class Worker:

@@ -14,7 +14,7 @@ import pytest
 from conftest import STORAGES
 from hypothesis import strategies as st
 
-from widemargin import linalg
+from widemargin.numerics import linalg
 
 U = 2.0**-53
 

@@ -19,8 +19,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC, LinearSVC, open_rows
-from widemargin.estimators.approximate import advised, approximate
-from widemargin.lowrank import feature_map
+from widemargin.estimators.low_rank import advised, approximate
+from widemargin.features.methods import feature_map
 from widemargin.solution import Status
 from widemargin.solvers import InteriorPoint
 
@@ -159,7 +159,7 @@ def test_sparse_rows_and_weights(moons):
 def test_float32_features_of_large_data(moons, monkeypatch):
     X, y = moons
     double = SVC(rank=50).fit(X, y)
-    monkeypatch.setattr("widemargin.estimators.approximate.MANY", 1)
+    monkeypatch.setattr("widemargin.estimators.low_rank.MANY", 1)
     single = SVC(rank=50, certify="exact").fit(X, y)
     assert single.feature_map_.expand.dtype == np.float32
     assert double.feature_map_.expand.dtype == np.float64

@@ -15,8 +15,8 @@ from approximate_cases import (  # noqa: F401
 from scipy import sparse
 
 from widemargin import SVC, load_model, open_rows, save_model
-from widemargin.io.liblinear import write_liblinear
-from widemargin.io.onnx import write_onnx
+from widemargin.models.liblinear import write_liblinear
+from widemargin.models.onnx import write_onnx
 from widemargin.report import write_report
 from widemargin.report.html import seconds
 

@@ -15,16 +15,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import (
-    SVC,
-    BudgetSVC,
-    as_rows,
-    load_model,
-    restricted,
-    save_model,
-    solve,
-)
+from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model, solve
 from widemargin.estimators import budget_svc
+from widemargin.reduction import restricted
 from widemargin.report import write_report
 
 

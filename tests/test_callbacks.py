@@ -12,7 +12,7 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import SVC, LinearSVC
-from widemargin.solvers.irwls import IRWLS
+from widemargin.solvers.kernel.irwls import IRWLS
 
 SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 

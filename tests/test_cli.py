@@ -16,11 +16,11 @@ from widemargin import LinearSVC, load_model, load_svmlight, save_model, save_sv
 from widemargin.cli import main
 from widemargin.cli.options import _parser
 from widemargin.cli.reading import as_in_file
-from widemargin.kernel_blocks import NAMES
-from widemargin.kernels import GAMMAS
-from widemargin.model import Decision, Model
-from widemargin.problem import INTERCEPTS, LOSSES
-from widemargin.progress import Printer
+from widemargin.estimators.progress import Printer
+from widemargin.kernels.kernel import GAMMAS
+from widemargin.kernels.packed import NAMES
+from widemargin.models.model import Decision, Model
+from widemargin.problems.linear import INTERCEPTS, LOSSES
 from widemargin.solvers.auto import SOLVERS
 
 

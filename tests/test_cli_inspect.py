@@ -8,7 +8,7 @@ import pytest
 
 from widemargin import save_model
 from widemargin.cli import main
-from widemargin.model import Decision, Model
+from widemargin.models.model import Decision, Model
 
 
 @pytest.fixture

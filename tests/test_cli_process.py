@@ -12,7 +12,7 @@ import pytest
 
 from widemargin import load_model, save_model, save_svmlight
 from widemargin.cli.output import doing
-from widemargin.model import Decision, Model
+from widemargin.models.model import Decision, Model
 
 COMMAND = [sys.executable, "-m", "widemargin"]
 LINES = 200_000  # of predictions: far more than a pipe holds
@@ -149,7 +149,7 @@ def train_and_press(patch, first=1):
         "import os, signal, sys\n"
         "from widemargin.__main__ import run\n"
         "from widemargin.cli import told\n"
-        "from widemargin.progress import Printer\n"
+        "from widemargin.estimators.progress import Printer\n"
         "from widemargin.solvers import base\n"
         "def press(*arguments):\n"
         f"    if getattr(arguments[-1], 'iteration', 9) >= {first}:\n"

@@ -13,7 +13,7 @@ from problems import PROBLEMS
 
 from widemargin import LinearSVC, load_model, save_svmlight
 from widemargin.cli import main, stored
-from widemargin.progress import Printer
+from widemargin.estimators.progress import Printer
 
 
 def make_people(path, m=200, jobs=("clerk", "smith", "none"), seed=0, **more):

@@ -10,7 +10,7 @@ import pytest
 from widemargin import LinearSVC, load_model, save_model, save_svmlight
 from widemargin.cli import main, told
 from widemargin.cli import train as command
-from widemargin.io import model_file
+from widemargin.models import model_file
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from kernel_cases import (
 from scipy import sparse
 
 from widemargin import Kernel, as_rows
-from widemargin.columns import Columns
+from widemargin.kernels.matrix import Columns
 
 CASES = {"narrow": (131, 5, 0.8), "sparse": (70, 40, 0.1), "wide": (19, 2060, 0.02)}
 on_every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

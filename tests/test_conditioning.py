@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from widemargin import LinearSVC, Problem, solve
-from widemargin.conditioning import MERGED_ROWS, conditioned
+from widemargin.problems.conditioning import MERGED_ROWS, conditioned
 
 
 def duplicated(kind=np.asarray, m=MERGED_ROWS, different=400, seed=0):

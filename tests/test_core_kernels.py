@@ -7,7 +7,7 @@ import pytest
 from kernel_cases import on_every_simd
 
 from widemargin import _core
-from widemargin.kernel_blocks import aligned
+from widemargin.kernels.packed import aligned
 
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin import _core, linalg
+from widemargin import _core
 from widemargin.data.equal_rows import equal_rows
+from widemargin.numerics import linalg
 
 TYPES = [np.float64, np.float32, np.int16, np.uint8]
 SHAPES = [(0, 3), (1, 1), (3, 8), (4, 7), (7, 33), (130, 16), (259, 200)]

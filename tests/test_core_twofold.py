@@ -10,7 +10,8 @@ import pytest
 from kernel_cases import on_every_simd
 from scipy import sparse
 
-from widemargin import Kernel, _core, linalg, twofold
+from widemargin import Kernel, _core
+from widemargin.numerics import linalg, twofold
 
 NO_FIT = "do not fit each other"
 KINDS = ("linear", "poly", "rbf", "sigmoid", "laplacian")

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from widemargin import EnclosingBall, as_rows
-from widemargin.solvers.ball_problem import best_square
-from widemargin.solvers.simplex import STEPS
+from widemargin.problems.ball import best_square
+from widemargin.solvers.kernel.simplex import STEPS
 
 # Few rows, or a low price: most are outside then, which test_contamination.py is about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*lie outside of the ball:UserWarning")

@@ -86,7 +86,7 @@ def test_data_are_not_copied(kind, dtype, monkeypatch, binary):
     X = kind(X.astype(dtype))
     seen = []
     monkeypatch.setattr(
-        "widemargin.estimators.frame.as_rows",
+        "widemargin.estimators.checks.as_rows",
         lambda X, **o: (seen.append(X), as_rows(X, **o))[1],
     )
     clf = LinearSVC().fit(X, y)
@@ -432,7 +432,7 @@ def test_facts_of_a_model_are_those_of_its_training(binary, tmp_path):
 
 def test_many_support_vectors_are_copied_when_asked_for(binary, monkeypatch):
     X, y = binary
-    monkeypatch.setattr("widemargin.support_vectors.COPIED_BYTES", 100)
+    monkeypatch.setattr("widemargin.estimators.support_vectors.COPIED_BYTES", 100)
     model = LinearSVC().fit(X, y)
     assert "support_vectors_" not in vars(model)
     restored = pickle.loads(pickle.dumps(model.keep_training_data()))

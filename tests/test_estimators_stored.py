@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import LinearSVC, labels, load_model, model, open_rows, save_model
+from widemargin import LinearSVC, load_model, open_rows, save_model
+from widemargin.estimators import labels
+from widemargin.models import model
 from widemargin.report import run, write_report
 
 

@@ -14,8 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import SVC, Kernel, as_rows
-from widemargin.columns import Columns
-from widemargin.kernel_blocks import Expansion, Layout
+from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import Expansion, Layout
 
 UNIT = 2.0**-53
 GAMMA = 0.5

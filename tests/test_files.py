@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from widemargin import load_model, save_model
-from widemargin.files import check_outputs
-from widemargin.io.liblinear import read_liblinear, write_liblinear
-from widemargin.io.onnx import write_onnx
-from widemargin.model import Decision, Model
+from widemargin.models.liblinear import read_liblinear, write_liblinear
+from widemargin.models.model import Decision, Model
+from widemargin.models.onnx import write_onnx
+from widemargin.system.files import check_outputs
 
 MODEL = Model(np.array([0, 1]), "binary", (Decision(np.ones(1000), 0.5),))
 OLD = b"what was there before"
@@ -90,7 +90,7 @@ def test_a_killed_process_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(OLD)
     code = (
-        "import os, sys; from widemargin.files import replacing\n"
+        "import os, sys; from widemargin.system.files import replacing\n"
         "with replacing(sys.argv[1]) as file:\n"
         "    file.write(b'half'); file.flush(); os._exit(9)\n"
     )

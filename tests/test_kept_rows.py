@@ -3,8 +3,8 @@
 import numpy as np
 
 from widemargin import Kernel
-from widemargin.columns import Columns
 from widemargin.data.memory import as_rows
+from widemargin.kernels.matrix import Columns
 
 
 def test_sums_are_right_when_new_rows_take_the_last_free_places_and_used_ones():

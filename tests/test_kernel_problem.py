@@ -11,8 +11,9 @@ from kernel_cases import NAMED, matrix, plain
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC
 
-from widemargin import Kernel, Problem, as_rows, kernel_problem, solve
-from widemargin.kernel_problem import Scores
+from widemargin import Kernel, Problem, as_rows, solve
+from widemargin.problems import kernel as kernel_problem
+from widemargin.problems.kernel import Scores
 
 RBF = Kernel("rbf", gamma=0.3)
 on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)

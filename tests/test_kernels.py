@@ -21,8 +21,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 from widemargin import Kernel, _core, as_rows
-from widemargin.columns import Columns
-from widemargin.kernel_blocks import Expansion, aligned, kernel_values, padded
+from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import Expansion, aligned, kernel_values, padded
 
 # Rows, other rows, columns: no multiples of 64, 192 or 16, and multiples; one row; more
 # columns than sparse samples are packed with.

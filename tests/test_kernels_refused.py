@@ -7,7 +7,7 @@ from kernel_cases import NAMED, matrix, plain
 from scipy import sparse
 
 from widemargin import Kernel, Problem, as_rows, open_rows, solve
-from widemargin.columns import Columns
+from widemargin.kernels.matrix import Columns
 
 X = matrix(40, 3)
 Y = np.where(np.arange(40) % 2, 1.0, -1.0)

@@ -18,15 +18,15 @@ from norm_cases import (
 )
 from scipy import optimize, sparse
 
-from widemargin.loss_norms import (
+from widemargin.losses.mahalanobis import Mahalanobis
+from widemargin.losses.norms import (
     BudgetL1,
     BudgetL2,
     Interpolation,
     L1Norm,
     L2Norm,
 )
-from widemargin.mahalanobis import Mahalanobis
-from widemargin.norm_problem import best_intercept
+from widemargin.problems.norm import best_intercept
 
 
 def conic(P, q, blocks):

@@ -9,8 +9,7 @@ from kernel_cases import NAMED, matrix, plain
 from scipy import sparse
 
 from widemargin import Kernel, LinearSVC, as_rows
-from widemargin.kernel_decisions import KernelDecisions
-from widemargin.lowrank import (
+from widemargin.features.methods import (
     LANDMARKS,
     METHODS,
     eigen,
@@ -20,7 +19,8 @@ from widemargin.lowrank import (
     pivoted_cholesky,
     polynomial,
 )
-from widemargin.partial_cholesky import pivots_of
+from widemargin.features.partial_cholesky import pivots_of
+from widemargin.kernels.expansion import KernelDecisions
 
 RBF, SQUARE = NAMED["rbf"], Kernel("poly", gamma=0.7, degree=2, coef0=0.5)
 # Each method that has landmarks, with its options.

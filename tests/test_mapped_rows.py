@@ -14,7 +14,7 @@ from kernel_cases import matrix, plain
 from widemargin import Kernel, LinearSVC, as_rows
 from widemargin.data.blocks import Least
 from widemargin.data.outofcore.stored import StoredRows
-from widemargin.lowrank import METHODS, eigen, feature_map, fourier, nystroem
+from widemargin.features.methods import METHODS, eigen, feature_map, fourier, nystroem
 
 RBF, SQUARE = Kernel("rbf", gamma=0.4), Kernel("poly", gamma=0.7, degree=2, coef0=0.5)
 # Every method that works on a sample of the rows.
@@ -73,7 +73,7 @@ def test_a_map_of_every_storage(storage):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("convert", [stored, as_rows])
 def test_landmarks_are_of_a_sample(options, dtype, convert, monkeypatch):
-    monkeypatch.setattr("widemargin.feature_rows.SAMPLE", 40)
+    monkeypatch.setattr("widemargin.features.builder.SAMPLE", 40)
     X = matrix(300, 5)
     z = made(convert(X), 25, dtype=dtype, **options)
     Z = z.transform(X).astype(np.float64)
@@ -197,15 +197,15 @@ def test_auto_stores_what_is_read_faster(monkeypatch):
     )
     size = 4 * 300 * many.rank
     for memory, is_stored in ((size, True), (size - 1, False)):
-        name = "widemargin.feature_map.free_bytes"
+        name = "widemargin.features.maps.free_bytes"
         monkeypatch.setattr(name, lambda memory=memory: memory)
         assert isinstance(many.rows(X), StoredRows) == is_stored
-    monkeypatch.setattr("widemargin.feature_map.free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("widemargin.features.maps.free_bytes", lambda: 1 << 30)
     assert not isinstance(few.rows(X), StoredRows)
     assert not isinstance(many.rows(as_rows(X.in_memory(), n_jobs=8)), StoredRows)
     for free, is_stored in ((2 * size, True), (2 * size - 1, False)):
         usage = SimpleNamespace(free=free)
-        name = "widemargin.feature_map.shutil.disk_usage"
+        name = "widemargin.features.maps.shutil.disk_usage"
         monkeypatch.setattr(name, lambda _, usage=usage: usage)
         assert isinstance(many.rows(X), StoredRows) == is_stored
 
@@ -217,8 +217,8 @@ def test_auto_needs_no_folder_for_temporary_files(monkeypatch):
     def missing():
         raise FileNotFoundError("No usable temporary directory found")
 
-    monkeypatch.setattr("widemargin.feature_map.tempfile.gettempdir", missing)
-    monkeypatch.setattr("widemargin.feature_map.COMPUTED", 1.0)
+    monkeypatch.setattr("widemargin.features.maps.tempfile.gettempdir", missing)
+    monkeypatch.setattr("widemargin.features.maps.COMPUTED", 1.0)
     assert not isinstance(z.rows(X), StoredRows)
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from widemargin import SVC, LinearSVC, as_rows, load_model, open_rows, save_model
-from widemargin.model import FEW
+from widemargin.models.model import FEW
 
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
 

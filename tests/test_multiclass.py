@@ -11,8 +11,8 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from widemargin import LinearSVC, as_rows
 from widemargin.data.memory import MemoryRows
-from widemargin.multiclass import solve_together
-from widemargin.solvers.limits import Clock
+from widemargin.estimators.multiclass import solve_together
+from widemargin.solvers.driver.limits import Clock
 
 
 def test_multiclass_is_one_against_the_rest(iris):
@@ -59,7 +59,7 @@ def now(monkeypatch):
     """The time in seconds, in a list: it passes when a test says so."""
     time = [1000.0]
     fake = types.SimpleNamespace(perf_counter=lambda: time[0])
-    monkeypatch.setattr("widemargin.solvers.limits.time", fake)
+    monkeypatch.setattr("widemargin.solvers.driver.limits.time", fake)
     return time
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from norm_cases import SIZE, case, each_norm, every_norm, few, square_case
 from scipy import optimize
 
-from widemargin.loss_norms import BudgetL1, Interpolation, L1Norm
-from widemargin.norm_problem import best_intercept
+from widemargin.losses.norms import BudgetL1, Interpolation, L1Norm
+from widemargin.problems.norm import best_intercept
 
 
 @every_norm

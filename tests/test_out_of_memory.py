@@ -10,9 +10,9 @@ import pytest
 
 from widemargin import EnclosingBall, LinearSVC, load_model, save_svmlight
 from widemargin.cli import main
-from widemargin.solvers import enclosing_ball
-from widemargin.solvers.active_set import ActiveSet
-from widemargin.solvers.simplex import SimplexDescent
+from widemargin.solvers.kernel import enclosing_ball
+from widemargin.solvers.kernel.simplex import SimplexDescent
+from widemargin.solvers.linear.active_set import ActiveSet
 
 SCRIPT = """
 import resource, sys

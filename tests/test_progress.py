@@ -14,9 +14,9 @@ from sklearn.datasets import make_blobs
 from tqdm import tqdm
 
 from widemargin import SVC, LinearSVC
-from widemargin.progress import Printer, _seconds
+from widemargin.estimators.progress import Printer, _seconds
 from widemargin.solution import Step
-from widemargin.solvers.irwls import IRWLS
+from widemargin.solvers.kernel.irwls import IRWLS
 
 termios = pytest.importorskip("termios", reason="needs a pseudo terminal")
 
@@ -43,7 +43,7 @@ def terminal(monkeypatch):
     """A context: standard error is a terminal with so many columns."""
     # Every step is shown, however fast they come.
     monkeypatch.setattr(
-        "widemargin.progress.tqdm", functools.partial(tqdm, mininterval=0)
+        "widemargin.estimators.progress.tqdm", functools.partial(tqdm, mininterval=0)
     )
 
     @contextlib.contextmanager

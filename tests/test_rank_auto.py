@@ -9,10 +9,10 @@ import pytest
 from approximate_cases import LOSSES, digits_data, moons_data  # noqa: F401
 
 from widemargin import SVC, as_rows, open_rows
-from widemargin.estimators.approximate import ERROR, MOST, SECONDS, rank_for
-from widemargin.multiclass import tasks_of
+from widemargin.estimators.low_rank import ERROR, MOST, SECONDS, rank_for
+from widemargin.estimators.multiclass import tasks_of
 from widemargin.solution import Status
-from widemargin.solvers.limits import Clock
+from widemargin.solvers.driver.limits import Clock
 
 
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])
@@ -95,7 +95,7 @@ def test_auto_takes_a_rank_where_time_is_short(digits, scheme, monkeypatch):
     options = {"gamma": 0.05, "C": 5.0, "multi_class": scheme}
     exact = SVC(**options, tol=1e-7).fit(X, y)
     late(monkeypatch, max_iter=0, seconds=50.0)
-    monkeypatch.setattr("widemargin.estimators.approximate.MOST", 150)
+    monkeypatch.setattr("widemargin.estimators.low_rank.MOST", 150)
     clf = SVC(**options, rank="auto", certify="exact", time_limit=100.0).fit(X, y)
     assert clf.feature_map_.rank == 150
     assert clf.status_ == "solved"
@@ -113,9 +113,9 @@ def test_auto_takes_a_rank_where_time_is_short(digits, scheme, monkeypatch):
 
 def test_auto_keeps_the_exact_machine_where_it_is_better(digits, monkeypatch):
     X, y = digits[0][:300], digits[1][:300] % 2
-    monkeypatch.setattr("widemargin.estimators.approximate.NEAR", 0.0)
+    monkeypatch.setattr("widemargin.estimators.low_rank.NEAR", 0.0)
     late(monkeypatch, max_iter=1)
-    monkeypatch.setattr("widemargin.estimators.approximate.MOST", 2)
+    monkeypatch.setattr("widemargin.estimators.low_rank.MOST", 2)
     monkeypatch.setattr("widemargin.estimators.svc.LEAST", 2)
     clf = SVC(gamma=0.05, rank="auto", certify="exact", time_limit=100.0)
     with pytest.warns(UserWarning, match="at a relative gap of"):
@@ -131,7 +131,7 @@ def test_auto_keeps_the_exact_machine_where_it_is_better(digits, monkeypatch):
 
 def test_auto_goes_on_where_the_exact_solver_is_near(digits, monkeypatch):
     X, y = digits[0][:300], digits[1][:300] % 2
-    monkeypatch.setattr("widemargin.estimators.approximate.NEAR", 1.0)
+    monkeypatch.setattr("widemargin.estimators.low_rank.NEAR", 1.0)
     late(monkeypatch, max_iter=1)
     clf = SVC(gamma=0.05, rank="auto", time_limit=100.0).fit(X, y)
     assert clf.status_ == "solved"
@@ -241,10 +241,10 @@ def test_the_rank_is_that_for_the_rows_of_all_problems(
 def test_fourier_features_are_judged_by_what_they_predict(digits, monkeypatch):
     X, y = digits[0][:300], digits[1][:300] % 2
     late(monkeypatch, max_iter=2)
-    monkeypatch.setattr("widemargin.estimators.approximate.NEAR", 0.0)
+    monkeypatch.setattr("widemargin.estimators.low_rank.NEAR", 0.0)
     options = {"gamma": 0.05, "approximation": "fourier", "certify": "exact"}
     for most in (10, 150):
-        monkeypatch.setattr("widemargin.estimators.approximate.MOST", most)
+        monkeypatch.setattr("widemargin.estimators.low_rank.MOST", most)
         low = SVC(**options, rank=most).fit(X, y)
         clf = SVC(**options, rank="auto", time_limit=100.0)
         with warnings.catch_warnings():

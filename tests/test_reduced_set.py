@@ -9,10 +9,12 @@ from conftest import SETTINGS
 from kernel_cases import NAMED, plain
 from scipy import sparse
 
-from widemargin import Kernel, Problem, reduced_set, restricted, solve
-from widemargin.loss_norms import BudgetL1
-from widemargin.pursuit import pursue
-from widemargin.reduced_set import reduce, reduce_path
+from widemargin import Kernel, Problem, solve
+from widemargin.losses.norms import BudgetL1
+from widemargin.reduction import reduce as reduced_set
+from widemargin.reduction import restricted
+from widemargin.reduction.pursuit import pursue
+from widemargin.reduction.reduce import reduce, reduce_path
 
 RBF = Kernel("rbf", gamma=0.4)
 TINY = 1e-9  # of what the cut costs: then refits go on to their relative gap

@@ -19,9 +19,9 @@ from sklearn.svm import SVC as LibSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC, Checkpoint, Kernel, LinearSVC, Problem, as_rows
-from widemargin.kernel_decisions import KernelDecisions
+from widemargin.kernels.expansion import KernelDecisions
 from widemargin.solvers import InteriorPoint
-from widemargin.solvers.irwls import IRWLS
+from widemargin.solvers.kernel.irwls import IRWLS
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def test_data_are_not_copied(monkeypatch, binary):
     X.flags.writeable = False
     seen = []
     monkeypatch.setattr(
-        "widemargin.estimators.frame.as_rows",
+        "widemargin.estimators.checks.as_rows",
         lambda X, **o: (seen.append(X), as_rows(X, **o))[1],
     )
     clf = SVC().fit(X, y)

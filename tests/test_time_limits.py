@@ -25,9 +25,11 @@ from widemargin import (
     solve,
 )
 from widemargin.data.blocks import Blocks
-from widemargin.deadline import GRACE
-from widemargin.kernel_blocks import Samples
-from widemargin.solvers import cholesky, limits, working_set
+from widemargin.kernels.packed import Samples
+from widemargin.numerics import cholesky
+from widemargin.solvers.driver import limits
+from widemargin.solvers.kernel import working_set
+from widemargin.system.deadline import GRACE
 
 # Seconds of a unit of work, and of a look at the clock.
 UNIT, LOOK = 0.05, 1e-4

@@ -2,7 +2,7 @@
 
 from kernel_peers import Answer
 from widemargin import SVC, Kernel, Problem, solve
-from widemargin.columns import LEAST_BLOCK
+from widemargin.kernels.matrix import LEAST_BLOCK
 
 DISTRIBUTION = "widemargin"
 

@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from papers.budget import digits
 from papers.crsvm.figures import style  # noqa: F401  (parts take it from here)
 from widemargin import Kernel, Problem, solve
-from widemargin.loss_norms import BudgetL1, BudgetL2
+from widemargin.losses.norms import BudgetL1, BudgetL2
 
 NORMS = {"L1": BudgetL1, "L2": BudgetL2}
 TOL = 1e-4  # the relative gap of all our runs, unless another is given

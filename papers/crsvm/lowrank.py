@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import Kernel
-from widemargin.lowrank import feature_map
+from widemargin.features.methods import feature_map
 
 METHODS = {"EIGS": "eigen", "CHOL": "cholesky"}
 # The ranks of Figures 5.7b, d and 5.8.

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from widemargin.solvers import irwls
-from widemargin.solvers.cholesky import threads_for
-from widemargin.solvers.working_set import Solved
+from widemargin.numerics.cholesky import threads_for
+from widemargin.solvers.kernel import irwls
+from widemargin.solvers.kernel.working_set import Solved
 
 PAIRS, REWEIGHTED, DENSE, CLARABEL = "pairs", "irwls", "dense QP", "Clarabel"
 # How much of the way to a bound a step may go; passes at most.

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from widemargin.estimators import BudgetSVC as BudgetSVC
     from widemargin.estimators import EnclosingBall as EnclosingBall
     from widemargin.estimators import LinearSVC as LinearSVC
-    from widemargin.io.model_file import load_model as load_model
-    from widemargin.io.model_file import save_model as save_model
-    from widemargin.kernels import Kernel as Kernel
-    from widemargin.problem import Problem as Problem
+    from widemargin.kernels.kernel import Kernel as Kernel
+    from widemargin.models.model_file import load_model as load_model
+    from widemargin.models.model_file import save_model as save_model
+    from widemargin.problems.linear import Problem as Problem
     from widemargin.solvers.auto import solve as solve
-    from widemargin.solvers.checkpoint import Checkpoint as Checkpoint
+    from widemargin.solvers.driver.checkpoint import Checkpoint as Checkpoint
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,18 +43,18 @@ __all__ = [
 # `widemargin --help` and `widemargin inspect` need not wait for.
 _MODULES = {
     "BudgetSVC": "estimators",
-    "Checkpoint": "solvers.checkpoint",
+    "Checkpoint": "solvers.driver.checkpoint",
     "EnclosingBall": "estimators",
     "LinearSVC": "estimators",
     "SVC": "estimators",
-    "Kernel": "kernels",
-    "Problem": "problem",
+    "Kernel": "kernels.kernel",
+    "Problem": "problems.linear",
     "as_rows": "data.memory",
-    "load_model": "io.model_file",
+    "load_model": "models.model_file",
     "load_svmlight": "data.svmlight",
     "make_ndc": "data.ndc",
     "open_rows": "data.outofcore",
-    "save_model": "io.model_file",
+    "save_model": "models.model_file",
     "save_svmlight": "data.svmlight",
     "solve": "solvers.auto",
 }
@@ -66,7 +66,7 @@ if not TYPE_CHECKING:  # a type checker must see which names there are
         if name in _MODULES:
             module = importlib.import_module(f"widemargin.{_MODULES[name]}")
             return globals().setdefault(name, getattr(module, name))
-        if name in ("data", "io", "solvers"):
+        if name in ("data", "models", "solvers"):
             return importlib.import_module(f"widemargin.{name}")
         raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
 

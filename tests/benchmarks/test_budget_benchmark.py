@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from widemargin import Kernel, Problem, solve
-from widemargin.reduced_set import reduce
+from widemargin.reduction.reduce import reduce
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import Kernel
-from widemargin.loss_norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
+from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 
 # Where a fit begins, and how often.
 LEVELS = {

@@ -2,7 +2,7 @@
 
 The center is c = sum a_i phi(x_i) / sum a, and d_i = |phi(x_i) - c|^2. Hard: P = max d
 and D = sum a_i d_i; soft: P = rho + sum C_i max(0, d_i - rho)^2 with the best rho, and
-D = sigma V - sigma^2 S with the best sigma in [0, 1]: `widemargin.solvers.ball_problem`.
+D = sigma V - sigma^2 S with the best sigma in [0, 1]: `widemargin.problems.ball`.
 """
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Values and dual sets of the norms of `widemargin.loss_norms`, in exact arithmetic.
+"""Values and dual sets of the norms of `widemargin.losses.norms`, in exact arithmetic.
 
 By their definitions as the least or the largest of something, not by the library's
 formulas: sums of the largest losses, and square roots rounded down to 2^-300.
@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from certificates.dyadic import root_below
 
-from widemargin.loss_norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
+from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 
 
 def exact_norm(norm, t, c):

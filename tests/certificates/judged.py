@@ -32,11 +32,11 @@ from widemargin import (
     as_rows,
     solve,
 )
-from widemargin.columns import Columns
-from widemargin.loss_norms import BudgetL1, BudgetL2
-from widemargin.solvers.ball_problem import BallProblem
-from widemargin.solvers.enclosing_ball import enclose
-from widemargin.solvers.limits import Limits
+from widemargin.kernels.matrix import Columns
+from widemargin.losses.norms import BudgetL1, BudgetL2
+from widemargin.problems.ball import BallProblem
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel.enclosing_ball import enclose
 
 # Seconds that a fit may take, and steps of a ball for each iteration of others.
 TIME_LIMIT, BALL_STEPS = 1.0, 100

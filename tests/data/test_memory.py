@@ -20,8 +20,9 @@ from rows_cases import (
 )
 from scipy import sparse
 
-from widemargin import as_rows, linalg
+from widemargin import as_rows
 from widemargin.data.memory import LARGE_BLOCK_BYTES
+from widemargin.numerics import linalg
 
 # -- reading: how often, from where, how much memory -----------------------------------
 

@@ -365,7 +365,7 @@ def full_disk(monkeypatch):
     monkeypatch.setattr(builtins, "open", opened)
     monkeypatch.setattr("widemargin.data.writing.opener", lambda path: opened)
     monkeypatch.setattr(
-        "widemargin.files.replacing.__wrapped__.__defaults__", (opened,)
+        "widemargin.system.files.replacing.__wrapped__.__defaults__", (opened,)
     )
 
 

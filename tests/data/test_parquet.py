@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from widemargin import linalg
 from widemargin.data.outofcore import parquet, parquet_files
 from widemargin.data.outofcore.parquet import ParquetSource
+from widemargin.numerics import linalg
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"]
 NUMBERS += ["uint64", "float16", "float32", "float64"]

@@ -20,7 +20,8 @@ from rows_cases import (
 )
 from scipy import sparse
 
-from widemargin import as_rows, linalg
+from widemargin import as_rows
+from widemargin.numerics import linalg
 
 # -- products --------------------------------------------------------------------------
 

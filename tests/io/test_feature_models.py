@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from widemargin import load_model, save_model
-from widemargin.feature_map import FourierFeatures, SquareFeatures
-from widemargin.model import Decision, Model
+from widemargin.features.maps import FourierFeatures, SquareFeatures
+from widemargin.models.model import Decision, Model
 
 FEATURES = {
     "fourier": FourierFeatures(np.arange(6.0).reshape(3, 2) / 7.0),

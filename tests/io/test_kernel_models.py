@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from widemargin import SVC, load_model, save_model
-from widemargin.io.liblinear import write_liblinear
+from widemargin.models.liblinear import write_liblinear
 
 KERNELS = ["rbf", "poly", "sigmoid", "laplacian", "linear", "precomputed"]
 

@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from widemargin import LinearSVC
-from widemargin.io.liblinear import read_liblinear, write_liblinear
-from widemargin.model import Decision, Model
+from widemargin.models.liblinear import read_liblinear, write_liblinear
+from widemargin.models.model import Decision, Model
 
 SOLVERS = {  # name: number of LIBLINEAR's option -s, loss
     "L2R_LR": (0, "logistic"),

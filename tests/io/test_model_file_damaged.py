@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from widemargin import load_model, save_model
-from widemargin.model import Decision, Model
+from widemargin.models.model import Decision, Model
 
 MODEL = Model(
     np.array([-1, 1]),

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from widemargin import SVC, LinearSVC
-from widemargin.io.onnx import write_onnx
-from widemargin.model import Decision, Model
+from widemargin.models.model import Decision, Model
+from widemargin.models.onnx import write_onnx
 
 LABELS = {
     "int64": [-5, 0, 7],

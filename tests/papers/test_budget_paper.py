@@ -9,7 +9,7 @@ from papers.budget import digits, measure, norms, run, smo
 from papers.budget.options import Options
 from papers.budget.parts import equivalences, figure_1, theorems
 from papers.budget.parts import smo as smo_part
-from widemargin.loss_norms import BudgetL1, BudgetL2
+from widemargin.losses.norms import BudgetL1, BudgetL2
 
 ROOT = Path(__file__).parents[2]
 

@@ -58,7 +58,7 @@ def test_every_solver_of_small_problems_ends_at_the_same_objective(small, option
 
 
 def test_the_names_are_as_before_when_it_is_over():
-    from widemargin.solvers import irwls
+    from widemargin.solvers.kernel import irwls
 
     before = dict(irwls.INNER)
     with engines.engines(engines.DENSE):

@@ -6,8 +6,10 @@ from problems import PROBLEMS
 from scipy import sparse
 
 from widemargin import LinearSVC, Problem, as_rows, make_ndc, solve
-from widemargin.solvers import ActiveSet, InteriorPoint, active_set, penalty
-from widemargin.solvers import published_asvm as published
+from widemargin.solvers import ActiveSet, InteriorPoint
+from widemargin.solvers.linear import active_set
+from widemargin.solvers.linear import newton as penalty
+from widemargin.solvers.linear import published_asvm as published
 
 NDC = make_ndc(5000, 32, 0)
 

@@ -11,7 +11,9 @@ from reference import objective, reference_objective
 from scipy import sparse
 
 from widemargin import LinearSVC, Problem, as_rows, solve
-from widemargin.solvers import AugmentedLagrangian, augmented_lagrangian, penalty
+from widemargin.solvers import AugmentedLagrangian
+from widemargin.solvers.linear import augmented_lagrangian
+from widemargin.solvers.linear import newton as penalty
 
 INTERCEPTS = ["free", "penalized", "none"]
 

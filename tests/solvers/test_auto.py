@@ -11,8 +11,8 @@ from widemargin.solvers import (
     InteriorPoint,
     auto,
 )
-from widemargin.solvers.base import Choice, Reserve, run
-from widemargin.solvers.limits import Limits
+from widemargin.solvers.driver.driver import Choice, Reserve, run
+from widemargin.solvers.driver.limits import Limits
 
 
 def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):

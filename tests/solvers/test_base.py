@@ -12,9 +12,9 @@ from problems import PROBLEMS
 from widemargin import Kernel, Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint
-from widemargin.solvers.base import Choice, Solver, run
-from widemargin.solvers.best import Best
-from widemargin.solvers.limits import Limits
+from widemargin.solvers.driver.best import Best
+from widemargin.solvers.driver.driver import Choice, Solver, run
+from widemargin.solvers.driver.limits import Limits
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import NuSVC
 
 from widemargin import Kernel, Problem, solve
-from widemargin.loss_norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
-from widemargin.mahalanobis import Mahalanobis
+from widemargin.losses.mahalanobis import Mahalanobis
+from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 from widemargin.solvers import IRWLS, Budget
-from widemargin.solvers.budget import _bracket
+from widemargin.solvers.kernel.budget import _bracket
 
 GAMMA = 0.1
 NORMS = [

@@ -106,7 +106,7 @@ def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     X, y = PROBLEMS["breast_cancer"]()
-    monkeypatch.setattr("widemargin.solvers.checkpoint.replacing", full)
+    monkeypatch.setattr("widemargin.solvers.driver.checkpoint.replacing", full)
     with pytest.warns(RuntimeWarning, match="no checkpoint: .*No space left"):
         solution = solve(
             Problem(X, y), checkpoint=Checkpoint(tmp_path / "a", every=1e-9)

@@ -8,8 +8,10 @@ from conftest import PROBLEMS, STORAGES, csr
 from reference import objective, reference_objective
 from scipy import sparse
 
-from widemargin import LinearSVC, Problem, _core, as_rows, linalg, solve
-from widemargin.solvers import CoordinateDescent, coordinate_descent
+from widemargin import LinearSVC, Problem, _core, as_rows, solve
+from widemargin.numerics import linalg
+from widemargin.solvers import CoordinateDescent
+from widemargin.solvers.linear import coordinate_descent
 
 TOL = 1e-8
 LOSSES = ["hinge", "squared_hinge"]

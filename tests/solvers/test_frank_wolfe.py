@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve
-from widemargin.kernel_blocks import padded
+from widemargin.kernels.packed import padded
 from widemargin.solvers import CoreVector, FrankWolfe
 
 STEPS = ["toward", "away", "pairwise", "swap"]

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from widemargin import Problem, as_rows, solve
 from widemargin.data import memory
-from widemargin.solvers import InteriorPoint, normal_equations
-from widemargin.solvers.interior_point import REFINED
+from widemargin.solvers import InteriorPoint
+from widemargin.solvers.linear import normal_equations
+from widemargin.solvers.linear.interior_point import REFINED
 
 TOL = 1e-8
 

@@ -9,9 +9,11 @@ from kernel_reference import check_certificate, conic_optimum, objectives, part
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from widemargin import Kernel, Problem, columns, solve
-from widemargin.kernel_problem import Scores
-from widemargin.solvers import IRWLS, irwls, working_set
+from widemargin import Kernel, Problem, solve
+from widemargin.kernels.kernel import matrix as columns
+from widemargin.problems.kernel import Scores
+from widemargin.solvers import IRWLS
+from widemargin.solvers.kernel import irwls, working_set
 
 TOL = 1e-6
 WEIGHTS = [1e-2, 1.0, 1e3]

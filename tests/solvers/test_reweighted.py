@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 
 from widemargin import Kernel, Problem, solve
-from widemargin.kernel_blocks import aligned, padded
+from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS
-from widemargin.solvers.reweighted import reweighted_steps
-from widemargin.solvers.working_set import Small, pair_steps
+from widemargin.solvers.kernel.reweighted import reweighted_steps
+from widemargin.solvers.kernel.working_set import Small, pair_steps
 
 STOP = 1e-8
 WEIGHTS = [1e-2, 1.0, 30.0, 1e3]
@@ -162,7 +162,7 @@ def test_few_passes_are_enough_and_need_no_pair_steps(monkeypatch):
     def refuse(small, stop):
         raise AssertionError("no pair steps are needed")
 
-    monkeypatch.setattr("widemargin.solvers.reweighted.pair_steps", refuse)
+    monkeypatch.setattr("widemargin.solvers.kernel.reweighted.pair_steps", refuse)
     X, y = data(200)
     for gamma, C in itertools.product([0.1, 1.0], [1.0, 100.0]):
         small = small_problem(rbf_kernel(X, gamma=gamma), y, C, "hinge", "free")

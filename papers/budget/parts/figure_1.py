@@ -5,7 +5,7 @@ from joblib import Parallel, delayed
 
 from papers.budget import digits, measure, pictures, smo
 from widemargin import Kernel, Problem, solve
-from widemargin.reduced_set import reduce_path
+from widemargin.reduction.reduce import reduce_path
 
 NAME = "figure_1"
 OPTIMUM, PLAIN, REFIT = "optimum", "usual SVM", "usual SVM, refitted"

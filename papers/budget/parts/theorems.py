@@ -5,8 +5,8 @@ import numpy as np
 from papers.budget import measure, norms
 from papers.budget.measure import style
 from widemargin import Kernel, Problem, solve
-from widemargin.loss_norms import BudgetL1, BudgetL2
-from widemargin.mahalanobis import Mahalanobis
+from widemargin.losses.mahalanobis import Mahalanobis
+from widemargin.losses.norms import BudgetL1, BudgetL2
 
 NAME = "theorems"
 VECTORS, POWERS = 60, (1.5, 2.0, 3.0)

@@ -8,11 +8,11 @@ from widemargin.cli.output import SOLVED
 from widemargin.cli.reading import LIBLINEAR, OURS, kind_of_model, read
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
-from widemargin.files import check_outputs, ending
-from widemargin.io.liblinear import read_liblinear, write_liblinear
-from widemargin.io.model_file import load_model, save_model
-from widemargin.io.onnx import write_onnx
-from widemargin.model import Model
+from widemargin.models.liblinear import read_liblinear, write_liblinear
+from widemargin.models.model import Model
+from widemargin.models.model_file import load_model, save_model
+from widemargin.models.onnx import write_onnx
+from widemargin.system.files import check_outputs, ending
 
 _READERS = {OURS: load_model, LIBLINEAR: read_liblinear}
 _WRITERS = dict(

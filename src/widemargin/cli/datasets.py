@@ -12,7 +12,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.outofcore import columns_of, is_binary, is_parquet
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
-from widemargin.model import Model
+from widemargin.models.model import Model
 from widemargin.report.weights import known_base
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from widemargin.cli.output import SOLVED, as_text, escaped, say
 from widemargin.cli.reading import read_model
-from widemargin.kernel_decisions import KernelDecisions
-from widemargin.model import Model
+from widemargin.kernels.expansion import KernelDecisions
+from widemargin.models.model import Model
 from widemargin.report.html import above
 from widemargin.report.weights import columns, largest_weights
 

@@ -1,6 +1,6 @@
 """Which endings the names of files to write may have: the one rule of all commands."""
 
-from widemargin.files import COMPRESSED, TEXT, ending
+from widemargin.system.files import COMPRESSED, TEXT, ending
 
 MODELS = (".wm", ".model", ".onnx")
 _TRAINED, _PAGES = MODELS[:1], (".html", ".htm")

@@ -94,7 +94,7 @@ def _add_train(train: Any) -> None:
     _add_kernel(train)
     _add_smaller(train)
     add("-C", type=values.positive, default=1.0, help="weight of the losses (1)")
-    # These choices are in widemargin.problem, too, which is slow to import.
+    # These choices are in widemargin.problems.linear, too, which is slow to import.
     add(
         "--loss",
         choices=("hinge", "squared_hinge"),
@@ -116,7 +116,7 @@ def _add_train(train: Any) -> None:
 
 def _add_kernel(train: Any) -> None:
     add = train.add_argument
-    # These choices are in widemargin.kernel_blocks, too, which is slow to import.
+    # These choices are in widemargin.kernels.packed, too, which is slow to import.
     add(
         "--kernel",
         choices=("linear", "poly", "rbf", "sigmoid", "laplacian"),
@@ -155,7 +155,7 @@ def _add_smaller(train: Any) -> None:
         "share of its trace that may be left; auto: where the exact one takes too long "
         "for --time-limit, or has no room in memory (none)",
     )
-    # These choices are in widemargin.lowrank, too, which is slow to import.
+    # These choices are in widemargin.features.methods, too, which is slow to import.
     add(
         "--approximation",
         choices=("auto", "cholesky", "nystroem", "eigen", "fourier", "polynomial"),

@@ -8,8 +8,8 @@ from widemargin.cli.output import SOLVED, as_text, doing, say
 from widemargin.cli.reading import about, read_model
 from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
-from widemargin.files import check_outputs, replacing
-from widemargin.model import Model
+from widemargin.models.model import Model
+from widemargin.system.files import check_outputs, replacing
 
 _ROWS = 1 << 16  # whose lines are made at a time
 

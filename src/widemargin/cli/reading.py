@@ -15,9 +15,9 @@ from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.svmlight.read import Contents
 from widemargin.data.svmlight.text import opener
-from widemargin.files import open_bytes
-from widemargin.io.model_file import MAGIC, load_model
-from widemargin.model import Model
+from widemargin.models.model import Model
+from widemargin.models.model_file import MAGIC, load_model
+from widemargin.system.files import open_bytes
 
 # Parameters of the reader in the words of the command line.
 _WORDS = {

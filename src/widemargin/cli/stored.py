@@ -13,7 +13,7 @@ from widemargin.cli.reading import in_words
 from widemargin.data.outofcore import columns_of, is_binary, is_parquet, open_rows
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
-from widemargin.files import COMPRESSED
+from widemargin.system.files import COMPRESSED
 
 # Text in memory takes up to four times its bytes ("1:1 " becomes 12 of them, with a
 # copy); compressed text is taken to be so many times larger than its file.

@@ -11,8 +11,8 @@ from widemargin.cli.output import doing, note, say
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
-from widemargin.estimators.approximate import facts_of
-from widemargin.model import Model
+from widemargin.estimators.low_rank import facts_of
+from widemargin.models.model import Model
 from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of

@@ -22,16 +22,16 @@ from widemargin.cli.output import (
 )
 from widemargin.cli.told import tell
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
-from widemargin.files import check_outputs
-from widemargin.io.model_file import save_model
-from widemargin.kernels import PARAMETERS
-from widemargin.labels import distinct
-from widemargin.multiclass import tasks_of
-from widemargin.progress import Printer
+from widemargin.estimators.labels import distinct
+from widemargin.estimators.multiclass import tasks_of
+from widemargin.estimators.progress import Printer
+from widemargin.kernels.kernel import PARAMETERS
+from widemargin.models.model_file import save_model
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
-from widemargin.solvers.checkpoint import Checkpoint
+from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.system.files import check_outputs
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 import threadpoolctl
 
-from widemargin import deadline
+from widemargin.system import deadline
 
 
 @dataclass(frozen=True)

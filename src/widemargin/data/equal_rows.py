@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin import _core, linalg
+from widemargin import _core
+from widemargin.numerics import linalg
 
 Vector = NDArray[np.float64]
 

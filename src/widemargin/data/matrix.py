@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from widemargin.linalg import Matrix
+from widemargin.numerics.linalg import Matrix
 
 _INDEX_TYPES = {np.dtype(np.int32), np.dtype(np.int64)}
 

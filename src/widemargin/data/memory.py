@@ -5,11 +5,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from widemargin import linalg
 from widemargin.data.blocks import Blocks
 from widemargin.data.matrix import as_matrix, column_names
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, row_index, row_vector
+from widemargin.numerics import linalg
 from widemargin.parameters import Checker, is_integer
 
 # A block and its state should stay in cache while a sweep works on it, and hold enough

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
 from widemargin.data.blocks import total
 from widemargin.data.selected import SelectedState, of_all_rows
 from widemargin.data.state import RowState, bools, check_length, reals, row_index
+from widemargin.numerics import linalg
 
 Vector = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from widemargin.data.svmlight.text import opener
 from widemargin.data.svmlight.write import parts, write_rows
-from widemargin.files import (
+from widemargin.system.files import (
     COMPRESSED,
     TEXT,
     creating,

@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.fitting import MOMENT, Training, Vector
-from widemargin.estimators.frame import seed_of, users_level
+from widemargin.estimators.checks import seed_of, users_level
+from widemargin.estimators.classifier import MOMENT, Training, Vector
+from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.svc import SVC
-from widemargin.kernel_problem import KernelProblem
-from widemargin.loss_norms import BudgetL1, BudgetL2
-from widemargin.multiclass import tasks_of
+from widemargin.losses.norms import BudgetL1, BudgetL2
 from widemargin.parameters import Checker, is_integer
-from widemargin.problem import Problem
-from widemargin.reduced_set import Reduced, reduce_path
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.linear import Problem
+from widemargin.reduction.reduce import Reduced, reduce_path
 from widemargin.solution import Solution, Status, Step
-from widemargin.solvers.checkpoint import Checkpoint
-from widemargin.solvers.limits import Clock
+from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.limits import Clock
 
 NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # The coefficients of few support vectors are refitted to this gap, which is small
@@ -99,7 +99,7 @@ class BudgetSVC(SVC):
     See Also
     --------
     SVC : without a budget.
-    widemargin.reduced_set.reduce : what ``hard`` does.
+    widemargin.reduction.reduce.reduce : what ``hard`` does.
 
     Notes
     -----

@@ -15,35 +15,43 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import labels, linalg, multiclass
-from widemargin.callbacks import Callbacks, CallbackSupportMixin, with_callbacks
-from widemargin.columns import Columns
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.deadline import OutOfTime, until
-from widemargin.estimators.frame import (
+from widemargin.estimators import labels, multiclass
+from widemargin.estimators.callbacks import (
+    Callbacks,
+    CallbackSupportMixin,
+    with_callbacks,
+)
+from widemargin.estimators.checks import (
     check_limits,
     read_rows,
     seed_of,
     unchanged_by_failure,
     users_level,
 )
-from widemargin.kernel_distances import (
+from widemargin.estimators.support_vectors import (
+    TrainingDataMixin,
+    keep_support_vectors,
+)
+from widemargin.kernels.distances import (
     Distances,
     from_center,
     from_point,
     from_products,
     score_distances,
 )
-from widemargin.kernels import Kernel, check_kernel
+from widemargin.kernels.kernel import Kernel, check_kernel
+from widemargin.kernels.matrix import Columns
+from widemargin.numerics import linalg
+from widemargin.numerics.rounding import gamma
 from widemargin.parameters import Checker
-from widemargin.rounding import gamma
+from widemargin.problems.ball import BallProblem
 from widemargin.solution import NOT_CONVEX, Certificate, Status, Step
-from widemargin.solvers.ball_problem import BallProblem
-from widemargin.solvers.enclosing_ball import Ball, enclose, unbounded
-from widemargin.solvers.limits import Clock, Limits
-from widemargin.solvers.simplex import STEPS
-from widemargin.support_vectors import TrainingDataMixin, keep_support_vectors
+from widemargin.solvers.driver.limits import Clock, Limits
+from widemargin.solvers.kernel.enclosing_ball import Ball, enclose, unbounded
+from widemargin.solvers.kernel.simplex import STEPS
+from widemargin.system.deadline import OutOfTime, until
 
 Vector = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.fitting import Classifier, Training, Vector
-from widemargin.model import Decision, Model
-from widemargin.problem import Problem
+from widemargin.estimators.classifier import Classifier, Training, Vector
+from widemargin.models.model import Decision, Model
+from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
-from widemargin.solvers.base import Solver
+from widemargin.solvers.driver.driver import Solver
 
 
 class LinearSVC(Classifier):

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import multiclass
-from widemargin.columns import NoRoomError
 from widemargin.data.rows import Rows
-from widemargin.estimators.approximate import (
+from widemargin.estimators import multiclass
+from widemargin.estimators.classifier import MOMENT, Classifier, Training, Vector
+from widemargin.estimators.kept import kept
+from widemargin.estimators.low_rank import (
     EXACT_SHARE,
     LEAST,
     Approximation,
@@ -28,17 +29,16 @@ from widemargin.estimators.approximate import (
     read,
     refuse_stored,
 )
-from widemargin.estimators.fitting import MOMENT, Classifier, Training, Vector
-from widemargin.estimators.kept import kept
-from widemargin.feature_map import FourierFeatures, LandmarkFeatures, SquareFeatures
-from widemargin.kernel_decisions import KernelDecisions, pair_weights
-from widemargin.kernels import Kernel, check_kernel
-from widemargin.model import Decision, Model
+from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
+from widemargin.kernels.expansion import KernelDecisions, pair_weights
+from widemargin.kernels.kernel import Kernel, check_kernel
+from widemargin.kernels.matrix import NoRoomError
+from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
-from widemargin.problem import Problem
+from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers import auto
-from widemargin.solvers.base import Solver
+from widemargin.solvers.driver.driver import Solver
 
 # With ``polish``: the share of the time limit that the solution of low rank gets.
 POLISHED = 0.5

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
-from widemargin.files import missing_extra, replacing
 from widemargin.report import html, weights
 from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of, time_of
 from widemargin.solution import Solution, Status
+from widemargin.system.files import missing_extra, replacing
 
 # Rows of a table, and classes of a confusion matrix; of more, the worst are shown.
 MOST = 30

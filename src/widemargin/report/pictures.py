@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
-from widemargin.model import Model
+from widemargin.models.model import Model
 from widemargin.report.html import percent, seconds, short
 from widemargin.solution import Solution, Status
 

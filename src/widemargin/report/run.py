@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
-from widemargin.model import Model
+from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.report import html, weights
 from widemargin.solution import Solution

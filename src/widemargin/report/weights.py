@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.model import Model, Vector
+from widemargin.models.model import Model, Vector
 from widemargin.report import html
 
 # Lines and columns of the table of a report.

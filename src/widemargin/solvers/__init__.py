@@ -1,17 +1,17 @@
 """The training systems, one file each; `solve` chooses and runs one."""
 
-from widemargin.solvers.active_set import ActiveSet as ActiveSet
-from widemargin.solvers.augmented_lagrangian import (
+from widemargin.solvers.kernel.budget import Budget as Budget
+from widemargin.solvers.kernel.core_vector import CoreVector as CoreVector
+from widemargin.solvers.kernel.frank_wolfe import FrankWolfe as FrankWolfe
+from widemargin.solvers.kernel.irwls import IRWLS as IRWLS
+from widemargin.solvers.linear.active_set import ActiveSet as ActiveSet
+from widemargin.solvers.linear.augmented_lagrangian import (
     AugmentedLagrangian as AugmentedLagrangian,
 )
-from widemargin.solvers.budget import Budget as Budget
-from widemargin.solvers.coordinate_descent import (
+from widemargin.solvers.linear.coordinate_descent import (
     CoordinateDescent as CoordinateDescent,
 )
-from widemargin.solvers.core_vector import CoreVector as CoreVector
-from widemargin.solvers.frank_wolfe import FrankWolfe as FrankWolfe
-from widemargin.solvers.interior_point import InteriorPoint as InteriorPoint
-from widemargin.solvers.irwls import IRWLS as IRWLS
+from widemargin.solvers.linear.interior_point import InteriorPoint as InteriorPoint
 
 __all__ = [
     "ActiveSet",

@@ -5,19 +5,19 @@ import os
 from typing import Any
 
 from widemargin.parameters import Checker
-from widemargin.problem import Problem
+from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
-from widemargin.solvers.active_set import ActiveSet
-from widemargin.solvers.augmented_lagrangian import AugmentedLagrangian
-from widemargin.solvers.base import Choice, Reserve, Solver, run
-from widemargin.solvers.budget import Budget
-from widemargin.solvers.checkpoint import Checkpoint
-from widemargin.solvers.coordinate_descent import CoordinateDescent
-from widemargin.solvers.core_vector import CoreVector
-from widemargin.solvers.frank_wolfe import FrankWolfe
-from widemargin.solvers.interior_point import InteriorPoint
-from widemargin.solvers.irwls import IRWLS
-from widemargin.solvers.limits import Callback, Limits
+from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.driver import Choice, Reserve, Solver, run
+from widemargin.solvers.driver.limits import Callback, Limits
+from widemargin.solvers.kernel.budget import Budget
+from widemargin.solvers.kernel.core_vector import CoreVector
+from widemargin.solvers.kernel.frank_wolfe import FrankWolfe
+from widemargin.solvers.kernel.irwls import IRWLS
+from widemargin.solvers.linear.active_set import ActiveSet
+from widemargin.solvers.linear.augmented_lagrangian import AugmentedLagrangian
+from widemargin.solvers.linear.coordinate_descent import CoordinateDescent
+from widemargin.solvers.linear.interior_point import InteriorPoint
 
 # Columns from which Newton's matrices cost much, and from which they no longer fit a
 # dense Cholesky.

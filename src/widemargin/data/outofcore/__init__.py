@@ -9,8 +9,8 @@ from widemargin.data.outofcore.shards import ShardSource
 from widemargin.data.outofcore.source import Source
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.outofcore.text import TextSource
-from widemargin.files import ending
 from widemargin.parameters import Checker, is_integer
+from widemargin.system.files import ending
 
 
 def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)

@@ -12,7 +12,7 @@ from widemargin.data.outofcore.source import Source, pread
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
-from widemargin.files import room_for
+from widemargin.system.files import room_for
 
 
 def copied_rows(

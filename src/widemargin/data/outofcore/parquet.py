@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import files, linalg
 from widemargin.data.outofcore.source import Source
+from widemargin.numerics import linalg
+from widemargin.system import files
 
 try:
     import pyarrow as pa

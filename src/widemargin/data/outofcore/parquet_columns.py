@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin import linalg
 from widemargin.data.outofcore.parquet_files import Part
 from widemargin.data.outofcore.parquet_schema import is_text
+from widemargin.numerics import linalg
 
 # Entries that the core reads as they are, from small to large.
 _DENSE_TYPES = [np.dtype(t) for t in (np.uint8, np.int16, np.float32, np.float64)]

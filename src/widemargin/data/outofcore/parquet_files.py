@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from widemargin import files
 from widemargin.data.outofcore.source import FileStamp
+from widemargin.system import files
 
 # What a column may hold of its compressed pages: without a limit it is all of them.
 BUFFER_BYTES = 1 << 17

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
-from widemargin.files import room_for
+from widemargin.system.files import room_for
 
 # Bytes that a thread has mapped of a vector: mapping costs as much as reading 100 KB.
 WINDOW_BYTES = 1 << 19

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.outofcore.source import FileStamp, Source, read_at
-from widemargin.files import open_bytes
+from widemargin.system.files import open_bytes
 
 # What the core computes with, or NumPy converts block by block.
 _KINDS = "fiu"

@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import linalg
+from widemargin.numerics import linalg
 
 
 class Source(ABC):

@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import linalg
 from widemargin.data.blocks import Blocks, even_blocks
 from widemargin.data.outofcore.scratch import FileVector, ScratchState
 from widemargin.data.outofcore.source import Source
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, copied, row_index, row_vector
+from widemargin.numerics import linalg
 
 # A block, which is read while another one is worked on: twice that of memory.py, for
 # each costs calls of the system and the interpreter; with many columns larger, as a

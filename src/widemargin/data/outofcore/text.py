@@ -11,7 +11,7 @@ from scipy import sparse
 from widemargin.data.outofcore.source import Source, pread
 from widemargin.data.svmlight.read import Task, stream_rows
 from widemargin.data.svmlight.text import opener
-from widemargin.files import open_bytes, room_for
+from widemargin.system.files import open_bytes, room_for
 
 
 class _Column:

@@ -16,7 +16,7 @@ from widemargin.data.svmlight.write import (
     parts,
     write_rows,
 )
-from widemargin.files import replacing
+from widemargin.system.files import replacing
 
 
 @overload

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin import _core, files
+from widemargin import _core
 from widemargin.data.svmlight import text as svmlight_text
 from widemargin.data.svmlight.text import Slice, in_order
+from widemargin.system import files
 
 INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1

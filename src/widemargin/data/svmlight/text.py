@@ -15,8 +15,9 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin import _core, files
+from widemargin import _core
 from widemargin.data.blocks import submit
+from widemargin.system import files
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -1,0 +1,129 @@
+"""Whom a fit tells of its steps: the user, the printer and scikit-learn's callbacks."""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from widemargin.estimators.progress import Printer
+from widemargin.solution import Status, Step
+
+try:  # scikit-learn 1.9
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for the mixin of scikit-learn 1.9."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Leave a fit method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "Callbacks", "with_callbacks"]
+
+
+class Callbacks:
+    """The callbacks of one fit, called one at a time.
+
+    Parameters
+    ----------
+    estimator : the estimator in `fit`, with its ``classes_``
+    n_solves : int, binary problems that report
+    data : tuple (X, y, sample_weight), as `fit` got them
+    at : callable, the attributes that predict as (w, b) of the only binary problem
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        n_solves: int,
+        data: tuple[Any, Any, Any],
+        at: Callable[..., dict[str, Any]],
+    ) -> None:
+        self._estimator, self._data, self._at = estimator, data, at
+        self._lock = threading.Lock()
+        self._stop = False
+        self._error: BaseException | None = None
+        self._printer = Printer(estimator.tol, n_solves) if estimator.verbose else None
+        self._binary = n_solves == 1
+        self._context = None
+        if getattr(estimator, "_skl_callbacks", None) or hasattr(
+            estimator, "_parent_callback_ctx"
+        ):
+            self._context = estimator._init_callback_context(max_subtasks=None)
+            self._context.call_on_fit_task_begin(estimator=estimator, **self._facts())
+
+    def of(self, problem: int) -> Callable[[Step], bool]:
+        """The callback of one binary problem.
+
+        An answer that stops the fit, and an error, reach all problems: each ends at its
+        next step.
+        """
+        return functools.partial(self._call, problem)
+
+    def finish(self, problem: int, gap: float, status: Status) -> None:
+        """Show how a problem ended; Ctrl-C ends the problems that come after it too."""
+        with self._lock:
+            if self._printer is not None:
+                self._printer.finish(problem, gap)
+            if status is Status.INTERRUPTED and self._error is None:
+                self._error = KeyboardInterrupt()
+
+    def close(self) -> None:
+        """End the line of the printer and the task of scikit-learn."""
+        if self._printer is not None:
+            self._printer.close()
+        if self._context is not None:
+            self._context.call_on_fit_task_end(
+                estimator=self._estimator, **self._facts()
+            )
+
+    def _call(self, problem: int, step: Step) -> bool:
+        """Whether the fit is to stop; raises the error of any problem's callback."""
+        step.problem = problem
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            try:
+                self._stop = self._stop or self._tell(step)
+            except BaseException as error:
+                self._error = error
+                raise
+            return self._stop
+
+    def _tell(self, step: Step) -> bool:
+        """Tell all of a step; True if one of them asks to stop."""
+        if self._printer is not None:
+            self._printer(step)
+        stop = bool(self._estimator.callback and self._estimator.callback(step))
+        return self._tell_scikit_learn(step) or stop
+
+    def _tell_scikit_learn(self, step: Step) -> bool:
+        """One iteration as a subtask of the fit; True if a callback asks to stop."""
+        if self._context is None:
+            return False
+        task = self._context.subcontext(task_name="iteration")
+        facts = self._facts()
+        task.call_on_fit_task_begin(estimator=self._estimator, **facts)
+        if self._binary:
+            facts["reconstruction_attributes"] = lambda: self._fitted(step)
+        return bool(task.call_on_fit_task_end(estimator=self._estimator, **facts))
+
+    def _facts(self) -> dict[str, Any]:
+        X, y, weights = self._data
+        return {
+            "X": X,
+            "y": y,
+            "metadata": None if weights is None else {"sample_weight": weights},
+        }
+
+    def _fitted(self, step: Step) -> dict[str, Any]:
+        """What an estimator needs to predict with the model of a step."""
+        gap = step.relative_gap
+        return self._at(*step.point()) | {
+            "dual_gap_": gap,
+            "status_": "running",
+            "_meta": {"dual_gap": gap, "status": "running"},
+            "_scheme": "binary",
+        }

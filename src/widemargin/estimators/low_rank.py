@@ -1,0 +1,429 @@
+"""SVC with a kernel matrix of low rank: the map, the model that comes back, the proof.
+
+The rows z(x_i) of a feature map, z(x)'z(x') near k(x, x'), make linear problems, and
+all binary problems share one map. Through landmarks x_j, z(x) = W'k(x), a solution w is
+the kernel model with the coefficients W w of the landmarks, which has the same norm and
+the same scores. Other maps (Fourier features, monomials) stay a part of the model.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.blocks import n_threads
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.estimators import multiclass
+from widemargin.estimators.classifier import Training, Vector
+from widemargin.features.builder import ALL_ROWS, ERROR_ROWS
+from widemargin.features.maps import FeatureMap, LandmarkFeatures, SquareFeatures
+from widemargin.features.methods import METHODS, feature_map
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.packed import NAMES
+from widemargin.parameters import Checker, is_integer, refused_by
+from widemargin.problems.exact_bounds import Combination, Monomials, exact_certificate
+from widemargin.solution import Certificate, Solution, Status
+from widemargin.solvers import auto
+from widemargin.system.deadline import OutOfTime, until
+from widemargin.system.memory import free_bytes
+
+Index = NDArray[np.intp]
+
+CERTIFIED = ("approximate", "exact")
+# Down to this gap, and from so many numbers on, features are float32. Their models had
+# objectives within 4e-6 of what the solver took them for, on a9a and ijcnn1 (rank 100,
+# 300, 1,000); maps took half of the time, solvers a third less. The number: not tuned.
+SINGLE, MANY = 1e-5, 1 << 20
+# With rank="auto": the share of the time limit after which an exact solver gives way
+# where the mean gap, by rows, is larger than `NEAR`. After two thirds of the time that
+# they took, exact solvers had gaps of about 0.1 on a9a, 0.2 on ijcnn1, 0.3 and 0.5 on
+# pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
+# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank_cost.py).
+EXACT_SHARE, NEAR = 2 / 3, 0.5
+# Seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
+# and solvers on six sets (benchmarks/results/lowrank/cost.txt, one core), and so on
+# mnist and up to rank 1,000; rank 1,934 of a9a took more than four times as long as
+# 985. The dimensions that the error of a map counts as: 30 to 140
+# on a9a, ijcnn1, usps and mnist. The least rank that an exact solver gives way for: not
+# tuned.
+SECONDS, MOST, ERROR, LEAST = 2e-7, 1000, 100, 10
+# Bytes for an entry of rows that are read into memory: float64, and again packed or
+# with the number of the column.
+ENTRY = 16
+# Seconds for a Fourier feature of a row with one thread: 3e-9 to 7e-9 in float32, of 2
+# to 123 dense columns (`feature_map.features_of`, 1,000 and 20,000 rows).
+FEATURE = 3e-9
+# Seconds that they may take however short the time limit is. Not tuned.
+TRIFLE = 1.0
+
+
+def check_rank(check: Checker, svc: Any) -> None:
+    """Refuse a rank, or what belongs to one, that is out of range."""
+    rank, method = svc.rank, svc.approximation
+    check.choice("approximation", method, ("auto", *METHODS))
+    check.choice("certify", svc.certify, CERTIFIED)
+    check.choice("polish", svc.polish, (True, False))
+    if rank is None and method != "auto":
+        check.refuse("approximation", "'auto' where 'rank' is None", method)
+    if svc.polish and (rank is None or rank == "auto"):
+        check.refuse("polish", f"False where 'rank' is {rank!r}", svc.polish)
+    kernel = svc.kernel
+    known = isinstance(kernel, str) and kernel in NAMES
+    if svc.certify == "exact" and known and not Kernel(kernel, coef0=svc.coef0).is_psd:
+        expected = "be positive semidefinite for certify='exact'"
+        check.refuse_part("kernel", expected, repr(kernel))
+    if rank is not None:
+        _check_number(check, rank, method)
+        _check_kernel(check, svc)
+
+
+def refuse_stored(rows: Rows) -> None:
+    """Refuse rows in files where an exact solver is to go on with them."""
+    if not rows.is_in_memory:
+        expected = "be False for rows that are not in memory"
+        Checker("SVC").refuse_part("polish", expected, "True")
+
+
+def _check_number(check: Checker, rank: Any, method: str) -> None:
+    """Refuse a rank that is none, or that the method does not have."""
+    share = isinstance(rank, Real) and 0.0 < float(rank) < 1.0
+    is_auto = isinstance(rank, str) and rank == "auto"
+    if not (share or is_auto or (is_integer(rank) and rank >= 1)):
+        expected = "an int in the range [1, inf), a float in (0, 1), 'auto' or None"
+        check.refuse("rank", expected, rank)
+    if share and method not in ("auto", "cholesky"):
+        check.refuse("rank", f"an int for approximation={method!r}", rank)
+    if is_auto and method == "polynomial":
+        check.refuse("rank", f"an int for approximation={method!r}", rank)
+    if method == "fourier" and rank == 1:
+        check.refuse("rank", "at least 2 for approximation='fourier'", rank)
+
+
+def _check_kernel(check: Checker, svc: Any) -> None:
+    """Refuse a kernel that the method, the bounds or the solver cannot do."""
+    kernel, method = svc.kernel, svc.approximation
+    if isinstance(kernel, str) and kernel == "linear":
+        expected = "None for kernel='linear', whose rank is that of the data"
+        check.refuse("rank", expected, svc.rank)
+    named = isinstance(kernel, str)
+    if method == "fourier" and not (named and kernel in ("rbf", "laplacian")):
+        expected = "'rbf' or 'laplacian' for approximation='fourier'"
+        check.refuse_part("kernel", f"be {expected}", repr(kernel))
+    square = named and kernel == "poly" and svc.degree == 2 and svc.coef0 >= 0
+    if method == "polynomial" and not square:
+        expected = "'poly' with degree=2 and coef0 >= 0 for approximation='polynomial'"
+        check.refuse_part("kernel", f"be {expected}", repr(kernel))
+    solver = auto.SOLVERS.get(svc.solver) if isinstance(svc.solver, str) else svc.solver
+    last = "kernel" if svc.polish or svc.rank == "auto" else "linear"
+    if solver is not None and solver.for_kernels != (last == "kernel"):
+        expected = f"be 'auto' or a solver of {last} problems"
+        check.refuse_part("solver", expected, repr(svc.solver))
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """The training rows after a map of low rank.
+
+    Attributes
+    ----------
+    map : FeatureMap, without features
+    rows : Rows (m, r): z(x_i); zero for rows without weight
+    landmarks : int ndarray (l,) or None, the landmarks' rows, sorted by class
+    order : int ndarray (l,) or None, the number that each has in the map
+    """
+
+    map: FeatureMap
+    rows: Rows
+    landmarks: Index | None
+    order: Index | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no time for a map: z(x) = 0."""
+        W = self.map.whitening
+        return W is not None and not W.any()
+
+    def coefficients(self, w: Vector) -> Vector:
+        """Coefficients of the landmarks, in their order, from weights (r,): (l,)."""
+        return self.map.coefficients(w)[self.order]
+
+    def bounds(
+        self, svc: Any, training: Training, k: int, solution: Solution
+    ) -> Certificate:
+        """`certificate`; those of zero where it has no time."""
+        try:
+            with until(training.grace):
+                return self.certificate(svc, training, k, solution)
+        except OutOfTime:
+            bounds = solution.certificate
+            return dataclasses.replace(bounds, primal=training.weight(k), dual=0.0)
+
+    def certificate(
+        self, svc: Any, training: Training, k: int, solution: Solution
+    ) -> Certificate:
+        """Bounds of exact problem k from its approximate solution."""
+        rows, alpha = training.rows, solution.alpha
+        problem = svc._problem(*svc._part(training, k, rows))
+        chosen, some = training.chosen(k), np.flatnonzero(alpha)
+        support = some if chosen is None else chosen[some]
+        c = problem.y[some] * alpha[some]
+        lifted = Combination(rows, svc.kernel_, support, c)
+        model: Combination | Monomials | None = None
+        if self.landmarks is not None:
+            beta = self.coefficients(solution.w)
+            model = Combination(rows, svc.kernel_, self.landmarks, beta)
+        elif isinstance(self.map.expand, SquareFeatures):
+            model = Monomials(self.map.expand, solution.w)
+        return exact_certificate(problem, alpha, lifted, model, solution.b)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Solutions of all binary problems.
+
+    Attributes
+    ----------
+    solutions : list of Solution
+    certificates : list of Certificate, bounds of the exact problems; empty if not asked
+    map : Approximation or None, whose solutions they are
+    """
+
+    solutions: list[Solution]
+    certificates: list[Certificate]
+    map: Approximation | None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether some ended by the time limit, and none by the user."""
+        return {s.status for s in self.solutions} & _ENDS == {Status.TIME_LIMIT}
+
+    @property
+    def is_near(self) -> bool:
+        """Whether most of the work is done."""
+        sizes = [len(s.alpha) for s in self.solutions]
+        gaps = [s.certificate.relative_gap for s in self.solutions]
+        return bool(np.average(gaps, weights=sizes) <= NEAR)
+
+    @property
+    def primal(self) -> float:
+        """Sum of the objectives, each with the kernel of its model."""
+        return sum(s.certificate.primal for s in self.solutions)
+
+    def because(self, why: str) -> "Found":
+        """The same, which say why."""
+        solutions = [
+            dataclasses.replace(s, reason=f"{s.reason}; {why}") for s in self.solutions
+        ]
+        return dataclasses.replace(self, solutions=solutions)
+
+
+_ENDS = {
+    Status.TIME_LIMIT,
+    Status.INTERRUPTED,
+    Status.STOPPED_BY_CALLBACK,
+    Status.OUT_OF_MEMORY,
+}
+
+
+def better(exact: Found, low: Found, rank: int) -> Found:
+    """The one with the lower objective, and the best lower bounds of both."""
+    kept, other = (low, exact) if low.primal < exact.primal else (exact, low)
+    bounds = [
+        dataclasses.replace(one, dual=max(one.dual, two.dual))
+        for one, two in zip(kept.certificates, other.certificates, strict=False)
+    ]
+    why = (
+        f"{exact.solutions[0].solver} had not ended after {EXACT_SHARE:.0%} of "
+        f"time_limit, and of its objective, {exact.primal:.6g}, and that of rank "
+        f"{rank:,}, {low.primal:.6g}, this is the lower one"
+    )
+    return dataclasses.replace(kept, certificates=bounds).because(why)
+
+
+def lifted(
+    training: Training, solutions: list[Solution]
+) -> list[tuple[Vector, Vector, float]]:
+    """Points of the exact problems to start from: alpha, Y alpha and b."""
+    return [
+        (s.alpha, training.signs(k) * s.alpha, s.b) for k, s in enumerate(solutions)
+    ]
+
+
+def read(rows: Rows, memory_limit: int | None) -> Rows:
+    """The rows, in memory if they fit there."""
+    (m, n), limit = rows.shape, _limit(memory_limit)
+    if rows.is_in_memory or rows.copy_rows < m or ENTRY * m * n * rows.density > limit:
+        return rows
+    return as_rows(rows.take(np.arange(m)), **rows.options)
+
+
+def rank_for(training: Training, memory_limit: int | None, left: float | None) -> int:
+    """The rank for the seconds that are left, at most `MOST`, and for the memory."""
+    m = training.rows.shape[0]
+    rank = min(MOST, _limit(memory_limit) // (8 * m))
+    if left is not None:
+        # Each row is in c - 1 pairs of c classes; of files, each pair reads all rows.
+        pairs = training.tasks[-1].negative if training.rows.is_in_memory else None
+        times = pairs or len(training.tasks)
+        rank = min(rank, int((left / (SECONDS * m) - ERROR) / times))
+    return max(2, rank)
+
+
+def _limit(memory_limit: int | None) -> int:
+    """Bytes that may be used."""
+    return free_bytes() if memory_limit is None else memory_limit
+
+
+def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
+    """One map of all training rows that weigh something, for all binary problems."""
+    begin, rows, C = training.clock.seconds(), training.rows, training.C
+    kept = None
+    if np.ndim(C) and not np.all(C > 0):
+        kept = np.flatnonzero(C > 0)
+    some = multiclass.rows_of(rows, kept, svc._is_pairwise())
+    try:
+        with until(training.deadline):
+            z = _map(svc, training, some, rank)
+            mapped = _mapped(z, rows, kept)
+    except OutOfTime:
+        z = _empty(svc, some)
+        mapped = as_rows(np.zeros((rows.shape[0], 1)), **rows.options)
+    landmarks = z.landmarks
+    if kept is not None:
+        landmarks = None if landmarks is None else kept[landmarks]
+    if kept is not None and svc._is_pairwise():
+        columns = {"vectors": kept[z.vectors], "n_features": rows.shape[1]}
+        z = dataclasses.replace(z, expand=dataclasses.replace(z.expand, **columns))
+    seconds = training.clock.seconds() - begin
+    z = dataclasses.replace(z, features=None, landmarks=landmarks, seconds=seconds)
+    if landmarks is None:
+        return Approximation(z, mapped, None, None)
+    order = np.lexsort((landmarks, training.index[landmarks]))
+    return Approximation(z, mapped, landmarks[order], order)
+
+
+def _empty(svc: Any, rows: Any) -> FeatureMap:
+    """The map z(x) = 0, for which there is always time: a landmark without weight."""
+    pairwise = svc._is_pairwise()
+    first = np.zeros(1, np.intp)
+    vectors = first if pairwise else rows.take(first)
+    W = np.zeros((1, 1))
+    expand = LandmarkFeatures(svc.kernel_, rows.shape[1], vectors, W, W.dtype)
+    facts: dict[str, Any] = {"trace_residual": 1.0, "error": 1.0, "seconds": 0.0}
+    return FeatureMap(
+        "nystroem",
+        svc.kernel_,
+        None,
+        first,
+        error_rows=rows.shape[0],
+        expand=expand,
+        **facts,
+    )
+
+
+def proved(solution: Solution) -> Certificate:
+    """Its certificate; it proves nothing where the kernel was seen to be indefinite."""
+    bounds = solution.certificate
+    if solution.trace[-1].details.get("negative"):
+        bounds = dataclasses.replace(bounds, dual=-np.inf)
+    return bounds
+
+
+def advised(solution: Solution, method: str) -> Solution:
+    """A solution of low rank, whose message says what else helps with a time limit."""
+    if solution.status is not Status.TIME_LIMIT or method == "polynomial":
+        return solution
+    message = f"{solution.message} Or take a lower rank."
+    return dataclasses.replace(solution, message=message)
+
+
+def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
+    """The rows z(x_i); those without weight are zero, or whatever they are."""
+    if z.features is None:
+        return z.rows(rows)
+    features = z.features
+    if kept is not None:
+        features = np.zeros((rows.shape[0], z.rank), z.dtype)
+        features[kept] = z.features
+    return as_rows(features, **rows.options)
+
+
+def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
+    """The feature map, with features where they fit in memory.
+
+    Objectives with 300 uniform landmarks, residual ones, "cholesky" and "fourier", and
+    accuracies: a9a (C = 1, gamma = 0.05) 11,239, 11,270, 11,323 and 11,416, and 84.87,
+    85.01, 84.90 and 84.64 %; ijcnn1 (C = 8, gamma = 2) 36,456, 36,811, 48,252 and
+    50,859, and 96.3, 96.8, 94.6 and 93.9 %. Uniform landmarks had the least objective
+    for rank 100 and 1,000 too, and took the least time with landmarks.
+    """
+    method, options = svc.approximation, dict[str, Any]()
+    if not is_integer(rank):
+        method, rank, options = "cholesky", None, {"tol": float(rank)}
+    method = "nystroem" if method == "auto" else method
+    if method == "fourier" and svc.rank != "auto":
+        _check_features(svc, rows, rank)
+    numbers = rows.shape[0] * _most_columns(svc, method, rows.shape, rank)
+    single = svc.tol >= SINGLE and numbers >= MANY
+    limit = _limit(svc.memory_limit)
+    whole = method == "eigen" or svc._is_pairwise()  # these hold their features
+    if whole and not rows.is_in_memory:
+        given = "kernel" if svc._is_pairwise() else "approximation"
+        expected = f"be in memory for {given}={getattr(svc, given)!r}"
+        Checker("SVC.fit").refuse_part("X", expected, "rows that are not")
+    if rows.is_in_memory and not whole and (4 if single else 8) * numbers > limit:
+        options["features"] = False
+    with refused_by(type(svc).__name__, "feature_map"):
+        return feature_map(
+            rows,
+            svc.kernel_,
+            method,
+            None if method == "polynomial" else rank,
+            random_state=training.seed or 0,
+            dtype=np.float32 if single else np.float64,
+            memory_limit=svc.memory_limit,
+            **options,
+        )
+
+
+def _check_features(svc: Any, rows: Rows, rank: int) -> None:
+    """Refuse more Fourier features than there is memory or time to make."""
+    m, n = rows.shape
+    # Frequencies, and features of the rows that the error is estimated from.
+    held = n + (m if m <= ALL_ROWS else ERROR_ROWS)
+    most = _limit(svc.memory_limit) // (8 * held)
+    if svc.time_limit is not None:
+        speed = n_threads(rows.options.get("n_jobs")) / (FEATURE * m)
+        most = min(most, int(max(svc.time_limit, TRIFLE) * speed))
+    if rank > max(2, most):
+        expected = f"be at most {max(2, most):,} for approximation='fourier' of "
+        expected += f"{m:,} rows in the time and memory there is"
+        Checker("SVC").refuse_part("rank", expected, f"{rank:,}")
+
+
+def _most_columns(svc: Any, method: str, shape: tuple[int, int], rank: Any) -> int:
+    """The largest number of features; refuses a rank with less than all monomials."""
+    m, n = shape
+    if method == "fourier":
+        return int(rank)
+    if method != "polynomial":
+        return m if rank is None else int(min(rank, m))
+    whole = SquareFeatures(1.0, svc.coef0, n, np.float64).rank
+    if rank < whole:
+        expected = f"be at least {whole:,} for approximation={method!r} of these data"
+        Checker("SVC").refuse_part("rank", expected, str(rank))
+    return whole
+
+
+def facts_of(z: FeatureMap) -> dict[str, Any]:
+    """What a model says about the map that it was trained with."""
+    return {
+        "approximation": z.method,
+        "rank": z.rank,
+        "trace_residual": z.trace_residual,
+        "kernel_error": z.error,
+    }

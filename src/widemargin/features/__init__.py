@@ -1,0 +1,1 @@
+"""Feature maps: rows of few numbers whose products are about kernel values."""

@@ -1,1 +1,0 @@
-"""Models on disk: our own format, LIBLINEAR's and ONNX, one file each."""

@@ -1,0 +1,1 @@
+"""Kernels, what computes their values, and sums of them."""

@@ -1,0 +1,363 @@
+"""Where kernel values come from: the core, or a callable or a matrix of the user."""
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin.data.blocks import Blocks
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.packed import (
+    GROUP,
+    LAPLACIAN,
+    RBF,
+    Batches,
+    Expansion,
+    Layout,
+    Parts,
+    Samples,
+    aligned,
+    kernel_values,
+    padded,
+    symmetric_sums,
+)
+from widemargin.numerics import linalg, twofold
+from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
+from widemargin.system import deadline
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Rows of a callable kernel that are asked for together.
+CALLED_ROWS = 192
+# The most rows, dense or kept, whose sum is one of the dtype.
+TOGETHER = 8
+# Rows whose sums in twice the precision are one task of a thread.
+TWOFOLD_ROWS = 256
+# Share of the largest value by which k(x, z) and k(z, x) may differ: float32 rounding.
+ASYMMETRY = 1e-5
+# Largest gamma |x - center|^2, or gamma |x - center|_1, in float32: there rounding
+# changes values of exp by 5e-4.
+ROUGH = 4096.0
+# Columns up to which the rounding of |x|^2 in float32 is below a tenth of it.
+PACKED_COLUMNS = 1 << 20
+# Numbers that float32 can hold, and the products of a few of them.
+TINY, HUGE = 1e-30, 1e30
+
+
+class Named:
+    """Values of a kernel that the core knows."""
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
+        self._X, self._kernel, self._n_jobs = X, kernel, n_jobs
+        self._layout = Layout(kernel.form, X, dtype)
+        self._all = self._samples = Samples(self._layout, X, None, self._parts(None))
+        norms = None if self._samples.is_sparse else self._samples.norms
+        self._batches = Batches(self._layout, X, norms)
+        self._parts_of_block = self._parts(None)
+        self.cost = self._samples.entries
+        self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
+
+    def _parts(self, rows: Index | None) -> Parts:
+        return Parts(self._X.shape[0] if rows is None else len(rows), self._n_jobs)
+
+    @property
+    def parts(self) -> Parts:
+        """The rows in focus, cut for threads."""
+        return self._samples.parts
+
+    @property
+    def roundings(self) -> int:
+        """Roundings of a sum in the dtype: a weight, a product, 8 or 16 rows."""
+        return (GROUP if self._all.is_sparse else TOGETHER) + 2
+
+    def bytes_of(self, rows: Index) -> float:
+        """Bytes that these rows take as samples in focus, while they are made."""
+        return self._all.bytes_of(rows)
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only."""
+        self._samples = self._all
+        if rows is not None:
+            self._samples = Samples(self._layout, self._X, rows, self._parts(rows))
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows, each worth a batch."""
+        return self._batches.cut(count)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few digits, or exponents."""
+        values = self._kernel.diag(self._X)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
+                f"row {np.argmin(np.isfinite(values))}: scale the data, or take a "
+                "smaller degree."
+            )
+        largest = max(values.max(), linalg.row_squares(self._X).max())
+        gamma, reach = self._kernel.form[1], self._layout.reach
+        in_range = largest < HUGE and TINY < gamma < HUGE
+        far = self._layout.is_far and self._kernel.name != "rbf"
+        return far or not (in_range and gamma * reach <= ROUGH)
+
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
+        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
+        if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
+            self._parts_of_block = self._parts(J)
+        samples = Samples(self._layout, self._X, J, self._parts_of_block)
+        for some in self.cut(len(I)):
+            batch = self._batches.take(I[some], samples)
+            samples.sums(batch, len(I[some]), None, None, out[some])
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        """Add K[:, J] c to the sums, and store the rows at their places, if any."""
+        weights = None if c is None else np.ascontiguousarray(c)[:, np.newaxis]
+        total = None if sums is None else sums[np.newaxis]
+        batch = self._batches.take(J, self._samples)
+        if not (place >= 0).any():
+            out = place = None  # type: ignore[assignment]
+        self._samples.sums(batch, len(J), weights, total, out, place)
+
+    def values(self, I: Index, J: Index) -> Vector:  # noqa: E741
+        """Values of rows I with rows J in float64: (len(I), len(J))."""
+        return kernel_values(self._kernel.form, self._X[I], self._X[J])
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
+        if not (len(rows) and len(J)):
+            return np.zeros(len(rows)), np.zeros(len(rows))
+        form, Z = self._kernel.form, self._X[J]
+        sums: Vector = np.zeros(len(rows))
+        expand = Expansion(form, Z, c[:, np.newaxis])
+        own = np.isin(rows, J, assume_unique=True)
+        if 2 * np.count_nonzero(own) > len(J):  # half of these values are enough
+            known = np.zeros(self._X.shape[0])
+            known[J] = symmetric_sums(form, Z, c, self._n_jobs)
+            sums[own] = known[rows[own]]
+        else:
+            own[:] = False
+        sums[~own] = expand(self._X, rows[~own], self._n_jobs)[:, 0]
+        lengths = self._lengths[rows], self._lengths[J]
+        count = np.broadcast_to(self._terms, len(self._lengths))
+        terms = count[rows], count[J]
+        if expand.has_layout_of(self._layout):
+            errors = expand.errors_by(self._layout, lengths, terms)
+        else:
+            errors = expand.errors(self._X[rows])
+        return sums, errors[:, 0]
+
+    @functools.cached_property
+    def _lengths(self) -> Vector:
+        """Lengths of the rows from the center of the layout, for bounds of errors.
+
+        Where samples are packed, |x|^2 is known, with the rounding of a sum of squares
+        of the dtype: it is enlarged by that.
+        """
+        m, n = self._X.shape
+        known = self._layout.form[0] == RBF and not self._all.is_sparse
+        if not known or n > PACKED_COLUMNS:
+            return self._layout.lengths(self._X)
+        largest = 1.0 + 2.0 * gamma(n + 2, self._unit)
+        lost = n * np.finfo(self._layout.dtype).tiny
+        return np.asarray(self._all.norms[:m] * largest + lost, dtype=np.float64)
+
+    @functools.cached_property
+    def _terms(self) -> Any:
+        return self._layout.terms(self._X)
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums in twice the precision: high parts, errors, low parts."""
+        form, X, Z = self._kernel.form, self._X, self._X[J]
+        out = np.empty((3, len(rows)))
+
+        def task(some: slice) -> None:
+            """Of some rows."""
+            hi, lo, error, _ = twofold.kernel_sums(form, X[rows[some]], Z, c)
+            out[:, some] = hi, error, lo
+
+        cut = [slice(a, a + TWOFOLD_ROWS) for a in range(0, len(rows), TWOFOLD_ROWS)]
+        if cut:
+            Blocks(cut, len(cut), self._n_jobs)(task)
+        return out[0], out[1], out[2]
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, alike: (m,)."""
+        hi, lo, error = twofold.kernel_diag(self._kernel.form, self._X)
+        return hi, error, lo
+
+    @functools.cached_property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of the diagonal as `Kernel.diag` computes it: (m,)."""
+        if self._kernel.form[0] in (RBF, LAPLACIAN):  # it is 1
+            return np.zeros(self._X.shape[0])
+        bounds = self._layout.bounds(self._lengths, self._X.shape[1])
+        return np.asarray(bounds.eps * bounds.s**2)
+
+    @functools.cached_property
+    def bounds(self) -> ValueBounds:
+        """Bounds of the values that `compute` makes, and of their errors."""
+        return self._layout.bounds(self._lengths, self._terms, self._unit)
+
+    @property
+    def _unit(self) -> float:
+        """Unit roundoff of the values."""
+        return UNIT if self._layout.dtype == np.float64 else SINGLE
+
+
+class Called:
+    """Values of a callable, or of a matrix that holds them."""
+
+    cost = np.inf
+    n_bytes = 0
+    roundings = TOGETHER + 2
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
+        self._X, self._kernel, self._dtype = X, kernel, np.dtype(dtype)
+        self._n_jobs = n_jobs
+        self._largest = 0.0  # of the absolute values so far
+        self.focus(None)
+
+    def bytes_of(self, rows: Index) -> float:
+        """Bytes beside the values: a callable would get a copy of the rows."""
+        return 0.0 if self._kernel.name == "precomputed" else np.inf
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only."""
+        self._rows = slice(None) if rows is None else rows
+        self.parts = Parts(
+            self._X.shape[0] if rows is None else len(rows), self._n_jobs
+        )
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few exponents; of a callable that is not known."""
+        if self._kernel.name != "precomputed":
+            return False
+        return not self._X.diagonal().max() < HUGE  # no value is above all of these
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows."""
+        size = CALLED_ROWS
+        return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+
+    def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        """Values of rows I with rows J in float64: (len(I), len(J))."""
+        if self._kernel.name == "precomputed":
+            deadline.check()
+            rows = self._X[I]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            return np.asarray(rows[:, J], dtype=np.float64)
+        return self._kernel.called(self._X[I], self._X[J])
+
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
+        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
+        values = self.values(I, J)
+        _, i, j = np.intersect1d(I, J, return_indices=True)
+        self._refuse_asymmetric(values[np.ix_(i, j)])
+        out[:, : len(J)] = values
+        out[:, len(J) :] = 0
+
+    def _refuse_asymmetric(self, values: Vector) -> None:
+        """Refuse values of rows with themselves that are not symmetric."""
+        apart = np.abs(values - values.T)
+        if apart.max(initial=0.0) > ASYMMETRY * np.abs(values).max(initial=0.0):
+            i, j = np.unravel_index(apart.argmax(), apart.shape)
+            raise ValueError(
+                "The kernel must be symmetric, k(x, z) = k(z, x). Got "
+                f"{values[i, j]:.6g} and {values[j, i]:.6g} for one pair of rows "
+                "instead."
+            )
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        """Add K[:, J] c to the sums, and store the rows at their places, if any."""
+        values = self.values(J, self._rows)
+        self._largest = max(self._largest, float(np.abs(values).max(initial=0.0)))
+        m = values.shape[1]
+        if c is not None and sums is not None:
+            sums[:m] += c @ values
+        stored = place >= 0
+        out[place[stored], :m] = values[stored]
+        out[place[stored], m:] = 0
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
+        out, errors, seen = np.zeros(len(rows)), np.zeros(len(rows)), J[:CALLED_ROWS]
+        square = np.full((len(seen), len(seen)), np.nan)
+        for some in self.cut(len(rows)):
+            values = self.values(rows[some], J)
+            _, i, j = np.intersect1d(rows[some], seen, return_indices=True)
+            square[j] = values[i, : len(seen)]
+            out[some] = values @ c
+            errors[some] = gamma(len(J) + 2) * (np.abs(values) @ np.abs(c)) * SLACK
+        known = np.flatnonzero(np.isfinite(square).all(axis=1))
+        self._refuse_asymmetric(square[np.ix_(known, known)])
+        return out, errors
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums in twice the precision: high parts, errors, low parts."""
+        out = np.empty((3, len(rows)))
+        for some in self.cut(len(rows)):
+            hi, lo, size = twofold.matvec(self.values(rows[some], J), c)
+            out[:, some] = hi, twofold.bound(size, len(J)), lo
+        return out[0], out[1], out[2]
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, alike: (m,)."""
+        diagonal = self._kernel.diag(self._X)
+        return diagonal, np.zeros(len(diagonal)), np.zeros(len(diagonal))
+
+    @property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of the diagonal: none, (m,)."""
+        return np.zeros(self._X.shape[0])
+
+    @property
+    def bounds(self) -> ValueBounds:
+        """Bounds of the values that were made so far: they are exact, but kept."""
+        m = self._X.shape[0]
+        eps = 0.0 if self._dtype == np.float64 else SINGLE
+        return ValueBounds(eps, np.zeros(m), np.full(m, np.sqrt(self._largest)))
+
+
+class Against:
+    """Values k(x, z_j) of rows x, which come in blocks, with a few fixed rows z_j.
+
+    Parameters
+    ----------
+    kernel : Kernel, with gamma as a number
+    Z : dense or CSR (l, n); of a precomputed kernel int (l,), columns of the blocks
+    dtype : float32 or float64
+    n_jobs : int or None, threads
+    """
+
+    def __init__(
+        self, kernel: Kernel, Z: Any, dtype: Any, n_jobs: int | None = None
+    ) -> None:
+        self._kernel, self._Z, self._dtype = kernel, Z, np.dtype(dtype)
+        if kernel.is_named:
+            self._layout = Layout(kernel.form, Z, dtype)
+            self._samples = Samples(self._layout, Z, parts=Parts(Z.shape[0], n_jobs))
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        """Values (k, l) of the dtype, for rows X (k, n)."""
+        if self._kernel.name == "precomputed":
+            return linalg.dense(X[:, self._Z]).astype(self._dtype, copy=False)
+        if not self._kernel.is_named:
+            return self._kernel.called(X, self._Z).astype(self._dtype, copy=False)
+        out = aligned((X.shape[0], padded(self._samples.m)), self._dtype)
+        batches = Batches(self._layout, X)
+        for some in batches.cut(X.shape[0]):
+            batch = batches.take(some, self._samples)
+            self._samples.sums(batch, len(out[some]), None, None, out[some])
+        return out[:, : self._samples.m]

@@ -1,0 +1,234 @@
+"""Kernels: the functions k(x, z) that stand for products of features."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
+from widemargin.kernels.packed import NAMES, kernel_values
+from widemargin.numerics import linalg
+from widemargin.parameters import Checker
+from widemargin.system import deadline
+
+Matrix = NDArray[Any]
+Vector = NDArray[np.float64]
+
+# Of a polynomial: the core counts in 32 bits.
+MOST_DEGREE = 2**31 - 1
+# A callable is slow to call; the values beside the diagonal are thrown away. Not tuned.
+DIAGONAL_ROWS = 16
+GAMMAS = ("scale", "auto", "mean_distance")
+# What a kernel depends on; another one has no such numbers.
+PARAMETERS = {
+    "poly": ("gamma", "degree", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "laplacian": ("gamma",),
+}
+
+
+@dataclass(frozen=True)
+class Kernel:  # numpydoc ignore=PR02
+    """A kernel function, by its name or as a callable.
+
+    ======================  =====================================================
+    ``"linear"``            ``x'z``
+    ``"poly"``              ``(gamma x'z + coef0)^degree``
+    ``"rbf"``               ``exp(-gamma |x - z|^2)``
+    ``"sigmoid"``           ``tanh(gamma x'z + coef0)``, not positive definite
+    ``"laplacian"``         ``exp(-gamma |x - z|_1)``
+    ``"precomputed"``       the data are the kernel values themselves
+    ======================  =====================================================
+
+    Parameters
+    ----------
+    name : str or callable, default="rbf"
+        One of these, or a function of two matrices, dense or CSR, (k, n) and (l, n),
+        that returns their kernel values (k, l).
+    gamma : float > 0 or str, default="scale"
+        "scale": 1 / (n Var(X)), with the variance of all entries. "auto": 1 / n.
+        "mean_distance": 1 / (2 d), with d the mean of ``|x - z|^2`` over all pairs of
+        rows, found in O(m n).
+    degree : int >= 1, default=3
+        Of "poly".
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+
+    Raises
+    ------
+    ValueError or TypeError
+        A parameter out of range or of a wrong type.
+
+    Examples
+    --------
+    >>> from widemargin import Kernel
+    >>> Kernel("rbf", gamma=0.5)([[0.0], [1.0]], [[0.0], [2.0]]).round(4)
+    array([[1.    , 0.1353],
+           [0.6065, 0.6065]])
+    """
+
+    name: str | Callable[[Any, Any], Any] = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_kernel(Checker("Kernel"), "name", self)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the core computes it."""
+        return self.name in NAMES
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Its name, and the numbers that it depends on, by name."""
+        name = self.name if isinstance(self.name, str) else "callable"
+        used = PARAMETERS.get(name, ())
+        return {"kernel": name} | {key: getattr(self, key) for key in used}
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether it is positive semidefinite by its definition, whatever the data."""
+        if self.name == "poly":
+            return self.coef0 >= 0
+        return self.name in ("linear", "rbf", "laplacian")
+
+    @property
+    def form(self) -> tuple[int, float, float, int]:
+        """What the core computes; of a named kernel whose gamma is a number."""
+        return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
+
+    def resolved(self, rows: Rows, weights: Vector | None = None) -> "Kernel":
+        """The kernel with gamma as a number, from the moments of the rows.
+
+        With weights (m,) a row counts as so many rows.
+        """
+        if not isinstance(self.gamma, str):
+            return self
+        if self.name not in PARAMETERS:
+            return replace(self, gamma=1.0)  # has none
+        n = rows.shape[1]
+        mean, std = rows.moments  # refuses NaN
+        if weights is not None:
+            state = rows.state(weights=weights)
+            sums, squares = rows.sweep(_weighted_sums, state)
+            mean = sums / weights.sum()
+            std = np.sqrt(np.maximum(squares / weights.sum() - mean**2, 0.0))
+        spread = {"auto": 1.0}
+        if self.gamma == "scale":
+            center = mean.mean()
+            spread["scale"] = float(np.mean(std**2 + (mean - center) ** 2))
+        if self.gamma == "mean_distance":
+            # The mean over all pairs of |x - z|^2 is twice the sum of the variances.
+            spread["mean_distance"] = 4.0 * float(np.mean(std**2))
+        width = n * spread[self.gamma]
+        return replace(self, gamma=1.0 / width if width > 0 else 1.0)
+
+    def __call__(self, A: ArrayLike, B: ArrayLike) -> Vector:
+        """Kernel values of all pairs of rows: (k, l) float64.
+
+        Parameters
+        ----------
+        A : array or sparse matrix (k, n)
+        B : array or sparse matrix (l, n)
+
+        Returns
+        -------
+        ndarray (k, l), float64. For "precomputed" A itself.
+
+        Raises
+        ------
+        ValueError
+            Other numbers of columns; NaN or infinity, or another shape than (k, l),
+            from a callable.
+
+        Notes
+        -----
+        Where gamma is a word it is found from the rows of A.
+        """
+        if self.name == "precomputed":
+            return np.asarray(A, dtype=np.float64)
+        rows, others = as_rows(A), as_rows(B)
+        X, Z = rows.in_memory(), others.in_memory()
+        if not self.is_named:
+            return self.called(X, Z)
+        if isinstance(self.gamma, str):
+            return self.resolved(rows)(A, B)
+        return kernel_values(self.form, X, Z)
+
+    def diag(self, X: Any) -> Vector:
+        """Values k(x, x) of the rows of X, dense or CSR (k, n): (k,) float64.
+
+        Gamma has to be a number. For "precomputed" X is the kernel matrix, (k, k). A
+        callable is called with ``DIAGONAL_ROWS`` rows at a time.
+        """
+        if self.name == "precomputed":
+            return np.asarray(X.diagonal(), dtype=np.float64)
+        if not self.is_named:
+            ends = range(0, X.shape[0], DIAGONAL_ROWS)
+            parts = (X[a : a + DIAGONAL_ROWS] for a in ends)
+            return np.concatenate([self.called(A, A).diagonal() for A in parts])
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(X.shape[0])
+        squares = linalg.row_squares(X)
+        if self.name == "linear":
+            return squares
+        inner = float(self.gamma) * squares + self.coef0
+        if self.name == "sigmoid":
+            return np.asarray(np.tanh(inner))
+        with np.errstate(over="ignore"):
+            return np.asarray(inner**self.degree)
+
+    def called(self, X: Any, Z: Any) -> Vector:
+        """Values of a callable, checked."""
+        deadline.check()
+        try:
+            values = self.name(X, Z)  # type: ignore[operator]
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            # Of the user's, not of the solver's numbers: the driver tells them apart.
+            raise RuntimeError(f"The kernel function failed: {error!r}") from error
+        if sparse.issparse(values):
+            values = values.toarray()
+        values = np.asarray(values)
+        expected = X.shape[0], Z.shape[0]
+        if values.shape != expected or values.dtype.kind not in "fiub":
+            raise ValueError(
+                f"The kernel must return real numbers of shape {expected}. Got shape "
+                f"{values.shape} and dtype {values.dtype} instead."
+            )
+        values = values.astype(np.float64, copy=False)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel must return finite numbers. Got NaN or infinity instead."
+            )
+        return values
+
+
+def _weighted_sums(block: Any, part: RowState) -> tuple[Vector, Vector]:
+    """X'd and the diagonal of X' diag(d) X, for weights d."""
+    d = part.weights
+    return linalg.rmatvec(block, d), linalg.gram_diagonal(block, d)
+
+
+def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:
+    """Refuse parameters out of range; the kernel itself is called ``name``."""
+    if not callable(kernel.name):
+        check.choice(name, kernel.name, (*NAMES, "precomputed"))
+    if isinstance(kernel.gamma, str):
+        check.choice("gamma", kernel.gamma, GAMMAS)
+    else:
+        check.positive("gamma", kernel.gamma)
+    check.count("degree", kernel.degree)
+    if kernel.degree > MOST_DEGREE:
+        check.refuse("degree", f"at most {MOST_DEGREE}", kernel.degree)
+    number = isinstance(kernel.coef0, Real) and not isinstance(kernel.coef0, bool)
+    if not (number and np.isfinite(kernel.coef0)):
+        check.refuse("coef0", "a finite float", kernel.coef0)

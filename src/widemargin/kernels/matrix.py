@@ -1,0 +1,440 @@
+"""Columns of a kernel matrix, made when they are asked for and kept under a limit."""
+
+import contextlib
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin import _core
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import row_index
+from widemargin.kernels.engines import Called, Named
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.packed import (
+    STRIP,
+    aligned,
+    padded,
+)
+from widemargin.numerics.rounding import ValueBounds
+from widemargin.system.memory import free_bytes
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# A row is stored once computing it again and again has cost as much as storing it: that
+# is memory touched for the first time, taken as 280 multiplications a value. So at the
+# first use from 280 features on, at the 15th for 14 entries a row. On a virtual machine
+# (pages at 0.4 GB/s a thread) a first fit of a9a took 1.5 s with rows stored at the
+# second use, 0.75 s so.
+STORED = 280.0
+# Rows of the least block that there must be room for.
+LEAST_BLOCK = 64
+# Share of the rows up to which sums are made for some of them only. With 0.6 and 0.7
+# w8a and ijcnn1 took as long, mnist with little memory a fifth longer.
+FOCUS_SHARE = 0.4
+# In focus while that changes.
+_NOWHERE = np.empty(0, np.intp)
+
+
+class NoRoomError(ValueError):
+    """A memory limit without room for the packed samples and a block of values."""
+
+
+class Columns:
+    """The kernel matrix K of some rows, by blocks.
+
+    Parameters
+    ----------
+    rows : Rows, in memory
+    kernel : Kernel; gamma is found from the rows where it is a word
+    memory_limit : int or None, in bytes
+        For kept rows of K and the packed samples; None: half of the free memory.
+    n_jobs : int or None, threads
+
+    Attributes
+    ----------
+    shape : tuple (m, m)
+    kernel : Kernel, with gamma as a number
+    evaluations : int, entries of K computed so far
+    hits : int, entries of K that were kept and used again
+    dtype : float32; float64 after `refine`, or where float32 is too rough
+    width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
+    block_rows : int, the most rows of a square block, and of another one beside it
+
+    Raises
+    ------
+    ValueError
+        Rows that are not in memory; a precomputed kernel that is not square; a limit
+        that has no room for the packed samples and a block.
+
+    Notes
+    -----
+    Entries are computed in float32, 2e9 to 3e9 a second for a dozen entries a row
+    (2 cores, AVX-512; benchmarks/kernel_rows.py), and added up in float64.
+    """
+
+    dtype: Any
+    block_rows: int
+    _X: Any
+    _source: "Named | Called"
+    _room: NDArray[Any]
+    _focus_bytes: int
+    _focused: Index | None
+
+    def __init__(
+        self,
+        rows: Rows,
+        kernel: Kernel,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        X = rows.in_memory()
+        if X is None:
+            raise ValueError(
+                "A kernel needs the rows in memory, as a dense or CSR matrix. Got rows "
+                "that are not: SVC(rank=...) takes them."
+            )
+        if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "A precomputed kernel must be a square matrix (m, m) of the values of "
+                f"all pairs of rows. Got shape {X.shape} instead."
+            )
+        self.rows, self.kernel = rows, kernel.resolved(rows)
+        self.shape = (X.shape[0], X.shape[0])
+        self.evaluations = self.hits = 0
+        self._n_jobs = n_jobs
+        self._limit = free_bytes() if memory_limit is None else memory_limit
+        self._use(X, np.float32)
+        if self._source.is_rough:
+            self._use(X, np.float64)
+
+    def select(self, mask: NDArray[np.bool_]) -> "Columns":
+        """The columns, and rows, where a mask (m,) is true."""
+        rows = self.rows.select(mask)
+        if self.kernel.name == "precomputed":
+            rows = as_rows(self._X[np.ix_(mask, mask)])
+        return Columns(rows, self.kernel, self._limit, self._n_jobs)
+
+    def _use(self, X: Any, dtype: Any) -> None:
+        """Begin to compute in a dtype."""
+        made = Named if self.kernel.is_named else Called
+        source = made(X, self.kernel, dtype, self._n_jobs)
+        size, width = np.dtype(dtype).itemsize, padded(self.shape[0])
+        room = self._limit - source.n_bytes
+        # A block and the one before it take a quarter at most.
+        needed = 8 * size * min(LEAST_BLOCK, width) ** 2
+        if room < needed:
+            raise NoRoomError(
+                "The 'memory_limit' parameter must be at least "
+                f"{source.n_bytes + needed:,} bytes for {self.shape[0]:,} rows with a "
+                "kernel: the packed samples and a block of kernel values. "
+                f"Got {self._limit:,} instead."
+            )
+        block_rows = math.isqrt(room // (8 * size))
+        room -= room // 4
+        # The samples of rows in focus are packed again.
+        focus = source.n_bytes * padded(int(FOCUS_SHARE * self.shape[0])) // width
+        focus = focus if focus <= room else 0
+        places = min(self.shape[0], (room - focus) // (width * size))
+        # All at once: an interrupt comes before or after.
+        vars(self).update(
+            dtype=np.dtype(dtype),
+            block_rows=block_rows,
+            _X=X,
+            _source=source,
+            _room=aligned((places * width,), dtype),  # touched when it is used
+            _focus_bytes=focus,
+            _focused=_NOWHERE,
+        )
+        self.focus(None)
+
+    @property
+    def cost(self) -> float:
+        """Multiplications of a kernel value, about; infinite for a callable."""
+        return self._source.cost
+
+    @property
+    def _worth(self) -> float:
+        """Uses of a row after which it is worth being kept."""
+        return STORED / (self._source.cost + 6.0)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether `add` keeps rows when they are first used."""
+        return self._worth < 1
+
+    def can_focus(self, rows: Index) -> bool:
+        """Whether `focus` on these rows is worth it, and has room.
+
+        Not where all rows of K that were used are kept: these would be given up.
+        """
+        few = len(rows) <= FOCUS_SHARE * self.shape[0]
+        loses = self._kept.is_full or not self.keeps_rows
+        return few and loses and self._source.bytes_of(rows) <= self._focus_bytes
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `add` and `columns` make values for these rows of X only; None: for all.
+
+        What was kept is given up: it had another length. Nothing is done where these
+        are, as an object, the rows that are in focus.
+        """
+        if rows is self._focused:
+            return
+        self._focused = _NOWHERE  # where this is interrupted, the next one begins anew
+        self._source.focus(rows)
+        self._length = self.shape[0] if rows is None else len(rows)
+        self.width = padded(self._length)
+        self._kept = _KeptRows(self.shape[0], self.width, self._room)
+        self._uses = np.zeros(self.shape[0], np.int64)
+        self._focused = rows
+
+    def refine(self) -> None:
+        """Go on in float64: where rounding of the values stops all progress."""
+        if self.dtype != np.float64:
+            self._use(self._X, np.float64)
+
+    # -- blocks ------------------------------------------------------------------------
+
+    def block(
+        self,
+        I: ArrayLike,  # noqa: E741
+        J: ArrayLike,
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype.
+
+        In ``out``, if given: an `aligned` array (len(I), padded len(J)).
+        """
+        I, J = self._index(I), self._index(J)  # noqa: E741
+        self.evaluations += len(I) * len(J)
+        if out is None:
+            out = aligned((len(I), padded(len(J))), self.dtype)
+        if len(I) and len(J):
+            self._source.block(I, J, out)
+        return out[:, : len(J)]
+
+    def columns(self, J: ArrayLike) -> NDArray[Any]:
+        """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new.
+
+        Where rows are in focus: their entries only.
+        """
+        J = self._index(J)
+        out = np.empty((len(J), self._length), self.dtype)
+        for part in self._source.cut(len(J)):
+            some = J[part]
+            rows = aligned((len(some), self.width), self.dtype)
+            place = self._kept.find(some)
+            self._count(place)
+            rows[place >= 0] = self._kept.rows[place[place >= 0]]
+            new = np.flatnonzero(place < 0)
+            if len(new):
+                self._source.compute(some[new], None, None, rows, new)
+            with self._storing(some[new]):
+                place = self._kept.make_room(some[new], some)
+                self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
+            out[part] = rows[:, : self._length]
+        return out
+
+    def diag(self) -> Vector:
+        """The diagonal of K: (m,)."""
+        return self.kernel.diag(self._X)
+
+    @property
+    def kept_rows(self) -> NDArray[Any]:
+        """The rows that are kept, at their `places`: (number of places, width)."""
+        return self._kept.rows
+
+    @property
+    def places(self) -> Index:
+        """Where each row of K is kept: (m,); -1 where it is not."""
+        return self._kept.places
+
+    def count_read(self, rows: int) -> None:
+        """Count so many reads of `kept_rows`, but for the first of a row."""
+        self.hits += rows * self._length
+
+    def keep(self, J: ArrayLike) -> None:
+        """Keep these rows of K, computed where they are new.
+
+        Raises
+        ------
+        ValueError
+            There is no room for so many.
+        """
+        J = self._index(J)
+        for part in self._source.cut(len(J)):
+            new = J[part][self._kept.find(J[part]) < 0]
+            with self._storing(new):
+                place = self._kept.make_room(new, J)
+                if (place < 0).any():
+                    raise ValueError(
+                        "The 'memory_limit' parameter must leave room for "
+                        f"{len(J)} rows of kernel values."
+                    )
+                self.evaluations += len(new) * self._length
+                if len(new):
+                    self._source.compute(new, None, None, self._kept.rows, place)
+
+    # -- expansions --------------------------------------------------------------------
+
+    def add(self, J: ArrayLike, c: Vector, sums: Vector) -> None:
+        """Add K[:, J] c to ``sums``, (width,) in float64; keeps what is dear.
+
+        Rows that are kept are read; others are computed and added up as they are made.
+        Sums of up to eight rows in the dtype are added to float64.
+        """
+        J = self._index(J)
+        place = self._kept.find(J)
+        new = place < 0
+        self._count(place)
+        if not new.all():
+            self._add_kept(place[~new], c[~new], sums)
+        self._uses[J] += 1
+        J, c = J[new], c[new]
+        keep = self._uses[J] > self._worth
+        for part in self._source.cut(len(J)):
+            some, kept = J[part], keep[part]
+            place = np.full(len(some), -1)
+            with self._storing(some):
+                place[kept] = self._kept.make_room(some[kept], J)
+                self._source.compute(some, c[part], sums, self._kept.rows, place)
+
+    @contextlib.contextmanager
+    def _storing(self, J: Index) -> Generator[None, None, None]:
+        """Where storing rows fails, or is interrupted, none of them is kept."""
+        try:
+            yield
+        except BaseException:
+            self._kept.forget(J)
+            raise
+
+    def _add_kept(self, place: Index, c: Vector, sums: Vector) -> None:
+        rows = self._kept.rows
+
+        def task(strips: slice) -> None:
+            begin, end = strips.start * STRIP, strips.stop * STRIP
+            _core.add_rows(rows, place, c, begin, end, sums)
+
+        self._source.parts(task, len(place) * self._length / 4)
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
+        return self.bounded(rows, J, c)[0]
+
+    def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64 and bounds of their errors: (len(rows),).
+
+        They are made in a random order: with rows in order of their labels the sums in
+        between would be large, and what rounding makes of them too.
+        """
+        order = np.random.default_rng(0).permutation(len(J))
+        return self._source.exact(rows, J[order], c[order])
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums K[rows, J] c in twice the precision, where the core makes values.
+
+        Those of a callable or a matrix are taken as they are.
+
+        Returns
+        -------
+        High parts, bounds of the errors, low parts: (len(rows),)
+        """
+        return self._source.twofold(rows, J, c)
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, in such parts: (m,)."""
+        return self._source.twofold_diag()
+
+    @property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of `diag`: (m,)."""
+        return self._source.diag_errors
+
+    @property
+    def roundings(self) -> int:
+        """How often `add` rounds, in the dtype, before it adds to float64 sums."""
+        return self._source.roundings
+
+    @property
+    def value_bounds(self) -> ValueBounds:
+        """Bounds of the values that `add` uses, of all rows, and of their errors."""
+        return self._source.bounds
+
+    def values(self, I: ArrayLike, J: ArrayLike) -> Vector:  # noqa: E741
+        """Kernel values of rows I with rows J in float64: (len(I), len(J))."""
+        return self._source.values(self._index(I), self._index(J))
+
+    def _count(self, place: Index) -> None:
+        """Count what is computed and what was kept."""
+        kept = int(np.count_nonzero(place >= 0))
+        self.hits += kept * self._length
+        self.evaluations += (len(place) - kept) * self._length
+
+    def _index(self, J: ArrayLike) -> Index:
+        return row_index(J, self.shape[0])
+
+
+class _KeptRows:
+    """Rows of K in one buffer; the ones that were not used for longest make room."""
+
+    def __init__(self, m: int, width: int, room: NDArray[Any]) -> None:
+        places = min(m, room.size // width)
+        self.rows = room[: places * width].reshape(places, width)
+        self.places = np.full(m, -1)  # of each row
+        self._owner = np.full(places, -1)
+        self._used = np.zeros(places, np.int64)
+        self._now = self._filled = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether new rows take the place of others."""
+        return self._filled == len(self._owner)
+
+    def find(self, J: Index) -> Index:
+        """Where rows are kept, or -1; they count as used now."""
+        place = self.places[J]
+        self._now += 1
+        self._used[place[place >= 0]] = self._now
+        return place
+
+    def make_room(self, J: Index, needed: Index) -> Index:
+        """Places for new rows; -1 where only rows that are ``needed`` could go."""
+        place = np.full(len(J), -1)
+        free = min(len(J), len(self._owner) - self._filled)
+        place[:free] = np.arange(self._filled, self._filled + free)
+        self._filled += free
+        self._used[place[:free]] = self._now  # or the next lines would take them again
+        if free < len(J):
+            taken = self._longest_unused(len(J) - free, needed)
+            place[free : free + len(taken)] = taken
+            owner = self._owner[taken]
+            self.places[owner[owner >= 0]] = -1
+        stored = place >= 0
+        self.places[J[stored]] = place[stored]
+        self._owner[place[stored]] = J[stored]
+        self._used[place[stored]] = self._now
+        return place
+
+    def forget(self, J: Index) -> None:
+        """These rows are not kept."""
+        place = self.places[J]
+        self._owner[place[place >= 0]] = -1
+        self._used[place[place >= 0]] = 0
+        self.places[J] = -1
+
+    def _longest_unused(self, count: int, needed: Index) -> Index:
+        """Up to so many places whose rows are not needed now."""
+        used = self._used.copy()
+        mine = self.places[needed]
+        used[mine[mine >= 0]] = self._now + 1
+        count = min(count, len(used))
+        if count == 0:
+            return np.empty(0, np.intp)
+        oldest = np.argpartition(used, count - 1)[:count]
+        return oldest[used[oldest] < self._now]

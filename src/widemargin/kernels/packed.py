@@ -1,0 +1,617 @@
+"""Kernel values of many pairs of rows, and sums of them, by the C++ core.
+
+The samples X are packed in strips of 64 that stay in cache; a *batch* of rows Z meets
+one strip after the other. Values are stored, or multiplied by weights and added up as
+they are made: then nothing of the size of K is ever in memory. Each sample has a lane
+of its own, so what comes out for it does not depend on the other samples.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin import _core
+from widemargin.data.blocks import Blocks
+from widemargin.numerics import linalg
+from widemargin.numerics.linalg import Matrix
+from widemargin.numerics.rounding import (
+    UNIT,
+    ValueBounds,
+    differences_bounds,
+    gamma,
+    value_bounds,
+)
+from widemargin.system import deadline
+
+Vector = NDArray[np.float64]
+Form = tuple[int, float, float, int]
+
+# Kernels of the core, in its order.
+NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian")
+RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
+# rbf of sums of (x_j - z_j)^2, in place of |x|^2 + |z|^2 - 2x'z.
+RBF_BY_DIFFERENCES = len(NAMES)
+
+STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
+CHUNK = _core.KERNEL_CHUNK
+# Entries of the rows that are computed together, dense and sparse ones: they stay in
+# the second-level cache. And the limits of their number.
+DENSE_ENTRIES, SPARSE_ENTRIES = 150_000, 1 << 15
+LEAST_BATCH, MOST_BATCH = 192, 1024
+# Share of nonzeros up to which a batch is sparse, where the samples are packed.
+SPARSE_BATCH = 0.15
+# Columns from which strips of sparse samples leave the cache: then they stay sparse.
+# Not tuned, nor are the numbers below.
+WIDE = 2048
+# Rows whose mean is so many times their deviation lose digits in |x|^2 + |z|^2 - 2x'z.
+CENTERED = 10.0
+# Share of a kernel value that may be lost in |x|^2 + |z|^2 - 2x'z in float64. Scaled
+# data lose 1e-14 to 4e-12 of it; those above have clusters far apart, for their gamma.
+LOST = 1e-10
+# Entries of rows that are looked at together.
+LOOKED_AT = 1 << 16
+# Multiplications that are worth a second thread, whose start takes 0.1 ms. Not tuned.
+SHARED_WORK = 1 << 23
+# Parts of the samples that threads take one after the other.
+PARTS = 16
+# Copies of sparse rows that there are while some of them are chosen and converted.
+SPARSE_COPIES = 3.0
+# Bytes of packed samples at a time, where they are used once.
+PACKED_BYTES = 32 << 20
+# Bytes of the support vectors up to which a model keeps them as batches. Not tuned.
+KEPT_BYTES = 64 << 20
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An empty array at an address that is a multiple of 64."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.empty(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    out: NDArray[Any] = raw[start : start + size].view(dtype).reshape(shape)
+    return out
+
+
+def padded(m: int, to: int = STRIP) -> int:
+    """M rounded up to whole strips."""
+    return -(-m // to) * to
+
+
+class Parts:
+    """The strips of m samples, cut into parts that threads take one after the other."""
+
+    def __init__(self, m: int, n_jobs: int | None = None) -> None:
+        self.samples, strips = m, padded(m) // STRIP
+        self._size = max(1, -(-strips // PARTS))
+        cut = [
+            slice(a, min(a + self._size, strips)) for a in range(0, strips, self._size)
+        ]
+        self._shared = Blocks(cut, len(cut), n_jobs)
+        self._whole = slice(0, strips)
+
+    def __call__(
+        self, task: Callable[[slice], Any], work: float, begin: int = 0
+    ) -> None:
+        """Run a task on all parts from a strip on, in threads if work is worth them."""
+
+        def later(strips: slice) -> None:
+            """The task on what is left of the strips."""
+            if begin < strips.stop:
+                task(slice(max(begin, strips.start), strips.stop))
+
+        if work > SHARED_WORK:
+            self._shared(later)
+        else:
+            later(self._whole)
+
+    def number(self, strips: slice) -> int:
+        """Which part the strips lie in, from 0 on."""
+        return int(strips.start // self._size)
+
+
+class Layout:
+    """How rows Z meet samples X: decided by Z, so that it is one for all samples.
+
+    Attributes
+    ----------
+    form : what the core computes
+    center : ndarray (n,), subtracted from all rows where distances allow it
+    is_sparse : bool, whether batches are sparse
+    is_far : bool, whether the rows lie far from zero, for their spread
+    reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of laplacian
+    by_differences : bool, whether distances are sums of differences of the numbers as
+        they are, right to the last digits wherever the rows lie
+    dtype : float32 or float64
+    """
+
+    def __init__(self, form: Form, Z: Matrix, dtype: Any = np.float64) -> None:
+        self.form, self.dtype = form, np.dtype(dtype)
+        self.center = np.zeros(Z.shape[1])
+        stored = sparse.issparse(Z)
+        self.is_sparse = _share_of_nonzeros(Z) <= SPARSE_BATCH
+        self.stays_sparse = stored and Z.shape[1] > WIDE
+        self.is_sparse = self.is_sparse or self.stays_sparse
+        sums, squares = linalg.column_sums(Z)
+        mean = sums / Z.shape[0]
+        spread = squares.sum() / Z.shape[0] - mean @ mean
+        self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
+        self.reach, self.by_differences = 0.0, False
+        if form[0] in (RBF, LAPLACIAN):
+            if not self.stays_sparse and (self.is_far or not self.is_sparse):
+                self.center, self.is_sparse, self.is_far = mean, False, False
+            self.reach = _reach(Z, self.center, form[0])
+            if self._has_to_subtract():
+                self._subtract()
+
+    def _has_to_subtract(self) -> bool:
+        """Whether differences are worth their time, or cost none."""
+        kind, gamma, n = self.form[0], self.form[1], len(self.center)
+        if self.dtype != np.float64:  # where that has too few digits, it is not used
+            return False
+        free = kind == LAPLACIAN and not self.is_sparse
+        largest = (4.0 if kind == RBF else 2.0) * self.reach
+        lost = gamma * (n + 5) * np.finfo(np.float64).epsneg * largest
+        return free or not lost <= LOST
+
+    def _subtract(self) -> None:
+        """Sum differences; a center would round them."""
+        self.by_differences, self.is_far = True, False
+        self.center, self.is_sparse = np.zeros_like(self.center), self.stays_sparse
+        if self.form[0] == RBF:
+            self.form = (RBF_BY_DIFFERENCES, *self.form[1:])
+
+    def rows(self, Z: Matrix) -> Any:
+        """Rows as a batch holds them: dense or CSR, of the dtype, less the center."""
+        if self.is_sparse:
+            rows = sparse.csr_array(Z).astype(self.dtype)
+            if not rows.has_canonical_format:  # an entry is the sum of its duplicates
+                rows.sum_duplicates()
+            rows.prune()  # what lies behind the last row may have any index
+            return rows
+        return np.ascontiguousarray(linalg.dense(Z) - self.center, dtype=self.dtype)
+
+    def lengths(self, X: Matrix) -> Vector:
+        """What errors of values grow with: ``|x|^2`` or ``|x|_1``, from the center."""
+        kind = self.form[0]
+        if self.by_differences:
+            return np.zeros(X.shape[0])
+        if kind in (RBF, LAPLACIAN):
+            return _norms(self.rows(X).astype(np.float64), self).astype(np.float64)
+        return linalg.row_squares(X)
+
+    def moved(self, lengths: Vector, center: Vector) -> Vector:
+        """At least the lengths from the center, by those from another one."""
+        apart, kind = self.center - center, self.form[0]
+        if self.by_differences:
+            return lengths
+        if kind == RBF and apart.any():
+            return np.asarray((np.sqrt(lengths) + np.sqrt(apart @ apart)) ** 2)
+        return lengths + np.abs(apart).sum() if kind == LAPLACIAN else lengths
+
+    def bounds(self, lengths: Vector, terms: Any, unit: float = UNIT) -> ValueBounds:
+        """Bounds of kernel values of rows with others, and of their errors."""
+        if self.by_differences:
+            return differences_bounds(len(lengths), int(np.max(terms)), unit)
+        kind, *numbers = self.form
+        return value_bounds(NAMES[kind], tuple(numbers), terms, lengths, unit)
+
+    def terms(self, X: Matrix) -> Any:
+        """The most terms of a product of one of these rows; of rbf, of each row."""
+        if not self.is_sparse:
+            n = int(X.shape[1])
+            return min(n, CHUNK + -(-n // CHUNK))  # sums of sums
+        lengths = linalg.row_lengths(X)
+        return lengths if self.form[0] == RBF else int(lengths.max(initial=0))
+
+
+class Batches:
+    """Rows Z that meet samples, some at a time.
+
+    Attributes
+    ----------
+    size : int, rows that are worth a batch
+    n_bytes : int, of the sparse rows that are held beside Z
+    """
+
+    n_bytes = 0
+
+    def __init__(
+        self, layout: Layout, Z: Matrix, norms: NDArray[Any] | None = None
+    ) -> None:
+        self._layout, self._Z = layout, Z
+        self.size = int(np.clip(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH, MOST_BATCH))
+        self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
+        if norms is None and layout.form[0] == RBF and not layout.stays_sparse:
+            self._norms = _packed_norms(layout, Z)
+        if layout.is_sparse:
+            rows = layout.rows(Z)
+            indptr = rows.indptr.astype(np.int64, copy=False)
+            indices = rows.indices.astype(np.int32, copy=False)
+            self._begin, self._end = indptr[:-1], indptr[1:]
+            self._data, self._indices = rows.data, indices
+            self.n_bytes = rows.data.nbytes + indices.nbytes + indptr.nbytes
+            with_norms = layout.form[0] in (RBF, LAPLACIAN)
+            if layout.stays_sparse and with_norms and not layout.by_differences:
+                self._norms = _norms(rows, layout)
+            entries = linalg.density(rows) * rows.shape[1]
+            self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows, each worth a batch."""
+        starts = range(0, count, self.size)
+        return [slice(start, min(start + self.size, count)) for start in starts]
+
+    def take(self, J: Any, X: "Samples") -> Any:
+        """The batch of rows J (indices or a slice), for samples."""
+        n = self._Z.shape[1]
+        if not self._layout.is_sparse:
+            rows = self._layout.rows(self._Z[J]).ravel()
+            return _core.batch(rows, self._norms[J], None, None, None, n)
+        norms, begin, end = self._norms[J], self._begin[J], self._end[J]
+        if X.is_sparse and not self._layout.by_differences:
+            data = _groups(begin, end, self._indices, self._data, n)
+            return _core.batch(data, norms, None, None, None, n)
+        if self._layout.form[0] == LAPLACIAN:  # they are those of the samples
+            norms = np.zeros_like(norms)
+        return _core.batch(self._data, norms, begin, end, self._indices, n)
+
+
+class Samples:
+    """Samples as the core reads them: packed, or sparse where they are wide.
+
+    Attributes
+    ----------
+    m : int
+    norms : ndarray (padded m,): |x|^2, or |x|_1
+    is_sparse : bool
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        X: Matrix,
+        index: NDArray[np.int64] | None = None,
+        parts: "Parts | None" = None,
+    ) -> None:
+        self.layout = layout
+        self.m, n = X.shape[0] if index is None else len(index), X.shape[1]
+        # Sums of differences are of two sparse rows, or of two dense ones.
+        stored = sparse.issparse(X) or layout.by_differences
+        self.is_sparse = layout.stays_sparse and stored
+        self.entries = linalg.density(X) * n if layout.is_sparse else float(n)
+        self.parts = parts or Parts(self.m)
+        self.norms = np.zeros(padded(self.m), layout.dtype)
+        inside: tuple[Any, Any] = None, None
+        self._inside: tuple[Any, ...] = ()
+        if self.is_sparse:
+            rows = layout.rows(X if index is None else X[index])
+            if layout.form[0] == RBF:
+                self.norms[: self.m] = _norms(rows, layout)
+            self._packed = rows.data
+            inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            self._inside = inside
+        else:
+            self._pack(X, np.arange(self.m) if index is None else index)
+        self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
+
+    def _pack(self, X: Matrix, index: NDArray[np.int64]) -> None:
+        n, X = X.shape[1], linalg.in_core(X)
+        self._packed = aligned((self.norms.size * n,), self.layout.dtype)
+        kind = self.layout.form[0]
+        absolute = kind == LAPLACIAN
+
+        def task(strips: slice) -> None:
+            part = slice(strips.start * STRIP, strips.stop * STRIP)
+            _core.pack(
+                X,
+                index[part],
+                self.layout.center,
+                self._packed[part.start * n : part.stop * n],
+                self.norms[part],
+                absolute,
+            )
+
+        self.parts(task, self.m * n)
+        if kind not in (RBF, LAPLACIAN) or (absolute and not self.layout.is_sparse):
+            self.norms[:] = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the packed numbers, or of the sparse rows."""
+        return int(self._packed.nbytes + sum(part.nbytes for part in self._inside))
+
+    def bytes_of(self, index: NDArray[np.int64]) -> float:
+        """Bytes that some of the samples take as samples of their own."""
+        if not self.is_sparse:
+            return self.n_bytes * padded(len(index)) / max(1, self.norms.size)
+        lengths = np.diff(self._inside[0])[index]
+        return SPARSE_COPIES * self.n_bytes * float(lengths.sum()) / len(self._packed)
+
+    def sums(
+        self,
+        batch: Any,
+        count: int,
+        weights: Vector | None,
+        sums: Vector | None,
+        out: Any = None,
+        place: Any = None,
+    ) -> None:
+        """Add sums over a batch of weights (count, c) times values to ``sums`` (c, m).
+
+        The values are stored in the rows ``place`` of ``out`` too, where not negative.
+        """
+
+        def task(strips: slice) -> None:
+            _core.kernel_rows(
+                self.layout.form,
+                self.core,
+                batch,
+                strips.start,
+                strips.stop,
+                out,
+                place,
+                weights,
+                sums,
+            )
+
+        deadline.check()
+        self.parts(task, count * self.m * (self.entries + 8.0))
+
+    def sums_both_ways(
+        self, batch: Any, some: slice, first: int, c: Vector, sums: Vector
+    ) -> None:
+        """Add what rows of a set and some of its samples have of each other.
+
+        Parameters
+        ----------
+        batch : the rows ``some`` of the set; each begins a strip, or has none before
+        first : int, the number in the set of the first sample; it begins a strip
+        c : ndarray (k,), weights of the set
+        sums : ndarray (1, k), to which sum_j c_j k(z_i, z_j) is added: for rows i and
+            the samples j that do not lie before them, and the other way round; pairs
+            within the batch count once
+        """
+        weights, count = c[some, np.newaxis].copy(), some.stop - some.start
+        own = padded(max(0, some.stop - first)) // STRIP
+        later = np.zeros(self.norms.size)
+        later[: self.m] = c[first : first + self.m]
+        later[: own * STRIP] = 0.0
+        back, total = np.zeros((PARTS, count)), np.zeros((1, self.norms.size))
+
+        def task(strips: slice) -> None:
+            _core.kernel_rows(
+                self.layout.form,
+                self.core,
+                batch,
+                strips.start,
+                strips.stop,
+                None,
+                None,
+                weights,
+                total,
+                later,
+                back[self.parts.number(strips)],
+            )
+
+        deadline.check()
+        work = count * self.m * (self.entries + 8.0)
+        self.parts(task, work, max(0, some.start - first) // STRIP)
+        sums[0, first : first + self.m] += total[0, : self.m]
+        sums[0, some] += back.sum(axis=0)
+
+
+def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
+    """Kernel values of all pairs of rows: (k, l) float64."""
+    _check_width(X, Z)
+    if not X.shape[0] * Z.shape[0]:
+        return np.zeros((X.shape[0], Z.shape[0]))
+    layout = Layout(form, Z)
+    samples, batches = Samples(layout, X), Batches(layout, Z)
+    out = aligned((Z.shape[0], padded(X.shape[0])), np.float64)
+    for some in batches.cut(Z.shape[0]):
+        part = out[some]
+        samples.sums(batches.take(some, samples), len(part), None, None, part)
+    return np.ascontiguousarray(out[:, : X.shape[0]].T)
+
+
+def symmetric_sums(form: Form, Z: Matrix, c: Vector, n_jobs: int | None = 1) -> Vector:
+    """Sums over j of c_j k(z_i, z_j) for the rows of Z, by half of the values: (k,).
+
+    A value k(z_i, z_j) counts for i and for j, but where one batch holds both.
+    """
+    layout, k = Layout(form, Z), Z.shape[0]
+    batches, sums = Batches(layout, Z), np.zeros((1, k))
+    size, step = padded(batches.size), strips_at_a_time(Z.shape[1])
+    for first in range(0, k, step):
+        index = np.arange(first, min(first + step, k))
+        samples = Samples(layout, Z, index, Parts(len(index), n_jobs))
+        for start in range(0, index[-1] + 1, size):
+            some = slice(start, min(start + size, k))
+            batch = batches.take(some, samples)
+            samples.sums_both_ways(batch, some, first, c, sums)
+    return sums.ravel()
+
+
+class Expansion:
+    """The functions sum_j W_jc k(x, z_j), for rows x that come in blocks.
+
+    Parameters
+    ----------
+    form : what the core computes
+    Z : dense or CSR (l, n)
+    W : ndarray (l, c)
+    sizes : sequence of int, rows of Z in each group, or None: all are one
+    keep : bool, whether batches of Z wait for the next call, where they are small
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        Z: Matrix,
+        W: Vector,
+        sizes: Sequence[int] | None = None,
+        *,
+        keep: bool = False,
+    ) -> None:
+        self._layout, self._Z = Layout(form, Z), Z
+        self._batches = Batches(self._layout, Z)
+        self._W = np.ascontiguousarray(W, dtype=np.float64)
+        sizes = sizes or [Z.shape[0]]
+        self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
+        keep = keep and 8 * Z.shape[0] * Z.shape[1] <= KEPT_BYTES
+        self._kept: dict[bool, list[Any]] | None = {} if keep else None
+        groups = np.array([group for group, _ in self._cut], np.int64)
+        self._first_sum = groups * self._W.shape[1]
+
+    def __call__(
+        self,
+        X: Matrix,
+        index: NDArray[np.int64] | None = None,
+        n_jobs: int | None = 1,
+    ) -> Vector:
+        """Values (k, c) for the rows ``index``, or all, of X (k, n), float64."""
+        _check_width(X, self._Z)
+        if index is None:
+            index = np.arange(X.shape[0])
+        out = np.empty((len(index), self._W.shape[1]))
+        size = strips_at_a_time(X.shape[1])
+        for start in range(0, len(index), size):
+            sums = self.by_group(X, index[start : start + size], n_jobs)
+            out[start : start + size] = sums[0].T
+        return out
+
+    def errors(self, X: Matrix) -> Vector:
+        """What rounding may do to the values for these rows, at most: (k, c)."""
+        layout = self._layout
+        terms = layout.terms(X), layout.terms(self._Z)
+        return self.errors_by(
+            layout, (layout.lengths(X), layout.lengths(self._Z)), terms
+        )
+
+    def has_layout_of(self, layout: Layout) -> bool:
+        """Whether its rows are laid out alike, but for the center."""
+        own = self._layout
+        alike = own.by_differences == layout.by_differences
+        return alike and own.is_sparse == layout.is_sparse
+
+    def errors_by(
+        self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]
+    ) -> Vector:
+        """The same by lengths and terms of rows and Z, from a layout's center."""
+        own, off = self._layout, gamma(self._Z.shape[0] + 4)
+        if own.form[0] != RBF or own.by_differences:
+            terms = (max(map(np.max, terms)),) * 2
+        rows, others = (
+            own.bounds(own.moved(size, layout.center), count)
+            for size, count in zip(lengths, terms, strict=True)
+        )
+        return np.column_stack([rows.sums(others, w, off) for w in self._W.T])
+
+    def by_group(
+        self, X: Matrix, index: NDArray[np.int64], n_jobs: int | None = 1
+    ) -> Vector:
+        """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
+        samples = Samples(self._layout, X, index, Parts(len(index), n_jobs))
+        sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
+        batches = self._batches_for(samples)
+        if samples.m <= STRIP and self._kept is not None:
+            deadline.check()
+            form, rows = self._layout.form, sums.reshape(-1, STRIP)
+            first = self._first_sum
+            _core.kernel_sums(form, samples.core, batches, first, self._W, rows)
+            return sums[:, :, : samples.m]
+        for batch, (group, some) in zip(batches, self._cut, strict=True):
+            weights = self._W[some]
+            samples.sums(batch, len(weights), weights, sums[group])
+        return sums[:, :, : len(index)]
+
+    def _batches_for(self, samples: Samples) -> Any:
+        """The batches of Z, in order: each made in its turn, or kept."""
+        made = (self._batches.take(some, samples) for _, some in self._cut)
+        if self._kept is None:
+            return made
+        if samples.is_sparse not in self._kept:
+            self._kept[samples.is_sparse] = list(made)
+        return self._kept[samples.is_sparse]
+
+
+def _cut_groups(batches: Batches, sizes: Sequence[int]) -> list[tuple[int, slice]]:
+    """The batches of each group, in order."""
+    found, start = [], 0
+    for group, size in enumerate(sizes):
+        parts = batches.cut(size)
+        found += [(group, slice(start + s.start, start + s.stop)) for s in parts]
+        start += size
+    return found
+
+
+def _check_width(X: Matrix, Z: Matrix) -> None:
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(f"X must have {Z.shape[1]} columns. Got {X.shape[1]} instead.")
+
+
+def _share_of_nonzeros(Z: Matrix) -> float:
+    """Share of the entries that are not zero; of some rows, where Z is dense."""
+    if sparse.issparse(Z):
+        return linalg.density(Z)
+    sample = Z[:: max(1, Z.shape[0] // 256)]
+    return float(np.count_nonzero(sample)) / sample.size
+
+
+def _reach(Z: Matrix, center: Vector, kind: int) -> float:
+    """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow."""
+    if sparse.issparse(Z) and not center.any():
+        sizes = linalg.row_squares(Z) if kind == RBF else abs(Z).sum(axis=1)
+        return float(sizes.max())
+    size, reach = max(1, LOOKED_AT // Z.shape[1]), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, Z.shape[0], size):
+            end = min(start + size, Z.shape[0])
+            D = linalg.dense(linalg.row_slice(Z, start, end)) - center
+            sizes = np.einsum("ij,ij->i", D, D) if kind == RBF else abs(D).sum(axis=1)
+            reach = float(np.maximum(reach, sizes.max()))
+    return reach
+
+
+def _norms(rows: Any, layout: Layout) -> NDArray[Any]:
+    """|z|^2, or |z|_1, of rows: (k,)."""
+    if layout.form[0] == RBF:
+        return linalg.row_squares(rows).astype(layout.dtype)
+    return np.asarray(abs(rows).sum(axis=1), dtype=layout.dtype).ravel()
+
+
+def _packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
+    """|z|^2 of rows as samples would have them: to the bit, for distances of 0."""
+    out = np.empty(Z.shape[0], layout.dtype)
+    size = strips_at_a_time(Z.shape[1])
+    for start in range(0, len(out), size):
+        index = np.arange(start, min(start + size, len(out)))
+        out[index] = Samples(layout, Z, index).norms[: len(index)]
+    return out
+
+
+def strips_at_a_time(n: int) -> int:
+    """Samples that are packed together where they are used once."""
+    return max(STRIP, PACKED_BYTES // (8 * n * STRIP) * STRIP)
+
+
+def _groups(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[Any],
+    n: int,
+) -> NDArray[Any]:
+    """Sparse rows in groups of 16, dense: entry j of row r of a group at j * 16 + r."""
+    count, lengths = len(begin), end - begin
+    groups = np.zeros((-(-count // GROUP), n, GROUP), data.dtype)
+    row = np.repeat(np.arange(count), lengths)
+    # Positions of the entries: from where a row begins, one after the other.
+    entry = np.arange(len(row)) + np.repeat(
+        begin - (np.cumsum(lengths) - lengths), lengths
+    )
+    groups[row // GROUP, indices[entry], row % GROUP] = data[entry]
+    return groups.ravel()

@@ -1,0 +1,1 @@
+"""Losses of single rows, and norms of all of them."""

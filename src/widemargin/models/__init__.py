@@ -1,0 +1,1 @@
+"""What a fit leaves: decision functions, and the files that hold them."""

@@ -1,0 +1,361 @@
+"""What predicts: decision functions, and the classes they decide between."""
+
+import functools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin import _core
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, check_length, finite
+from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
+from widemargin.kernels.expansion import KernelDecisions
+from widemargin.numerics import linalg
+from widemargin.parameters import in_one_line
+
+Vector = NDArray[np.float64]
+
+# Scores that are decided on together: their indices take as much as they do.
+_CHUNK = 1 << 20
+# Rows in memory that are scored without a sweep: setting the threads of BLAS, 0.05 ms,
+# takes longer than most of them. Not tuned.
+FEW = 64
+# Names that a sentence tells.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Linear decision function x'w + b of one binary problem."""
+
+    w: Vector
+    b: float
+
+    def __repr__(self) -> str:
+        return in_one_line(self, weights=len(self.w), b=self.b)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Decisions and the classes between which they decide.
+
+    Attributes
+    ----------
+    classes : ndarray (c,), sorted labels: numbers or strings
+    scheme : {"binary", "ovr", "ovo"}
+        "binary": one decision, positive for ``classes[1]``. "ovr": one decision a
+        class, the largest wins. "ovo": one decision for each pair of classes i < j in
+        the order (0, 1), (0, 2), ..., positive for the first; most votes win, and of
+        several classes with as many the first.
+    decisions : tuple of Decision, linear ones; empty with ``kernels``
+    meta : dict of facts about the training, kept with the model
+    kernels : KernelDecisions or None, the decisions of a model with a kernel
+    expand : FourierFeatures, SquareFeatures or None
+        Features z(x) that the linear decisions are about in place of x; of `n_features`
+        columns.
+    """
+
+    classes: NDArray[Any]
+    scheme: str
+    decisions: tuple[Decision, ...] = ()
+    meta: dict[str, Any] = field(default_factory=dict)
+    kernels: KernelDecisions | None = None
+    expand: FourierFeatures | SquareFeatures | None = None
+
+    def __repr__(self) -> str:
+        facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
+        facts["n_features"] = self.n_features
+        if self.kernels is not None:
+            name = self.vectors_name.replace(" ", "_")
+            facts |= self.kernels.kernel.facts | {name: self.kernels.vectors.shape[0]}
+        if self.expand is not None:
+            facts["expand"] = self.expand
+        return in_one_line(self, **facts)
+
+    def __post_init__(self) -> None:
+        c = len(self.classes)
+        needed = {"binary": 1, "ovr": c, "ovo": c * (c - 1) // 2}.get(self.scheme)
+        found = len(self.decisions)
+        if self.kernels is not None:
+            found += len(self.kernels.b)
+        if found != needed:
+            raise ValueError(
+                f"A model of scheme {self.scheme!r} with {c} classes cannot have "
+                f"{found} decision(s)."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Columns that `scores` expects."""
+        if self.kernels is not None:
+            return self.kernels.n_features
+        if self.expand is not None:
+            return self.expand.n_features
+        return int(self.decisions[0].w.shape[0])
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns that X must have: ``n_features`` by the name of scikit-learn."""
+        return self.n_features
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted: ``classes`` by the name of scikit-learn."""
+        return self.classes
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns, (n,); AttributeError where the model has none."""
+        names = self._names
+        if names is None:
+            raise AttributeError("This Model has no names of columns.")
+        return np.array(names, dtype=object)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether each class has weights of the columns, that say what speaks for it.
+
+        Not with a kernel (a precomputed one too) or features of one, nor one against
+        one.
+        """
+        kernel = self.kernels is not None or self.meta.get("kernel") == "precomputed"
+        return not (kernel or self.expand is not None or self.scheme == "ovo")
+
+    @property
+    def vectors_name(self) -> str:
+        """What the vectors of a kernel model are: "landmarks" of a low rank, or not."""
+        low = "approximation" in self.meta and self.expand is None
+        return "landmarks" if low else "support vectors"
+
+    def scores(self, rows: Rows) -> Vector:
+        """Decision values: (m,) for two classes, (m, c) for more. One sweep.
+
+        Columns that have names, as those of a table or of Parquet, are matched with
+        those that the model keeps, in any order; columns without names are taken as
+        they come, and so are all where the model keeps no names.
+
+        For "ovo" a value is the number of votes for the class, plus a part of less than
+        1/3 in size that is s / (3 (abs(s) + 1)), with s the sum of its pairs' decision
+        values: scikit-learn's ``decision_function_shape="ovr"``.
+
+        Raises
+        ------
+        ValueError if X has another number of columns than the training data, or other
+        names of columns, or holds NaN or an infinity.
+        """
+        scores = self.scored(rows).scores
+        return scores if scores.flags.writeable else scores.copy()
+
+    def scored(self, rows: Rows) -> RowState:
+        """Row state whose vector ``scores`` holds what `scores` returns.
+
+        Its parts are read slice by slice, wherever the rows keep their vectors.
+        """
+        rows = self._matched(rows)
+        c = len(self.classes)
+        shape = (rows.shape[0],) if self.scheme == "binary" else (rows.shape[0], c)
+        state = rows.state(scores=np.broadcast_to(0.0, shape))
+        score, *what = self._scorer
+        what += [self.scheme, c]
+        block = rows.in_memory() if self._is_quick(rows) else None
+        if block is None:
+            broken = rows.sweep(score, state, *what)
+        else:
+            broken = score(block, state, *what)
+        if broken:
+            rows.refuse_nonfinite()
+        return state
+
+    def _is_quick(self, rows: Rows) -> bool:
+        """Whether the start of a sweep would take longer than the rows themselves."""
+        called = self.kernels is not None and not self.kernels.kernel.is_named
+        return rows.is_in_memory and rows.shape[0] <= FEW and not called
+
+    @functools.cached_property
+    def _scorer(self) -> tuple[Any, ...]:
+        """The function of a block that sets its scores, and what it needs."""
+        if self.kernels is not None:
+            return _score_by_kernel, self.kernels
+        W = np.array([decision.w for decision in self.decisions]).T
+        W = np.ascontiguousarray(W)  # as products of CSR rows want it
+        b = np.array([decision.b for decision in self.decisions])
+        W = W[:, 0] if self.scheme == "binary" else W
+        return (
+            (_score, W, b)
+            if self.expand is None
+            else (_score_mapped, self.expand, W, b)
+        )
+
+    def decide(self, scores: Vector) -> NDArray[Any]:
+        """Labels from decision values: (m,)."""
+        labels = np.empty(len(scores), self.classes.dtype)
+        for start in range(0, len(scores), _CHUNK):
+            part = scores[start : start + _CHUNK]
+            labels[start : start + _CHUNK] = self.classes[self.winners(part)]
+        return labels
+
+    def winners(self, scores: Vector) -> NDArray[np.intp]:
+        """Indices of the classes that decision values decide for: (m,)."""
+        if self.scheme == "binary":
+            return (scores >= 0).astype(np.intp)
+        votes = np.rint(scores) if self.scheme == "ovo" else scores
+        return np.asarray(votes.argmax(axis=1), dtype=np.intp)
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Decision values: see `scores`.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n)
+            Columns with names are matched as `scores` says.
+
+        Returns
+        -------
+        ndarray (m,) for two classes, (m, c) for more
+        """
+        return self.scores(as_rows(X))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels of the rows of X.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
+
+        Returns
+        -------
+        ndarray (m,)
+        """
+        return self.decide(self.decision_function(X))
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Share of the rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
+        y : array (m,) of labels
+        sample_weight : array (m,) of numbers >= 0, or None
+            Of the rows in the share; None: all count the same.
+
+        Returns
+        -------
+        float in [0, 1]
+
+        Raises
+        ------
+        ValueError
+            y or sample_weight has not length m.
+        """
+        found, truth = self.predict(X), np.ravel(np.asarray(y))
+        check_length("y", truth, len(found))
+        weights = None
+        if sample_weight is not None:
+            weights = finite("sample_weight", sample_weight, len(found))
+        return float(np.average(found == truth, weights=weights))
+
+    def _matched(self, rows: Rows) -> Rows:
+        """The rows with their columns as the model has them: by name, else by place."""
+        known, found = self._names, rows.names
+        if known is None or found is None or list(found) == known:
+            if rows.shape[1] != self.n_features:
+                raise ValueError(
+                    f"X has {rows.shape[1]} features, but the model expects "
+                    f"{self.n_features}."
+                )
+            return rows
+        _check_names(known, found)
+        place = {name: j for j, name in enumerate(found)}
+        order = np.array([place[name] for name in known])
+        X = rows.in_memory() if self._is_quick(rows) else None
+        if X is not None:
+            return as_rows(linalg.columns(X, order), **rows.options)
+        return rows.mapped(_Ordered(order))
+
+    @property
+    def _names(self) -> list[str] | None:
+        """Names of the columns, if the model has one for each."""
+        names = self.meta.get("feature_names")
+        if not isinstance(names, list) or len(names) != self.n_features:
+            return None
+        return [str(name) for name in names]
+
+
+class _Ordered:
+    """Feature map that puts columns in another order."""
+
+    def __init__(self, order: NDArray[np.intp]) -> None:
+        self.rank, self._order = len(order), order
+
+    def map(self, block: Any) -> Any:
+        """The block with its columns in the order of the model."""
+        return linalg.columns(block, self._order)
+
+
+def _check_names(known: list[str], found: Sequence[str]) -> None:
+    """Refuse columns of which one is missing, unknown or there twice."""
+    missing, unknown = (
+        [name for name in some if name not in others]
+        for some, others in ((known, set(found)), (found, set(known)))
+    )
+    twice = [name for name, k in Counter([*found]).items() if k > 1]
+    got = [f"no column {_listed(missing)}"] * bool(missing)
+    got += [f"{_listed(unknown)}, which it does not know"] * bool(unknown)
+    got += [f"{_listed(twice)} more than once"] * bool(twice)
+    if got:
+        raise ValueError(
+            "X must have the columns that the model was trained on, in any order. "
+            f"Got {' and '.join(got)} instead."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, for a sentence."""
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    return shown + f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
+
+
+def _score(
+    block: Any, part: RowState, W: Vector, b: Vector, scheme: str, c: int
+) -> int:
+    """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
+    values = linalg.matvec(block, W) + b
+    scores = part.scores = _votes(values, c) if scheme == "ovo" else values
+    return int(not np.isfinite(scores).all())
+
+
+def _score_mapped(
+    block: Any, part: RowState, expand: Any, W: Vector, b: Vector, scheme: str, c: int
+) -> int:
+    """Set the scores of a block, from the features of its rows: see `_score`."""
+    broken = 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        for some, features in tiles(expand, linalg.formed(block)):
+            broken += _score(features, part.part(some), W, b, scheme, c)
+    return broken
+
+
+def _score_by_kernel(
+    block: Any, part: RowState, decisions: KernelDecisions, scheme: str, c: int
+) -> int:
+    """Set the scores of a block; 1 where it holds NaN or infinity, or they do."""
+    block = linalg.formed(block)
+    values = decisions(block)
+    scores = values[:, 0] if scheme == "binary" else values
+    scores = part.scores = _votes(values, c) if scheme == "ovo" else scores
+    # exp(-inf) is a number like any other.
+    return int(not (np.isfinite(scores).all() and linalg.all_finite(block)))
+
+
+def _votes(values: Vector, c: int) -> Vector:
+    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c)."""
+    scores = np.empty((len(values), c))
+    _core.votes(values, scores)
+    return scores

@@ -1,0 +1,440 @@
+r"""The model file: one model, exact to the bit, safe to open whoever wrote it.
+
+Version 1, all numbers little-endian (offset, bytes, content):
+
+    0     8    magic: the byte 0x89, then "widem\r\n"
+    8     4    version, unsigned
+    12    4    h, unsigned: bytes of the header; 16 + h is a multiple of 64
+    16    h    header: JSON in UTF-8, padded with spaces
+    16+h       the arrays, row by row, each padded with zeros to a multiple of 64 bytes
+    end   32   SHA-256 of all bytes before it
+
+    {"scheme": "binary" or "ovr", "classes": {"dtype": ..., "values": [...]},
+     "arrays": [{"name": "w", "dtype": "<f8", "shape": [k, n]},
+                {"name": "b", "dtype": "<f8", "shape": [k]}], "meta": {...}}
+
+These keys and no others. Version 2 is written for one against one ("ovo") and for
+kernels, and has a key more: "kernel", which is null for a linear model, or
+
+    {"name": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "columns": n}
+
+with the arrays "weights" (r, l), "b" (k,) and "counts" (c,) of `KernelDecisions` and
+the support vectors: "vectors" (l, n), or "data", "indices" and "indptr" of CSR rows,
+integers in "<i8", the numbers of the vectors in the dtype that they had.
+
+Version 3 is for models of random features or monomials, and has "features" instead:
+
+    {"name": "fourier" or "polynomial", "dtype": "<f8" or "<f4", "gamma": 0.1,
+     "coef0": 1.0, "columns": n}
+
+with the array "frequencies" (n, r / 2) behind "w" (k, r) and "b" for "fourier", whose
+gamma and coef0 are 0.
+
+The dtype of the classes is a NumPy name (int64, float32),
+"str" for strings as wide as the longest, or "object" for an object array of strings.
+Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
+another version, and a reader refuses a version that it does not know.
+"""
+
+import hashlib
+import json
+import math
+import struct
+import textwrap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.models import arrays as kernel_arrays
+from widemargin.models import feature_arrays
+from widemargin.models.arrays import UnfitError
+from widemargin.models.model import Decision, Model
+from widemargin.parameters import Checker
+from widemargin.system.files import Path, open_regular, replacing
+
+Array = NDArray[np.float64]
+
+_PREFIX = struct.Struct("<8sII")
+MAGIC = b"\x89widem\r\n"
+_LINEAR, _KERNEL, _FEATURES = 1, 2, 3  # versions
+_ALIGN, _DIGEST = 64, 32
+_WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
+_LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
+_LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
+_LABELS |= {f"float{bits}": float for bits in (16, 32, 64)}
+# A fixed-width array of one long and many short labels is far larger than its file.
+_LABEL_BYTES = 1 << 30
+_META_DEPTH = 64
+
+
+def save_model(model: Any, path: Path) -> None:
+    """Write a model to a file.
+
+    The file is written beside ``path``, flushed to the disk and then put in its place:
+    after an error or a crash the old file is as it was.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+        An estimator is anything with a property ``model_``.
+    path : str or path-like
+        An existing file is replaced and keeps its permissions.
+
+    Raises
+    ------
+    ValueError
+        A label, coefficient or value of ``model.meta`` that the file cannot hold, or
+        ``path`` is a pipe or device.
+    TypeError
+        ``model`` is no model.
+    OSError
+        The file cannot be written.
+
+    See Also
+    --------
+    load_model : read it back.
+
+    Notes
+    -----
+    ``meta`` may hold what JSON can say, NaN and infinities. Tuples come back as lists,
+    NumPy numbers as Python's; everything else comes back equal, arrays to the bit.
+    The layout is described in `widemargin.models.model_file`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from widemargin import LinearSVC, load_model, save_model
+    >>> clf = LinearSVC().fit([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "small.wm")
+    ...     save_model(clf, path)
+    ...     load_model(path).predict([[0.5], [3.5]]).tolist()
+    ['no', 'yes']
+    """
+    model = as_model(model, "save_model")
+    try:
+        if model.kernels is None:
+            W, b = _weights(model)
+            arrays = {"w": W, "b": b}
+            if model.expand is not None:
+                arrays |= feature_arrays.arrays_of(model.expand)
+            content = _encode(model, arrays)
+        else:
+            _check_classes(model)
+            kernel_arrays.check(model.kernels)
+            content = _encode(model, kernel_arrays.arrays_of(model.kernels))
+    except UnfitError as error:
+        raise ValueError(f"The model cannot be written: {error}.") from None
+    digest = hashlib.sha256()
+    with replacing(path) as file:
+        for piece in content:
+            digest.update(piece)
+            file.write(piece)
+        file.write(digest.digest())
+
+
+def load_model(path: Path) -> Model:
+    """Read a model that `save_model` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        What `save_model` was given.
+
+    Returns
+    -------
+    Model
+        Its arrays are equal to the saved ones to the bit.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, of another format or of a newer version. Nothing in a file
+        is executed, and no size that it claims is believed before it is checked.
+    FileNotFoundError
+        No such file; names the one that may have been meant.
+
+    See Also
+    --------
+    save_model : write it.
+    """
+    with open_regular(path) as file:
+        content = np.fromfile(file, np.uint8)
+    try:
+        return _decode(content)
+    except UnfitError as error:
+        reason = textwrap.shorten(str(error), 200)  # it may quote the file
+        raise ValueError(f"{path} is not a usable model file: {reason}.") from None
+
+
+def as_model(model: Any, caller: str) -> Model:
+    """The model of a model or estimator."""
+    if hasattr(type(model), "model_"):
+        model = model.model_
+    if not isinstance(model, Model):
+        expected = "a fitted LinearSVC or SVC, or a Model"
+        Checker(caller).refuse_model("model", expected, model)
+    return model
+
+
+def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
+    """Model of a model or estimator, checked; its weights (k, n), intercepts (k,).
+
+    Raises
+    ------
+    ValueError for a model with a kernel, or one that no training makes.
+    """
+    model = as_model(model, caller)
+    if model.kernels is not None:
+        name = model.kernels.kernel.name
+        found = name if isinstance(name, str) else "a callable"
+        expected = "be that of a linear model"
+        Checker(caller).refuse_part("model", expected, f"one with the kernel {found}")
+    if model.expand is not None:
+        expected = "be linear in the columns of its data"
+        Checker(caller).refuse_part("model", expected, "one of features of a kernel")
+    try:
+        return model, *_weights(model)
+    except UnfitError as error:
+        raise ValueError(f"The model cannot be written: {error}.") from None
+
+
+def _weights(model: Model) -> tuple[Array, Array]:
+    """Weights (k, n) and intercepts (k,) of linear decisions, checked."""
+    n = model.n_features if model.expand is None else model.expand.rank
+    if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:
+        raise UnfitError("its decision functions are not vectors of one length")
+    W = np.array([decision.w for decision in model.decisions], dtype=np.float64)
+    b = np.array([decision.b for decision in model.decisions], dtype=np.float64)
+    _check(model, W, b)
+    return W, b
+
+
+def _check(model: Model, W: Array, b: Array) -> None:
+    """Refuse what no training makes."""
+    _check_classes(model)
+    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+        raise UnfitError("its coefficients hold NaN or an infinity")
+
+
+def _check_classes(model: Model) -> None:
+    n_classes = len(model.classes)
+    if n_classes < 2 or (model.scheme == "binary" and n_classes > 2):
+        raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
+    _label_dtype(model.classes)
+    # Also false where there is a NaN.
+    if not np.array_equal(np.unique(model.classes), model.classes):
+        raise UnfitError("its classes are not sorted and distinct")
+
+
+def _label_dtype(classes: NDArray[Any]) -> str:
+    """Name of the dtype of class labels, which are numbers or strings."""
+    dtype = {"U": "str", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
+    if dtype not in _LABELS:
+        raise UnfitError(f"its class labels are of dtype {dtype}")
+    if dtype == "object" and not all(isinstance(label, str) for label in classes):
+        raise UnfitError("its class labels are objects other than strings")
+    return dtype
+
+
+# -- writing ---------------------------------------------------------------------------
+
+
+def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
+    """The file without its checksum, in pieces."""
+    version = _LINEAR if model.kernels is None and model.scheme != "ovo" else _KERNEL
+    version = version if model.expand is None else _FEATURES
+    text = _header(model, arrays, version)
+    text += b" " * (-(_PREFIX.size + len(text)) % _ALIGN)
+    pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, version, len(text)), text]
+    for array in arrays.values():
+        stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        pieces += [stored.data if array.size else b"", bytes(-array.nbytes % _ALIGN)]
+    return pieces
+
+
+def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
+    """All but the arrays, as JSON. Floats have the digits to come back to the bit."""
+    dtype, labels = _label_dtype(model.classes), model.classes.tolist()
+    _check_label_bytes(dtype, labels)
+    header: dict[str, Any] = {
+        "scheme": model.scheme,
+        "classes": {"dtype": dtype, "values": labels},
+        "arrays": [
+            {
+                "name": name,
+                "dtype": array.dtype.newbyteorder("<").str,
+                "shape": array.shape,
+            }
+            for name, array in arrays.items()
+        ],
+        "meta": _plain(model.meta),
+    }
+    if version == _KERNEL:
+        kernels = model.kernels
+        header["kernel"] = kernels and kernel_arrays.header_of(kernels)
+    if model.expand is not None:
+        header["features"] = feature_arrays.header_of(model.expand)
+    try:
+        text = json.dumps(header, ensure_ascii=False)
+    except ValueError as error:  # an integer of thousands of digits
+        raise UnfitError(f"its meta is not valid JSON ({error})") from None
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _plain(value: Any, name: str = "meta", depth: int = 0) -> Any:
+    """A value of meta in the types of JSON."""
+    if depth > _META_DEPTH:
+        raise UnfitError(f"its meta is nested more than {_META_DEPTH} deep")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{name}[{i}]", depth + 1) for i, v in enumerate(value)]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {k: _plain(v, f"{name}[{k!r}]", depth + 1) for k, v in value.items()}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise UnfitError(f"{name} must be a JSON value. Got {type(value).__name__} instead")
+
+
+def _check_label_bytes(dtype: str, values: list[Any]) -> None:
+    """Refuse strings that need too large an array."""
+    if dtype == "str" and 4 * len(values) * max(map(len, values)) > _LABEL_BYTES:
+        raise UnfitError("its class labels are too long")
+
+
+# -- reading: nothing is believed before it is checked ---------------------------------
+
+
+def _decode(content: NDArray[np.uint8]) -> Model:
+    """The model in the bytes of a file."""
+    version, header, body = _split(content)
+    kinds: dict[str, Any] = {"scheme": str, "classes": dict, "arrays": list}
+    kinds["meta"] = dict
+    if version == _KERNEL:
+        kinds["kernel"] = (dict, type(None))
+    if version == _FEATURES:
+        kinds["features"] = dict
+    fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
+    if version == _LINEAR and fields["scheme"] == "ovo":
+        raise UnfitError("its version has no scheme 'ovo'")
+    kernel, features = fields.get("kernel"), fields.get("features")
+    classes = _classes(fields["classes"])
+    of_model: dict[str, Any] = {"classes": classes, "scheme": fields["scheme"]}
+    if kernel is not None:
+        _fields(kernel, "the kernel", **kernel_arrays.KEYS)
+        arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
+        of_model["kernels"] = kernel_arrays.kernels_of(kernel, arrays)
+    else:
+        layout = _WEIGHTS
+        if features is not None:
+            _fields(features, "the features", **feature_arrays.KEYS)
+            layout = _WEIGHTS | feature_arrays.layout_of(features)
+        arrays = _arrays(fields["arrays"], body, layout)
+        W, b = arrays["w"], arrays["b"]
+        if features is not None:
+            of_model["expand"] = feature_arrays.features_of(features, arrays)
+        if len(W) != len(b):
+            raise UnfitError("its arrays differ in length")
+        of_model["decisions"] = tuple(map(Decision, W, b.tolist()))
+    try:
+        model = Model(**of_model, meta=fields["meta"])
+    except ValueError as error:
+        raise UnfitError(f"{error}".rstrip(".")) from None
+    if kernel is None:
+        _check(model, W, b)
+    _check_classes(model)
+    return model
+
+
+def _kernel_layouts(described: list[Any]) -> dict[str, Any]:
+    """The arrays that a model with a kernel has: dense or sparse vectors."""
+    first = described[-1] if described else None
+    dense = isinstance(first, dict) and first.get("name") == "vectors"
+    return kernel_arrays.COMMON | (
+        kernel_arrays.DENSE if dense else kernel_arrays.SPARSE
+    )
+
+
+def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
+    """Version, header and bytes of the arrays of a file that has all of them."""
+    if content[: len(MAGIC)].tobytes() != MAGIC:
+        raise UnfitError("it does not start like one")
+    if len(content) < _PREFIX.size + _DIGEST:
+        raise UnfitError("it ends too early")
+    _, version, length = _PREFIX.unpack_from(content.data)
+    if version not in (_LINEAR, _KERNEL, _FEATURES):
+        raise UnfitError(
+            f"its version is {version}, but this widemargin reads only {_LINEAR} "
+            f"to {_FEATURES}"
+        )
+    content, digest = content[:-_DIGEST], content[-_DIGEST:]
+    if hashlib.sha256(content.data).digest() != digest.tobytes():
+        raise UnfitError(
+            "its checksum is wrong: it was cut off or changed after it was written"
+        )
+    start = _PREFIX.size + length
+    if start > len(content) or start % _ALIGN:
+        raise UnfitError(f"its header cannot have {length} bytes")
+    header = _parse(content[_PREFIX.size : start].tobytes())
+    return version, header, content[start:]
+
+
+def _parse(text: bytes) -> Any:
+    """The JSON of a header."""
+    try:
+        return json.loads(text.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise UnfitError("its header is nested too deep") from None
+    except ValueError as error:
+        raise UnfitError(f"its header is not valid JSON ({error})") from None
+
+
+def _fields(value: Any, what: str, /, **kinds: Any) -> list[Any]:
+    """The values of an object with exactly these keys, each of exactly its type."""
+    if not isinstance(value, dict) or value.keys() != kinds.keys():
+        raise UnfitError(f"{what} must be an object with the keys {', '.join(kinds)}")
+    for key, kind in kinds.items():
+        allowed = kind if isinstance(kind, tuple) else (kind,)
+        if type(value[key]) not in allowed:
+            raise UnfitError(f"{key!r} of {what} must be of type {allowed[0].__name__}")
+    return [value[key] for key in kinds]
+
+
+def _arrays(
+    described: list[Any], body: NDArray[np.uint8], layout: dict[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """The arrays by name. They follow one another, so that none can overlap."""
+    arrays: dict[str, NDArray[Any]] = {}
+    least, start = int("w" in layout), 0  # a kernel may have no vectors
+    for entry in described:
+        name, dtype, shape = _fields(entry, "an array", name=str, dtype=str, shape=list)
+        dimensions, dtypes = layout.get(name, (0, ()))
+        if name in arrays or dtype not in dtypes:
+            raise UnfitError(f"it has an unexpected array {name!r} of dtype {dtype!r}")
+        counts = [s for s in shape if type(s) is int and s >= least]
+        if counts != shape or len(shape) != dimensions:
+            raise UnfitError(f"its array {name!r} cannot have the shape {shape}")
+        stop = start + np.dtype(dtype).itemsize * math.prod(shape)
+        if stop > len(body):
+            raise UnfitError(f"its array {name!r} would end after the file")
+        array = body[start:stop].view(dtype).reshape(shape)
+        arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+        start = stop + -stop % _ALIGN
+    if start != len(body) or arrays.keys() != layout.keys():
+        raise UnfitError("its arrays are not those of a model, or do not fill the file")
+    return arrays
+
+
+def _classes(described: dict[str, Any]) -> NDArray[Any]:
+    """The labels from their JSON."""
+    dtype, values = _fields(described, "classes", dtype=str, values=list)
+    if any(type(value) is not _LABELS.get(dtype) for value in values) or not values:
+        raise UnfitError(f"its class labels are not values of dtype {dtype!r}")
+    _check_label_bytes(dtype, values)
+    try:
+        with np.errstate(over="ignore"):  # an infinity is a label like any other
+            return np.array(values, dtype=dtype)
+    except OverflowError:
+        raise UnfitError(f"a class label is out of the range of {dtype}") from None

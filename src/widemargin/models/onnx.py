@@ -1,0 +1,263 @@
+"""Models as ONNX graphs, for runtimes in other languages and on other machines."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.features.maps import FourierFeatures, SquareFeatures
+from widemargin.kernels.expansion import KernelDecisions, pair_weights
+from widemargin.models.model import Model
+from widemargin.models.model_file import as_linear, as_model
+from widemargin.numerics import linalg
+from widemargin.system.files import Path, missing_extra, replacing
+
+# Operator set 13 is the oldest with these operators in their present form, and IR 7
+# goes with it: ONNX Runtime reads both since 1.7. Types: 7 is int64, 11 is double.
+_MODEL = """
+<ir_version: 7, opset_import: ["": 13], producer_name: "widemargin">
+decide (float[m, {n}] X) => ({label}[m] label, double[{scores}] scores)
+{{
+    X64 = Cast <to = 11> (X)
+    {features}
+    {decide}
+    label = Gather (classes, winner)
+}}
+"""
+_DECIDE = {
+    "binary": """
+    columns = Gemm (features, W, b)
+    second = Constant <value = int64[1] {1}> ()
+    scores = Squeeze (columns, second)
+    zero = Constant <value = double {0.0}> ()
+    positive = GreaterOrEqual (scores, zero)
+    winner = Cast <to = 7> (positive)""",
+    "ovr": """
+    scores = Gemm (features, W, b)
+    winner = ArgMax <axis = 1, keepdims = 0> (scores)""",
+    # As `Model.scores`: votes, and a part that says how clear they are.
+    "ovo": """
+    pairs = Gemm (features, W, b)
+    zero = Constant <value = double {0.0}> ()
+    one = Constant <value = double {1.0}> ()
+    three = Constant <value = double {3.0}> ()
+    positive = GreaterOrEqual (pairs, zero)
+    first = Cast <to = 11> (positive)
+    votes = Gemm (first, sides, seconds)
+    sums = MatMul (pairs, sides)
+    sizes = Abs (sums)
+    larger = Add (sizes, one)
+    thirds = Mul (larger, three)
+    part = Div (sums, thirds)
+    scores = Add (votes, part)
+    winner = ArgMax <axis = 1, keepdims = 0> (votes)""",
+}
+_FEATURES = {
+    "": "features = Identity (X64)",
+    "linear": "features = MatMul (X64, Z)",
+    "poly": """
+    products = MatMul (X64, Z)
+    shifted = Add (products, coef0)
+    features = Pow (shifted, degree)""",
+    "sigmoid": """
+    products = MatMul (X64, Z)
+    shifted = Add (products, coef0)
+    features = Tanh (shifted)""",
+    "rbf": """
+    products = MatMul (X64, Z)
+    minus = Constant <value = double {-2.0}> ()
+    nothing = Constant <value = double {0.0}> ()
+    twice = Mul (products, minus)
+    squares = ReduceSumSquare <axes = [1], keepdims = 1> (X64)
+    both = Add (squares, norms)
+    difference = Add (both, twice)
+    distances = Max (difference, nothing)
+    scaled = Mul (distances, gamma)
+    exponents = Neg (scaled)
+    features = Exp (exponents)""",
+    # ONNX Runtime has no cosine of doubles.
+    "fourier": """
+    products = MatMul (X64, Z)
+    angles = Add (products, shift)
+    features = Sin (angles)""",
+    "polynomial": """
+    left = Gather <axis = 1> (X64, I)
+    right = Gather <axis = 1> (X64, J)
+    products = Mul (left, right)
+    features = Concat <axis = 1> (products, X64)""",
+}
+_KERNELS = ("linear", "poly", "sigmoid", "rbf")
+# No file of ONNX can be larger.
+_MOST_BYTES = 2**31 - 2**16
+_LABELS = {
+    "b": (np.bool_, "bool"),
+    "i": (np.int64, "int64"),
+    "u": (np.uint64, "uint64"),
+    "f": (np.float64, "double"),
+    "U": (np.object_, "string"),
+    "O": (np.object_, "string"),
+}
+
+
+def write_onnx(model: Any, path: Path) -> None:
+    """Write a model as an ONNX graph of standard operators.
+
+    The graph has the input ``X``, float32 (m, n), and the outputs ``label``, (m,), and
+    ``scores``, float64, (m,) for two classes and (m, c) for more: what `Model.predict`
+    and `Model.decision_function` return for the same float32 rows.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+        Integer labels come out as int64 (uint64 if one needs it), floats as float64,
+        bool and strings as such.
+    path : str or path-like
+        An existing file is replaced as a whole, or stays as it is after an error.
+
+    Raises
+    ------
+    ImportError
+        The package onnx is missing.
+    ValueError
+        Coefficients that are not finite; the kernel "laplacian", a callable, or support
+        vectors of more than 2 GiB as float64.
+    TypeError
+        ``model`` is no model.
+    OSError
+        The file cannot be written.
+
+    Notes
+    -----
+    X becomes float64 before the product, so that rounding decides no label. That is why
+    the operators LinearClassifier and SVMClassifier of ai.onnx.ml are not used: their
+    numbers are float32. With a kernel the runtime holds its values for all rows of X
+    and all support vectors, 8 bytes each.
+    """
+    try:
+        from onnx import numpy_helper, parser
+    except ImportError:
+        raise missing_extra("an ONNX model", "onnx") from None
+    model = as_model(model, "write_onnx")
+    constants = _constants(model)
+    if sum(array.nbytes for array in constants.values()) > _MOST_BYTES:
+        raise ValueError("An ONNX model can have at most 2 GiB. Got more as float64.")
+    dtype, label = _label_type(model.classes)
+    scheme, c = model.scheme, len(model.classes)
+    text = _MODEL.format(
+        n=model.n_features,
+        label=label,
+        scores="m" if scheme == "binary" else f"m, {c}",
+        features=_FEATURES[_kind(model)],
+        decide=_DECIDE[scheme],
+    )
+    constants["classes"] = model.classes.astype(dtype)
+    if scheme == "ovo":
+        constants |= _sides(c)
+    graph = parser.parse_model(text)
+    graph.graph.initializer.extend(
+        numpy_helper.from_array(array, name) for name, array in constants.items()
+    )
+    with replacing(path) as file:
+        file.write(graph.SerializeToString())
+
+
+def _kind(model: Model) -> str:
+    """What the features of a model are made by."""
+    if model.kernels is not None:
+        return str(model.kernels.kernel.name)
+    if model.expand is None:
+        return ""
+    return "fourier" if isinstance(model.expand, FourierFeatures) else "polynomial"
+
+
+def _constants(model: Model) -> dict[str, NDArray[Any]]:
+    """The numbers of the decisions: W (l, k), b (k,), and those of the kernel."""
+    if model.kernels is not None:
+        return _kernel_constants(model.kernels)
+    if model.expand is not None:
+        W = np.column_stack([decision.w for decision in model.decisions])
+        b = np.array([decision.b for decision in model.decisions])
+        if isinstance(model.expand, FourierFeatures):
+            return _fourier_constants(model.expand, W, b)
+        return _polynomial_constants(model.expand, W, b)
+    _, W, b = as_linear(model, "write_onnx")
+    return {"W": np.ascontiguousarray(W.T), "b": b}
+
+
+def _fourier_constants(
+    expand: FourierFeatures, W: NDArray[Any], b: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """A cosine is the sine of pi / 2 more."""
+    half = expand.rank // 2
+    frequencies = expand.frequencies.astype(np.float64)
+    return {
+        "Z": np.hstack([frequencies, frequencies]),
+        "shift": np.repeat([np.pi / 2.0, 0.0], half),
+        "W": W / np.sqrt(half),
+        "b": b,
+    }
+
+
+def _polynomial_constants(
+    expand: SquareFeatures, W: NDArray[Any], b: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """Weights of the products x_i x_j and of the x_i; the constant is added to b."""
+    n, gamma, c = expand.n_features, expand.gamma, expand.coef0
+    first, second = np.triu_indices(n)
+    scale = gamma * np.where(first == second, 1.0, np.sqrt(2.0))
+    squares, linear = W[: len(scale)], np.zeros((n, W.shape[1]))
+    if c > 0:
+        linear = np.sqrt(2.0 * c * gamma) * W[len(scale) : -1]
+        b = b + c * W[-1]
+    weights = np.vstack([scale[:, np.newaxis] * squares, linear])
+    return {"I": first, "J": second, "W": weights, "b": b}
+
+
+def _kernel_constants(kernels: KernelDecisions) -> dict[str, NDArray[Any]]:
+    kernel, l = kernels.kernel, kernels.vectors.shape[0]  # noqa: E741
+    if kernel.name not in _KERNELS:
+        name = kernel.name if isinstance(kernel.name, str) else "a callable"
+        raise ValueError(
+            f"The kernel of an ONNX model must be one of {', '.join(_KERNELS)}. "
+            f"Got {name} instead."
+        )
+    if 8 * l * (kernels.n_features + len(kernels.b)) > _MOST_BYTES:
+        raise ValueError(
+            "An ONNX model can have at most 2 GiB. Got more as float64: "
+            f"{l:,} support vectors of {kernels.n_features:,} columns."
+        )
+    weights = kernels.weights
+    if kernels.is_paired:
+        weights = pair_weights(weights, kernels.counts)
+    Z = linalg.dense(kernels.vectors)
+    constants = {"W": np.ascontiguousarray(weights.T), "b": kernels.b}
+    if kernel.name == "rbf":
+        constants["norms"] = np.sum(Z * Z, axis=1)[np.newaxis]
+        constants["gamma"] = np.array(float(kernel.gamma))
+    if kernel.name in ("poly", "sigmoid"):
+        # Not after the product: ONNX Runtime would make it a float32 of that.
+        Z = Z * float(kernel.gamma)
+        constants["coef0"] = np.array(float(kernel.coef0))
+    if kernel.name == "poly":
+        constants["degree"] = np.array(float(kernel.degree))
+    constants["Z"] = np.ascontiguousarray(Z.T)
+    return constants
+
+
+def _sides(c: int) -> dict[str, NDArray[Any]]:
+    """For pairs i < j of c classes: +1 at i and -1 at j; how often j is each class."""
+    pairs = np.array(list(itertools.combinations(range(c), 2)))
+    sides = np.zeros((len(pairs), c))
+    sides[np.arange(len(pairs)), pairs[:, 0]] = 1.0
+    sides[np.arange(len(pairs)), pairs[:, 1]] = -1.0
+    seconds = np.bincount(pairs[:, 1], minlength=c).astype(np.float64)
+    return {"sides": sides, "seconds": seconds}
+
+
+def _label_type(classes: NDArray[Any]) -> tuple[type[np.generic], str]:
+    """The widest dtype of the labels' kind, and its name in ONNX."""
+    kind = classes.dtype.kind
+    if kind == "u" and classes.max() <= np.iinfo(np.int64).max:
+        kind = "i"
+    return _LABELS[kind]

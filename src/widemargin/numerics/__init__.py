@@ -1,0 +1,1 @@
+"""Linear algebra of dense and sparse rows, roots, and bounds of rounding."""

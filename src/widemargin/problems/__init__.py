@@ -1,0 +1,1 @@
+"""Optimization problems: objectives, feasible points, certificates."""

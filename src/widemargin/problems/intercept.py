@@ -1,0 +1,52 @@
+"""The free intercept that minimises the losses for given scores x'w.
+
+For the hinge the slope in b rises by C_i at b = y_i - x_i'w, from minus the C of the
+positive class: an exact weighted selection. For the squared hinge it is piecewise
+linear, and Newton's method ends after finitely many steps.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.state import RowState
+from widemargin.numerics.roots import monotone_root
+
+Vector = NDArray[np.float64]
+
+
+def best_intercept(state: RowState, near: float, loss: str) -> float:
+    """Minimiser nearest to ``near``, for row vectors C, labels and ``score`` = x'w."""
+    if loss == "hinge":
+        return _hinge_intercept(state, near)
+    return monotone_root(lambda b: state.sweep(_slope, b), near)
+
+
+def _hinge_intercept(state: RowState, near: float) -> float:
+    """Nearest point of the interval of minimisers in b."""
+    positive, negative = state.sweep(_class_weights)
+    # The slope is zero up to rounding between these two breakpoints: mostly one.
+    slack = 1e-12 * (positive + negative)
+    low = state.threshold(_breakpoints, positive - slack)
+    if near <= low:
+        return low
+    return min(near, state.threshold(_breakpoints, positive + slack))
+
+
+def _class_weights(part: RowState) -> tuple[float, float]:
+    positive = part.labels > 0
+    return float(part.C[positive].sum()), float(part.C[~positive].sum())
+
+
+def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
+    return part.labels - part.score, part.C
+
+
+def _slope(part: RowState, b: float) -> tuple[float, float, float]:
+    """First and second derivative of sum C L in b, and the scale of the first."""
+    t = np.maximum(1.0 - part.labels * (part.score + b), 0.0)
+    weighted = part.C * t
+    return (
+        -2.0 * float(part.labels @ weighted),
+        2.0 * float(part.C @ (t > 0)),
+        float(weighted.sum()),
+    )

@@ -1,0 +1,530 @@
+"""The problem with a kernel: w is a sum of features, and products are kernel values.
+
+    w = sum_j c_j phi(x_j),   x_i'w = (K c)_i,   |w|^2 = c'K c.
+
+The dual point alpha has w = sum alpha_i y_i phi(x_i), so c = Y alpha, and with f = K c
+
+    P = 1/2 c'f [+ 1/2 b^2] + sum_i C_i L(1 - y_i (f_i + b)),
+    D = sum alpha - 1/2 c'f [- 1/2 b^2] [- sum alpha_i^2 / (4 C_i)],
+
+b = sum c where it is penalized. Section 6 of the specification of IRWLS.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, finite
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import padded
+from widemargin.models.model import Decision
+from widemargin.numerics import rounding, twofold
+from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
+from widemargin.parameters import Checker
+from widemargin.problems.intercept import best_intercept
+from widemargin.problems.linear import Problem
+from widemargin.solution import Certificate
+
+Vector = NDArray[np.float64]
+
+# All rows get exact scores where that takes no more multiplications than these: 5 ms.
+ALL_ROWS = 1e8
+# Margins that are this far above 1 have no loss, while a solver is at work.
+NEAR = 1e-3
+# Numbers that float32 has no room for.
+FLUSHED = 2e-38
+# A gap so large needs no exact scores: it only says that there is no answer yet.
+COARSE = 1e-2
+
+
+class KernelProblem(Problem):
+    """A support vector problem with a kernel: what `Problem` makes when it has one.
+
+    Parameters
+    ----------
+    features : Rows, array or sparse matrix (m, n)
+    y, C, loss, intercept : as of `Problem`
+        For the kernel "precomputed" the features are K, (m, m).
+    kernel : Kernel
+    memory_limit : int or None, in bytes
+        For kernel values that are kept, and the packed samples.
+
+    Attributes
+    ----------
+    columns : Columns of the rows with C > 0
+    kernel : Kernel, with gamma as a number
+    order : int, numbers of v = (c, b): one for each row with C > 0, and b if any
+
+    Notes
+    -----
+    `certify` computes m times (number of alpha > 0) kernel values in float64, by the
+    core, about 1e9 a second for sparse rows; a certificate of the driver only those
+    of rows that have a loss or could have: see `answer`.
+    """
+
+    couples = True
+
+    def __init__(
+        self,
+        features: Rows | ArrayLike,
+        y: ArrayLike,
+        C: ArrayLike = 1.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+        *,
+        kernel: Any,
+        memory_limit: int | None = None,
+    ) -> None:
+        check = Checker("Problem")
+        if not isinstance(kernel, Kernel):
+            check.refuse("kernel", "a Kernel or None", kernel)
+        check.count("memory_limit", memory_limit, optional=True)
+        rows = features if isinstance(features, Rows) else as_rows(features)
+        super().__init__(rows, y, C, loss, intercept)
+        n_jobs = rows.options.get("n_jobs")
+        self.kernel = kernel.resolved(self.rows)
+        if self.kept is None or kernel.name != "precomputed":
+            self.columns = Columns(self.rows, self.kernel, memory_limit, n_jobs)
+        else:
+            whole = Columns(rows, self.kernel, memory_limit, n_jobs)
+            self.columns = whole.select(self.kept)
+        self.scores: Scores | None = None
+
+    @property
+    def order(self) -> int:
+        """Length of v = (c, b)."""
+        return self.rows.shape[0] + (self.intercept != "none")
+
+    def split(self, v: Vector) -> tuple[Vector, float]:
+        """The pair (c, b) of v, with c over all rows."""
+        m = self.rows.shape[0]
+        return self.spread(v[:m].copy()), float(v[m]) if len(v) > m else 0.0
+
+    def stack(self, w: ArrayLike, b: float = 0.0) -> Vector:
+        """The vector v of (c, b), with c over all rows."""
+        c = finite("w", np.ravel(w), self.shape[0])
+        c = c if self.kept is None else c[self.kept]
+        return c if self.intercept == "none" else np.append(c, finite("b", [b], 1))
+
+    @property
+    def signs(self) -> Vector:
+        """Labels of the rows with C > 0, float64."""
+        y = self.y if self.kept is None else self.y[self.kept]
+        return y.astype(np.float64)
+
+    @property
+    def weights(self) -> Vector:
+        """C of the rows with C > 0."""
+        return self.C if self.kept is None else self.C[self.kept]
+
+    @property
+    def kernel_facts(self) -> dict[str, Any]:
+        """Name and numbers of the kernel; a callable is known by its name only."""
+        name = self.kernel.name
+        named = name if isinstance(name, str) else getattr(name, "__qualname__", "?")
+        facts = {"kernel": named, "gamma": float(self.kernel.gamma)}
+        return facts | {"degree": self.kernel.degree, "coef0": float(self.kernel.coef0)}
+
+    # -- objectives --------------------------------------------------------------------
+
+    def expand(self, c: Vector) -> "Scores":
+        """Scores K c that follow c; the problem knows them from then on."""
+        self.scores = Scores(self.columns, c)
+        return self.scores
+
+    def values(self, c: Vector, f: Vector, b: float) -> Certificate:
+        """P and D of (c, b) and alpha = Y c by the scores f = K c: no proof yet."""
+        # No products of BLAS: its threads cost more than these vectors are worth.
+        y, alpha = self.signs, self.signs * c
+        square = float((c * f).sum())
+        losses = self._sum_losses(1.0 - y * (f + b))
+        primal = 0.5 * (square + self._penalty_of(b)) + losses
+        dual = 0.5 * (square + self._penalty_of(float(c.sum())))
+        return Certificate(primal, float(alpha.sum()) - dual - self.squares(alpha))
+
+    def _losses_of(self, t: Vector, most: Vector) -> tuple[float, float]:
+        """What slacks t cost, and the most that slacks up to ``most`` do."""
+        return self._sum_losses(t), self._sum_losses(most)
+
+    def _sum_losses(self, t: Vector) -> float:
+        """What slacks t of the kept rows cost."""
+        t = np.maximum(t, 0.0)
+        return float((self.weights * (t if self.loss == "hinge" else t * t)).sum())
+
+    def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
+        """Bounds of the optimum by (c, b), alpha = Y c and scores f = K c with errors.
+
+        No rounding makes the upper bound too small, or the lower one too large.
+        """
+        primal, over = self.upper_bound(c, f, b)
+        dual, under = self.lower_bound(c, f)
+        return Certificate(primal, dual, rounding=over + under)
+
+    def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
+        """Upper bound P, and how much of it may be rounding."""
+        plain, largest = self._losses_of(*f.slacks(self.signs, b))
+        losses = (1.0 + gamma(len(c) + 8)) * largest
+        square, error = f.squared_norm(c)
+        rest = 0.5 * (square + self._penalty_of(b))
+        over = 0.5 * error + gamma(8) * abs(rest)
+        return rest + over + losses, over + losses - plain
+
+    def lower_bound(self, c: Vector, f: "Sums") -> tuple[float, float]:
+        """Lower bound D, and how much it may lack by rounding."""
+        alpha, off = self.signs * c, gamma(len(c) + 8)
+        linear, squares = float(alpha.sum()), self.squares(alpha)
+        total = abs(float(c.sum())) + off * linear
+        square, error = f.squared_norm(c)
+        rest = 0.5 * (square + self._penalty_of(total)) + squares
+        under = 0.5 * error + off * (linear + abs(rest))
+        if self.intercept == "free":
+            under += self._repair_error(alpha, f, total)
+        return linear - rest - under, under
+
+    def _repair_error(self, alpha: Vector, f: "Sums", total: float) -> float:
+        """What exact feasibility costs, where ``|sum c|`` is at most ``total``."""
+        slack = np.abs(1.0 - self.signs * f.values) + f.errors
+        slope = float((alpha * slack).sum()) * SLACK
+        square = float((alpha * self._roots).sum()) ** 2
+        return rounding.repair_error(total, float(alpha.sum()), slope, square)
+
+    def _penalty_of(self, b: float) -> float:
+        return b * b if self.intercept == "penalized" else 0.0
+
+    def squares(self, alpha: Vector) -> float:
+        """Sum alpha^2 / (4 C), of the squared hinge."""
+        if self.loss == "hinge":
+            return 0.0
+        return 0.25 * float((alpha * (alpha / self.weights)).sum())
+
+    def _exact(self, c: Vector) -> "Sums":
+        """K c in float64."""
+        J = np.flatnonzero(c)
+        return Sums(*self.columns.bounded(np.arange(len(c)), J, c[J]))
+
+    def _twofold(self, c: Vector, rows: NDArray[np.intp] | None = None) -> "Sums":
+        """K c in twice the precision: for some rows, or for all."""
+        J, rows = np.flatnonzero(c), np.arange(len(c)) if rows is None else rows
+        return Sums(*self.columns.twofold(rows, J, c[J]))
+
+    def primal(self, w: ArrayLike, b: float = 0.0) -> float:
+        """Primal objective P of w = sum_j w_j phi(x_j) and b, in float64."""
+        c = self.stack(w, b)[: self.rows.shape[0]]
+        return self.values(c, self._exact(c).values, b).primal
+
+    def dual(self, alpha: ArrayLike) -> float:
+        """Dual objective D of the repaired ``alpha`` (m,), in float64."""
+        state = self.dual_state(alpha)
+        self.repair(state)
+        c = self.signs * state.alpha
+        return self.values(c, self._exact(c).values, 0.0).dual
+
+    def certify(
+        self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
+    ) -> Certificate:
+        """Certificate of an answer: all kernel values it needs, anew in float64."""
+        state = self.dual_state(alpha)
+        self.repair(state)
+        v = self.stack(w, b)
+        bounds = self.bounds(state, v)
+        return self._bounds_by(self._twofold, state, v) if bounds.hides(tol) else bounds
+
+    def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
+        """Certificate of v and the feasible ``alpha`` of a row state; c = Y alpha."""
+        bounds = self._bounds_by(self._exact, state, v)
+        return bounds, self.signs * state.alpha
+
+    def _bounds_by(self, scores: Any, state: RowState, v: Vector) -> Certificate:
+        """Certificate of v and ``alpha`` by a function that makes the scores."""
+        m = self.rows.shape[0]
+        c, given = self.signs * state.alpha, v[:m]
+        b = float(v[m]) if len(v) > m else 0.0
+        f = scores(given)
+        if not np.isfinite(f.values).all():
+            return Certificate(np.inf, -np.inf)
+        primal, over = self.upper_bound(given, f, b)
+        dual, under = self.lower_bound(c, f if np.array_equal(c, given) else scores(c))
+        return Certificate(primal, dual, rounding=over + under)
+
+    def repair(self, state: RowState, name: str = "alpha") -> None:
+        """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
+        alpha, y = getattr(state, name), self.signs
+        clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)
+        excess = abs(float(y @ clipped)) if self.intercept == "free" else 0.0
+        if np.array_equal(clipped, alpha) and excess <= 1e-13 * float(clipped.sum()):
+            return
+        super().repair(state, name)
+
+    # -- the answer --------------------------------------------------------------------
+
+    def answer(
+        self, alpha: Vector, v: Vector, tol: float
+    ) -> tuple[Vector, Vector, float, Certificate]:
+        """The answer of a dual point: w = sum alpha_i y_i phi(x_i), the best b.
+
+        Scores are computed again in float64 where a row has alpha > 0, a loss, or could
+        have one by the error that its kept score has at most. The others have none. In
+        small problems those of all rows are, and none where the gap is above 0.01.
+        Where rounding decides whether the gap is ``tol``: in twice the precision.
+        """
+        state = self.dual_state(alpha)
+        self.repair(state)
+        c = self.signs * state.alpha
+        scores = self.scores
+        if scores is not None:
+            scores.settle()
+        if scores is None or not np.array_equal(scores.c, c):
+            scores = Scores(self.columns, c)
+        b = self.intercept_for(scores.values, c, float(v[-1]))
+        exact = self.values(c, scores.values, b).relative_gap <= max(COARSE, tol)
+        if exact:
+            self.refresh(scores, b)
+            b = self.intercept_for(scores.values, c, b)
+        sums = scores.sums()
+        bounds = self.prove(c, sums, b)
+        if exact and bounds.hides(tol):
+            near = np.flatnonzero(self._matters(c, sums, b))
+            sums = sums.replaced(near, self._twofold(c, near))
+            bounds = self.prove(c, sums, b)
+        return self.gather(state), self.spread(c), b, bounds
+
+    def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
+        """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
+        safe = self.signs * (f.values + b) >= 1.0 + f.errors  # false for NaN
+        return np.asarray((c != 0) | ~safe)
+
+    def refresh(self, scores: "Scores", b: float) -> None:
+        """Exact scores for all rows that may have a loss, by bounds of their errors."""
+        scores.settle()
+        self._refresh(scores, self._matters(scores.c, scores.sums(), b))
+
+    def refresh_near(self, scores: "Scores", b: float) -> None:
+        """Exact scores for rows that have a loss, or nearly one: no proof yet."""
+        scores.settle()
+        near = self.signs * (scores.values + b) < 1.0 + NEAR
+        self._refresh(scores, near | (scores.c != 0))
+
+    def _refresh(self, scores: "Scores", rows: NDArray[np.bool_]) -> None:
+        """Exact scores for these rows, or for all where that takes little."""
+        count = max(1, int(np.count_nonzero(scores.c)))  # 0 times infinity is none
+        work = float(len(scores.c)) * count * self.columns.cost
+        rows = (rows | (work <= ALL_ROWS)) & ~scores.is_exact
+        errors = scores.refresh(np.flatnonzero(rows))
+        scores.refreshes, scores.error = scores.refreshes + 1, errors.max(initial=0.0)
+
+    @functools.cached_property
+    def _roots(self) -> Vector:
+        """Lengths sqrt k(x, x) of the rows."""
+        return np.asarray(np.sqrt(np.abs(self.columns.diag())))
+
+    def intercept_near(self, c: Vector, near: float) -> float:
+        """The b of c: ``near`` where it is free, that of w where it is penalized."""
+        if self.intercept == "penalized":
+            return float(c.sum())
+        return near if self.intercept == "free" else 0.0
+
+    def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
+        """The best b for scores f, nearest to ``near``."""
+        if self.intercept != "free":
+            return self.intercept_near(c, near)
+        return best_intercept(self.state(score=f), near, self.loss)
+
+    def recover(self, solution: Any) -> Decision:
+        """The decision function of a solution: over all rows, see `Model`."""
+        return Decision(solution.w, solution.b)
+
+
+class Sums(NamedTuple):
+    """Scores f = K c of all rows, and what is known of their errors.
+
+    Attributes
+    ----------
+    values : ndarray (m,)
+    errors : ndarray (m,), bounds of the absolute errors
+    low : ndarray (m,) or float, what ``values`` lack: scores are values + low
+    """
+
+    values: Vector
+    errors: Vector
+    low: Vector | float = 0.0
+
+    def slacks(self, y: Vector, b: float) -> tuple[Vector, Vector]:
+        """The slacks 1 - y (f + b), and the most they are without rounding: (m,)."""
+        hi, lo = twofold.add(self.values, self.low, b, 0.0)
+        return twofold.slacks(y * hi, y * lo, self.errors)
+
+    def squared_norm(self, c: Vector) -> tuple[float, float]:
+        """The squared norm c'f, and a bound of its error."""
+        low = self.low + np.zeros(len(c))
+        square, rest, error = twofold.dot(c, self.values, low)
+        error += abs(rest)
+        return square, error + float((np.abs(c) * self.errors).sum()) * SLACK
+
+    def replaced(self, rows: NDArray[np.intp], others: "Sums") -> "Sums":
+        """These sums, with others in the place of some rows."""
+        low = np.zeros(len(self.values)) + self.low
+        found = Sums(self.values.copy(), self.errors.copy(), low)
+        found.values[rows], found.errors[rows], low[rows] = others
+        return found
+
+
+class Then(NamedTuple):
+    """What is known of scores at some time, from which bounds of their errors begin.
+
+    Attributes
+    ----------
+    c, errors : ndarray (m,), the coefficients and bounds of the errors
+    is_exact : bool ndarray (m,), rows that were computed in float64
+    """
+
+    c: Vector
+    errors: Vector
+    is_exact: NDArray[np.bool_]
+
+
+class Scores:
+    """Scores f = K c that follow the coefficients c.
+
+    Attributes
+    ----------
+    c : ndarray (m,)
+    values : ndarray (m,), float64
+    current : bool ndarray (m,) or None
+        Rows whose scores follow c; None: those of all rows do.
+    refreshes : int, how often some were computed in float64
+    error : float, the largest error that they had then
+    """
+
+    def __init__(self, columns: Columns, c: Vector) -> None:
+        self._columns = columns
+        m = columns.shape[0]
+        self.refreshes, self.error = 0, 0.0
+        self.c = np.zeros(m)
+        self.current: NDArray[np.bool_] | None = None
+        # Since then: columns added, sum |change| s_j, and what c lost by rounding.
+        self._added, self._moved, self._lost = 0, 0.0, 0.0
+        self._values = columns.value_bounds, SINGLE  # that are added, and their unit
+        self._begin(np.zeros(m))
+        self._all = np.zeros(padded(m))
+        self.values = self._all[:m]
+        # What is kept current: sums, and their rows if they are not all.
+        self._sums = self._all
+        self._rows: NDArray[np.intp] | None = None
+        J = np.flatnonzero(c)
+        if J.size:
+            self.add(J, c[J])
+            self.c[:] = c  # to the bit
+
+    def add(self, J: NDArray[np.intp], change: Vector) -> None:
+        """Add a change to c[J]; where that is interrupted, all is as it was."""
+        before = self._sums.copy()
+        try:
+            self._ready()
+            self._columns.focus(self._rows)  # other scores may have looked elsewhere
+            self._columns.add(J, change, self._sums)
+            self._note(J, change)
+        except BaseException:
+            self._sums[:] = before
+            raise
+        self.c[J] += change
+        if self._rows is not None:
+            self.values[self._rows] = self._sums[: len(self._rows)]
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """The rows whose scores are those of c in float64."""
+        return np.asarray(self._then.is_exact & (self._added == 0))
+
+    def _ready(self) -> None:
+        """Know the values that will be added; where they were others: begin anew."""
+        is_double = self._columns.dtype == np.float64
+        found = self._columns.value_bounds, UNIT if is_double else SINGLE
+        if self._added and found[1] != self._values[1]:
+            self._begin(self.sums().errors)
+        self._values = found
+
+    def _note(self, J: NDArray[np.intp], change: Vector) -> None:
+        """Remember what rounds when a change to c[J] is added."""
+        bounds = self._columns.value_bounds  # of a callable they grow with its values
+        self._values = bounds, self._values[1]
+        moved, s = np.abs(change), bounds.s[J]
+        self._moved += float((moved * s).sum())
+        self._lost += UNIT * SLACK * float(((np.abs(self.c[J]) + moved) * s).sum())
+        self._added += len(J)
+
+    def sums(self) -> Sums:
+        """The scores with bounds of their errors.
+
+        Each value k_ij is the same number whenever it is computed, so that its error
+        comes with what c_j has changed by since then, however often; but each addition
+        rounds.
+        """
+        errors = self._then.errors.copy()
+        if self._added == 0:
+            return Sums(self.values, errors)
+        bounds, unit = self._values
+        added = gamma(2 * self._added)  # to scores that were at most so large before:
+        errors += added * SLACK * (np.abs(self.values) + bounds.s * self._moved)
+        rounded = gamma(self._columns.roundings, unit) + added
+        errors += bounds.sums(bounds, self.c - self._then.c, 0.0)
+        errors += bounds.s * ((rounded * self._moved + self._lost) * SLACK)
+        if unit == SINGLE:  # values and weights too small for float32 are lost
+            errors += FLUSHED * (self._moved + self._added)
+        return Sums(self.values, errors)
+
+    def _begin(self, errors: Vector) -> None:
+        """Let bounds of errors begin here."""
+        none = np.zeros(len(self.c), bool)
+        self._then = Then(self.c.copy(), errors, none)
+        self._added, self._moved, self._lost = 0, 0.0, 0.0
+
+    def focus(self, rows: NDArray[np.bool_]) -> None:
+        """From now on keep only these rows' scores current; c is zero elsewhere."""
+        index = np.flatnonzero(rows)
+        sums = np.zeros(padded(len(index)))
+        sums[: len(index)] = self.values[index]
+        self._before = self.c.copy()
+        self._sums, self._rows, self.current = sums, index, rows
+
+    def settle(self) -> None:
+        """Bring the scores of all rows up to date."""
+        if self._rows is None:
+            return
+        sums = self._all.copy()
+        J = np.flatnonzero(self.c != self._before)
+        self._ready()
+        self._columns.focus(None)
+        self._columns.add(J, self.c[J] - self._before[J], sums)
+        self._note(J, self.c[J] - self._before[J])
+        sums[self._rows] = self._sums[: len(self._rows)]
+        self._all[:] = sums
+        self._sums, self._rows, self.current = self._all, None, None
+
+    def scale(self, t: float) -> None:
+        """Multiply c, and the scores with it."""
+        errors = self.sums().errors
+        self.c *= t
+        self._sums *= t
+        self._begin(errors * (abs(t) * SLACK) + self._rounded())
+
+    def _rounded(self) -> Vector:
+        """Errors of scores that follow c where both are multiplied by a number."""
+        s = self._values[0].s
+        lost = gamma(2) * float((np.abs(self.c) * s).sum())
+        return np.asarray(gamma(2) * np.abs(self.values) + lost * s)
+
+    def refresh(self, rows: NDArray[np.intp]) -> Vector:
+        """Compute some scores in float64; the errors that they had."""
+        J = np.flatnonzero(self.c)
+        exact, bounds = self._columns.bounded(rows, J, self.c[J])
+        errors = np.abs(exact - self.values[rows])
+        if self._added:
+            self._begin(self.sums().errors)
+        self.values[rows], self._then.errors[rows] = exact, bounds
+        self._then.is_exact[rows] = True
+        return errors

@@ -1,0 +1,1 @@
+"""What runs a solver: limits, the best point, checkpoints, messages."""

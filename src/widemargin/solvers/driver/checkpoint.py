@@ -1,0 +1,257 @@
+"""Runs that survive their process: what a solver goes on from, in a file."""
+
+import json
+import os
+import time
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.state import RowState
+from widemargin.parameters import Checker
+from widemargin.problems.linear import Problem
+from widemargin.problems.targets import distinct
+from widemargin.solution import Step
+from widemargin.solvers.driver.best import Best
+from widemargin.system.files import check_outputs, open_regular, replacing
+
+Vector = NDArray[np.float64]
+_VERSION = 1
+# What reading a damaged file raises.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    NotImplementedError,
+    EOFError,
+)
+_FACTS = "checkpoint.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:  # numpydoc ignore=PR02
+    """Where and how often a run is saved, so that another process can go on with it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. A run begins where a file of this name ends, if it is there and of the
+        same problem; once a run is solved the file is removed.
+    every : float > 0 in seconds, default=60.0
+        Time between two saves, without what saving takes.
+    keep : bool, default=False
+        Leave the file of a solved run, for a later run to confirm.
+
+    Raises
+    ------
+    ValueError or TypeError
+        A parameter out of range or of a wrong type.
+
+    Notes
+    -----
+    A file is complete or as it was: it is written beside its place and renamed. It
+    holds v and the row vectors that the solver goes on from: 8 bytes a row for each
+    (interior point 5, augmented Lagrangian 2, active set none), and takes one of them
+    at a time in memory.
+    """
+
+    path: str | os.PathLike[str]
+    every: float = 60.0
+    keep: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check = Checker("Checkpoint")
+        if not isinstance(self.path, str | os.PathLike):
+            check.refuse("path", "a str or path-like", self.path)
+        check.positive("every", self.every)
+
+    @classmethod
+    def of(cls, given: Any, owner: str) -> "Checkpoint | None":
+        """What the 'checkpoint' parameter of an owner says."""
+        if isinstance(given, str | os.PathLike):
+            return cls(given)
+        if not (given is None or isinstance(given, Checkpoint)):
+            expected = "a path, a Checkpoint or None"
+            Checker(owner).refuse("checkpoint", expected, given)
+        return given
+
+    def part(self, number: int) -> "Checkpoint":
+        """That of one of several problems."""
+        return Checkpoint(f"{os.fspath(self.path)}.{number}", self.every, keep=True)
+
+    def remove(self) -> None:
+        """Remove the file, if there is one."""
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file holds.
+
+    Attributes
+    ----------
+    turn : int, 0 for the solver that was chosen, 1 for its first reserve, ...
+    solver : str, its name
+    iteration : int, of the last step
+    v, best_v : ndarray (k,)
+    source, best_alpha : ndarray; one of them is None
+    vectors : dict of row vectors of the solver
+    numbers : dict of its numbers, the details of its last step
+    """
+
+    turn: int
+    solver: str
+    iteration: int
+    v: Vector
+    best_v: Vector
+    source: Vector | None
+    best_alpha: Vector | None
+    vectors: dict[str, Vector]
+    numbers: dict[str, float]
+
+
+class Saver:
+    """Saves one run, and reads what an earlier one saved.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    problem : Problem, in the coordinates of the solver
+    """
+
+    def __init__(self, checkpoint: Checkpoint, problem: Problem) -> None:
+        check_outputs([checkpoint.path], [])  # now, and not after an hour
+        self.checkpoint, self._problem = checkpoint, problem
+        self._last = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return time.monotonic() - self._last >= self.checkpoint.every
+
+    def save(
+        self,
+        turn: tuple[int, str],
+        step: Step,
+        v: Vector,
+        state: RowState | None,
+        best: Best,
+    ) -> None:
+        """Write the file anew."""
+        facts = {
+            "version": _VERSION,
+            "problem": _facts(self._problem),
+            "turn": turn[0],
+            "solver": turn[1],
+            "iteration": step.iteration,
+            "numbers": step.details,
+            "vectors": list(step.vectors),
+        }
+        with (
+            replacing(self.checkpoint.path) as file,
+            zipfile.ZipFile(file, "w") as archive,
+        ):
+            archive.writestr(_FACTS, json.dumps(facts))
+            _write(archive, "v", v)
+            _write(archive, "best_v", best.v)
+            if best.source is not None:
+                _write(archive, "source", best.source)
+            else:
+                _write(archive, "best_alpha", best.alpha())
+            for name in step.vectors:
+                _write(archive, f"vectors/{name}", getattr(state, name))
+        self._last = time.monotonic()
+
+    def load(self) -> Saved | None:
+        """What the file holds; None where there is none.
+
+        Raises
+        ------
+        ValueError for a file that is no checkpoint, or of another problem.
+        """
+        path = os.fspath(self.checkpoint.path)
+        if not os.path.exists(path):
+            return None
+        with open_regular(path) as file:
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    facts = json.loads(archive.read(_FACTS))
+                    found = facts["version"], facts.get("problem", {})
+                    saved = _saved(archive, facts) if found[0] == _VERSION else None
+            except _DAMAGE as error:
+                raise ValueError(
+                    f"{path}: expected a checkpoint, found something else or damage "
+                    f"({error}); remove it to begin anew"
+                ) from None
+        self._check(path, *found)
+        return saved
+
+    def _check(self, path: str, version: Any, facts: dict[str, Any]) -> None:
+        """Refuse the checkpoint of another problem."""
+        if version != _VERSION:
+            raise ValueError(
+                f"{path}: expected a checkpoint of version {_VERSION}, "
+                f"found {version}; remove it to begin anew"
+            )
+        for name, ours in _facts(self._problem).items():
+            theirs = facts.get(name)
+            same = theirs == ours
+            if isinstance(ours, float) and isinstance(theirs, float):
+                # Sums depend on the cut of blocks, which memory_limit moves.
+                same = bool(np.isclose(ours, theirs, rtol=1e-9, atol=0.0))
+            if not same:
+                raise ValueError(
+                    f"{path}: expected a checkpoint of this problem ({name} {ours}), "
+                    f"found another one's ({theirs}); remove it to begin anew"
+                )
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    """What tells problems apart, without another read of the data."""
+    mean, std = problem.rows.moments
+    m, n = problem.rows.shape
+    facts = {
+        "rows": m,
+        "columns": n,
+        "loss": problem.loss,
+        "intercept": problem.intercept,
+        "total C": problem.zero_objective,
+        "positive rows": int(np.count_nonzero(problem.y > 0)),
+        "checksum of the labels": zlib.crc32(problem.y.data),
+        "checksum of C": zlib.crc32(np.ascontiguousarray(distinct(problem.C)).data),
+        "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
+    }
+    return facts | problem.kernel_facts
+
+
+def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _saved(archive: zipfile.ZipFile, facts: dict[str, Any]) -> Saved:
+    def read(name: str) -> Vector:
+        with archive.open(f"{name}.npy") as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+        return np.asarray(array, dtype=np.float64)
+
+    has_source = "source.npy" in archive.namelist()
+    return Saved(
+        int(facts["turn"]),
+        str(facts["solver"]),
+        int(facts["iteration"]),
+        read("v"),
+        read("best_v"),
+        read("source") if has_source else None,
+        None if has_source else read("best_alpha"),
+        {name: read(f"vectors/{name}") for name in facts["vectors"]},
+        {name: float(number) for name, number in facts["numbers"].items()},
+    )

@@ -1,0 +1,587 @@
+"""The contract of a solver, and the driver that runs one.
+
+A solver is a frozen set of options with a generator: `Solver.iterate` yields a `Step`
+an iteration and keeps its state in local variables. The driver measures time, enforces
+limits, keeps the best point, records the trace, calls the user back, reacts to Ctrl-C
+and decides the status. No solver prints, times itself or certifies itself.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.blocks import ONE_BLAS_THREAD
+from widemargin.numerics.rounding import at_zero
+from widemargin.parameters import Checker
+from widemargin.problems.conditioning import conditioned
+from widemargin.problems.linear import Problem
+from widemargin.solution import (
+    NOT_CONVEX,
+    Certificate,
+    Solution,
+    Status,
+    Step,
+    Trace,
+)
+from widemargin.solvers.driver.best import Best
+from widemargin.solvers.driver.checkpoint import Saved, Saver
+from widemargin.solvers.driver.limits import Clock, Limits
+from widemargin.system.deadline import GRACE, OutOfTime, until
+
+Vector = NDArray[np.float64]
+
+# ALMOST_SOLVED is a gap within this many times tol.
+ALMOST = 100.0
+# The share of the time limit after which an answer with its certificate is made, to be
+# kept if there is no time for a later one; and how many times as long as this one took
+# a later one may take. Not tuned.
+SHARE, LONGER = 0.5, 1.5
+# Progress is a cut of the best gap, or of the least gap of one step, by this factor:
+# far from the end zero may be the best point while the steps come nearer.
+PROGRESS = 0.9
+
+
+class Solver(ABC):
+    """Options of one algorithm, and the algorithm as a generator.
+
+    Attributes
+    ----------
+    name : str, as users and reports write it
+    default_max_iter : int, iterations when ``max_iter`` is None
+    patience : int, iterations without progress after which the driver stops
+    for_kernels : bool, whether it solves problems with a kernel, and no others
+    for_norms : bool, whether it solves those with a norm of the losses, and no others
+    """
+
+    name: ClassVar[str]
+    default_max_iter: ClassVar[int]
+    patience: ClassVar[int]
+    for_kernels: ClassVar[bool] = False
+    for_norms: ClassVar[bool] = False
+
+    def patience_for(self, problem: Problem) -> int:
+        """The patience with this problem."""
+        return self.patience
+
+    @abstractmethod
+    def supports(self, problem: Problem) -> str | None:
+        """None, or a sentence why the problem cannot be solved by this solver."""
+
+    @abstractmethod
+    def iterate(
+        self, problem: Problem, start: "Start | None", tol: float
+    ) -> Generator[Step, None, None]:
+        """Yield the current step at the head of each iteration, the start included.
+
+        ``step.point()`` gives v and a row state with the vector ``alpha``, both valid
+        until the next step; or v and None where alpha is `Problem.slopes` of v.
+        Numerical breakdown raises ArithmeticError or LinAlgError.
+        """
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates.
+
+    From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
+    step: then it goes on as if nothing had been in between.
+    """
+
+    v: Vector
+    alpha: Vector
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+def in_one_blas_thread(
+    steps: Generator[Step, None, None],
+) -> Generator[Step, None, None]:
+    """Steps, with BLAS kept to one thread in each: once, not in many short sweeps."""
+    while True:
+        with ONE_BLAS_THREAD:
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step
+
+
+class Reserve(NamedTuple):
+    """A solver that goes on from the best point where another is not getting there.
+
+    ``enough(step)`` says that the other one's time is over; that it stalls or breaks
+    down is enough too.
+    """
+
+    solver: Solver
+    enough: Callable[[Step], bool]
+
+
+class Choice(NamedTuple):
+    """A solver, why it was chosen ("because ..." or "as asked"), and its reserves."""
+
+    solver: Solver
+    reason: str
+    reserves: tuple[Reserve, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    alpha: Vector
+    w: Vector
+    b: float
+    certificate: Certificate
+
+
+class _Driver:
+    """One run of a solver, and of its reserves, on a problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        choice: Choice,
+        limits: Limits,
+        names: Sequence[str] | None,
+    ) -> None:
+        self.names = names
+        self.clock = limits.clock or Clock()
+        self.begin = self.clock.seconds()
+        self.problem, self.limits = problem, limits
+        self.solver, self.reason, reserves = choice
+        self._reserves = list(reserves)
+        self.core, self.lift = conditioned(problem)
+        self._first_sweep = self.core.rows.sweeps
+        self.best = Best(self.core)
+        self.trace = Trace()
+        self._trusted = limits.tol  # estimated gap at which a certificate is tried
+        self._accepted: _Answer | None = None
+        self._kept: _Answer | None = None  # one that was made halfway
+        self._deadline = self.clock.deadline(limits.end)
+        self._started = False
+        self._broken = False
+        saved = limits.checkpoint
+        self._saver = None if saved is None else Saver(saved, self.core)
+        self._turn = 0  # which reserve is at work; 0: the solver that was chosen
+        self._before = 0  # iterations of the solvers before this one
+        # Merit and iteration of the last clear improvement.
+        self._progress = (np.inf, 0)
+
+    @property
+    def max_iter(self) -> int:
+        """Iterations, of all solvers, after which the run ends."""
+        return self.limits.max_iter or self._before + self.solver.default_max_iter
+
+    def run(self, start: Start | None) -> Status:
+        """Iterate until something ends the run; the word for what did."""
+        try:
+            with until(self._deadline):
+                return self._run(start)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+        except OutOfTime:
+            if self._deadline is None:  # another one's
+                raise
+            return Status.TIME_LIMIT
+        except MemoryError:
+            if not self.best.v.any():  # zero is no model
+                raise
+            return Status.OUT_OF_MEMORY
+
+    def _run(self, start: Start | None) -> Status:
+        """Run the solvers that have a turn."""
+        saved = self._saver.load() if self._saver else None
+        if start is None and saved is None and self._late():
+            return Status.TIME_LIMIT
+        self._started = True
+        if saved is not None:
+            start = self._resume(saved)
+        elif start is not None:
+            self._offer(start)
+        status = self._iterate(start)
+        while status in _RELIEVED and self._reserves:
+            self._relieve()
+            best = Start(self.best.v, self.best.alpha())
+            status = self._iterate(best)
+        return status
+
+    def _iterate(self, start: Start | None) -> Status:
+        """Run the solver whose turn it is."""
+        steps = self.solver.iterate(self.core, start, self.limits.tol)
+        try:
+            while step := self._next(steps):
+                self.problem.rows.check_interrupted()
+                stop = self._call_back(step)
+                ended = None if step.waits or not self._certified() else Status.SOLVED
+                if stop and ended is None:
+                    ended = Status.STOPPED_BY_CALLBACK
+                ended = ended or self._limit_reached(step)
+                if self._saver is not None:
+                    self._save(self._saver, step, ended)
+                if ended is not None:
+                    return ended
+                self._keep_halfway()
+            return Status.NUMERICAL_ERROR if self._broken else Status.STALLED
+        finally:
+            steps.close()
+
+    def _keep_halfway(self) -> None:
+        """Keep an answer halfway through the time: the last one may take too long.
+
+        What that took beyond the grace is left for the last one.
+        """
+        deadline = self._deadline
+        if deadline is None or self._kept is not None or not deadline.passed(SHARE):
+            return
+        before = deadline.left
+        self._kept = self._answer()
+        took = LONGER * (before - deadline.left)
+        deadline.end -= min(max(0.0, took - GRACE), max(0.0, deadline.left))
+
+    def _save(self, saver: Saver, step: Step, ended: Status | None) -> None:
+        """Save the run where it is time to, or where it ends without its answer."""
+        if ended is Status.SOLVED and not saver.checkpoint.keep:
+            saver.checkpoint.remove()
+        elif saver.due or ended is not None:
+            try:
+                turn = self._turn, self.solver.name
+                saver.save(turn, step, *self._point, self.best)
+            except OSError as error:  # a long run shall not end for that
+                warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
+
+    def _resume(self, saved: Saved) -> Start:
+        """Take up what another run has saved: where to go on."""
+        for _ in range(min(saved.turn, len(self._reserves))):
+            self._take_turn()
+        self._before = saved.iteration
+        self._progress = (np.inf, self._before)
+        self.reason += f" (resumed at iteration {saved.iteration:,})"
+        alpha = saved.best_alpha
+        if alpha is None:
+            source = np.zeros_like(saved.v) if saved.source is None else saved.source
+            alpha = self.core.gather(self.core.slopes(source)[0])
+        self._offer(Start(saved.best_v, alpha))
+        if saved.solver != self.solver.name:  # another one's vectors are not its own
+            return Start(saved.best_v, alpha)
+        return Start(saved.v, alpha, saved.vectors, saved.numbers)
+
+    def _take_turn(self) -> None:
+        """Let the next reserve work."""
+        self.solver, self._turn = self._reserves.pop(0).solver, self._turn + 1
+
+    def _relieve(self) -> None:
+        """Give up the solver whose turn it is."""
+        last = self.solver.name
+        self._take_turn()
+        self._before = self.trace[-1].iteration + 1 if self.trace else 0
+        self._progress, self._broken = (np.inf, self._before), False
+        self.best.forget_gap()
+        self.reason = f"after {last} got no further ({self.reason})"
+
+    def _offer(self, start: Start) -> None:
+        """Let the start be the best point: no answer is worse."""
+        with np.errstate(all="ignore"):
+            state = self.core.dual_state(start.alpha)
+            self.core.repair(state)
+            bounds = self.core.bounds(state, start.v)
+            self.best.offer(start.v, state, bounds.primal, bounds.dual)
+
+    def _next(self, steps: Generator[Step, None, None]) -> Step | None:
+        """The next step, observed; None where the solver has ended or broken down.
+
+        Only here numerical trouble is the solver's: a callback's is its user's.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                step = next(steps, None)
+                if step is not None:
+                    self._observe(step)
+                return step
+        except (ArithmeticError, np.linalg.LinAlgError):
+            self._broken = True
+            return None
+
+    def _call_back(self, step: Step) -> bool:
+        """Whether the user's callback asks to stop; off the clock."""
+        callback = self.limits.callback
+        stop = callback is not None and self.clock.pause(callback, step)
+        step.forget_point()
+        return bool(stop)
+
+    def _certified(self) -> bool:
+        """Whether the best point is good enough, by its certificate."""
+        if not self.best.relative_gap <= self._trusted:
+            return False
+        self._trusted = 0.5 * self.best.relative_gap
+        self._accepted = self._answer()
+        self.best.correct(self._accepted.certificate)
+        return self._accepted.certificate.relative_gap <= self.limits.tol
+
+    def _limit_reached(self, step: Step) -> Status | None:
+        """What ends the run after this step, if anything."""
+        if step.iteration >= self.max_iter:
+            own = self.limits.max_iter is None and self._reserves
+            return Status.STALLED if own else Status.MAX_ITER
+        if self._late():
+            return Status.TIME_LIMIT
+        merit, before = self.best.merit, self._progress[0]
+        if merit < PROGRESS * before or merit > before:  # it rises where it was wrong
+            self._progress = (merit, step.iteration)
+        if step.iteration - self._progress[1] >= self.solver.patience_for(self.core):
+            return Status.STALLED
+        if self._reserves and self._reserves[0].enough(step):
+            return Status.STALLED
+        return None
+
+    def _late(self) -> bool:
+        """Whether the time is over; at the start too, if other solves used it up."""
+        return self._deadline is not None and self._deadline.left <= 0.0
+
+    def _record_zero(self) -> None:
+        """A trace for the answer zero, which needs no iteration."""
+        m = self.core.rows.shape[0]
+        zero = Step(0, self.best.primal, self.best.dual, 0.0, active=m)
+        zero.best_primal, zero.best_dual = zero.primal, zero.dual
+        zero.seconds = self.seconds()
+        self.trace.append(zero)
+
+    def seconds(self) -> float:
+        """Time of this run, without pauses."""
+        return self.clock.seconds() - self.begin
+
+    def _observe(self, step: Step) -> None:
+        """Stamp and record a step, and keep what is best in its point."""
+        step.iteration += self._before
+        step.seconds = self.seconds()
+        step.sweeps = self.core.rows.sweeps - self._first_sweep
+        self.trace.append(step)
+        v, state = self._point = step.point()
+        self.best.offer(v, state, step.primal, step.dual)
+        step.best_primal, step.best_dual = self.best.primal, self.best.dual
+        step._point = lambda: self.problem.split(self.lift.up(v))
+
+    def _answer(self) -> _Answer:
+        """The best point, feasible, on the original problem, with its certificate."""
+        problem, tol = self.problem, self.limits.tol
+        with np.errstate(all="ignore"), ONE_BLAS_THREAD:
+            v, source = self.lift.up(self.best.v), self.best.source
+            if source is not None and problem.intercept != "free":
+                # Feasible, and zero where it can be: nothing to finish if it will do.
+                state, certificate = problem.slopes(self.lift.up(source))
+                if not np.array_equal(source, self.best.v):
+                    certificate = problem.bounds(state, v)
+                if certificate.relative_gap <= tol:
+                    return _Answer(
+                        problem.gather(state), *problem.split(v), certificate
+                    )
+            alpha = self.lift.alpha_up(self.best.alpha())
+            return _Answer(*problem.answer(alpha, v, tol))
+
+    def _last_answer(self) -> _Answer:
+        """The answer, or what there is if that has no time."""
+        if not self._started:
+            return self._zero()
+        try:
+            with until(self.clock.deadline(self.limits.answered)):
+                return self._answer()
+        except OutOfTime:
+            if self._deadline is None:  # another one's
+                raise
+            known = [one for one in (self._kept, self._accepted) if one is not None]
+            gaps = [one.certificate.relative_gap for one in known]
+            return known[int(np.argmin(gaps))] if known else self._zero()
+
+    def _zero(self) -> _Answer:
+        """The answer zero, whose bounds, sum C and 0, need no look at the data."""
+        problem = self.problem
+        alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
+        bounds = Certificate(at_zero(problem.zero_objective, problem.shape[0]), 0.0)
+        return _Answer(alpha, *problem.split(v), bounds)
+
+    def solution(self, status: Status) -> Solution:
+        """The answer with its status, which only the certificate can call solved.
+
+        Ctrl-C stays Ctrl-C, also where the answer is good enough: no press is lost.
+        """
+        if not self.trace:
+            self._record_zero()
+        tol = self.limits.tol
+        answer = self._accepted
+        if answer is None or not answer.certificate.relative_gap <= tol:
+            answer = self._last_answer()
+        gap, ended = answer.certificate.relative_gap, status
+        if gap <= tol and status is not Status.INTERRUPTED:
+            status = Status.SOLVED
+        elif gap <= ALMOST * tol and status in _OWN_ENDS:
+            status = Status.ALMOST_SOLVED
+        return Solution(
+            alpha=answer.alpha,
+            w=answer.w,
+            b=answer.b,
+            status=status,
+            certificate=answer.certificate,
+            trace=self.trace,
+            solver=self.solver.name,
+            reason=self.reason,
+            seconds=self.seconds(),
+            tol=tol,
+            message=_message(
+                self, Status.SOLVED if status is Status.SOLVED else ended, gap
+            ),
+            extras=dict(self.trace[-1].details),
+            at_bound=self._at_bound(answer.alpha),
+        )
+
+    def _at_bound(self, alpha: Vector) -> int | None:
+        """How many dual variables are at C; the squared hinge has no such bound."""
+        if not self.problem.is_bounded:
+            return None
+        return int(np.count_nonzero((alpha > 0) & (alpha >= self.problem.C)))
+
+
+# How a solver ends without an answer while a reserve may find one.
+_RELIEVED = (Status.STALLED, Status.NUMERICAL_ERROR)
+_OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ERROR)
+
+
+def run(
+    problem: Problem,
+    choice: Choice,
+    limits: Limits,
+    *,
+    start: "Solution | tuple[Any, Any, float] | None" = None,
+    names: Sequence[str] | None = None,
+) -> Solution:
+    """Run a solver: see `widemargin.solve`, which chooses it first.
+
+    The message of the solution calls the columns by ``names``, else by their numbers;
+    nothing is said about them where ``names`` is empty.
+    """
+    complaint = _mismatch(choice.solver, problem) or choice.solver.supports(problem)
+    if complaint:
+        raise ValueError(complaint)
+    driver = _Driver(problem, choice, limits, names)
+    status = driver.run(None if start is None else _start(driver, start))
+    return driver.solution(status)
+
+
+def unsolved(
+    m: int, order: int, weight: float, limits: Limits, solver: str
+) -> Solution:
+    """The answer zero of a problem that there is no time to make.
+
+    It has m rows and weights w of that order; ``weight`` is its sum of C. Bounds of the
+    optimum are that and 0.
+    """
+    step = Step(0, weight, 0.0, 0.0, m, best_primal=weight, best_dual=0.0)
+    return Solution(
+        alpha=np.zeros(m),
+        w=np.zeros(order),
+        b=0.0,
+        status=Status.TIME_LIMIT,
+        certificate=Certificate(at_zero(weight, m), 0.0),
+        trace=Trace([step]),
+        solver=solver,
+        reason="because the time was over before it began",
+        seconds=0.0,
+        tol=limits.tol,
+        message=(
+            f"Stopped by time_limit={limits.time_limit} s before the first iteration. "
+            f"The model is far from optimal. {Status.TIME_LIMIT.advice}"
+        ),
+    )
+
+
+def _mismatch(solver: Solver, problem: Problem) -> str | None:
+    """Why a solver of linear problems has none with a kernel, or the reverse."""
+    name = type(solver).__name__
+    if problem.couples and not solver.for_kernels:
+        return (
+            f"{name} solves linear problems only: use solver='auto' or 'irwls', or "
+            "kernel='linear' of SVC, or Problem without a kernel."
+        )
+    if solver.for_norms != (problem.norm is not None):
+        return (
+            f"{name} solves problems with "
+            + ("a norm of the losses" if solver.for_norms else "a sum of losses")
+            + " only: use solver='auto'."
+        )
+    if solver.for_kernels and not problem.couples:
+        return (
+            f"{name} solves problems with a kernel: use SVC(kernel='linear'), or "
+            "Problem(..., kernel=Kernel('linear'))."
+        )
+    return None
+
+
+def _start(driver: _Driver, start: Any) -> Start:
+    """A start in the coordinates of the conditioned problem."""
+    if isinstance(start, Solution):
+        start = start.alpha, start.w, start.b
+    if not (isinstance(start, tuple) and len(start) == 3):
+        Checker("solve").refuse("start", "a Solution or a tuple (alpha, w, b)", start)
+    alpha, w, b = start
+    v = driver.lift.down(driver.problem.stack(w, b))
+    state = driver.problem.dual_state(alpha)
+    return Start(v, driver.lift.alpha_down(driver.problem.gather(state)))
+
+
+def _message(driver: _Driver, status: Status, gap: float) -> str:
+    """What happened, how good the answer is, and what helps."""
+    if driver.trace[-1].details.get("negative"):
+        return NOT_CONVEX
+    if status is Status.SOLVED:
+        return status.advice
+    limits = driver.limits
+    cause = {
+        Status.MAX_ITER: f"max_iter={driver.max_iter}",
+        Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
+        Status.INTERRUPTED: "Ctrl-C",
+        Status.STOPPED_BY_CALLBACK: "the callback",
+        Status.OUT_OF_MEMORY: "a lack of memory",
+        Status.NUMERICAL_ERROR: "a numerical breakdown",
+    }.get(status, "lack of progress")
+    if driver.trace[-1].details.get("is_ball"):
+        cause = "epsilon, the rule of the ball,"
+    usable = (
+        "The model is usable: its objective is at most "
+        f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
+        if gap < 0.5
+        else "The model is far from optimal."
+    )
+    return (
+        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
+        f"{usable} {_scaling_advice(driver.problem, driver.names)}{status.advice}"
+    )
+
+
+def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
+    """Name the features that are too large, or too far from zero, if there are any."""
+    if names is not None and len(names) == 0:
+        return ""
+    mean, std = problem.rows.moments
+    size = np.hypot(mean, std)
+    typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
+    if np.any(size > 1000.0 * typical):
+        return (
+            f"Feature(s) {_first(size > 1000.0 * typical, names)} are up to "
+            f"{size.max() / typical:,.0f} times larger than the typical one: scaling "
+            "them (StandardScaler) usually helps most. "
+        )
+    far = (np.abs(mean) > 1000.0 * std) & (std > 0)
+    if np.any(far) and problem.intercept != "free":
+        return (
+            f"Feature(s) {_first(far, names)} lie far from zero beside their spread: "
+            "centring them (StandardScaler) or intercept='free' usually helps most. "
+        )
+    return ""
+
+
+def _first(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
+    """The first three of the chosen features."""
+    found = np.flatnonzero(chosen)
+    called = [str(j) if names is None else names[j] for j in found[:3]]
+    return ", ".join(called) + (", ..." if found.size > 3 else "")

@@ -1,0 +1,280 @@
+"""A few rows of a kernel problem, K among them, and the ball around their center.
+
+The dual of the squared hinge without a free intercept, max sum beta - 1/2 beta'Q beta
+over beta >= 0, is that of the smallest ball around points z_i with z_i'z_j = Q_ij,
+
+    Q = Y (K + p) Y + diag(1 / (2 C_i)),   p = 1 for a penalized intercept, else 0,
+
+where all of these have one length: with a = beta / sum beta and R = a'Q a the center is
+sum a_i z_i, and the squares of the radius and of the distances are
+
+    r^2 = kappa - R <= r*^2 <= max d_i^2,   d_i^2 = kappa + R - 2 (Q a)_i
+
+[frandi2013]_. R tends to rho, the margin of the paper, and beta = a / R.
+"""
+
+import itertools
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.kernels.packed import aligned, padded
+from widemargin.parameters import Checker
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.kernel_points import record
+from widemargin.problems.linear import Problem
+from widemargin.solution import Step
+from widemargin.solvers.driver.driver import Solver, Start
+from widemargin.system import deadline
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Points that are added between two looks at all rows (and at the clock), where only
+# samples are looked at, times the size of the sample: some times the work of the look.
+LOOKS = 4
+# Share by which diagonal entries may differ that are called one.
+SAME = 1e-6
+
+
+class Quadratic:
+    """The matrix Q of a problem: what of it is known for all rows.
+
+    Attributes
+    ----------
+    y, ridge, diagonal : ndarray (m,): signs, 1 / (2 C_i), and Q_ii
+    shift : float, p
+    kappa : float or None, the entry of the diagonal, where it is constant
+    """
+
+    def __init__(self, problem: KernelProblem) -> None:
+        self._problem = problem
+        self.y, self.ridge = problem.signs, 0.5 / problem.weights
+        self.shift = float(problem.intercept == "penalized")
+        self.diagonal: Vector = problem.columns.diag() + self.shift + self.ridge
+        most = float(self.diagonal.max())
+        same = np.ptp(self.diagonal) <= SAME * most
+        self.kappa = most if same else None
+
+    def refuse_other_balls(self) -> None:
+        """Refuse points that differ in length."""
+        if self.kappa is None:
+            raise ValueError(
+                "epsilon needs a constant diagonal of K (rbf, laplacian) and one C for "
+                "all rows. Got k(x, x) + 1 / (2 C) from "
+                f"{self.diagonal.min():.6g} to {self.diagonal.max():.6g}."
+            )
+
+    def epsilon(self, R: float, least: float) -> float:
+        """Farthest distance over the radius, less 1, by R and the least (Q a)_i."""
+        if self.kappa is None or not self.kappa > R:
+            return float("inf")
+        far = max(0.0, self.kappa + R - 2.0 * least)
+        return float(np.sqrt(far / (self.kappa - R))) - 1.0
+
+    def record(
+        self, iteration: int, c: Vector, f: Vector, details: dict[str, float]
+    ) -> Step:
+        """The step at the best multiple of c = Y beta, with f = K c, and its ball."""
+        beta, b = np.abs(c), self.shift * float(c.sum())
+        Qbeta = self.y * (f + b) + self.ridge * beta
+        total, curved = float(beta.sum()), float(beta @ Qbeta)
+        R = curved / total**2
+        details = {**details, "rho": R}
+        if self.kappa is not None:
+            details["radius"] = float(np.sqrt(max(0.0, self.kappa - R)))
+            details["epsilon"] = self.epsilon(R, float(Qbeta.min()) / total)
+        t = total / curved if curved > 0 else 1.0 / total
+        if not (curved > 0 or self._problem.kernel.is_psd):
+            details["negative"] = 1.0
+        point = (t * c, t * f, t * b)
+        active = int(np.count_nonzero(c))
+        return record(self._problem, iteration, point, active, details)
+
+
+class Coreset:
+    """Rows of a problem, with all of K among them.
+
+    Attributes
+    ----------
+    Q : Quadratic
+    rows : intp ndarray (q,)
+    c, f : ndarray (q,): Y beta of these, which is zero elsewhere, and K c of these
+    K : ndarray (s, s), s >= q, with the values of these rows in front
+    steps, drops, negative : int, that solvers made, and of these along negative
+        curvature
+    """
+
+    def __init__(self, problem: KernelProblem, rows: Index) -> None:
+        self._columns, self._problem = problem.columns, problem
+        self.Q = Quadratic(problem)
+        self._scores = problem.expand(np.zeros(len(self.Q.y)))
+        self.rows = np.empty(0, np.intp)
+        self._place = np.full(len(self.Q.y), -1)  # among these
+        self.c, self.f = np.empty(0), np.empty(0)
+        self.K = aligned((0, 0), self._columns.dtype)
+        self.steps = self.drops = self.negative = 0
+        self._append(rows)
+
+    def place(self, i: int) -> int:
+        """Where row i is among these, added if it was not."""
+        if self._place[i] < 0:
+            self._append(np.array([i]))
+        return int(self._place[i])
+
+    def _append(self, new: Index) -> None:
+        """Add rows, with K of them and the others."""
+        old = len(self.rows)
+        self.rows = np.concatenate([self.rows, new])
+        q = len(self.rows)
+        self._place[new] = np.arange(old, q)
+        if q > self.K.shape[0]:  # by half, so that it is copied rarely
+            size = padded(q + q // 2)
+            K = aligned((size, size), self._columns.dtype)
+            K[:] = 0
+            K[:old, :old] = self.K[:old, :old]
+            self.K = K
+        block = self._columns.block(new, self.rows)
+        self.K[old:q, :q] = block
+        self.K[:q, old:q] = block.T
+        self.f = np.append(self.f, block[:, :old] @ self.c)
+        self.c = np.append(self.c, np.zeros(len(new)))
+
+    def drop(self) -> None:
+        """Leave out rows with c = 0."""
+        kept = np.flatnonzero(self.c)
+        q = len(kept)
+        self._place[self.rows] = -1
+        self.rows, self.c, self.f = self.rows[kept], self.c[kept], self.f[kept]
+        self._place[self.rows] = np.arange(q)
+        K = self.K[np.ix_(kept, kept)]
+        self.K[:] = 0
+        self.K[:q, :q] = K
+
+    @property
+    def gradient(self) -> Vector:
+        """(Q beta)_i of these rows: (q,)."""
+        Q, S = self.Q, self.rows
+        f = Q.y[S] * (self.f + Q.shift * self.c.sum())
+        return np.asarray(f + Q.ridge[S] * np.abs(self.c))
+
+    def farthest(self, some: Index | None) -> tuple[int, float]:
+        """Of some rows, or all, the one of the least (Q beta)_i, and that."""
+        if some is None:
+            f, some = self.scores(), np.arange(len(self.Q.y))
+        else:
+            f = self._columns.block(some, self.rows) @ self.c
+        Q, place = self.Q, self._place[some]
+        mine = np.where(place >= 0, np.abs(self.c[place]), 0.0)
+        Qbeta = Q.y[some] * (f + Q.shift * self.c.sum()) + Q.ridge[some] * mine
+        k = int(Qbeta.argmin())
+        return int(some[k]), float(Qbeta[k])
+
+    def epsilon(self, least: float) -> float:
+        """That of the ball around the center, by the least (Q beta)_i looked at."""
+        beta = np.abs(self.c)
+        total = float(beta.sum())
+        return self.Q.epsilon(float(beta @ self.gradient) / total**2, least / total)
+
+    def scores(self) -> Vector:
+        """Scores K c of all rows, brought up to date: (m,)."""
+        scores, c = self._scores, np.zeros(len(self.Q.y))
+        c[self.rows] = self.c
+        moved = np.flatnonzero(c != scores.c)
+        if moved.size:
+            scores.add(moved, c[moved] - scores.c[moved])
+            scores.c[:] = c
+        return scores.values
+
+    def record(self, iteration: int, is_ball: bool = False) -> Step:
+        """The current point, and whether its ball ends the run."""
+        f, c = self.scores(), self._scores.c
+        details = {
+            "is_ball": float(is_ball),
+            "negative": 0.0 if self._problem.kernel.is_psd else float(self.negative),
+            "coreset": float(len(self.rows)),
+            "steps": float(self.steps),
+            "drops": float(self.drops),
+        }
+        return self.Q.record(iteration, c, f, details)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallSolver(Solver):
+    """A solver of problems that are smallest balls, with its options."""
+
+    for_kernels: ClassVar[bool] = True
+
+    sample: int | None = None
+    start: int = 20
+    epsilon: float | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        check = Checker(type(self).__name__)
+        check.count("sample", self.sample, least=1, optional=True)
+        check.count("start", self.start, least=1)
+        check.positive("epsilon", self.epsilon, optional=True)
+        check.count("random_state", self.random_state, least=0, optional=True)
+
+    def supports(self, problem: Problem) -> str | None:
+        """Problems with the squared hinge and without a free intercept."""
+        name = type(self).__name__
+        if problem.loss != "squared_hinge":
+            return f"{name} needs loss='squared_hinge'; for the hinge use irwls."
+        if problem.intercept == "free":
+            return (
+                f"{name} needs intercept='penalized' or 'none'; with a free one use "
+                "irwls."
+            )
+        return None
+
+    def first(
+        self, problem: KernelProblem, start: Start | None, random: np.random.Generator
+    ) -> Index:
+        """Points to begin with: those of the start, or random ones of both classes."""
+        rows = np.flatnonzero(() if start is None else start.alpha)
+        if rows.size:
+            return rows
+        some = []
+        for side in (problem.signs > 0, problem.signs < 0):
+            drawn = random.permutation(np.flatnonzero(side))
+            some.append(drawn[: -(-self.start // 2)])
+        return np.concatenate(some)
+
+    def grow(
+        self,
+        problem: KernelProblem,
+        start: Start | None,
+        begin: Callable[[Coreset], None],
+        advance: Callable[[Coreset, int, float], bool],
+    ) -> Generator[Step, None, None]:
+        """Steps by the farthest point, of all or of samples.
+
+        ``begin`` gives the first points their c. ``advance`` gets the farthest point i
+        and (Q beta)_i, and says whether it got anywhere.
+        """
+        random = np.random.default_rng(self.random_state or 0)
+        coreset = Coreset(problem, self.first(problem, start, random))
+        if self.epsilon is not None:
+            coreset.Q.refuse_other_balls()
+        begin(coreset)
+        m, some = len(problem.signs), None
+        all_rows = self.sample is None or self.sample >= m
+        looks = 1 if self.sample is None or all_rows else LOOKS * m // self.sample
+        for iteration in itertools.count():
+            yield coreset.record(iteration)
+            for _ in range(looks):
+                if not all_rows:
+                    some = random.integers(0, m, self.sample)
+                i, least = coreset.farthest(some)
+                if self.epsilon is not None and coreset.epsilon(least) <= self.epsilon:
+                    yield coreset.record(iteration + 1, is_ball=True)
+                    return
+                if not advance(coreset, i, least) and some is None:
+                    return
+                problem.rows.check_interrupted()
+                deadline.check()

@@ -1,0 +1,135 @@
+"""Which rows a working set gets, and in which precision: what its solvers share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.solvers.kernel.working_set import Violations, WorkingSet
+
+Index = NDArray[np.intp]
+
+# Up to so many rows a problem is solved in float64, to rounding, at once: that takes
+# milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
+AT_ONCE = 256
+# Small problems are solved to this share of the violation. With 0.03 and 0.01 a9a, w8a,
+# ijcnn1 and mnist took up to a fifth fewer working sets, and up to twice the steps.
+INNER_SHARE = 0.1
+# Rows of a working set at first; and at most, where it grows: it doubles while there
+# are more free rows than it holds. Where rows of K are kept, and cost little to use
+# again, only after so many iterations (w8a: a fifth fewer rows; mnist: 15 % more). Sets
+# of 8192 rows take 0.5 GB, whose first touch made a8a with the squared hinge (14,000
+# free rows) twice as long.
+FIRST_SIZE, MOST_SIZE, GROWTH = 2048, 4096, 20
+# Scores are computed anew in float64 when the violation has fallen by this factor, or
+# after so many iterations. Not tuned, as the next two.
+REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
+# Kernel values in float32 will not do where a refresh moved a score by more than this
+# share of the violation that it showed, which had not halved since the one before.
+ROUNDING_SHARE = 0.1
+# So many small problems that rounding kept from their end ask for float64 too.
+UNSOLVED = 2
+# Violation, in units of the largest |F|, that float64 cannot tell from none.
+NOTHING = 1e-14
+
+
+class Choice:
+    """Chooses the working sets: which rows stay, and which ones come.
+
+    Parameters
+    ----------
+    run : WorkingSet
+    working_set, carry, selection : as of `IRWLS`
+    seed : int
+    """
+
+    def __init__(
+        self,
+        run: WorkingSet,
+        working_set: int | None = None,
+        carry: float = 0.5,
+        selection: str = "violation",
+        seed: int = 0,
+    ) -> None:
+        self._run, self._carry, self._selection = run, carry, selection
+        self._random = np.random.default_rng(seed)
+        self._grows, self._size = working_set is None, working_set or FIRST_SIZE
+
+    def __call__(self, iteration: int, found: Violations) -> tuple[Index, Index]:
+        """The rows that stay, and the new ones."""
+        run, size = self._run, self._size
+        due = not run.problem.columns.keeps_rows or iteration % GROWTH == GROWTH - 1
+        if (
+            self._grows
+            and due
+            and size < min(MOST_SIZE, int(np.count_nonzero(run.free)))
+        ):
+            self._size = size = 2 * size
+        size = min(size, len(run.c), run.problem.columns.block_rows)
+        kept = run.latest(min(int(self._carry * size), size - 2))
+        if self._selection == "random":
+            return kept, self._at_random(found, size - len(kept), kept)
+        return kept, found.largest(size - len(kept), kept)
+
+    def _at_random(self, found: Violations, count: int, kept: Index) -> Index:
+        """Section 3 of the paper: candidates S_c violate or are free.
+
+        The largest violator of each side is always there: without it nothing may move.
+        """
+        first = found.largest(2, kept)
+        rise, fall = found.thresholds
+        candidate = (found.rise > rise) | (-found.fall > fall) | self._run.free
+        candidate[kept] = candidate[first] = False
+        some, count = np.flatnonzero(candidate), count - len(first)
+        if len(some) > count:
+            some = self._random.choice(some, count, replace=False)
+        else:  # and of those that are satisfied the ones nearest to the margin
+            candidate[kept] = candidate[first] = True
+            middle = found.intercept if found.groups else 0.0
+            apart = np.where(candidate, np.inf, np.abs(found.F + middle))
+            near = np.argsort(apart)[: count - len(some)]
+            some = np.concatenate([some, near[np.isfinite(apart[near])]])
+        return np.concatenate([first, some])
+
+
+class Precision:
+    """Computes scores anew when it is time to, and goes over to float64."""
+
+    def __init__(self, run: WorkingSet) -> None:
+        self._run = run
+        self._seen = self._age = 0
+        self._violation = np.inf  # that the last refresh showed
+
+    def look(self) -> Violations:
+        """The violations, by scores that are exact enough."""
+        run = self._run
+        found = run.look()
+        self._age += 1
+        if run.scores.current is not None and not found.size > NOTHING * found.scale:
+            run.scores.settle()
+            found = run.look()
+        fallen = found.size <= REFRESH_FACTOR * min(self._violation, 1.0)
+        if run.scores.refreshes == self._seen and (
+            fallen or self._age >= REFRESH_EVERY
+        ):
+            b = run.problem.intercept_near(run.c, found.intercept)
+            run.problem.refresh_near(run.scores, b)
+            found = run.look()
+        if run.unsolved >= UNSOLVED:
+            found = self._refined() or found
+        if run.scores.refreshes == self._seen:
+            return found
+        slow = found.size > 0.5 * self._violation
+        if slow and run.scores.error > ROUNDING_SHARE * found.size:
+            found = self._refined() or found
+        self._seen, self._age = run.scores.refreshes, 0
+        self._violation = found.size
+        return found
+
+    def _refined(self) -> Violations | None:
+        """The violations in float64, if that is new."""
+        if self._run.problem.columns.dtype == np.float64:
+            return None
+        try:
+            self._run.refine()
+        except ValueError:  # memory_limit has no room for it
+            return None
+        return self._run.look()

@@ -1,0 +1,206 @@
+"""Steps of the Frank-Wolfe family on the unit simplex, by rows of a kernel matrix.
+
+    minimise   a'Q a - h'a   over a >= 0, sum a = 1,   Q = Y (K + p) Y + diag(ridge).
+
+With g = Q a and G = g - h / 2, half of the gradient, every step is a row or two of K:
+
+    toward     a += t (e_i - a),     i the least G;
+    away       a += t (a - e_j),     j the largest G of those with a_j > 0;
+    pairwise   a += t (e_i - e_j);
+    swap       of a toward and a pairwise step the one that gains more.
+
+[frandi2013]_, with the lengths of steps for a diagonal that varies.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core
+from widemargin.kernels.matrix import Columns
+
+Vector = NDArray[np.float64]
+
+STEPS = ("toward", "away", "pairwise", "swap")
+SELECTIONS = ("first", "second")
+# Entries of vectors that steps read between two looks at the clock, about 0.05 s.
+SLICE = 1 << 25
+# Rows of K that are computed together where one is missing: those with the least G. Not
+# tuned.
+TOGETHER = 8
+
+
+@dataclass(frozen=True)
+class SimplexProblem:
+    """What is minimised.
+
+    Attributes
+    ----------
+    columns : Columns of K, (m, m)
+    signs : ndarray (m,), the diagonal of Y
+    ridge : ndarray (m,), nonnegative; it may be changed on the way
+    shift : float, p
+    linear : ndarray (m,) or None
+        h. Given, steps end where the smallest ball is near: see `SimplexDescent`.
+    """
+
+    columns: Columns
+    signs: Vector
+    ridge: Vector
+    shift: float = 0.0
+    linear: Vector | None = None
+
+
+class SimplexDescent:
+    """A point a of the simplex with its g = Q a, and steps from there.
+
+    Parameters
+    ----------
+    problem : SimplexProblem
+    a : ndarray (m,), nonnegative, not zero: the start, up to a factor
+    step : one of STEPS
+    selection : one of SELECTIONS
+        The other point of a pairwise step: of the largest slope, or the largest gain.
+
+    Attributes
+    ----------
+    steps, drops : int, steps so far, and those that made an entry of a zero
+    exact : ndarray (m,) or None
+        K Y a, where g was computed in float64 at this very point: no step came after.
+
+    Raises
+    ------
+    ValueError
+        There is no memory for two rows of K, which a step needs.
+    """
+
+    def __init__(
+        self, problem: SimplexProblem, a: Vector, step: str, selection: str
+    ) -> None:
+        self._problem, self._columns = problem, problem.columns
+        self._columns.focus(None)  # another run may have left rows out
+        self._kind = STEPS.index(step)
+        self._second = selection == "second"
+        self._reads = 2 if step == "pairwise" else 1  # rows of K a step, at least
+        linear = problem.linear
+        self._half = np.zeros(len(a)) if linear is None else 0.5 * linear
+        self._ridge = problem.ridge
+        self._lengths = self._columns.diag() + problem.shift
+        self.steps = self.drops = 0
+        if len(self._columns.kept_rows) < min(2, len(a)):
+            raise ValueError(
+                "The 'memory_limit' parameter must leave room for two rows of kernel "
+                f"values, {16 * len(a):,} bytes beside the packed samples."
+            )
+        self._alpha = a / a.sum()
+        self.refresh()
+
+    @property
+    def a(self) -> Vector:
+        """The point: (m,)."""
+        return np.asarray(self._numbers[0] * self._alpha)
+
+    @property
+    def g(self) -> Vector:
+        """Q a: (m,)."""
+        return np.asarray(self._numbers[0] * self._g)
+
+    @property
+    def square(self) -> float:
+        """The number a'Q a."""
+        return float(self._numbers[1])
+
+    def refresh(self) -> None:
+        """Compute g in float64, and make a sum to 1."""
+        self._alpha *= 1.0 / self._alpha.sum()
+        c = self._problem.signs * self._alpha
+        J = np.flatnonzero(c)
+        self._begin(self._columns.exact(np.arange(len(c)), J, c[J]))
+
+    def _begin(self, f: Vector) -> None:
+        """Go on from here, where K Y a is f: (m,)."""
+        problem, alpha = self._problem, self._alpha
+        shift = problem.shift * (problem.signs * alpha).sum()
+        self._diagonal = self._lengths + self._ridge
+        self._g = problem.signs * (f + shift) + self._ridge * alpha
+        square, linear = (alpha * self._g).sum(), 2.0 * (alpha * self._half).sum()
+        self._numbers = np.array([1.0, square, linear])
+        self.exact: Vector | None = f
+
+    def lift(self, t: float) -> None:
+        """Let h be ``problem.linear`` + t: the same problem, another stop."""
+        if self._problem.linear is not None:
+            linear = self._problem.linear + t
+            self._half = 0.5 * linear
+            self._numbers[2] = float((self.a * linear).sum())
+
+    def use_ridge(self, ridge: Vector) -> None:
+        """Go on with another ridge (m,), from the same point.
+
+        Nothing is taken from what the old ridge was added to: it may have been so large
+        that no digit was left.
+        """
+        self._ridge = ridge
+        if self.exact is None:
+            self.refresh()
+        else:
+            self._begin(self.exact)
+
+    def advance(self, stop: float, most: int | None = None) -> bool:
+        """Some steps, ``most`` at most; whether there is a way to go on.
+
+        With R = a'Q a they end where R^2 <= (1 + stop) m^2, m the least g. Where h is
+        given, with F = h'a - R, they end where R - 2 M <= (1 + stop)^2 F, M the least
+        G: the optimum F* lies between F and R - 2 M.
+        """
+        most = min(most or SLICE, max(1, SLICE // len(self._alpha)))
+        made = 0
+        while made < most:
+            steps, drops, missing = self._steps(stop, most - made)
+            made += steps
+            self.steps, self.drops = self.steps + steps, self.drops + drops
+            self._columns.count_read(self._reads * steps - (missing >= 0))
+            if missing >= 0:
+                self._keep(missing)
+            elif made < most:
+                break
+        if made:
+            self.exact = None
+        if made < most:  # near enough by this g, or rounding is in the way
+            if self.exact is not None:
+                return False
+            self.refresh()
+        return True
+
+    def _steps(self, stop: float, most: int) -> tuple[int, int, int]:
+        """Steps, dropped points, and the row that is missing or -1."""
+        problem = self._problem
+        steps, drops, missing, _ = _core.simplex_steps(
+            self._columns.kept_rows,
+            self._columns.places,
+            problem.signs,
+            self._diagonal,
+            self._ridge,
+            self._half,
+            problem.shift,
+            self._alpha,
+            self._g,
+            self._numbers,
+            self._kind,
+            self._second,
+            problem.linear is not None,
+            stop,
+            most,
+        )
+        return steps, drops, missing
+
+    def _keep(self, missing: int) -> None:
+        """Compute the row that is missing, and those that may be next."""
+        rows = np.array([missing])
+        if len(self._columns.kept_rows) > 2 * TOGETHER:  # the other one of a pair stays
+            G = self.g - self._half
+            near = np.argpartition(G, min(TOGETHER, len(G)) - 1)[:TOGETHER]
+            near = near[(self._columns.places[near] < 0) & (near != missing)]
+            rows = np.append(near, rows)
+        self._columns.keep(rows)

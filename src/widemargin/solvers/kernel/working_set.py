@@ -1,0 +1,420 @@
+"""The block engine: a working set of rows, solved as a small dense problem.
+
+In the signed variables c = Y alpha, with lower <= c <= upper, the dual is
+
+    minimise   1/2 c'(K + p + diag(r)) c - y'c   [sum c = 0, free intercept]
+
+(p = 1 for a penalized intercept, r_i = 1 / (2 C_i) for the squared hinge, else 0), and
+its gradient F = f - y + p sum c + r c, f = K c. A row violates its conditions where c
+can rise and -F is above b, or c can fall and -F is below b. Where the sum of each class
+is given (the nu form), classes have levels b of their own. One iteration
+
+    keeps the half of the working set that was added last (first in, first out),
+    adds the largest violators, from both sides,
+    computes the kernel values of the new rows with the set,
+    solves the small problem, and brings f up to date by the rows that changed.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core
+from widemargin.kernels.packed import aligned, padded
+from widemargin.problems.kernel import KernelProblem, Scores
+from widemargin.system import deadline
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Pair steps between two looks at Ctrl-C: 2 us each for 4,096 rows.
+SLICE = 20_000
+# Pair steps of one small problem, for each of its rows. The set a4a takes 14 at
+# C = 1e6; low-rank kernels with a large C would take more than 100. Not tuned.
+MOST_STEPS = 50
+# Rows without a dual variable are left out where their margin is above 1 by so many
+# times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
+# covtype; with 0.5 four of covtype's had, which cost a second certificate.
+REACH = 1.0
+
+
+class Small(NamedTuple):
+    """A small problem: the rows of the working set, near their current c.
+
+    Attributes
+    ----------
+    K : ndarray (q, width), kernel values; columns from q on are zero
+    c, lower, upper : ndarray (q,)
+    F : ndarray (q,), the gradient
+    ridge : ndarray (q,)
+    shift : float, added to all of K
+    sums : int, equalities: 0; 1: sum c stays; 2: so do the sums of both classes
+    """
+
+    K: NDArray[Any]
+    c: Vector
+    lower: Vector
+    upper: Vector
+    F: Vector
+    ridge: Vector
+    shift: float
+    sums: int
+
+    @property
+    def violations(self) -> "Violations":
+        """How far the conditions are from holding."""
+        return violations(self.F, self.c, self.lower, self.upper, self.sums)
+
+    def at(self, c: Vector) -> "Small":
+        """The same problem at another c, with kernel values in float64."""
+        K, change = self.K.astype(np.float64, copy=False), c - self.c
+        moved = K[:, : len(c)] @ change + self.shift * change.sum()
+        return self._replace(K=K, c=c, F=self.F + moved + self.ridge * change)
+
+
+class Solved(NamedTuple):
+    """New c of a small problem, steps that it took, and how many curved down.
+
+    ``reached`` says whether no violation is above what was asked for.
+    """
+
+    c: Vector
+    steps: int
+    negative: int
+    reached: bool = True
+
+
+Inner = Callable[[Small, float], Solved]
+
+
+def pair_steps(small: Small, stop: float) -> Solved:
+    """Second-order pair steps ([fan2005]_) until no violation is above ``stop``."""
+    q, width = small.K.shape
+    dtype = small.K.dtype
+
+    def wide(vector: Any) -> NDArray[Any]:
+        out = np.zeros(width, dtype)
+        out[:q] = vector
+        return out
+
+    c, found = small.c.copy(), small.violations
+    # For pairs only differences matter. Rows that can move end near -b, and float32 has
+    # its digits near zero: elsewhere C = 1000 stays at a violation of 1e-5.
+    b = found.levels if np.isfinite(found.size) else 0.0
+    F, ridge = wide(small.F + b), wide(small.ridge)
+    diagonal = wide(np.diagonal(small.K) + small.ridge + small.shift)
+    room = np.empty((4 if small.sums > 1 else 2, width), dtype)
+    steps, negative, left = 0, 0, np.inf
+    while steps < MOST_STEPS * q:
+        deadline.check()
+        made, curved, left = _core.pair_steps(
+            small.K,
+            q,
+            diagonal,
+            ridge,
+            small.shift,
+            small.lower,
+            small.upper,
+            c,
+            F,
+            room,
+            small.sums,
+            stop,
+            min(SLICE, MOST_STEPS * q - steps),
+        )
+        steps, negative = steps + made, negative + curved
+        if not left > stop:
+            break
+    return Solved(c, steps, negative, not left > stop)
+
+
+class Form(NamedTuple):
+    """Which dual is solved.
+
+    Attributes
+    ----------
+    bound : ndarray (m,), the largest ``|c_i|``
+    ridge : ndarray (m,), r
+    sums : int, as of `Small`
+    """
+
+    bound: Vector
+    ridge: Vector
+    sums: int
+
+    @classmethod
+    def of(cls, problem: KernelProblem) -> "Form":
+        """That of a problem's loss and intercept."""
+        C, sums = problem.weights, int(problem.intercept == "free")
+        if problem.loss == "hinge":
+            return cls(C, np.zeros(len(C)), sums)
+        return cls(np.full(len(C), np.inf), 0.5 / C, sums)
+
+
+class WorkingSet:
+    """The variables of one run.
+
+    Attributes
+    ----------
+    form : Form; another one may be set where c fits it
+    rows : int ndarray, the working set
+    scores : Scores of c
+    steps, negative : int, inner steps so far, and those along negative curvature
+    unsolved : int, small problems that were not solved as well as asked
+    """
+
+    def __init__(
+        self,
+        problem: KernelProblem,
+        scores: Scores,
+        inner: Inner,
+        form: Form | None = None,
+    ) -> None:
+        self.problem, self.scores, self._inner = problem, scores, inner
+        self._y = problem.signs
+        self.form = form or Form.of(problem)
+        self._shift = float(problem.intercept == "penalized")
+        self.rows = np.empty(0, np.intp)
+        self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
+        self._rooms = [self._K.ravel(), self._K.ravel()]
+        self.steps = self.negative = self.unsolved = 0
+
+    @property
+    def form(self) -> Form:
+        """The dual that is solved."""
+        return self._form
+
+    @form.setter
+    def form(self, form: Form) -> None:
+        """Set the dual that is solved."""
+        self._form = form
+        self._lower = np.where(self._y > 0, 0.0, -form.bound)
+        self._upper = np.where(self._y > 0, form.bound, 0.0)
+
+    @property
+    def c(self) -> Vector:
+        """The signed dual variables, (m,)."""
+        return self.scores.c
+
+    def look(self) -> "Violations":
+        """The gradient, and how far the conditions are from holding."""
+        F = self.scores.values - self._y
+        if self._shift:
+            F += self.c.sum()
+        F += self.form.ridge * self.c
+        found = violations(F, self.c, self._lower, self._upper, self.form.sums)
+        if self.scores.current is not None:
+            found.rise[~self.scores.current] = -np.inf
+            found.fall[~self.scores.current] = np.inf
+        return found
+
+    def focus(self, found: "Violations") -> bool:
+        """Leave out rows with c = 0 far above the margin (shrinking), if few are left.
+
+        Their scores are brought up to date before an answer is given, or scores are
+        refreshed, or where the others violate nothing any more. Returns whether rows
+        were left out now.
+        """
+        if self.scores.current is not None:
+            return False
+        b = self.problem.intercept_near(self.c, found.intercept)
+        near = self._y * (self.scores.values + b) <= 1.0 + REACH * found.size
+        near |= self.c != 0
+        near[self.rows] = True
+        if not self.problem.columns.can_focus(np.flatnonzero(near)):
+            return False
+        self.scores.focus(near)
+        return True
+
+    @property
+    def current(self) -> int:
+        """How many rows have scores that follow c."""
+        current = self.scores.current
+        return len(self.c) if current is None else int(np.count_nonzero(current))
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Rows strictly between their bounds: (m,)."""
+        return (self.c > self._lower) & (self.c < self._upper)
+
+    def latest(self, count: int) -> Index:
+        """Up to so many rows of the working set: those that were added last."""
+        return self.rows[max(0, len(self.rows) - count) :]
+
+    def advance(
+        self, found: "Violations", kept: Index, new: Index, stop: float
+    ) -> None:
+        """One iteration: ``kept`` rows, the `latest` ones, and ``new`` ones."""
+        K = self._block(kept, new)
+        W = self.rows
+        small = Small(
+            K,
+            self.c[W],
+            self._lower[W],
+            self._upper[W],
+            found.F[W],
+            self.form.ridge[W],
+            self._shift,
+            self.form.sums,
+        )
+        solved = self._inner(small, stop)
+        self.steps += solved.steps
+        self.negative += solved.negative
+        self.unsolved += not solved.reached
+        c = self._balanced(solved.c, small)
+        moved = np.flatnonzero(c != small.c)
+        if moved.size:
+            self.scores.add(W[moved], c[moved] - small.c[moved])
+            self.c[W] = c  # to the bit: bounds are met exactly
+
+    def _balanced(self, c: Vector, small: Small) -> Vector:
+        """C with the sums that are given, where rounding has moved them."""
+        room = np.minimum(c - small.lower, small.upper - c)
+        if small.sums == 1:  # the sum of all rows is 0
+            excess = float(self.c.sum() - small.c.sum() + c.sum())
+            if abs(excess) < room.max(initial=0.0):
+                c[room.argmax()] -= excess
+        for own in small.violations.groups if small.sums > 1 else ():
+            excess, free = float((c - small.c)[own].sum()), np.where(own, room, 0.0)
+            if abs(excess) < free.max():
+                c[free.argmax()] -= excess
+        return c
+
+    def _block(self, kept: Index, new: Index) -> NDArray[Any]:
+        """Kernel values of the working set: those of the new rows are computed."""
+        old, h = len(self.rows), len(kept)
+        self.rows = np.concatenate([kept, new])
+        q = len(self.rows)
+        K = self._room(q)
+        K[:h, :h] = self._K[old - h : old, old - h : old]
+        if len(new):
+            self.problem.columns.block(new, self.rows, K[h:])
+            _core.mirror(K, h, q)
+        K[:, q:] = 0
+        self._K = K
+        return K
+
+    def _room(self, q: int) -> NDArray[Any]:
+        """Room for a block, (q, padded q), beside the last one: two take turns.
+
+        Memory that is touched for the first time takes longer than the values.
+        """
+        size, dtype = q * padded(q), self.problem.columns.dtype
+        self._rooms.reverse()
+        if self._rooms[0].size < size or self._rooms[0].dtype != dtype:
+            self._rooms[0] = aligned((size,), dtype)
+        return self._rooms[0][:size].reshape(q, padded(q))
+
+    def refine(self) -> None:
+        """Go on with kernel values in float64."""
+        self.problem.columns.refine()
+        self.scores = self.problem.expand(self.c)
+        self.rows = np.empty(0, np.intp)
+
+
+class Violations(NamedTuple):
+    """The gradient F; -F where c can rise, else -inf; -F where it can fall, else inf.
+
+    ``groups``: for each equality the rows whose sum stays, as masks.
+    """
+
+    F: Vector
+    rise: Vector
+    fall: Vector
+    groups: tuple[Any, ...]
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """For each equality the most of ``rise`` and the least of ``fall``."""
+        return [
+            (
+                float(self.rise[own].max(initial=-np.inf)),
+                float(self.fall[own].min(initial=np.inf)),
+            )
+            for own in self.groups or (slice(None),)
+        ]
+
+    @property
+    def size(self) -> float:
+        """How far the conditions are from holding: m - M, or the largest |F|."""
+        if self.groups:
+            return max(rise - fall for rise, fall in self.ranges)
+        return float(max(self.rise.max(), -self.fall.min(), 0.0))
+
+    @property
+    def scale(self) -> float:
+        """The largest |F|."""
+        return float(np.abs(self.F).max())
+
+    @property
+    def intercept(self) -> float:
+        """The b in the middle of what the conditions allow: (m + M) / 2."""
+        return float(np.mean([0.5 * (rise + fall) for rise, fall in self.ranges]))
+
+    @property
+    def levels(self) -> Any:
+        """What -F of rows that can move ends at: 0, b, or an array of one for each."""
+        if not self.groups:
+            return 0.0
+        middles = [0.5 * (rise + fall) for rise, fall in self.ranges]
+        if len(self.groups) == 1:
+            return middles[0]
+        finite = np.where(np.isfinite(middles), middles, 0.0)  # else nothing moves
+        return np.where(self.groups[0], *finite)
+
+    @property
+    def thresholds(self) -> tuple[float, float]:
+        """What -F of a row that can rise, or F of one that can fall, is above."""
+        if not self.groups:
+            return 0.0, 0.0
+        ((rise, fall),) = self.ranges
+        return fall, -rise
+
+    def largest(self, count: int, without: Index) -> Index:
+        """Up to ``count`` of the largest violators, half from each side.
+
+        Of two groups both give half of them, or a pair.
+        """
+        if len(self.groups) < 2:
+            return self._largest(count, without)
+        some = []
+        for own in self.groups:
+            rise = np.where(own, self.rise, -np.inf)
+            fall = np.where(own, self.fall, np.inf)
+            group = Violations(self.F, rise, fall, (slice(None),))
+            some.append(group._largest(max(2, count // 2), without))
+        return np.concatenate(some)
+
+    def _largest(self, count: int, without: Index) -> Index:
+        rise, fall = self.rise.copy(), -self.fall
+        least = self.thresholds
+        rise[without] = fall[without] = -np.inf
+        up = _top(rise, -(-count // 2), least[0])
+        fall[up] = -np.inf
+        down = _top(fall, count - len(up), least[1])
+        if len(down) < count // 2:  # what one side lacks, the other one gives
+            rise[up] = rise[down] = -np.inf
+            more = _top(rise, count - len(up) - len(down), least[0])
+            up = np.concatenate([up, more])
+        return np.concatenate([up, down])
+
+
+def violations(
+    F: Vector, c: Vector, lower: Vector, upper: Vector, sums: int
+) -> Violations:
+    """Violations of rows with a gradient F at c."""
+    rise = np.where(c < upper, -F, -np.inf)
+    fall = np.where(c > lower, -F, np.inf)
+    plus = upper > 0
+    groups = ((), (slice(None),), (plus, ~plus))[sums]
+    return Violations(F, rise, fall, groups)
+
+
+def _top(values: Vector, count: int, least: float) -> Index:
+    """Places of the ``count`` largest values above ``least``."""
+    found = np.flatnonzero(values > least)
+    if len(found) > count:
+        found = found[np.argpartition(-values[found], count - 1)[:count]]
+    return found

@@ -1,0 +1,1 @@
+"""Solvers of linear problems."""

@@ -1,0 +1,206 @@
+"""Active-set support vector machine (ASVM) for the squared hinge.
+
+With weights nu_i = 2 C_i and B the rows that are active, f_i = (A v)_i < 1, the primal
+objective is a quadratic whose minimum solves one system of the order of v,
+
+    (R + G_B) v_B = h_B,   G_B = A_B' N A_B,   h_B = A_B' nu_B,   N = diag(nu),
+
+and the multipliers of that face are alpha_B = nu_B (1 - A_B v_B). The method steps to
+v_B and takes the rows that are active there as the next B: Newton's method on a
+piecewise quadratic, which ends after finitely many steps at the exact answer. One sweep
+a step finds P, D, B and the change of G_B.
+"""
+
+import functools
+import itertools
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.parameters import Checker
+from widemargin.problems.linear import Problem
+from widemargin.solution import Step
+from widemargin.solvers.driver.driver import Solver, Start, in_one_blas_thread
+from widemargin.solvers.linear.newton import (
+    DENSE_ORDER,
+    SQUARED,
+    Piece,
+    Point,
+    sampled,
+)
+from widemargin.solvers.linear.published_asvm import PublishedASVM
+
+Vector = NDArray[np.float64]
+
+# A sample has so many rows, so many for each column, and this share of all; it is taken
+# where there are so many times more rows, and solved to this gap
+# (benchmarks/active_set.py).
+SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 10_000, 100, 0.006
+SAMPLE_TIMES, SAMPLE_GAP = 5, 1e-3
+# It needs 6 to 13 steps; where so many do not suffice, its point is still a start.
+SAMPLE_STEPS = 30
+# Steps that neither lower P by more than this share nor halve the residual, after which
+# rounding is all that is left.
+ROUNDING_STEPS, ROUNDING = 3, 1e-13
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveSet(Solver):  # numpydoc ignore=PR02
+    """Active-set method for the squared hinge: finite Newton, or ASVM as published.
+
+    Minimises over v = (w, b)
+
+        1/2 v'Rv + sum_i C_i max(0, 1 - (A v)_i)^2
+
+    by steps to v_B = (R + A_B' N A_B)^-1 A_B' nu_B for the active rows B of the current
+    v, N = diag(nu), nu = 2 C, with an exact line search where the step is too long. The
+    dual point of v is alpha = nu max(0, 1 - A v), so that every step is certified.
+
+    Parameters
+    ----------
+    mode : {"newton", "asvm"}, default="newton"
+        "newton": B is taken anew from all rows after each step. "asvm": Algorithm 3.1
+        of the paper, where B only shrinks between gradient projections; once these have
+        been needed too often it goes on as "newton". Not for a free intercept.
+    start : {"sample"} or None, default="sample"
+        Where there are at least 5 times max(10,000, 100 n) rows, begin at the answer
+        for so many of them (0.6 % of all, if that is more), spread evenly. None: begin
+        at zero. Where the solve is given a start, that is taken.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range, or a problem with the hinge loss; "asvm" with a free
+        intercept.
+
+    Notes
+    -----
+    One sweep a step, two where the step is too long (mostly the first from zero); 3 to
+    12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
+    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400 of
+    them in the same sweep. Beyond 1500, a matrix of the rows of B, or conjugate
+    gradients with a sweep a step where they are more than 1500. Three vectors of length
+    m and one byte a row.
+
+    The method is ASVM [mangasarian2001]_ with the exchange of rows of the finite Newton
+    method [mangasarian2002]_ [keerthi2005]_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import Problem, solve
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> problem = Problem(X, [-1, -1, 1, 1], loss="squared_hinge")
+    >>> solution = solve(problem, "active_set", tol=1e-8)
+    >>> print(solution.status, solution.solver)
+    solved active_set
+    """
+
+    name: ClassVar[str] = "active_set"
+    default_max_iter: ClassVar[int] = 500
+    patience: ClassVar[int] = 200
+
+    mode: Literal["newton", "asvm"] = "newton"
+    start: Literal["sample"] | None = "sample"
+
+    def __post_init__(self) -> None:
+        check = Checker("ActiveSet")
+        check.choice("mode", self.mode, ("newton", "asvm"))
+        check.choice("start", self.start, ("sample", None))
+
+    def supports(self, problem: Problem) -> str | None:
+        """The squared hinge; with a free intercept only in mode "newton"."""
+        if problem.loss != "squared_hinge":
+            return (
+                "ActiveSet solves the squared hinge loss only. "
+                f"Got {problem.loss!r} instead."
+            )
+        if self.mode == "asvm" and problem.intercept == "free":
+            return (
+                "ActiveSet(mode='asvm') has no free intercept (its dual has no "
+                "equality). Use mode='newton', or intercept='penalized'."
+            )
+        if self.mode == "asvm" and problem.A.shape[1] > DENSE_ORDER:
+            return (
+                f"ActiveSet(mode='asvm') takes at most {DENSE_ORDER:,} columns, with "
+                f"the intercept. Got {problem.A.shape[1]:,} instead."
+            )
+        return None
+
+    def iterate(
+        self, problem: Problem, start: Start | None, tol: float
+    ) -> Generator[Step, None, None]:
+        """Steps of the method: see `Solver.iterate`."""
+        return in_one_blas_thread(self._iterate(problem, start))
+
+    def _iterate(
+        self, problem: Problem, start: Start | None
+    ) -> Generator[Step, None, None]:
+        """The sample or the published algorithm, then Newton's steps on all rows."""
+        numbers = itertools.count()
+        v = np.zeros(problem.A.shape[1])
+        if start is not None:
+            v = start.v.copy()
+        elif self.mode == "asvm":
+            published = PublishedASVM(problem)
+            yield from published.steps(numbers)
+            v = published.z
+            del published  # its row vectors
+        elif self.start == "sample":
+            for piece, point in _sampled(problem):
+                yield _step(next(numbers), _at_zero(problem), piece)
+                v = point.v
+        piece = Piece(problem.A, problem.state(), problem.penalty, hinge=False)
+        point = piece.evaluate(v, SQUARED)
+        piece.accept()
+        idle = 0
+        while idle < ROUNDING_STEPS:
+            yield _step(next(numbers), point, piece)
+            last, point = point, piece.newton_step(point, SQUARED)
+            falls = point.primal < (1.0 - ROUNDING) * last.primal
+            nearer = piece.half_norm(point.residual) < 0.5 * piece.half_norm(
+                last.residual
+            )
+            idle = 0 if falls or nearer else idle + 1
+            if idle:  # rounding of the updates may be what is in the way
+                piece.renew_matrix()
+
+
+def _sampled(problem: Problem) -> Generator[tuple[Piece, Point], None, None]:
+    """Newton's method on a sample, from zero, where there are many rows."""
+    m, n = problem.rows.shape
+    size = max(SAMPLE_ROWS, SAMPLE_PER_COLUMN * n, int(SAMPLE_SHARE * m))
+    piece = sampled(problem, size) if m >= SAMPLE_TIMES * size else None
+    if piece is None:
+        return
+    point = piece.evaluate(np.zeros(problem.A.shape[1]), SQUARED)
+    piece.accept()
+    for _ in range(SAMPLE_STEPS):
+        if point.gap <= SAMPLE_GAP * point.primal:
+            break
+        yield piece, point
+        point = piece.newton_step(point, SQUARED)
+    yield piece, point
+
+
+def _at_zero(problem: Problem) -> Point:
+    """The point v = 0 of all rows, which needs no sweep."""
+    v = np.zeros(problem.A.shape[1])
+    return Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
+
+
+def _step(number: int, point: Point, piece: Piece) -> Step:
+    """The point of all rows, and the rows that the method is at work on."""
+    residual = float(np.abs(point.residual).max())
+    if not np.isfinite(residual + point.gap):
+        raise FloatingPointError("the iterate is not finite")
+    details: dict[str, float] = {"rows": piece.A.shape[0]}
+    here = functools.partial(_pair, point.v)
+    return Step(number, point.primal, point.dual, residual, point.active, details, here)
+
+
+def _pair(v: Vector) -> tuple[Vector, None]:
+    return v, None

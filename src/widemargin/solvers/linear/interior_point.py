@@ -1,0 +1,324 @@
+"""Constraint-reduced primal-dual interior point (CRSVM).
+
+Jung, O'Leary, Tits, "Adaptive constraint reduction for training support vector
+machines", ETNA 31 (2008) 156-177; equation numbers are theirs. An iteration costs one
+weighted Gram matrix, over the active set Q only when constraints are reduced, and three
+sweeps: the Gram matrix with the right side of the predictor; the predictor with both
+parts of the right side of the corrector; the corrector with its step.
+
+Notation: A = Y [X 1], v = (w, b) with b = -gamma, R = diag(1, .., 1, p), C for the
+paper's tau; s = A v + xi - 1 and u = C - alpha hold throughout. The paper's mu is here
+(s'alpha + xi'u) / (2 sum C): without unit, so that one rule fits every scale of C and
+X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs twice
+give the same iterates.
+"""
+
+import functools
+import itertools
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core
+from widemargin.data.blocks import Least
+from widemargin.data.state import RowState
+from widemargin.numerics.roots import monotone_root
+from widemargin.parameters import Checker
+from widemargin.problems.linear import Problem
+from widemargin.solution import Step
+from widemargin.solvers.driver.driver import Solver, Start
+from widemargin.solvers.linear.normal_equations import (
+    DUAL_COLUMNS,
+    FORMS,
+    VECTORS,
+    ActiveSet,
+    NormalEquations,
+    row_vectors,
+)
+from widemargin.solvers.linear.step_length import Ahead, blocking, inverse, recentre
+
+Vector = NDArray[np.float64]
+
+# Second-order products are clipped to this many mu C: fewer iterations exactly where
+# there are many (w8a: 64 instead of 78, a9a: 23 either way; 1 and 100 are worse).
+CLIP = 10.0
+# Where complementarity is below this share of the gap and the residual w - X'Y alpha
+# did not shrink as Newton's method promises, rounding rules: the next step keeps mu.
+RESTORE = 0.1
+# Relative gap from which steps are refined: raw columns (breast_cancer, C = 1000, rows
+# in 25 orders) then reach 4e-9 instead of 1e-8 at worst, in as many iterations.
+REFINED = 1e-4
+# mu of the central start, cold and warm (section 13).
+COLD_MU, WARM_MU = 0.75, 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class InteriorPoint(Solver):  # numpydoc ignore=PR02
+    """Mehrotra's predictor-corrector with adaptive constraint reduction.
+
+    Solves both losses with all three intercepts. Each iteration factors
+
+        M_Q = I + sum_{i in Q} d_i (x_i - c)(x_i - c)',
+        d_i = 1 / (s_i / alpha_i + xi_i / u_i),
+
+    over the q rows that matter most; conjugate gradients with the matrix of all rows
+    repair the direction where Q was too small.
+
+    Parameters
+    ----------
+    reduction : {"auto", "omega", "one_sided"} or None, default="auto"
+        Rule of the active set: rows with the smallest 1 / d_i (Rule 2), the smallest
+        s_i (Rule 1), or all rows (None; with the dual matrix as many as it may have).
+        "auto" is "omega" where the Gram matrix dominates (dense data with many columns,
+        the dual matrix) or ``max_active`` < 1, None elsewhere.
+    balanced : bool, default=True
+        Choose as many rows of both classes, (3.21)-(3.22).
+    adaptive : bool, default=True
+        q = mu^(1/beta) m, (3.18). Otherwise q = ``max_active`` m throughout.
+    max_active : float in (0, 1], default=1.0
+        Largest share of the rows in Q, q_U / m.
+    beta, theta : float > 0, defaults 4 and 100
+        Exponent of (3.18), and factor of the thresholds (3.20).
+    pcg_tol : float in (0, 1], default=1e-2
+        Relative residual at which conjugate gradients stop.
+    pcg_steps : int >= 0, default=10
+        Their largest number for a reduced matrix. 0 gives the published method, which
+        fails where Q is too small.
+    corrector : bool, default=False
+        One extra centrality corrector (Gondzio): up to a quarter fewer iterations for
+        two sweeps each; it never saved time (n = 22 to 300).
+    normal_matrix : {"auto", "dense", "sparse", "dual"}, default="auto"
+        How M_Q is solved with: dense Cholesky; sparse LU factors with
+        Sherman-Morrison for the intercept; or through the q x q matrix of Q (Woodbury)
+        with the diagonal of the other rows, as preconditioner of conjugate gradients,
+        for 500 columns or more columns than rows. "auto" is "sparse" for 1000 columns
+        or more where X'X has at most 4 entries a column, "dense" for up to 4000
+        columns and as many rows, else "dual", with all rows up to 4000, else 1200: then
+        gaps far below 1e-4 take many conjugate gradient steps.
+    random_state : int or None, default=None
+        Seed of the order of rows that matter equally, as all do at the start; None: 0.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range.
+
+    Notes
+    -----
+    q n^2 + n^3 / 3 flops, q rows in Q, and three sweeps an iteration (five below a gap
+    of 1e-4, where both steps are refined); ten vectors of length m and a few n x n
+    matrices of memory. 10 to 40 iterations, few more for a smaller ``tol``.
+
+    References
+    ----------
+    [jung2008]_, Algorithm 1; [gertz2006]_ for the predictor-corrector; [gondzio1996]_.
+
+    Examples
+    --------
+    >>> from widemargin import LinearSVC
+    >>> from widemargin.solvers import InteriorPoint
+    >>> LinearSVC(solver=InteriorPoint(reduction="omega"))
+    LinearSVC(solver=InteriorPoint(reduction='omega', ...))
+    """
+
+    name: ClassVar[str] = "interior_point"
+    default_max_iter: ClassVar[int] = 200
+    patience: ClassVar[int] = 30
+
+    reduction: Literal["auto", "omega", "one_sided"] | None = "auto"
+    balanced: bool = True
+    adaptive: bool = True
+    max_active: float = 1.0
+    beta: float = 4.0
+    theta: float = 100.0
+    pcg_tol: float = 1e-2
+    pcg_steps: int = 10
+    corrector: bool = False
+    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        check = Checker("InteriorPoint")
+        check.choice("reduction", self.reduction, ("auto", "omega", "one_sided", None))
+        check.choice("normal_matrix", self.normal_matrix, ("auto", *FORMS))
+        for name in ("balanced", "adaptive", "corrector"):
+            check.choice(name, getattr(self, name), (True, False))
+        check.positive("max_active", self.max_active, most=1.0)
+        if self.reduction is None and self.max_active < 1.0:
+            check.refuse("max_active", "1.0 where reduction is None", self.max_active)
+        check.positive("beta", self.beta)
+        check.positive("theta", self.theta)
+        check.positive("pcg_tol", self.pcg_tol, most=1.0)
+        check.count("pcg_steps", self.pcg_steps, least=0)
+        check.count("random_state", self.random_state, least=0, optional=True)
+
+    def supports(self, problem: Problem) -> str | None:
+        """All problems, but a dual normal matrix needs many columns."""
+        m, n = problem.rows.shape
+        if self.normal_matrix == "dual" and n < min(m, DUAL_COLUMNS):
+            return (
+                f"InteriorPoint(normal_matrix='dual') needs at least {DUAL_COLUMNS} "
+                f"columns, or as many as rows. Got {n} instead."
+            )
+        return None
+
+    def iterate(
+        self, problem: Problem, start: Start | None, tol: float
+    ) -> Generator[Step, None, None]:
+        """Steps of Algorithm 1: see `Solver.iterate`."""
+        A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"
+        pairs = (2.0 if hinge else 1.0) * problem.zero_objective
+        state, v = self._start(problem, start)
+        normal = NormalEquations(self, problem, state)
+        active = ActiveSet(self, problem, state, normal.form)
+        t, expected = 0.0, np.inf
+        for iteration in itertools.count():
+            products, losses, linear = state.sweep(_advance, t, hinge)
+            mu, pcg_steps = products / pairs, normal.steps
+            if not np.isfinite(mu):
+                raise FloatingPointError("the iterate is not finite")
+            active.choose(mu)
+            g, h = normal.assemble(active, hinge)  # A'alpha, A'(d r_Omega)
+            residual = float(np.abs(R * v - g).max())
+            primal = 0.5 * float(R @ (v * v)) + losses
+            dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
+            # y'alpha = 0 from the start, up to rounding that a repair has to pay for.
+            dual -= float((1.0 - R) @ (np.abs(g) * (1.0 + np.abs(v))))
+            if not np.isfinite(primal - dual):
+                raise FloatingPointError("the iterate is not finite")
+            details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
+            point = functools.partial(_pair, v, state)
+            step = Step(
+                iteration, primal, dual, residual, normal.n_active, details, point
+            )
+            step.vectors = _OWN
+            yield step
+            normal.factor()
+            normal.refines = primal - dual <= REFINED * abs(primal)
+            rhs = g - h - R * v
+            dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
+            ahead, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
+            sigma = (ahead.products(min(1.0, ahead.step), products) / products) ** 3
+            behind = residual > expected and products < RESTORE * (primal - dual)
+            if behind:
+                sigma = 1.0
+            target = sigma * mu
+            dv = normal.solve(rhs - E[0] + target * E[1])  # corrector (3.9)-(3.10)
+            t = A.sweep(_correct, state, dv, target, hinge).length(products, pairs)
+            if self.corrector:
+                extra, t = recentre(state, normal, t, target, products, pairs, hinge)
+                dv = dv + extra
+            v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
+            active.grow(normal, behind)
+
+    def _start(self, problem: Problem, start: Start | None) -> tuple[RowState, Vector]:
+        """Row vectors on the central path, for v = 0 or a given v (section 13).
+
+        All products equal mu C and r_s = r_u = 0; a free b is moved until y'alpha = 0.
+        """
+        state = problem.state(**dict.fromkeys(VECTORS, 0.0))
+        if start is not None and start.vectors:
+            for name in _OWN:
+                setattr(state, name, start.vectors[name])
+            return state, start.v.copy()
+        v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
+        mu = COLD_MU if start is None else WARM_MU
+        problem.A.sweep(_violations, state, v)
+        hinge, shift = problem.loss == "hinge", 0.0
+        if problem.intercept == "free":
+            shift = monotone_root(
+                lambda b: state.sweep(_central_balance, b, mu, hinge), 0.0
+            )
+            v[-1] += shift
+        state.sweep(_central_point, shift, mu, hinge)
+        return state, v
+
+
+# Row vectors that an iteration begins with; the others are made of them.
+_OWN = ("alpha", "u", "s", "xi")
+
+
+def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
+    return v, state
+
+
+# -- functions of one block ------------------------------------------------------------
+
+
+def _advance(part: RowState, t: float, hinge: bool) -> tuple[float, float, float]:
+    """Apply the last step and weigh the rows anew: d = 1 / omega.
+
+    Returns the sum of complementary products, the losses, and the linear part of D.
+    """
+    return _core.advance(part.C, row_vectors(part), t, hinge)
+
+
+def _predict(
+    block: Any, part: RowState, dv: Vector, clip: float, hinge: bool
+) -> tuple[Ahead, Vector]:
+    """Predictor along dv: what lies ahead, and the right sides of the corrector.
+
+    With p = ds dalpha and q = dxi du clipped, and left in ``ds`` and ``dxi``, r_Omega
+    of the corrector grows by p/alpha - q/u - sigma mu (C/alpha - C/u): two lines.
+    """
+    E = np.zeros((2, block.shape[1]))
+    ratio, _, first, second = _core.predict_sweep(
+        block.in_core(), dv, part.C, row_vectors(part), clip, E, hinge
+    )
+    return Ahead(Least(inverse(ratio)), first, second), E
+
+
+def _correct(
+    block: Any, part: RowState, dv: Vector, target: float, hinge: bool
+) -> Ahead:
+    """Corrector along dv, left in the state, (3.13)-(3.16), and what lies ahead."""
+    ratio, row, first, second = _core.correct_sweep(
+        block.in_core(), dv, part.C, row_vectors(part), target, hinge
+    )
+    return Ahead(Least(inverse(ratio), blocking(part, row, hinge)), first, second)
+
+
+# -- the start -------------------------------------------------------------------------
+
+
+def _violations(block: Any, part: RowState, v: Vector) -> None:
+    part.xi = 1.0 - block @ v
+
+
+def _central_share(z: Vector, mu: float, hinge: bool) -> Vector:
+    """Alpha / C of the central point where 1 - A v = z."""
+    root = np.sqrt(z * z + (4.0 * mu * mu if hinge else 2.0 * mu))
+    if not hinge:
+        return np.where(z >= 0.0, z + root, 2.0 * mu / (root - z))
+    small = z <= 2.0 * mu
+    # Two forms of one root; each is free of cancellation on its side.
+    other = (z - 2.0 * mu + root) / np.where(small, 1.0, 2.0 * z)
+    return np.where(small, 2.0 * mu / (root - z + 2.0 * mu), other)
+
+
+def _central_balance(
+    part: RowState, b: float, mu: float, hinge: bool
+) -> tuple[float, float, float]:
+    """Minus y'alpha at intercept b, its slope and its scale."""
+    z = part.xi - b * part.labels
+    a = _central_share(z, mu, hinge)
+    if hinge:
+        slope = a * a * (1 - a) ** 2 / (mu * (a * a + (1 - a) ** 2))
+    else:
+        slope = a / np.sqrt(z * z + 2.0 * mu)
+    alpha = part.C * a
+    return -float(part.labels @ alpha), float(part.C @ slope), float(alpha.sum())
+
+
+def _central_point(part: RowState, shift: float, mu: float, hinge: bool) -> None:
+    z = part.xi - shift * part.labels
+    a = _central_share(z, mu, hinge)
+    part.alpha, part.s = part.C * a, mu / a
+    if hinge:
+        rest = _central_share(-z, mu, hinge)  # 1 - a, without cancellation
+        part.u, part.xi = part.C * rest, mu / rest
+    else:
+        part.xi = part.alpha / (2.0 * part.C)

@@ -1,0 +1,391 @@
+"""The augmented Lagrangian of a problem, and Newton's method on it.
+
+For multipliers lambda in [0, C] and a penalty s, with f = A v,
+
+    L(v) = 1/2 v'Rv - c'v + sum_i max_{0 <= a <= C_i} a (1 - f_i)
+                                  - (a - lambda_i)^2 / (2 s C_i)
+
+attains its inner maxima at alpha_i = clip(lambda_i + s C_i (1 - f_i), 0, C_i). Its
+gradient is r = Rv - c - A'alpha, its generalised Hessian R + s A'D A with D_i = C_i
+where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed at a
+bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
+row that occurs twice.
+
+The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no
+upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all there is
+to do.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
+from widemargin.numerics import linalg
+from widemargin.numerics.cholesky import cholesky
+from widemargin.numerics.roots import monotone_root
+from widemargin.problems.linear import Problem
+
+Vector = NDArray[np.float64]
+
+# Order up to which the Hessian is formed and factored; beyond, conjugate gradients (the
+# squared hinge, C = 10: 20,000 x 2500 dense 3.3 s, with the matrix 8.2; 50,000 x 3000
+# sparse 0.75 and 4.1. But 44 and 151 reads of the data, instead of 11 and 19).
+DENSE_ORDER = 1500
+# Up to this order the Hessian is made in the sweep that tries a point, beyond where it
+# is needed: it costs more than the sweep, and rejected points need none (mnist: a
+# quarter less time; w8a: a tenth more).
+EAGER_ORDER = 400
+# It is updated by the rows that have changed since the last one, where they are at most
+# this share of the active ones (where that is not known yet: were at most, the last
+# time), and so many times.
+CHANGED_SHARE, MOST_UPDATES = 0.7, 20
+# The penalty of the squared hinge.
+SQUARED = 2.0
+# Relative residual of conjugate gradients, and their most steps.
+CG_TOL = 1e-2
+CG_STEPS = 500
+# Share of the curvature of all rows that a free intercept has at least.
+FREE_CURVATURE = 1e-9
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one sweep finds at v.
+
+    Attributes
+    ----------
+    v : ndarray (k,)
+    residual : ndarray (k,), gradient of L: Rv - A'alpha
+    hessian : the matrix A'D A, or None where it is not made
+    primal, dual : float, P(v) and D(alpha), the latter less what y'alpha != 0 costs
+    value : float, L(v)
+    active : int, rows strictly between their bounds
+    imbalance : float, what y'alpha != 0 costs; 0 where b is not free
+    """
+
+    v: Vector
+    residual: Vector
+    hessian: Vector | None
+    primal: float
+    dual: float
+    value: float
+    active: int
+    imbalance: float
+
+    @property
+    def gap(self) -> float:
+        """P - D."""
+        return self.primal - self.dual
+
+
+class Piece:
+    """The rows of A that may move, beside rows fixed at a bound.
+
+    Minimises 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
+    cost C (1 - f), rows fixed at 0 nothing.
+
+    Parameters
+    ----------
+    A : Rows, Y [X 1] or Y X
+    C : RowState with the vector ``C``
+    R : ndarray (k,), diagonal of the ridge
+    fixed, constant : ndarray (k,) and float
+        Sums of C_i A_i and C_i over the rows that are fixed at C.
+    hinge : bool; else the squared hinge, of which no rows are fixed
+
+    Attributes
+    ----------
+    state : RowState with ``f`` of the current point and ``new_f`` of the point that is
+        tried; for the hinge also ``alpha``, ``new_alpha`` and ``multiplier``. Up to
+        1500 columns with ``counted``: whether the Hessian as last made counts a row
+    """
+
+    def __init__(
+        self,
+        A: Rows,
+        C: RowState,
+        R: Vector,
+        fixed: Vector | None = None,
+        constant: float = 0.0,
+        *,
+        hinge: bool = True,
+    ) -> None:
+        self.A, self._R, self._constant = A, R, constant
+        self._fixed = np.zeros(R.size) if fixed is None else fixed
+        self._free = R[-1] == 0.0
+        self._dense = R.size <= min(DENSE_ORDER, A.shape[0])
+        self._eager = self._dense and R.size <= EAGER_ORDER
+        self._gram: Vector | None = None
+        self._updates = 0  # of this matrix since it was made
+        self._stale = True  # whether it is to be made anew
+        vectors = {"f": 0.0, "alpha": 0.0} if hinge else {"f": 0.0}
+        self._shared = C.join(A.state(multiplier=0.0)) if hinge else C
+        if self._dense:
+            none = np.broadcast_to(np.uint8(0), A.shape[0])
+            self._shared = self._shared.join(A.state(counted=none))
+        self._here, self._there = (A.state(**vectors) for _ in range(2))
+        self._least = FREE_CURVATURE * C.sweep(_total) if self._free else 0.0
+        self._join()
+
+    def _join(self) -> None:
+        self._try = self._shared.join(self._there)
+        self.state = self._shared.join(self._here).join(self._there.prefixed("new_"))
+
+    def accept(self) -> None:
+        """Make the point that was tried the current one."""
+        self._here, self._there = self._there, self._here
+        self._join()
+
+    def evaluate(
+        self, v: Vector, s: float, *, scores: bool = True, hessian: bool = True
+    ) -> Point:
+        """Try v, with the scores of the point tried before where ``scores`` is false.
+
+        One sweep.
+        """
+        make = hessian and self._eager
+        fresh = make and self._stale
+        g, change, losses, linear, value, active, changed = self.A.sweep(
+            _evaluate, self._try, v if scores else None, s, make, fresh
+        )
+        if make:
+            self._add(change, fresh)
+            self._stale |= not fresh and changed > CHANGED_SHARE * active
+        g += self._fixed
+        ridge = 0.5 * float(self._R @ (v * v))
+        rest = ridge - float(self._fixed @ v) + self._constant
+        residual = self._R * v - g
+        imbalance = 0.0
+        if self._free:
+            imbalance = 3.0 * max(1.0, abs(v[-1])) * abs(residual[-1])
+        dual = self._constant + linear - 0.5 * float(self._R @ (g * g)) - imbalance
+        matrix = self._gram if make else None
+        return Point(
+            v, residual, matrix, rest + losses, dual, rest + value, active, imbalance
+        )
+
+    def _add(self, change: Vector | None, fresh: bool) -> None:
+        """Take what A'D A has grown by into the matrix, or make it that."""
+        if fresh:
+            self._gram, self._updates = change, 0
+        elif change is not None:
+            self._gram = change if self._gram is None else self._gram + change
+            self._updates += 1
+        self._stale = self._updates == MOST_UPDATES
+
+    def renew_matrix(self) -> None:
+        """Let the next Hessian be made of all its rows."""
+        self._stale = True
+
+    def renew_multipliers(self) -> None:
+        """Alpha as multipliers."""
+        self.state.sweep(_renew)
+
+    def revisit(self, v: Vector, s: float) -> Point:
+        """The current point again, with the multipliers and the penalty as they are."""
+        self.state.sweep(_renew_scores)
+        point = self.evaluate(v, s, scores=False)
+        self.accept()
+        return point
+
+    def half_norm(self, residual: Vector) -> float:
+        """1/2 r'R r: how far L is from its minimum, at most."""
+        return 0.5 * float(self._R @ (residual * residual))
+
+    def newton_step(self, point: Point, s: float) -> Point:
+        """The next point: Newton's direction with an exact line search where needed."""
+        if self._dense and point.active and point.hessian is None:
+            point = replace(point, hessian=self._hessian(point.active))
+        dv = self._direction(point, s)
+        slope = float(point.residual @ dv)
+        new = self.evaluate(point.v + dv, s)
+        # Near the minimum the values agree to all digits, and the slope decides.
+        flat = abs(new.value - point.value) <= 1e-6 * abs(point.value)
+        falls = new.value <= point.value + 1e-4 * slope
+        if not (falls or (flat and new.residual @ dv <= -0.5 * slope)):
+            t = self._search(point, dv, s, -slope)
+            new = self.evaluate(point.v + t * dv, s)
+        self.accept()
+        return new
+
+    def _hessian(self, active: int) -> Vector | None:
+        """A'D A of the current point. Reads the rows where D has changed."""
+        changed = self.state.sweep(_count_changed)
+        fresh = self._stale or changed > CHANGED_SHARE * active
+        self._add(self.A.sweep(_gram_change, self.state, fresh), fresh)
+        return self._gram
+
+    def _search(self, point: Point, dv: Vector, s: float, scale: float) -> float:
+        """Step to the minimum of L along dv, to a tenth of the slope. No read of X."""
+        first = float((self._R * point.v - self._fixed) @ dv)
+        second = float(self._R @ (dv * dv))
+
+        def slope(t: float) -> tuple[float, float, float]:
+            rows, curvature = self.state.sweep(_slope, s, t)
+            return rows + first + t * second, curvature + second, scale
+
+        return monotone_root(slope, 0.5, tol=0.1)
+
+    def _direction(self, point: Point, s: float) -> Vector:
+        """-(R + s A'D A)^-1 r."""
+        diagonal = self._R.copy()
+        if self._free:
+            diagonal[-1] = s * self._least
+        if not point.active:
+            return -point.residual / diagonal
+        if point.hessian is None:
+            if point.active > DENSE_ORDER:
+                return self._conjugate_gradients(s, diagonal, -point.residual)
+            blocks, weights = self.A.sweep(_active_rows, self.state)
+            d = s * np.concatenate(weights)
+            return _woodbury(linalg.stack(blocks), d, diagonal, -point.residual)
+        H = s * point.hessian
+        H[np.diag_indices_from(H)] += diagonal
+        solve, _ = cholesky(H)
+        return solve(-point.residual)
+
+    def _conjugate_gradients(self, s: float, diagonal: Vector, r: Vector) -> Vector:
+        """Solve with the Hessian, scaled by its diagonal. One sweep a step."""
+        scale = diagonal + s * self.A.sweep(_hessian_diagonal, self.state)
+        x, p, last = np.zeros_like(r), np.zeros_like(r), np.inf
+        goal = CG_TOL * float(np.sqrt(r @ (r / scale)))
+        for _ in range(CG_STEPS):
+            z = r / scale
+            rho = float(r @ z)
+            if np.sqrt(rho) <= goal:
+                break
+            p = z + rho / last * p
+            q = diagonal * p + s * self.A.sweep(_hessian_product, self.state, p)
+            step = rho / float(p @ q)
+            x, r, last = x + step * p, r - step * q, rho
+        return x
+
+
+def _woodbury(A: Any, d: Vector, diagonal: Vector, r: Vector) -> Vector:
+    """Solve with L + A'DA through a matrix of the rows A.
+
+    (L + A'DA)^-1 r = L^-1 (r - A'z), where (D^-1 + A L^-1 A') z = A L^-1 r.
+    """
+    S = linalg.row_products(A, 1.0 / diagonal)
+    S[np.diag_indices_from(S)] += 1.0 / d
+    solve, _ = cholesky(S)
+    return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
+
+
+def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
+    """Some rows that stand for all of a problem, in memory; None where all are alike.
+
+    One random row of each of ``size`` equal slices, or as many as may be copied,
+    weighted so that sum C is the same.
+    """
+    m = problem.rows.shape[0]
+    size = int(min(size, problem.rows.copy_rows))
+    # Anywhere in its slice, or periodic data would show one face only.
+    offset = np.random.default_rng(seed).integers(0, m, size)
+    index = (np.arange(size) * m + offset) // size
+    kept = slice(None) if problem.kept is None else problem.kept
+    y, C = problem.y[kept][index], problem.C[kept][index]
+    if not size or np.ptp(y) == 0.0:
+        return None
+    X = as_rows(problem.rows.take(index), **problem.rows.options)
+    A = X.signed(y, problem.intercept != "none")
+    C = C * (problem.zero_objective / C.sum())
+    return Piece(A, A.state(C=C), problem.penalty, hinge=problem.loss == "hinge")
+
+
+# -- functions of one block ------------------------------------------------------------
+
+
+def _evaluate(
+    block: Any, part: RowState, v: Vector | None, s: float, make: bool, fresh: bool
+) -> tuple[Vector, Vector | None, float, float, float, int, int]:
+    """A'alpha, the sums of P, D and L, how many rows have D > 0 and how many changed.
+
+    Second, where asked for, what A'D A has grown by since ``counted``, or all of it.
+    """
+    k, width = block.shape
+    g, gram, counted, d = np.zeros(width), None, None, None
+    if make:
+        counted, d = part.counted, np.empty(k)
+        gram = np.empty((width, width)) if block.has_core_gram else None
+        if fresh:
+            counted[:] = 0
+    multiplier, alpha = _multiplier(part), getattr(part, "alpha", None)
+    losses, linear, value, active, changed = _core.penalty_sweep(
+        block.in_core(), v, part.C, multiplier, s, part.f, alpha, g, counted, d, gram
+    )
+    if d is None:
+        active = int(np.count_nonzero(_inside(part)))
+    elif gram is None and changed:
+        gram = block.gram(d)
+    return g, gram, losses, linear, value, active, changed
+
+
+def _multiplier(part: RowState) -> Vector | None:
+    """The multipliers of the hinge; None for the squared hinge."""
+    return getattr(part, "multiplier", None)
+
+
+def _inside(part: RowState) -> NDArray[np.bool_]:
+    """Whether alpha is strictly between its bounds."""
+    if _multiplier(part) is None:
+        return np.asarray(part.f < 1.0)
+    return np.asarray((part.alpha > 0.0) & (part.alpha < part.C))
+
+
+def _weights(part: RowState) -> Vector:
+    """The diagonal of D: C where alpha is strictly between its bounds."""
+    return np.asarray(part.C * _inside(part))
+
+
+def _count_changed(part: RowState) -> int:
+    return int(np.count_nonzero(_inside(part) != part.counted))
+
+
+def _gram_change(block: Any, part: RowState, fresh: bool) -> Vector | None:
+    """What A'D A has grown by since ``counted``, which becomes D > 0; or all of it."""
+    inside = _inside(part)
+    d = part.C * (
+        inside.astype(np.int8) - (0 if fresh else part.counted.astype(np.int8))
+    )
+    part.counted = inside
+    return np.asarray(block.gram(d)) if d.any() else None
+
+
+def _active_rows(block: Any, part: RowState) -> tuple[list[Any], list[Vector]] | None:
+    """The rows with D > 0, and their D."""
+    d = _weights(part)
+    index = np.flatnonzero(d)
+    return ([block[index]], [d[index]]) if index.size else None
+
+
+def _hessian_diagonal(block: Any, part: RowState) -> Vector:
+    return linalg.gram_diagonal(block, _weights(part))
+
+
+def _hessian_product(block: Any, part: RowState, p: Vector) -> Vector:
+    return np.asarray(block.T @ (_weights(part) * (block @ p)))
+
+
+def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:
+    """Derivatives of L's sum at t along f + t (new_f - f)."""
+    multiplier = _multiplier(part)
+    return _core.penalty_slope(part.C, multiplier, s, part.f, part.new_f, t)
+
+
+def _renew(part: RowState) -> None:
+    part.multiplier = part.alpha
+
+
+def _renew_scores(part: RowState) -> None:
+    part.new_f = part.f
+
+
+def _total(part: RowState) -> float:
+    return float(part.C.sum())

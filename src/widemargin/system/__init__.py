@@ -1,0 +1,1 @@
+"""Files, free memory, and deadlines."""
