@@ -14,10 +14,10 @@ from scipy import sparse
 from sweeps import seconds
 
 from widemargin import Problem, as_rows, solve
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.solvers import ActiveSet
 from widemargin.solvers.linear import active_set
 from widemargin.solvers.linear import newton as penalty
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 # Of the start, which matters where rows are many, and of the matrix.
 SAMPLE = (

@@ -15,9 +15,9 @@ from scipy import sparse
 
 from widemargin import Problem, _core, as_rows, solve
 from widemargin.data import memory
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.numerics import linalg
 from widemargin.solvers import InteriorPoint
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 
 def seconds(f, *arguments, repeat=7):

@@ -18,7 +18,7 @@ import threadpoolctl
 from process_rows import ProcessRows
 
 from widemargin import as_rows
-from widemargin.data.blocks import ONE_BLAS_THREAD, n_threads
+from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 
 
 def usable(rows):
@@ -204,7 +204,7 @@ def test_a_limit_that_ctrl_c_left_behind_goes_with_the_next_sweep(monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), ONE_BLAS_THREAD:
-        monkeypatch.setattr("widemargin.data.blocks._set_blas_threads", interrupted)
+        monkeypatch.setattr("widemargin.system.threads._set_blas_threads", interrupted)
     assert n_threads(None) == max(before)
     rows.matvec([1.0])
     assert blas_threads() == before

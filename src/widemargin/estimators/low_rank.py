@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
@@ -30,6 +29,7 @@ from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers import auto
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
+from widemargin.system.threads import n_threads
 
 Index = NDArray[np.intp]
 

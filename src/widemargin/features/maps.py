@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin.data.blocks import n_threads
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows
@@ -26,6 +25,7 @@ from widemargin.numerics import linalg
 from widemargin.parameters import Checker, in_one_line
 from widemargin.system import deadline
 from widemargin.system.memory import free_bytes
+from widemargin.system.threads import n_threads
 
 Matrix = linalg.Matrix
 Features = NDArray[Any]

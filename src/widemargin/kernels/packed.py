@@ -367,12 +367,12 @@ class Samples:
 
         Parameters
         ----------
-        batch : the rows ``some`` of the set; each begins a strip, or has none before
-        first : int, the number in the set of the first sample; it begins a strip
-        c : ndarray (k,), weights of the set
-        sums : ndarray (1, k), to which sum_j c_j k(z_i, z_j) is added: for rows i and
-            the samples j that do not lie before them, and the other way round; pairs
-            within the batch count once
+        batch : the rows ``some`` of the set. The first begins a strip.
+        first : int, the number in the set of the first sample. It begins a strip.
+        c : ndarray (k,). Weights of the set.
+        sums : ndarray (1, k), to which sum_j c_j k(z_i, z_j) is added.
+            For rows i and the samples j that do not lie before them, and the other way
+            round; pairs within the batch count once.
         """
         weights, count = c[some, np.newaxis].copy(), some.stop - some.start
         own = padded(max(0, some.stop - first)) // STRIP

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.system import deadline
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 

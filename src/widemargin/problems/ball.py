@@ -39,7 +39,6 @@ from widemargin.numerics import twofold
 from widemargin.numerics.rounding import SLACK, UNIT, gamma
 from widemargin.problems.kernel import Sums
 from widemargin.solution import Certificate
-from widemargin.solvers.kernel.simplex import SimplexProblem
 
 Vector = NDArray[np.float64]
 
@@ -112,12 +111,6 @@ class BallProblem:
     def resolution(self) -> float:
         """The squared distance below which all is rounding."""
         return RESOLVED * float(self.diagonal.max())
-
-    @functools.cached_property
-    def simplex(self) -> SimplexProblem:
-        """The dual, to be minimised."""
-        ones = np.ones(len(self.diagonal))
-        return SimplexProblem(self.columns, ones, self.ridge, linear=self.diagonal)
 
     def distances(self, a: Vector, f: Vector) -> tuple[Vector, float]:
         """Squared distances d (m,) from c = sum a_i phi(x_i), and |c|^2; f = K a."""

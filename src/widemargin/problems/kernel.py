@@ -22,7 +22,6 @@ from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import padded
-from widemargin.models.model import Decision
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
 from widemargin.parameters import Checker
@@ -333,10 +332,6 @@ class KernelProblem(Problem):
         if self.intercept != "free":
             return self.intercept_near(c, near)
         return best_intercept(self.state(score=f), near, self.loss)
-
-    def recover(self, solution: Any) -> Decision:
-        """The decision function of a solution: over all rows, see `Model`."""
-        return Decision(solution.w, solution.b)
 
 
 class Sums(NamedTuple):

@@ -23,7 +23,6 @@ from widemargin.data.blocks import Depth
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
-from widemargin.models.model import Decision
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import gamma
 from widemargin.numerics.twofold import Twofold
@@ -451,12 +450,6 @@ class Problem:
     def _scored_losses(self, state: RowState, v: Vector) -> float:
         """Sum C L from the ``score`` x'w."""
         return float(state.sweep(scored_losses, self.split(v)[1], self.loss))
-
-    # -- recovery ----------------------------------------------------------------------
-
-    def recover(self, solution: Any) -> Decision:
-        """The decision function of a solution."""
-        return Decision(solution.w, solution.b)
 
 
 # -- functions of one block ------------------------------------------------------------

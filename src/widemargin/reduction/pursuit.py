@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.kernels.matrix import Columns
 from widemargin.system import deadline
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]

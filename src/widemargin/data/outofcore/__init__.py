@@ -4,13 +4,13 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from widemargin.data.blocks import n_threads
 from widemargin.data.outofcore.shards import ShardSource
 from widemargin.data.outofcore.source import Source
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.outofcore.text import TextSource
 from widemargin.parameters import Checker, is_integer
 from widemargin.system.files import ending
+from widemargin.system.threads import n_threads
 
 
 def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)

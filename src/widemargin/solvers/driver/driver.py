@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.blocks import ONE_BLAS_THREAD
 from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
 from widemargin.problems.conditioning import conditioned
@@ -32,6 +31,7 @@ from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.limits import Clock, Limits
 from widemargin.system.deadline import GRACE, OutOfTime, until
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from widemargin.problems.ball import TINY, BallProblem, Bounds
 from widemargin.solution import Certificate, Status, Step, Trace
 from widemargin.solvers.driver.limits import Clock, Limits
-from widemargin.solvers.kernel.simplex import SLICE, SimplexDescent
+from widemargin.solvers.kernel.simplex import SLICE, SimplexDescent, SimplexProblem
 from widemargin.system.deadline import OutOfTime, until
 
 Vector = NDArray[np.float64]
@@ -49,6 +49,12 @@ MOVED = 0.01
 MISSES = 2
 # Share of the largest k(x, x) by which a squared distance below 0 is no rounding.
 NEGATIVE = 1e-8
+
+
+def _dual(problem: BallProblem) -> SimplexProblem:
+    """The dual of a ball, to be minimised over the simplex."""
+    ones = np.ones(len(problem.diagonal))
+    return SimplexProblem(problem.columns, ones, problem.ridge, linear=problem.diagonal)
 
 
 class _Sigma:
@@ -215,7 +221,7 @@ class _Run:
     def _descend(self, step: str, selection: str, seed: int) -> Status:
         """Make steps from a start; what ended them."""
         start = self._problem.start(seed)
-        descent = SimplexDescent(self._problem.simplex, start, step, selection)
+        descent = SimplexDescent(_dual(self._problem), start, step, selection)
         self._descent = descent
         while True:
             ended = self._look(descent)

@@ -6,7 +6,7 @@ numbers are those of [jung2008]_.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse.linalg
@@ -18,9 +18,6 @@ from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky, threads_for, with_jitter
 from widemargin.problems.linear import Problem
-
-if TYPE_CHECKING:
-    from widemargin.solvers.linear.interior_point import InteriorPoint
 
 Vector = NDArray[np.float64]
 # The row vectors, in the order of RowVectors in cpp/row_steps.hpp.
@@ -49,6 +46,31 @@ def row_vectors(part: RowState) -> list[Vector]:
     return [getattr(part, name) for name in VECTORS]
 
 
+class _Options(Protocol):
+    """What `InteriorPoint` chooses here; its docstring says what each is."""
+
+    @property
+    def reduction(self) -> str | None: ...
+    @property
+    def balanced(self) -> bool: ...
+    @property
+    def adaptive(self) -> bool: ...
+    @property
+    def max_active(self) -> float: ...
+    @property
+    def beta(self) -> float: ...
+    @property
+    def theta(self) -> float: ...
+    @property
+    def pcg_tol(self) -> float: ...
+    @property
+    def pcg_steps(self) -> int: ...
+    @property
+    def normal_matrix(self) -> str: ...
+    @property
+    def random_state(self) -> int | None: ...
+
+
 # -- the active set --------------------------------------------------------------------
 
 
@@ -62,7 +84,7 @@ class ActiveSet:
     """
 
     def __init__(
-        self, options: "InteriorPoint", problem: Problem, state: RowState, form: str
+        self, options: _Options, problem: Problem, state: RowState, form: str
     ) -> None:
         self._options, self.state = options, state
         self._m, n = problem.rows.shape
@@ -119,7 +141,7 @@ class ActiveSet:
             self._least = self._floor
 
 
-def _choose_rule(options: "InteriorPoint", problem: Problem, form: str) -> str | None:
+def _choose_rule(options: _Options, problem: Problem, form: str) -> str | None:
     """The rule of the active set, or None where reduction does not pay."""
     if options.reduction == "auto":
         dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
@@ -186,9 +208,7 @@ class NormalEquations:
 
     refines: bool = False
 
-    def __init__(
-        self, options: "InteriorPoint", problem: Problem, state: RowState
-    ) -> None:
+    def __init__(self, options: _Options, problem: Problem, state: RowState) -> None:
         self.A, self._state, self._R = problem.A, state, problem.penalty
         self._m, self._n = problem.rows.shape
         self.form = _choose_form(options, problem)
@@ -271,7 +291,7 @@ class NormalEquations:
         return self._R * x + product
 
 
-def _choose_form(options: "InteriorPoint", problem: Problem) -> str:
+def _choose_form(options: _Options, problem: Problem) -> str:
     """How to solve with M_Q: see ``normal_matrix`` of `InteriorPoint`."""
     if options.normal_matrix != "auto":
         return options.normal_matrix
