@@ -17,7 +17,8 @@ from environment import list_of
 from sklearn.datasets import load_iris
 
 from widemargin import Kernel, Problem, make_ndc, solve
-from widemargin.problems.kernel import KernelProblem, Scores
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.scores import Scores
 from widemargin.solution import Certificate
 
 REPEATS = 5

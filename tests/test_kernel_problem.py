@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from widemargin import Kernel, Problem, as_rows, solve
 from widemargin.problems import kernel as kernel_problem
-from widemargin.problems.kernel import Scores
+from widemargin.problems.scores import Scores
 
 RBF = Kernel("rbf", gamma=0.3)
 on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)

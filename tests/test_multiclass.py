@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from widemargin import LinearSVC, as_rows
 from widemargin.data.memory import MemoryRows
-from widemargin.estimators.multiclass import solve_together
+from widemargin.data.shared import solve_together
 from widemargin.solvers.driver.limits import Clock
 
 

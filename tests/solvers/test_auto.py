@@ -11,7 +11,8 @@ from widemargin.solvers import (
     InteriorPoint,
     auto,
 )
-from widemargin.solvers.driver.driver import Choice, Reserve, run
+from widemargin.solvers.driver.contract import Choice, Reserve
+from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 
 

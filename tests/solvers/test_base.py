@@ -13,7 +13,8 @@ from widemargin import Kernel, Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint
 from widemargin.solvers.driver.best import Best
-from widemargin.solvers.driver.driver import Choice, Solver, run
+from widemargin.solvers.driver.contract import Choice, Solver
+from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 
 

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.kernel import matrix as columns
-from widemargin.problems.kernel import Scores
+from widemargin.problems.scores import Scores
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import irwls, working_set
 

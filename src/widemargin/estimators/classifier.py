@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from widemargin.data import shared
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels, multiclass
 from widemargin.estimators.callbacks import (
@@ -38,7 +39,8 @@ from widemargin.problems.linear import INTERCEPTS, LOSSES, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.driver import Solver, run, unsolved
+from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.driver.driver import run, unsolved
 from widemargin.solvers.driver.limits import Clock, Limits
 from widemargin.solvers.kernel.irwls import IRWLS
 from widemargin.system.deadline import GRACE, Deadline
@@ -327,11 +329,11 @@ class Classifier(
         ]
         if tasks[0].negative is None and self._solves_together():
             if len(tasks) > 1:  # dual variables of each, twice, and n x n sums
-                order = min(rows.shape[1], multiclass.LARGEST_MATRIX)
+                order = min(rows.shape[1], shared.LARGEST_MATRIX)
                 each = 8 * (2 * rows.shape[0] + 8 * order**2)
                 what = f"{len(tasks)} classes"
                 rows.reserve(len(tasks) * each, what, training.clock)
-            solutions = multiclass.solve_together(rows, solves, self.memory_limit)
+            solutions = shared.solve_together(rows, solves, self.memory_limit)
         elif self._shares_time:
             solutions = self._solve_in_turn(training, saved)
         else:

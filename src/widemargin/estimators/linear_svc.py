@@ -12,7 +12,7 @@ from widemargin.estimators.classifier import Classifier, Training, Vector
 from widemargin.models.model import Decision, Model
 from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
-from widemargin.solvers.driver.driver import Solver
+from widemargin.solvers.driver.contract import Solver
 
 
 class LinearSVC(Classifier):

@@ -38,7 +38,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers import auto
-from widemargin.solvers.driver.driver import Solver
+from widemargin.solvers.driver.contract import Solver
 
 # With ``polish``: the share of the time limit that the solution of low rank gets.
 POLISHED = 0.5

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import twofold
 from widemargin.numerics.rounding import SLACK, UNIT, gamma
-from widemargin.problems.kernel import Sums
+from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]

@@ -30,8 +30,8 @@ from widemargin.kernels.packed import Expansion
 from widemargin.numerics import linalg, rounding, twofold
 from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.kernel import Sums
 from widemargin.problems.linear import Problem, total_loss
+from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]

@@ -21,7 +21,8 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.losses.norms import LossNorm
 from widemargin.numerics.rounding import SLACK, gamma
 from widemargin.parameters import Checker
-from widemargin.problems.kernel import KernelProblem, Sums
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.scores import Sums
 
 Vector = NDArray[np.float64]
 

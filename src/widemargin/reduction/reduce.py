@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.parameters import Checker
-from widemargin.problems.kernel import KernelProblem, Scores
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.scores import Scores
 from widemargin.reduction.pursuit import pursue
 from widemargin.reduction.restricted import (
     Features,

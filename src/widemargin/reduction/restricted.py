@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.kernels.matrix import Columns
-from widemargin.problems.kernel import KernelProblem, Scores
+from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.linear import Problem
+from widemargin.problems.scores import Scores
 from widemargin.solution import Certificate, Solution, Status, Step
 from widemargin.solvers.auto import solve
-from widemargin.solvers.driver.driver import Solver
+from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.linear.active_set import ActiveSet
 from widemargin.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from widemargin.system.deadline import Deadline

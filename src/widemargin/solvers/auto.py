@@ -8,7 +8,8 @@ from widemargin.parameters import Checker
 from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.driver import Choice, Reserve, Solver, run
+from widemargin.solvers.driver.contract import Choice, Reserve, Solver
+from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Callback, Limits
 from widemargin.solvers.kernel.budget import Budget
 from widemargin.solvers.kernel.core_vector import CoreVector

@@ -7,10 +7,9 @@ and decides the status. No solver prints, times itself or certifies itself.
 """
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +19,20 @@ from widemargin.parameters import Checker
 from widemargin.problems.conditioning import conditioned
 from widemargin.problems.linear import Problem
 from widemargin.solution import (
-    NOT_CONVEX,
     Certificate,
     Solution,
     Status,
     Step,
     Trace,
 )
+from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
+from widemargin.solvers.driver.contract import (
+    Choice,
+    Solver,
+    Start,
+)
 from widemargin.solvers.driver.limits import Clock, Limits
 from widemargin.system.deadline import GRACE, OutOfTime, until
 from widemargin.system.threads import ONE_BLAS_THREAD
@@ -44,89 +48,6 @@ SHARE, LONGER = 0.5, 1.5
 # Progress is a cut of the best gap, or of the least gap of one step, by this factor:
 # far from the end zero may be the best point while the steps come nearer.
 PROGRESS = 0.9
-
-
-class Solver(ABC):
-    """Options of one algorithm, and the algorithm as a generator.
-
-    Attributes
-    ----------
-    name : str, as users and reports write it
-    default_max_iter : int, iterations when ``max_iter`` is None
-    patience : int, iterations without progress after which the driver stops
-    for_kernels : bool, whether it solves problems with a kernel, and no others
-    for_norms : bool, whether it solves those with a norm of the losses, and no others
-    """
-
-    name: ClassVar[str]
-    default_max_iter: ClassVar[int]
-    patience: ClassVar[int]
-    for_kernels: ClassVar[bool] = False
-    for_norms: ClassVar[bool] = False
-
-    def patience_for(self, problem: Problem) -> int:
-        """The patience with this problem."""
-        return self.patience
-
-    @abstractmethod
-    def supports(self, problem: Problem) -> str | None:
-        """None, or a sentence why the problem cannot be solved by this solver."""
-
-    @abstractmethod
-    def iterate(
-        self, problem: Problem, start: "Start | None", tol: float
-    ) -> Generator[Step, None, None]:
-        """Yield the current step at the head of each iteration, the start included.
-
-        ``step.point()`` gives v and a row state with the vector ``alpha``, both valid
-        until the next step; or v and None where alpha is `Problem.slopes` of v.
-        Numerical breakdown raises ArithmeticError or LinAlgError.
-        """
-
-
-@dataclass(frozen=True)
-class Start:
-    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates.
-
-    From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
-    step: then it goes on as if nothing had been in between.
-    """
-
-    v: Vector
-    alpha: Vector
-    vectors: dict[str, Vector] = field(default_factory=dict)
-    numbers: dict[str, float] = field(default_factory=dict)
-
-
-def in_one_blas_thread(
-    steps: Generator[Step, None, None],
-) -> Generator[Step, None, None]:
-    """Steps, with BLAS kept to one thread in each: once, not in many short sweeps."""
-    while True:
-        with ONE_BLAS_THREAD:
-            step = next(steps, None)
-        if step is None:
-            return
-        yield step
-
-
-class Reserve(NamedTuple):
-    """A solver that goes on from the best point where another is not getting there.
-
-    ``enough(step)`` says that the other one's time is over; that it stalls or breaks
-    down is enough too.
-    """
-
-    solver: Solver
-    enough: Callable[[Step], bool]
-
-
-class Choice(NamedTuple):
-    """A solver, why it was chosen ("because ..." or "as asked"), and its reserves."""
-
-    solver: Solver
-    reason: str
-    reserves: tuple[Reserve, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -428,8 +349,16 @@ class _Driver:
             reason=self.reason,
             seconds=self.seconds(),
             tol=tol,
-            message=_message(
-                self, Status.SOLVED if status is Status.SOLVED else ended, gap
+            message=message(
+                Ending(
+                    problem=self.problem,
+                    status=Status.SOLVED if status is Status.SOLVED else ended,
+                    last=self.trace[-1],
+                    gap=gap,
+                    max_iter=self.max_iter,
+                    limits=self.limits,
+                    names=self.names,
+                )
             ),
             extras=dict(self.trace[-1].details),
             at_bound=self._at_bound(answer.alpha),
@@ -527,61 +456,3 @@ def _start(driver: _Driver, start: Any) -> Start:
     v = driver.lift.down(driver.problem.stack(w, b))
     state = driver.problem.dual_state(alpha)
     return Start(v, driver.lift.alpha_down(driver.problem.gather(state)))
-
-
-def _message(driver: _Driver, status: Status, gap: float) -> str:
-    """What happened, how good the answer is, and what helps."""
-    if driver.trace[-1].details.get("negative"):
-        return NOT_CONVEX
-    if status is Status.SOLVED:
-        return status.advice
-    limits = driver.limits
-    cause = {
-        Status.MAX_ITER: f"max_iter={driver.max_iter}",
-        Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
-        Status.INTERRUPTED: "Ctrl-C",
-        Status.STOPPED_BY_CALLBACK: "the callback",
-        Status.OUT_OF_MEMORY: "a lack of memory",
-        Status.NUMERICAL_ERROR: "a numerical breakdown",
-    }.get(status, "lack of progress")
-    if driver.trace[-1].details.get("is_ball"):
-        cause = "epsilon, the rule of the ball,"
-    usable = (
-        "The model is usable: its objective is at most "
-        f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
-        if gap < 0.5
-        else "The model is far from optimal."
-    )
-    return (
-        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
-        f"{usable} {_scaling_advice(driver.problem, driver.names)}{status.advice}"
-    )
-
-
-def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
-    """Name the features that are too large, or too far from zero, if there are any."""
-    if names is not None and len(names) == 0:
-        return ""
-    mean, std = problem.rows.moments
-    size = np.hypot(mean, std)
-    typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
-    if np.any(size > 1000.0 * typical):
-        return (
-            f"Feature(s) {_first(size > 1000.0 * typical, names)} are up to "
-            f"{size.max() / typical:,.0f} times larger than the typical one: scaling "
-            "them (StandardScaler) usually helps most. "
-        )
-    far = (np.abs(mean) > 1000.0 * std) & (std > 0)
-    if np.any(far) and problem.intercept != "free":
-        return (
-            f"Feature(s) {_first(far, names)} lie far from zero beside their spread: "
-            "centring them (StandardScaler) or intercept='free' usually helps most. "
-        )
-    return ""
-
-
-def _first(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
-    """The first three of the chosen features."""
-    found = np.flatnonzero(chosen)
-    called = [str(j) if names is None else names[j] for j in found[:3]]
-    return ", ".join(called) + (", ..." if found.size > 3 else "")

@@ -32,7 +32,7 @@ from widemargin.problems.kernel_points import record
 from widemargin.problems.linear import Problem
 from widemargin.problems.norm import NormProblem
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.reweighted import PairsFirst
 from widemargin.solvers.kernel.selection import (
     AT_ONCE,

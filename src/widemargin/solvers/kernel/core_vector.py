@@ -20,7 +20,7 @@ import numpy as np
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.linear import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Start
+from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset
 from widemargin.solvers.kernel.working_set import Small, pair_steps
 

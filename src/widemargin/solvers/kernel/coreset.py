@@ -27,7 +27,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.kernel_points import record
 from widemargin.problems.linear import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

@@ -31,7 +31,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.linear import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Start
+from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset, Quadratic
 from widemargin.solvers.kernel.simplex import (
     SELECTIONS,

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
-from widemargin.problems.kernel import KernelProblem, Scores
+from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.kernel_points import record
 from widemargin.problems.linear import Problem
+from widemargin.problems.scores import Scores
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.reweighted import PairsFirst, reweighted_steps
 from widemargin.solvers.kernel.selection import (
     AT_ONCE,

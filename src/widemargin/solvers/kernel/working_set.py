@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.kernels.packed import aligned, padded
-from widemargin.problems.kernel import KernelProblem, Scores
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.scores import Scores
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

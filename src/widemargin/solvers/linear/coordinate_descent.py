@@ -43,7 +43,7 @@ from widemargin.numerics import linalg
 from widemargin.parameters import Checker
 from widemargin.problems.linear import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Solver, Start, in_one_blas_thread
+from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
 
 Vector = NDArray[np.float64]
 

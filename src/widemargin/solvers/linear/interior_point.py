@@ -29,7 +29,7 @@ from widemargin.numerics.roots import monotone_root
 from widemargin.parameters import Checker
 from widemargin.problems.linear import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.driver import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.linear.normal_equations import (
     DUAL_COLUMNS,
     FORMS,

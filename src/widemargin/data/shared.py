@@ -1,0 +1,268 @@
+"""Solves that read the data together: their sweeps meet, and one pass serves all."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from widemargin.data.blocks import given_up
+from widemargin.data.rows import Moments, Rows
+from widemargin.data.state import RowState
+from widemargin.numerics import linalg
+from widemargin.system import deadline
+from widemargin.system.deadline import Deadline, OutOfTime
+
+# Row vectors and n x n sums of the classes that are trained together, in bytes.
+TOGETHER_BYTES = 1 << 30
+
+
+# No solver factors larger dense matrices (solvers/normal_equations.py, DENSE_ORDER).
+LARGEST_MATRIX = 4000
+
+
+def solve_together(
+    rows: Rows, solves: Sequence[Callable[[Rows], Any]], memory_limit: int | None = None
+) -> list[Any]:
+    """Run several solves over the same rows, so that each sweep serves all of them.
+
+    Every solve runs in a thread of its own with its own view of ``rows``; its sweeps
+    wait until each of the others asks for one or has ended, and are run as one. k
+    classes read the data as often as the slowest of them.
+
+    Parameters
+    ----------
+    rows : Rows
+    solves : sequence of callables
+        Each gets rows and returns its result.
+    memory_limit : int or None
+        Bytes that the solves of one group may use; None: 1 GiB.
+
+    Returns
+    -------
+    list of the results, in order
+
+    Raises
+    ------
+    What a solve raises. Ctrl-C reaches every solve, which ends with its best answer; a
+    second one raises KeyboardInterrupt.
+    """
+    m, n = rows.shape
+    # Sixteen row vectors, and ten matrices of the order of the normal equations.
+    each = 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
+    given = (memory_limit, rows.options.get("memory_limit"))
+    limit = min(filter(None, given), default=TOGETHER_BYTES)
+    size = max(1, limit // each)
+    results: list[Any] = []
+    for first in range(0, len(solves), size):
+        group = solves[first : first + size]
+        results += (
+            [group[0](rows)]
+            if len(group) == 1
+            else _Meeting(rows, len(group)).run(group)
+        )
+    return results
+
+
+@dataclass
+class _Request:
+    """A sweep that a solve waits for."""
+
+    f: Callable[..., Any]
+    state: RowState | None
+    broadcast: tuple[Any, ...]
+    deadline: Deadline | None
+    value: Any = None
+    error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class _Meeting:
+    """Where the threads of a group bring their sweeps; the calling thread runs them."""
+
+    def __init__(self, rows: Rows, size: int) -> None:
+        self._rows = rows
+        self._changed = threading.Condition()
+        self._waiting: dict[int, _Request] = {}
+        self._size = self._running = size
+        self._untold: set[int] = set()  # solves that Ctrl-C has not reached yet
+        self._interrupted = self._closed = False
+
+    def run(self, solves: Sequence[Callable[[Rows], Any]]) -> list[Any]:
+        """Results of the solves; raises the first error of one."""
+        outcomes: list[Any] = [None] * len(solves)
+        errors: list[BaseException] = []
+
+        def work(k: int) -> None:
+            try:
+                outcomes[k] = solves[k](_Port(self._rows, self, k))
+            except BaseException as error:  # noqa: BLE001  (raised again below)
+                errors.append(error)
+            finally:
+                with self._changed:
+                    self._running -= 1
+                    self._changed.notify()
+
+        self._rows.moments  # noqa: B018  (read once, before there are threads)
+        try:
+            for k in range(len(solves)):
+                threading.Thread(target=work, args=(k,), daemon=True).start()
+            while self._serve():
+                pass
+        except BaseException:
+            self._close()
+            raise
+        if errors:
+            raise errors[0]
+        return outcomes
+
+    def _close(self) -> None:
+        """End every solve that waits for a sweep, or asks for one later."""
+        with self._changed:
+            self._closed = True
+            self._finish(self._waiting, error=KeyboardInterrupt())
+
+    def ask(self, k: int, request: _Request) -> Any:
+        """Wait until the sweep of solve k has been run, and return its value."""
+        with self._changed:
+            if self._closed:
+                raise KeyboardInterrupt
+            self._waiting[k] = request
+            self._changed.notify()
+        request.done.wait()
+        if request.error is not None:
+            raise request.error
+        return request.value
+
+    def tell(self, k: int) -> None:
+        """Raise KeyboardInterrupt in solve k if Ctrl-C has not reached it yet."""
+        with self._changed:
+            if self._closed or k in self._untold:
+                self._untold.discard(k)
+                raise KeyboardInterrupt
+
+    def _serve(self) -> bool:
+        """Run one round of sweeps; False when all solves have ended."""
+        requests: dict[int, _Request] = {}
+        try:
+            with self._changed:
+                while len(self._waiting) < self._running:
+                    self._changed.wait()
+                if not self._running:
+                    return False
+                requests, self._waiting = self._waiting, {}
+            told = {k: r for k, r in requests.items() if k in self._untold}
+            if told:
+                self._finish(told, error=KeyboardInterrupt())
+                requests = {k: r for k, r in requests.items() if k not in told}
+            if requests:
+                self._finish(requests, values=self._sweep(list(requests.values())))
+        except KeyboardInterrupt as error:
+            again, self._interrupted = self._interrupted, True
+            self._untold |= set(range(self._size)) - set(requests)
+            self._finish(requests, error=error)
+            if again:
+                raise
+        except (Exception, OutOfTime) as error:  # noqa: BLE001  (raised where it was asked for)
+            self._finish(requests, error=error)
+        return True
+
+    def _sweep(self, requests: list[_Request]) -> tuple[Any, ...]:
+        """One read of the data for all requests."""
+        states = [request.state for request in requests]
+        calls = [(request.f, request.broadcast) for request in requests]
+        with deadline.until(_latest(requests)):
+            value: tuple[Any, ...] = self._rows.sweep(_together, _Bundle(states), calls)
+        return value
+
+    def _finish(
+        self,
+        requests: dict[int, _Request],
+        values: Sequence[Any] = (),
+        error: BaseException | None = None,
+    ) -> None:
+        """Hand out values or an error, and let the solves go on."""
+        for request, value in zip(requests.values(), values, strict=False):
+            request.value = value
+        if isinstance(error, KeyboardInterrupt):
+            self._untold -= set(requests)
+        for request in requests.values():
+            request.error = error
+            request.done.set()
+
+
+def _latest(requests: list[_Request]) -> Deadline | None:
+    """The deadline of a sweep for all; None where one of them has none."""
+    found = [one.deadline for one in requests if one.deadline is not None]
+    if len(found) < len(requests):
+        return None
+    return max(found, key=lambda one: one.left)
+
+
+class _Port(Rows):
+    """The rows as one solve of a group sees them."""
+
+    def __init__(self, rows: Rows, meeting: _Meeting, k: int) -> None:
+        self.shape, self.dtype, self.density = rows.shape, rows.dtype, rows.density
+        self.options, self.is_in_memory = rows.options, rows.is_in_memory
+        self.names, self.copy_rows = rows.names, rows.copy_rows
+        self._rows, self._meeting, self._k = rows, meeting, k
+
+    @property
+    def moments(self) -> Moments:
+        return self._rows.moments
+
+    def sweep(
+        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
+    ) -> Any:
+        self.sweeps += 1
+        deadline.check()
+        request = _Request(f, state, broadcast, deadline.current())
+        return self._meeting.ask(self._k, request)
+
+    def take(self, index: ArrayLike) -> linalg.Matrix:
+        return self._rows.take(index)
+
+    def in_memory(self) -> "linalg.Matrix | None":
+        return self._rows.in_memory()
+
+    def reserve(self, size: int, what: str, owner: Any) -> None:
+        self._rows.reserve(size, what, owner)
+
+    def check_interrupted(self) -> None:
+        self._meeting.tell(self._k)
+
+    def state(self, **vectors: Any) -> RowState:
+        return self._rows.state(**vectors)
+
+
+class _Bundle(RowState):
+    """Row states side by side."""
+
+    __slots__ = ("_states",)
+    _states: list[RowState | None]
+
+    def __init__(self, states: list[RowState | None]) -> None:
+        object.__setattr__(self, "_states", states)
+
+    def part(self, index: Any) -> Any:
+        return _Parts(self._states).part(index)
+
+
+class _Parts(list[RowState | None]):
+    """Parts of row states side by side, of which there are parts again."""
+
+    def part(self, index: Any) -> "_Parts":
+        """Part ``index`` of each."""
+        return _Parts(None if part is None else part.part(index) for part in self)
+
+
+def _together(
+    block: Any, parts: list[RowState | None], calls: list[Any]
+) -> tuple[Any, ...]:
+    """All functions on one block, while it is in cache."""
+    return tuple(
+        None if given_up() else f(block, part, *broadcast)
+        for part, (f, broadcast) in zip(parts, calls, strict=True)
+    )

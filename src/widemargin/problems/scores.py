@@ -1,0 +1,208 @@
+"""Scores K c that follow coefficients, with bounds of their errors."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import padded
+from widemargin.numerics import twofold
+from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
+
+Vector = NDArray[np.float64]
+
+
+# Numbers that float32 has no room for.
+FLUSHED = 2e-38
+
+
+class Sums(NamedTuple):
+    """Scores f = K c of all rows, and what is known of their errors.
+
+    Attributes
+    ----------
+    values : ndarray (m,)
+    errors : ndarray (m,), bounds of the absolute errors
+    low : ndarray (m,) or float, what ``values`` lack: scores are values + low
+    """
+
+    values: Vector
+    errors: Vector
+    low: Vector | float = 0.0
+
+    def slacks(self, y: Vector, b: float) -> tuple[Vector, Vector]:
+        """The slacks 1 - y (f + b), and the most they are without rounding: (m,)."""
+        hi, lo = twofold.add(self.values, self.low, b, 0.0)
+        return twofold.slacks(y * hi, y * lo, self.errors)
+
+    def squared_norm(self, c: Vector) -> tuple[float, float]:
+        """The squared norm c'f, and a bound of its error."""
+        low = self.low + np.zeros(len(c))
+        square, rest, error = twofold.dot(c, self.values, low)
+        error += abs(rest)
+        return square, error + float((np.abs(c) * self.errors).sum()) * SLACK
+
+    def replaced(self, rows: NDArray[np.intp], others: "Sums") -> "Sums":
+        """These sums, with others in the place of some rows."""
+        low = np.zeros(len(self.values)) + self.low
+        found = Sums(self.values.copy(), self.errors.copy(), low)
+        found.values[rows], found.errors[rows], low[rows] = others
+        return found
+
+
+class Then(NamedTuple):
+    """What is known of scores at some time, from which bounds of their errors begin.
+
+    Attributes
+    ----------
+    c, errors : ndarray (m,), the coefficients and bounds of the errors
+    is_exact : bool ndarray (m,), rows that were computed in float64
+    """
+
+    c: Vector
+    errors: Vector
+    is_exact: NDArray[np.bool_]
+
+
+class Scores:
+    """Scores f = K c that follow the coefficients c.
+
+    Attributes
+    ----------
+    c : ndarray (m,)
+    values : ndarray (m,), float64
+    current : bool ndarray (m,) or None
+        Rows whose scores follow c; None: those of all rows do.
+    refreshes : int, how often some were computed in float64
+    error : float, the largest error that they had then
+    """
+
+    def __init__(self, columns: Columns, c: Vector) -> None:
+        self._columns = columns
+        m = columns.shape[0]
+        self.refreshes, self.error = 0, 0.0
+        self.c = np.zeros(m)
+        self.current: NDArray[np.bool_] | None = None
+        # Since then: columns added, sum |change| s_j, and what c lost by rounding.
+        self._added, self._moved, self._lost = 0, 0.0, 0.0
+        self._values = columns.value_bounds, SINGLE  # that are added, and their unit
+        self._begin(np.zeros(m))
+        self._all = np.zeros(padded(m))
+        self.values = self._all[:m]
+        # What is kept current: sums, and their rows if they are not all.
+        self._sums = self._all
+        self._rows: NDArray[np.intp] | None = None
+        J = np.flatnonzero(c)
+        if J.size:
+            self.add(J, c[J])
+            self.c[:] = c  # to the bit
+
+    def add(self, J: NDArray[np.intp], change: Vector) -> None:
+        """Add a change to c[J]; where that is interrupted, all is as it was."""
+        before = self._sums.copy()
+        try:
+            self._ready()
+            self._columns.focus(self._rows)  # other scores may have looked elsewhere
+            self._columns.add(J, change, self._sums)
+            self._note(J, change)
+        except BaseException:
+            self._sums[:] = before
+            raise
+        self.c[J] += change
+        if self._rows is not None:
+            self.values[self._rows] = self._sums[: len(self._rows)]
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """The rows whose scores are those of c in float64."""
+        return np.asarray(self._then.is_exact & (self._added == 0))
+
+    def _ready(self) -> None:
+        """Know the values that will be added; where they were others: begin anew."""
+        is_double = self._columns.dtype == np.float64
+        found = self._columns.value_bounds, UNIT if is_double else SINGLE
+        if self._added and found[1] != self._values[1]:
+            self._begin(self.sums().errors)
+        self._values = found
+
+    def _note(self, J: NDArray[np.intp], change: Vector) -> None:
+        """Remember what rounds when a change to c[J] is added."""
+        bounds = self._columns.value_bounds  # of a callable they grow with its values
+        self._values = bounds, self._values[1]
+        moved, s = np.abs(change), bounds.s[J]
+        self._moved += float((moved * s).sum())
+        self._lost += UNIT * SLACK * float(((np.abs(self.c[J]) + moved) * s).sum())
+        self._added += len(J)
+
+    def sums(self) -> Sums:
+        """The scores with bounds of their errors.
+
+        Each value k_ij is the same number whenever it is computed, so that its error
+        comes with what c_j has changed by since then, however often; but each addition
+        rounds.
+        """
+        errors = self._then.errors.copy()
+        if self._added == 0:
+            return Sums(self.values, errors)
+        bounds, unit = self._values
+        added = gamma(2 * self._added)  # to scores that were at most so large before:
+        errors += added * SLACK * (np.abs(self.values) + bounds.s * self._moved)
+        rounded = gamma(self._columns.roundings, unit) + added
+        errors += bounds.sums(bounds, self.c - self._then.c, 0.0)
+        errors += bounds.s * ((rounded * self._moved + self._lost) * SLACK)
+        if unit == SINGLE:  # values and weights too small for float32 are lost
+            errors += FLUSHED * (self._moved + self._added)
+        return Sums(self.values, errors)
+
+    def _begin(self, errors: Vector) -> None:
+        """Let bounds of errors begin here."""
+        none = np.zeros(len(self.c), bool)
+        self._then = Then(self.c.copy(), errors, none)
+        self._added, self._moved, self._lost = 0, 0.0, 0.0
+
+    def focus(self, rows: NDArray[np.bool_]) -> None:
+        """From now on keep only these rows' scores current; c is zero elsewhere."""
+        index = np.flatnonzero(rows)
+        sums = np.zeros(padded(len(index)))
+        sums[: len(index)] = self.values[index]
+        self._before = self.c.copy()
+        self._sums, self._rows, self.current = sums, index, rows
+
+    def settle(self) -> None:
+        """Bring the scores of all rows up to date."""
+        if self._rows is None:
+            return
+        sums = self._all.copy()
+        J = np.flatnonzero(self.c != self._before)
+        self._ready()
+        self._columns.focus(None)
+        self._columns.add(J, self.c[J] - self._before[J], sums)
+        self._note(J, self.c[J] - self._before[J])
+        sums[self._rows] = self._sums[: len(self._rows)]
+        self._all[:] = sums
+        self._sums, self._rows, self.current = self._all, None, None
+
+    def scale(self, t: float) -> None:
+        """Multiply c, and the scores with it."""
+        errors = self.sums().errors
+        self.c *= t
+        self._sums *= t
+        self._begin(errors * (abs(t) * SLACK) + self._rounded())
+
+    def _rounded(self) -> Vector:
+        """Errors of scores that follow c where both are multiplied by a number."""
+        s = self._values[0].s
+        lost = gamma(2) * float((np.abs(self.c) * s).sum())
+        return np.asarray(gamma(2) * np.abs(self.values) + lost * s)
+
+    def refresh(self, rows: NDArray[np.intp]) -> Vector:
+        """Compute some scores in float64; the errors that they had."""
+        J = np.flatnonzero(self.c)
+        exact, bounds = self._columns.bounded(rows, J, self.c[J])
+        errors = np.abs(exact - self.values[rows])
+        if self._added:
+            self._begin(self.sums().errors)
+        self.values[rows], self._then.errors[rows] = exact, bounds
+        self._then.is_exact[rows] = True
+        return errors

@@ -1,0 +1,99 @@
+"""The sentence that tells how a run ended, and what helps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.problems.linear import Problem
+from widemargin.solution import (
+    NOT_CONVEX,
+    Status,
+    Step,
+)
+from widemargin.solvers.driver.limits import Limits
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a run ended with.
+
+    Attributes
+    ----------
+    problem : Problem
+    status : Status
+    last : Step, the last one
+    gap : float, relative
+    max_iter : int
+    limits : Limits
+    names : sequence of str or None, of the features
+    """
+
+    problem: Problem
+    status: Status
+    last: Step
+    gap: float
+    max_iter: int
+    limits: Limits
+    names: Sequence[str] | None
+
+
+def message(end: Ending) -> str:
+    """What happened, how good the answer is, and what helps."""
+    status, gap, limits = end.status, end.gap, end.limits
+    if end.last.details.get("negative"):
+        return NOT_CONVEX
+    if status is Status.SOLVED:
+        return status.advice
+    cause = {
+        Status.MAX_ITER: f"max_iter={end.max_iter}",
+        Status.TIME_LIMIT: f"time_limit={limits.time_limit} s",
+        Status.INTERRUPTED: "Ctrl-C",
+        Status.STOPPED_BY_CALLBACK: "the callback",
+        Status.OUT_OF_MEMORY: "a lack of memory",
+        Status.NUMERICAL_ERROR: "a numerical breakdown",
+    }.get(status, "lack of progress")
+    if end.last.details.get("is_ball"):
+        cause = "epsilon, the rule of the ball,"
+    usable = (
+        "The model is usable: its objective is at most "
+        f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
+        if gap < 0.5
+        else "The model is far from optimal."
+    )
+    return (
+        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
+        f"{usable} {_scaling_advice(end.problem, end.names)}{status.advice}"
+    )
+
+
+def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
+    """Name the features that are too large, or too far from zero, if there are any."""
+    if names is not None and len(names) == 0:
+        return ""
+    mean, std = problem.rows.moments
+    size = np.hypot(mean, std)
+    typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
+    if np.any(size > 1000.0 * typical):
+        return (
+            f"Feature(s) {_first(size > 1000.0 * typical, names)} are up to "
+            f"{size.max() / typical:,.0f} times larger than the typical one: scaling "
+            "them (StandardScaler) usually helps most. "
+        )
+    far = (np.abs(mean) > 1000.0 * std) & (std > 0)
+    if np.any(far) and problem.intercept != "free":
+        return (
+            f"Feature(s) {_first(far, names)} lie far from zero beside their spread: "
+            "centring them (StandardScaler) or intercept='free' usually helps most. "
+        )
+    return ""
+
+
+def _first(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
+    """The first three of the chosen features."""
+    found = np.flatnonzero(chosen)
+    called = [str(j) if names is None else names[j] for j in found[:3]]
+    return ", ".join(called) + (", ..." if found.size > 3 else "")

@@ -1,0 +1,100 @@
+"""What a solver is: options with a generator of steps; and what the driver is given."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.problems.linear import Problem
+from widemargin.solution import (
+    Step,
+)
+from widemargin.system.threads import ONE_BLAS_THREAD
+
+Vector = NDArray[np.float64]
+
+
+class Solver(ABC):
+    """Options of one algorithm, and the algorithm as a generator.
+
+    Attributes
+    ----------
+    name : str, as users and reports write it
+    default_max_iter : int, iterations when ``max_iter`` is None
+    patience : int, iterations without progress after which the driver stops
+    for_kernels : bool, whether it solves problems with a kernel, and no others
+    for_norms : bool, whether it solves those with a norm of the losses, and no others
+    """
+
+    name: ClassVar[str]
+    default_max_iter: ClassVar[int]
+    patience: ClassVar[int]
+    for_kernels: ClassVar[bool] = False
+    for_norms: ClassVar[bool] = False
+
+    def patience_for(self, problem: Problem) -> int:
+        """The patience with this problem."""
+        return self.patience
+
+    @abstractmethod
+    def supports(self, problem: Problem) -> str | None:
+        """None, or a sentence why the problem cannot be solved by this solver."""
+
+    @abstractmethod
+    def iterate(
+        self, problem: Problem, start: "Start | None", tol: float
+    ) -> Generator[Step, None, None]:
+        """Yield the current step at the head of each iteration, the start included.
+
+        ``step.point()`` gives v and a row state with the vector ``alpha``, both valid
+        until the next step; or v and None where alpha is `Problem.slopes` of v.
+        Numerical breakdown raises ArithmeticError or LinAlgError.
+        """
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates.
+
+    From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
+    step: then it goes on as if nothing had been in between.
+    """
+
+    v: Vector
+    alpha: Vector
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+def in_one_blas_thread(
+    steps: Generator[Step, None, None],
+) -> Generator[Step, None, None]:
+    """Steps, with BLAS kept to one thread in each: once, not in many short sweeps."""
+    while True:
+        with ONE_BLAS_THREAD:
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step
+
+
+class Reserve(NamedTuple):
+    """A solver that goes on from the best point where another is not getting there.
+
+    ``enough(step)`` says that the other one's time is over; that it stalls or breaks
+    down is enough too.
+    """
+
+    solver: Solver
+    enough: Callable[[Step], bool]
+
+
+class Choice(NamedTuple):
+    """A solver, why it was chosen ("because ..." or "as asked"), and its reserves."""
+
+    solver: Solver
+    reason: str
+    reserves: tuple[Reserve, ...] = ()
