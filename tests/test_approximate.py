@@ -14,9 +14,9 @@ from approximate_cases import (  # noqa: F401
     several,
 )
 from kernel_reference import objectives
+from pairwise import checks_by_turns
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC, LinearSVC, open_rows
 from widemargin.estimators.approximate import advised, approximate
@@ -25,7 +25,7 @@ from widemargin.solution import Status
 from widemargin.solvers import InteriorPoint
 
 
-@parametrize_with_checks(
+@checks_by_turns(
     [
         SVC(rank=100),
         SVC(rank=1000, multi_class="ovr", loss="squared_hinge", certify="exact"),

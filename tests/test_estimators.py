@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from pairwise import checks_by_turns
 from problems import PROBLEMS
 from reference import objective
 from scipy import sparse
@@ -18,13 +19,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import LinearSVC, as_rows, load_model, save_model
 from widemargin.solvers import InteriorPoint
 
 
-@parametrize_with_checks(
+@checks_by_turns(
     [
         LinearSVC(),
         LinearSVC(loss="squared_hinge"),
