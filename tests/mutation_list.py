@@ -92,7 +92,7 @@ MUTATIONS = [
         "linalg.py",
         "inner *= self._y[:, np.newaxis]",
         "inner *= -self._y[:, np.newaxis]",
-        ("tests/solvers/test_interior_point.py",),
+        ("tests/test_core_sweeps.py",),
     ),
     # -- the intercept
     Mutation(

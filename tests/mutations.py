@@ -12,6 +12,8 @@ compiles one file. The end is a table, and 1 as exit status where a fault was no
 """
 
 import argparse
+import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -19,12 +21,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mutation_list import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = ("build", "dist", "_build", "__pycache__", "*.egg-info", "*.so", ".?*")
 BUILD_TOOLS = ("scikit-build-core>=0.11", "nanobind>=2.7", "cmake", "ninja")
 LIMIT = 1800  # seconds of one run of tests
 
@@ -43,19 +44,23 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.is_stale = False  # whether the core that is installed holds a fault
         self.tree, self.python = folder / "tree", folder / "env" / "bin" / "python"
-        ignored = shutil.ignore_patterns(*LEFT_OUT)
-        shutil.copytree(ROOT, self.tree, ignore=ignored)
-        _run([sys.executable, "-m", "venv", str(folder / "env")])
+        if not self.python.exists():
+            self._make_environment(folder / "env")
+        _synchronize(self.tree)
+        self.build()
+        where = _output([str(self.python), "-c", "import widemargin as w; print(w)"])
+        if str(self.tree) not in where:
+            raise SystemExit(f"The copy does not import its own package: {where}")
+
+    def _make_environment(self, env: Path) -> None:
+        """Tools to build with, and the packages of the one that runs this script."""
+        _run([sys.executable, "-m", "venv", str(env)])
         _run([str(self.python), "-m", "pip", "install", "-q", *BUILD_TOOLS])
         # A plain line adds a folder to the path, and not what its own .pth files name:
         # the editable install of the working tree stays out.
         own = Path(_output([str(self.python), "-c", _PURELIB]))
         borrowed = [path for path in sys.path if path.endswith("site-packages")]
         (own / "borrowed.pth").write_text("\n".join(borrowed) + "\n")
-        self.build()
-        where = _output([str(self.python), "-c", "import widemargin as w; print(w)"])
-        if str(self.tree) not in where:
-            raise SystemExit(f"The copy does not import its own package: {where}")
 
     def build(self) -> None:
         """Compile what changed, and install the copy."""
@@ -83,6 +88,7 @@ class Copy:
                 capture_output=True,
                 text=True,
                 timeout=LIMIT,
+                env=os.environ | {"SCIPY_ARRAY_API": "1"},
             )
         except subprocess.TimeoutExpired:
             return Verdict(f"no end in {LIMIT} s")
@@ -111,6 +117,23 @@ class Copy:
 
 
 _PURELIB = "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+
+def _synchronize(tree: Path) -> None:
+    """Copy what differs from the working tree: other files are not compiled again."""
+    listed = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    names = _output(listed, cwd=ROOT).split("\0")
+    for name in filter(None, names):
+        source, target = ROOT / name, tree / name
+        if not source.is_file():  # removed, and not committed
+            continue
+        if not target.exists() or source.read_bytes() != target.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    kept = {tree / name for name in names}
+    for path in [*(tree / "src").rglob("*.py"), *(tree / "tests").rglob("*.py")]:
+        if path not in kept:
+            path.unlink()
 
 
 def place(tree: Path, mutation: Mutation) -> tuple[Path, str]:
@@ -143,10 +166,9 @@ def _run(command: list[str]) -> None:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
 
 
-def _output(command: list[str]) -> str:
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=tempfile.gettempdir()
-    )
+def _output(command: list[str], cwd: Path | None = None) -> str:
+    cwd = cwd or Path(tempfile.gettempdir())  # where no package lies beside
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd)
     return done.stdout.strip()
 
 
@@ -155,6 +177,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="of the names of faults")
     parser.add_argument("--jobs", type=int, default=2, help="of the whole suite")
+    parser.add_argument("--folder", type=Path, help="of the copy: kept, and used again")
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="do not first show that the tests are green without a fault",
+    )
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     mutations = chosen(options.words)
@@ -163,22 +191,28 @@ def main() -> int:
     if options.list:
         print(*(f"{m.name:40} {m.file}" for m in mutations), sep="\n")
         return 0
-    with tempfile.TemporaryDirectory(prefix="widemargin-mutations-") as folder:
-        copy = Copy(Path(folder))
-        first = tuple(sorted({test for m in mutations for test in m.tests}))
-        whole = copy.test(first, options.jobs)
-        if whole.said != "green":
-            raise SystemExit(
-                f"Without a fault the tests are {whole.said}: {whole.test}"
-            )
-        missed = 0
-        for mutation in mutations:
-            verdict = copy.judge(mutation, options.jobs)
-            missed += verdict.said != "red"
-            line = f"{mutation.name:40} {verdict.said:6} {verdict.seconds:6.1f} s"
-            print(f"{line}  {verdict.test}", flush=True)
+    with contextlib.ExitStack() as stack:
+        made = tempfile.TemporaryDirectory(prefix="widemargin-mutations-")
+        folder = options.folder or Path(stack.enter_context(made))
+        missed = judge_all(Copy(folder), mutations, options)
     print(f"{len(mutations) - missed} of {len(mutations)} faults were seen.")
     return int(missed > 0)
+
+
+def judge_all(copy: Copy, mutations: list[Mutation], options: Any) -> int:
+    """Print a line for each fault; how many were not seen."""
+    first = tuple(sorted({test for m in mutations for test in m.tests}))
+    if not options.unchecked:
+        without = copy.test(first, options.jobs)
+        if without.said != "green":
+            raise SystemExit(f"Without a fault: {without.said} {without.test}")
+    missed = 0
+    for mutation in mutations:
+        verdict = copy.judge(mutation, options.jobs)
+        missed += verdict.said != "red"
+        line = f"{mutation.name:44} {verdict.said:6} {verdict.seconds:6.1f} s"
+        print(f"{line}  {verdict.test}", flush=True)
+    return missed
 
 
 if __name__ == "__main__":
