@@ -136,7 +136,7 @@ MUTATIONS = [
         "linalg.py",
         "return _blas_gram(block, np.maximum(d, 0.0)) - _blas_gram(",
         "return _blas_gram(block, np.maximum(d, 0.0)) + _blas_gram(",
-        CORE,
+        ("tests/test_core_sweeps.py",),
     ),
     # -- steps of the core
     Mutation(
@@ -215,7 +215,7 @@ MUTATIONS = [
         "exact_bounds.py",
         "dual -= _repair_error(problem, alpha, lifted, t) + off",
         "dual += _repair_error(problem, alpha, lifted, t) + off",
-        ("tests/test_exact_bounds.py",),
+        (*EXACT, "tests/test_exact_bounds.py"),
     ),
     # -- losses
     Mutation(

@@ -93,7 +93,7 @@ class Copy:
         except subprocess.TimeoutExpired:
             return Verdict(f"no end in {LIMIT} s")
         seconds = time.monotonic() - begun
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.M)
         if done.returncode == 0:
             return Verdict("green", "", seconds)
         if done.returncode == 1 and failed:

@@ -26,9 +26,10 @@ def small():
 
 
 @pytest.fixture
-def only_gauss(monkeypatch):
-    few = datasets.gauss(240)
-    monkeypatch.setattr(Options, "sets", lambda self, rows: [(next(iter(rows)), *few)])
+def only_gauss(monkeypatch, small):
+    monkeypatch.setattr(
+        Options, "sets", lambda self, rows: [(next(iter(rows)), *small)]
+    )
 
 
 def test_gamma_is_that_of_platt():
