@@ -348,14 +348,14 @@ MUTATIONS = [
         "model.py",
         "return (scores >= 0).astype(np.intp)",
         "return (scores <= 0).astype(np.intp)",
-        MODEL,
+        ("tests/test_estimators.py",),
     ),
     Mutation(
         "label order: the positive class of two",
         "multiclass.py",
         "return [Task(1)]",
         "return [Task(0)]",
-        MODEL,
+        ("tests/test_estimators.py",),
     ),
     # -- votes of pairs
     Mutation(

@@ -96,7 +96,7 @@ class Copy:
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.M)
         if done.returncode == 0:
             return Verdict("green", "", seconds)
-        if done.returncode == 1 and failed:
+        if done.returncode in (1, 2) and failed:  # 2: xdist stopped the others
             return Verdict("red", failed[1], seconds)
         print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
         return Verdict(f"pytest ended with {done.returncode}", "", seconds)
