@@ -399,7 +399,7 @@ MUTATIONS = [
         "labels.py",
         "factors = mass.sum() / (len(classes) * mass)",
         "factors = (len(classes) * mass) / mass.sum()",
-        ("tests/test_estimators.py",),
+        ("tests/test_labels.py",),
     ),
     # -- checkpoints
     Mutation(
