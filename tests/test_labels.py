@@ -170,14 +170,3 @@ def test_class_weight_is_a_factor_of_C(binary):
 def test_bad_weights(binary, weights, message):
     with pytest.raises(ValueError, match=message):
         LinearSVC().fit(*binary, sample_weight=weights)
-
-
-def test_balanced_classes_have_one_sum_of_weights(binary):
-    X, y = binary
-    weight = np.where(np.arange(len(y)) % 3, 1.0, 2.0)
-    sums = {label: weight[y == label].sum() for label in (-1, 1)}
-    factors = {label: weight.sum() / (2.0 * total) for label, total in sums.items()}
-    balanced = LinearSVC(class_weight="balanced", tol=1e-8).fit(X, y, weight)
-    given = LinearSVC(class_weight=factors, tol=1e-8).fit(X, y, weight)
-    np.testing.assert_allclose(balanced.coef_, given.coef_, rtol=1e-9)
-    assert factors[1] < 1.0 < factors[-1]
