@@ -436,7 +436,7 @@ MUTATIONS = [
         "stored.py",
         "spare -= readers * source.reader_bytes",
         "spare += readers * source.reader_bytes",
-        ("tests/data/test_parquet.py", "tests/data/test_parquet_memory.py"),
+        ("tests/data/test_parquet_memory.py::test_what_readers_take_is_not_spare",),
     ),
     Mutation(
         "memory limit: of kernel values",

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 
 from widemargin import LinearSVC, load_model, save_svmlight
 from widemargin.cli import main
@@ -44,10 +45,19 @@ print("ended")
 @pytest.mark.skipif(
     not os.path.exists("/proc/self/status"), reason="caps on memory are tested on Linux"
 )
-@pytest.mark.parametrize("extra", [50, 150, 400])
-@pytest.mark.parametrize(
-    ("kind", "fit"),
-    [("Size", "wide"), ("Size", "lowrank"), ("Data", "active"), ("Data", "kernel")],
+@pairwise(
+    ("kind", "fit", "extra"),
+    [
+        (*fit, extra)
+        for extra in (50, 150, 400)
+        for fit in [
+            ("Size", "wide"),
+            ("Size", "lowrank"),
+            ("Data", "active"),
+            ("Data", "kernel"),
+        ]
+    ],
+    strength=1,
 )
 def test_a_fit_under_a_limit_of_the_system_ends(kind, fit, extra):
     done = subprocess.run(
