@@ -2,6 +2,7 @@
 # make test   everything that must pass: the checks, then the tests
 # make test-full   the tests at each instruction set of this processor, then full products and the
 #                  campaign of 20,000 certificates (an hour)
+# make mutations   faults put into a copy, one at a time: the tests must see each
 # make check  lint, types, layers, formats, docstrings
 # make bench  comparison with other packages (a quarter of an hour; benchmarks/README.md has more)
 # make docs   the documentation as HTML in docs/_build
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
 
-.PHONY: demo test test-full check bench docs format clean
+.PHONY: demo test test-full mutations check bench docs format clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
@@ -30,6 +31,9 @@ test-full: check
 	  WIDEMARGIN_SIMD=$$level SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto; \
 	done
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto -m full
+
+mutations: $(VENV)/installed
+	$(BIN)/python tests/mutations.py
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .

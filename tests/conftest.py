@@ -243,10 +243,9 @@ STORAGES = [
 KERNEL_SOLVERS = [name for name, kind in _SOLVERS.items() if kind.for_kernels]
 SOLVERS = [name for name in _SOLVERS if name not in KERNEL_SOLVERS]
 
-# Loss and intercept.
-SETTINGS = list(
-    itertools.product(["hinge", "squared_hinge"], ["free", "penalized", "none"])
-)
+LOSSES = ["hinge", "squared_hinge"]
+INTERCEPTS = ["free", "penalized", "none"]
+SETTINGS = list(itertools.product(LOSSES, INTERCEPTS))
 
 
 @pytest.fixture(scope="module")

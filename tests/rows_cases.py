@@ -123,7 +123,12 @@ def build(storage, view, case):
     return rows, X, rng
 
 
-on_every_storage = pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
+def name_of(level):
+    """What an id calls a storage; None of what has no name."""
+    return getattr(level, "name", None)
+
+
+on_every_storage = pytest.mark.parametrize("storage", STORAGES, ids=name_of)
 on_every_view = pytest.mark.parametrize("view", VIEWS)
 in_memory = [s for s in STORAGES if not s.name.startswith(("process", "stored"))]
 _SOME = ("float64", "csr-float32", "int16", "process", "stored-int16-scratch")

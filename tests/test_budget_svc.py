@@ -7,13 +7,13 @@ import re
 
 import numpy as np
 import pytest
+from pairwise import checks_by_turns
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import NuSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model, solve
 from widemargin.estimators import budget_svc
@@ -22,7 +22,7 @@ from widemargin.report import write_report
 
 
 @pytest.mark.filterwarnings("ignore:.*is more than the:UserWarning")
-@parametrize_with_checks(
+@checks_by_turns(
     [
         BudgetSVC(),
         BudgetSVC(budget=0.5),

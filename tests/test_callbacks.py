@@ -9,6 +9,7 @@ import time
 
 import pytest
 import sklearn
+from pairwise import pairwise
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import SVC, LinearSVC
@@ -119,14 +120,17 @@ def test_ctrl_c_keeps_the_model_of_a_kernel(binary, iris):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a process")
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize(
-    ("rows", "estimator"),
+@pairwise(
+    ("rows", "estimator", "classes"),
     [
-        (500_000, 'LinearSVC(tol=1e-12, solver="interior_point")'),
-        (20_000, "SVC(tol=1e-7, C=10)"),
+        (rows, estimator, classes)
+        for rows, estimator in (
+            (500_000, 'LinearSVC(tol=1e-12, solver="interior_point")'),
+            (20_000, "SVC(tol=1e-7, C=10)"),
+        )
+        for classes in (2, 4)
     ],
-    ids=["linear", "kernel"],
+    strength=1,
 )
 def test_ctrl_c_from_a_terminal_ends_a_long_fit(rows, estimator, classes):
     script = textwrap.dedent(f"""

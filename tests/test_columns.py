@@ -13,6 +13,7 @@ from kernel_cases import (
     on_storages_in_memory,
     plain,
 )
+from pairwise import product
 from scipy import sparse
 
 from widemargin import Kernel, as_rows
@@ -197,10 +198,12 @@ def test_rows_that_make_room_are_read_before():
 # -- some of the rows ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("refined", [False, True])
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "callable", "precomputed"])
-@pytest.mark.parametrize("case", [(400, 70, 0.8), (400, 30, 0.1), (150, 2060, 0.02)])
-@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@product(
+    convert=[np.asarray, sparse.csr_array],
+    case=[(400, 70, 0.8), (400, 30, 0.1), (150, 2060, 0.02)],
+    name=["rbf", "laplacian", "callable", "precomputed"],
+    refined=[False, True],
+)
 def test_sums_of_some_rows_are_those_of_all(convert, case, name, refined):
     X = matrix(*case)
     m = len(X)

@@ -370,6 +370,28 @@ def test_pair_steps_end_where_numbers_are_none(simd, sums):
 
 
 @on_every_simd
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+@pytest.mark.parametrize("sums", [0, 1])
+def test_each_pair_step_descends_and_keeps_the_gradient(simd, sums, shift):
+    shift = 0.0 if sums else shift
+    q, rng = 12, np.random.default_rng(4)
+    Z, ridge = rng.normal(size=(q, 3)), rng.uniform(0.5, 2.0, 16)
+    problem = small(q, 16, np.float64, sums=sums, shift=shift, ridge=ridge)
+    K, x, F = problem["K"], problem["x"], problem["F"]
+    K[:q, :q] = Z @ Z.T
+    problem["diagonal"][:q] = np.diagonal(K[:q, :q]) + ridge[:q] + shift
+    Q, start, values = K[:q, :q] + np.diag(ridge[:q]) + shift, F[:q].copy(), [0.0]
+    for _ in range(200):
+        steps, *_ = _core.pair_steps(**problem | {"most": 1}, simd=simd)
+        values.append(start @ x + 0.5 * x @ Q @ x)
+        np.testing.assert_allclose(F[:q], start + Q @ x, atol=1e-12)
+        if not steps:
+            break
+    assert steps == 0
+    assert np.all(np.diff(values) <= 1e-12)
+
+
+@on_every_simd
 def test_pair_steps_count_negative_curvature(simd):
     problem = small(sums=1)
     problem["K"][:] = 0.0

@@ -93,6 +93,17 @@ def test_dense_gram(dtype, shape, simd):
         np.testing.assert_array_equal(G, G.T)
 
 
+@pytest.mark.parametrize("n", [5, 150])
+@pytest.mark.parametrize("convert", [np.array, np.asfortranarray, sparse.csr_array])
+def test_weights_of_a_gram_matrix_may_have_either_sign(convert, n):
+    """What has changed since the last one is added, and taken away."""
+    rng = np.random.default_rng(3)
+    X, d = rng.normal(size=(40, n)), rng.normal(size=40)
+    expected = X.T @ (d[:, None] * X)
+    found = linalg.gram(convert(X), d)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("simd", SIMD)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("intercept", [True, False])

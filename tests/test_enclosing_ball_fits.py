@@ -8,6 +8,7 @@ from unittest import SkipTest
 import numpy as np
 import pandas as pd
 import pytest
+from pairwise import checks_by_turns
 from problems import PROBLEMS
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -15,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import (
     estimator_checks_generator,
-    parametrize_with_checks,
 )
 
 from widemargin import EnclosingBall, as_rows
@@ -24,7 +24,7 @@ from widemargin import EnclosingBall, as_rows
 pytestmark = pytest.mark.filterwarnings("ignore:.*lie outside of the ball:UserWarning")
 
 
-@parametrize_with_checks(
+@checks_by_turns(
     [
         EnclosingBall(),
         EnclosingBall(C=10.0),

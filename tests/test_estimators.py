@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from pairwise import checks_by_turns
 from problems import PROBLEMS
 from reference import objective
 from scipy import sparse
@@ -20,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as LibLinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC as KernelSVC
 from widemargin import LinearSVC, as_rows, load_model, save_model, save_svmlight
@@ -28,7 +28,7 @@ from widemargin.cli import main
 from widemargin.solvers import InteriorPoint
 
 
-@parametrize_with_checks(
+@checks_by_turns(
     [
         LinearSVC(),
         LinearSVC(loss="squared_hinge"),

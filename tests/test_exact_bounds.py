@@ -11,15 +11,13 @@ from approximate_cases import (  # noqa: F401
     moons_data,
 )
 from kernel_reference import conic_optimum, objectives, part
+from pairwise import product
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import SVC
 
 
-@pytest.mark.parametrize("approximation", METHODS)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("C", [0.1, 10.0])
+@product(approximation=METHODS, intercept=INTERCEPTS, loss=LOSSES, C=[0.1, 10.0])
 def test_the_bounds_hold_the_optimum(approximation, intercept, loss, C):
     X, y = part("breast_cancer")
     optimum = conic_optimum("breast_cancer", 0.05, loss, intercept, C)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from widemargin import SVC, LinearSVC, as_rows, load_model, open_rows, save_model
-from widemargin.models.model import FEW
+from widemargin.models.model import FEW, Decision, Model
 
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
 
@@ -154,3 +154,10 @@ def test_a_model_is_kept_until_an_attribute_is_another(frame):
     clf.fit(X, y)
     np.testing.assert_array_equal(clf.decision_function(X), before)
     assert clf.model_ is not model
+
+
+def test_a_decision_of_zero_speaks_for_the_first_of_a_pair():
+    zero = Decision(np.zeros(2), 0.0)
+    model = Model(np.arange(3), "ovo", (zero, zero, zero))
+    scores = model.decision_function(np.ones((2, 2)))
+    np.testing.assert_array_equal(scores, [[2.0, 1.0, 0.0]] * 2)

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 
 from widemargin import EnclosingBall, LinearSVC, load_model, save_svmlight
 from widemargin.cli import main
@@ -51,16 +52,20 @@ on_linux = pytest.mark.skipif(
 
 
 @on_linux
-@pytest.mark.parametrize("extra", [50, 150, 400])
-@pytest.mark.parametrize(
-    ("kind", "fit"),
+@pairwise(
+    ("kind", "fit", "extra"),
     [
-        ("Size", "wide"),
-        ("Size", "lowrank"),
-        ("Data", "active"),
-        ("Data", "kernel"),
-        ("Data", "ball"),
+        (*fit, extra)
+        for extra in (50, 150, 400)
+        for fit in [
+            ("Size", "wide"),
+            ("Size", "lowrank"),
+            ("Data", "active"),
+            ("Data", "kernel"),
+            ("Data", "ball"),
+        ]
     ],
+    strength=1,
 )
 def test_a_fit_under_a_limit_of_the_system_ends(kind, fit, extra):
     done = subprocess.run(

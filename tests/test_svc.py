@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import csr
+from pairwise import checks_by_turns
 from problems import PROBLEMS
 from scipy import sparse
 from sklearn.base import clone
@@ -16,7 +17,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as LibSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import SVC, Checkpoint, Kernel, LinearSVC, Problem, as_rows
 from widemargin.kernels.expansion import KernelDecisions
@@ -35,7 +35,7 @@ class Gaussian:
         return rbf_kernel(A, B, gamma=self.gamma)
 
 
-@parametrize_with_checks(
+@checks_by_turns(
     [
         SVC(),
         SVC(loss="squared_hinge"),

@@ -28,9 +28,9 @@ mapped, resident = size("VmSize"), size("VmRSS")
 cap = mapped + int(limit) + int(extra)
 resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
 rows = open_rows(folder, memory_limit=int(limit))
-problem = Problem(rows, rows.vector("label"), 1e-4, loss, "penalized")
-most = 4 if solver == "interior_point" else None
-solution = solve(problem, solver, tol=1e-3, max_iter=most)
+problem = Problem(rows, rows.vector("label"), 1e-6, loss, "penalized")
+most = 1 if solver == "interior_point" else None
+solution = solve(problem, solver, tol=1e-2, max_iter=most)
 print(cap, size("VmHWM") - resident, solution.status, solution.certificate.relative_gap)
 """
 

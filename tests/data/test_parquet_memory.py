@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from widemargin.data.outofcore.parquet import ParquetSource
+from widemargin.data.outofcore.stored import _spare
 
 ROWS, COLUMNS = 500_000, 16
 LIMIT = 150 << 20
@@ -111,7 +113,7 @@ def cases():
 def test_a_training_keeps_to_its_limit(layout, jobs, written, tmp_path):
     arguments = ["train", str(written(layout)), str(tmp_path / "m.wm"), "--label", "y"]
     arguments += ["--memory-limit", str(LIMIT), "--jobs", str(jobs)]
-    arguments += ["--loss", "squared_hinge", "--max-iter", "2"]
+    arguments += ["--loss", "squared_hinge", "--max-iter", "1"]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True
     )
@@ -131,3 +133,15 @@ def test_no_more_places_are_read_than_the_limit_has_room_for(tmp_path):
         source.read(start, start + 100)
         assert len(source._cursors._kept) <= 2
     assert source.reader_bytes > 0
+
+
+def test_what_readers_take_is_not_spare(tmp_path):
+    by = {"row_group_size": 1000, "use_dictionary": False}
+    pq.write_table(pa.table(numbers(8000)), tmp_path / "a.parquet", **by)
+    source = ParquetSource(tmp_path / "a.parquet", label="y")
+    names = ("shape", "path", "overhead", "reader_bytes")
+    alone = SimpleNamespace(readers=None, **{n: getattr(source, n) for n in names})
+    spare, readers = _spare(source, 128, LIMIT)
+    whole, none = _spare(alone, 128, LIMIT)
+    assert none is None
+    assert whole - spare == readers * source.reader_bytes > 0

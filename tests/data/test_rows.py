@@ -5,14 +5,18 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import STORAGES
 from hypothesis import given, settings
+from pairwise import product
 from rows_cases import (
+    VIEWS,
     Case,
     assert_within,
     build,
     cases,
     diagonal,
     in_memory,
+    name_of,
     on_every_storage,
     on_every_view,
     on_some_storages,
@@ -26,12 +30,7 @@ from widemargin.numerics import linalg
 # -- products --------------------------------------------------------------------------
 
 
-@on_every_storage
-@on_every_view
-@settings(max_examples=3)
-@given(case=cases())
-def test_products_are_exact_to_rounding_and_adjoint(storage, view, case):
-    rows, X, rng = build(storage, view, case)
+def products_are_exact_to_rounding_and_adjoint(rows, X, rng):
     m, n = X.shape
     for shape in [(), (2,), (5,)]:  # vectors, thin matrices and others take other paths
         W, V = rng.normal(size=(n, *shape)), rng.normal(size=(m, *shape))
@@ -49,12 +48,7 @@ def _sparse_gram(block, part):
     return linalg.sparse_gram(block, part.d)
 
 
-@on_every_storage
-@on_every_view
-@settings(max_examples=3)
-@given(case=cases())
-def test_gram_is_the_weighted_product(storage, view, case):
-    rows, X, rng = build(storage, view, case)
+def gram_is_the_weighted_product(rows, X, rng):
     m, n = X.shape
     d = rng.exponential(size=m) * (rng.random(m) < 0.8)
     active = rng.random(m) < rng.choice([0.0, 0.3, 1.0])
@@ -74,12 +68,7 @@ def test_gram_is_the_weighted_product(storage, view, case):
         assert_within(G.toarray(), expected, scale, m + 4)
 
 
-@on_every_storage
-@on_every_view
-@settings(max_examples=3)
-@given(case=cases())
-def test_rows_taken_moments_and_repeated_reads(storage, view, case):
-    rows, X, rng = build(storage, view, case)
+def rows_taken_moments_and_repeated_reads(rows, X, rng):
     m, n = X.shape
     index = rng.integers(0, m, 2 * m)
     taken = rows.take(index)
@@ -100,6 +89,23 @@ def test_rows_taken_moments_and_repeated_reads(storage, view, case):
         lambda: rows.gram(d, d > 0.5),
     ):
         np.testing.assert_array_equal(read(), read())
+
+
+LAWS = {
+    law.__name__: law
+    for law in (
+        products_are_exact_to_rounding_and_adjoint,
+        gram_is_the_weighted_product,
+        rows_taken_moments_and_repeated_reads,
+    )
+}
+
+
+@product(ids=name_of, law=LAWS, storage=STORAGES, view=VIEWS)
+@settings(max_examples=3)
+@given(case=cases())
+def test_every_law(law, storage, view, case):
+    LAWS[law](*build(storage, view, case))
 
 
 def _n_blocks(block, part):

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pairwise import product
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
-from svmlight_files import STORAGES, assert_same_bits, in_one_folder, put
+from svmlight_files import SLICES, STORAGES, assert_same_bits, in_one_folder, put
 
 from widemargin import _core
 from widemargin.data.svmlight import load_svmlight
@@ -69,8 +70,13 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("name", TEXTS)
+@product(
+    indirect=["slice_bytes", "n_jobs"],
+    name=TEXTS,
+    storage=STORAGES,
+    slice_bytes=SLICES,
+    n_jobs=[1, 2],
+)
 def test_reads(tmp_path, name, storage, slice_bytes, n_jobs):
     text, rows, targets = TEXTS[name]
     X, y = load_svmlight(put(tmp_path, text, "a.svm" + storage), n_jobs=n_jobs)

@@ -100,13 +100,22 @@ def check(folder, text, dtype, monkeypatch, zero_based, n_features, need_qid):
 SENTENCE = r"a\.svm, line \d+, column \d+: expected .+, found .+"
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
-def test_corpus(path, tmp_path, monkeypatch):
-    # The first two bytes hold the options, as in svmlight_fuzz.cpp.
+@pytest.mark.parametrize("part", range(4))
+def test_corpus(part, tmp_path, monkeypatch):
+    for path in CORPUS[part::4]:
+        try:
+            check_file(path, tmp_path, monkeypatch)
+        except BaseException as error:
+            error.add_note(f"The file is corpus/{path.name}.")
+            raise
+
+
+def check_file(path, folder, monkeypatch):
+    """A file of the corpus: its first two bytes hold the options (svmlight_fuzz.cpp)."""
     data = path.read_bytes()
     options = data[0] if data else 0
     check(
-        tmp_path,
+        folder,
         data[2:],
         np.float32 if options & 128 else np.float64,
         monkeypatch,

@@ -170,7 +170,9 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ndc, "DTYPES", ("int16",))
     monkeypatch.setattr(growth, "DTYPES", ("float64",))
     monkeypatch.setattr(growth, "METHODS", (measure.DEFAULT,))
-    monkeypatch.setattr(run, "QUICK", {**run.QUICK, "growth": (2000, 4000)})
+    monkeypatch.setattr(
+        run, "QUICK", {**run.QUICK, "sizes": (4000,), "growth": (500, 1000)}
+    )
     folder, output = tmp_path / "data", tmp_path / "output"
     (folder / "a1a").mkdir(parents=True)
     X, y = load_svmlight(SHIPPED, n_features=123)

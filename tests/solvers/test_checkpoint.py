@@ -133,7 +133,8 @@ print(solution.status, repr(solution.certificate.primal), solution.reason, sep="
     ("solver", "loss"),
     [("interior_point", "hinge"), ("augmented_lagrangian", "hinge")],
 )
-def test_kill_9_at_random_moments(solver, loss, tmp_path):
+@pytest.mark.parametrize("times", [3, pytest.param(8, marks=pytest.mark.full)])
+def test_kill_9_at_random_moments(solver, loss, times, tmp_path):
     X, y = PROBLEMS["ndc"]()
     np.save(tmp_path / "X-0.npy", X)
     np.save(tmp_path / "y-0.npy", y.astype(np.int8))
@@ -145,7 +146,7 @@ def test_kill_9_at_random_moments(solver, loss, tmp_path):
     for attempt in range(40):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout.readline() == "ready\n"
-        if attempt < 5:
+        if attempt < times:
             time.sleep(rng.uniform(0.03, 0.3))
             process.send_signal(signal.SIGKILL)
         output, _ = process.communicate(timeout=60)

@@ -5,6 +5,7 @@ import _thread
 import numpy as np
 import pytest
 from conftest import PROBLEMS, STORAGES, csr
+from pairwise import product
 from reference import objective, reference_objective
 from scipy import sparse
 
@@ -142,14 +143,15 @@ def descent_of(problem, **options):
     return coordinate_descent._Descent(solver, problem, problem.dual_state(0.0))
 
 
-@pytest.mark.parametrize("simd", _core.simd_levels())
-@pytest.mark.parametrize("kind", MATRICES)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("n", "intercept"), [(5, "penalized"), (77, "none"), (9, "free")]
+@product(
+    simd=_core.simd_levels(),
+    kind=MATRICES,
+    loss=LOSSES,
+    wide=[(5, "penalized"), (77, "none"), (9, "free")],
+    shrinking=[True, False],
 )
-@pytest.mark.parametrize("shrinking", [True, False])
-def test_epochs_are_those_of_plain_numpy(kind, loss, n, intercept, shrinking, simd):
+def test_epochs_are_those_of_plain_numpy(kind, loss, wide, shrinking, simd):
+    n, intercept = wide
     X, y = whole_numbers(150, n)
     C = np.random.default_rng(1).uniform(0.01, 0.2, len(y))
     problem = Problem(MATRICES[kind](X), y, C, loss, intercept)

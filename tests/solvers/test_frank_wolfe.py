@@ -7,6 +7,7 @@ import pytest
 from conftest import PROBLEMS
 from kernel_cases import NAMED, matrix, memory_limit_of, on_every_simd, plain
 from kernel_reference import check_certificate, conic_optimum, objectives, part
+from pairwise import pairwise, product
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
@@ -18,6 +19,7 @@ from widemargin.solvers import CoreVector, FrankWolfe
 STEPS = ["toward", "away", "pairwise", "swap"]
 KINDS = [(s, "first") for s in STEPS] + [("pairwise", "second"), ("swap", "second")]
 INTERCEPTS = ["penalized", "none"]
+DTYPES = [np.float32, np.float64]
 
 
 class Simplex:
@@ -100,12 +102,12 @@ class Simplex:
         )
 
 
-@pytest.mark.parametrize("ball", [False, True])
-@pytest.mark.parametrize(("kind", "selection"), KINDS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@on_every_simd
-def test_a_step_is_an_exact_line_search(simd, dtype, kind, selection, ball):
-    problem = Simplex(dtype, ball=ball)
+@pairwise(
+    ("way", "ball", "dtype", "simd"),
+    itertools.product(KINDS, [False, True], DTYPES, _core.simd_levels()),
+)
+def test_a_step_is_an_exact_line_search(simd, dtype, way, ball):
+    problem, (kind, selection) = Simplex(dtype, ball=ball), way
     digits = 1e-10 if dtype == np.float64 else 2e-3
     dropped = 0
     for _ in range(200):
@@ -145,13 +147,15 @@ def line_search(s, q, longest):
     return t * (2.0 * s - t * q)
 
 
-@pytest.mark.parametrize("m", [60, 300])  # in one block of samples, and in two
-@pytest.mark.parametrize("ball", [False, True])
-@pytest.mark.parametrize(("kind", "selection"), KINDS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@on_every_simd
-def test_a_step_gains_what_the_best_choice_gains(simd, dtype, kind, selection, ball, m):
-    problem = Simplex(dtype, m, ball)
+SIZES = [60, 300]  # in one block of samples, and in two
+
+
+@pairwise(
+    ("m", "way", "ball", "dtype", "simd"),
+    itertools.product(SIZES, KINDS, [False, True], DTYPES, _core.simd_levels()),
+)
+def test_a_step_gains_what_the_best_choice_gains(simd, dtype, way, ball, m):
+    problem, (kind, selection) = Simplex(dtype, m, ball), way
     rounding = 1e-12 * np.abs(problem.Q).max()
     for _ in range(40):
         old, gains = problem.value, np.array(problem.gains(kind, selection))
@@ -211,10 +215,13 @@ SOLVERS = [
 ]
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
-@pytest.mark.parametrize("name", ["breast_cancer", "noise"])
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@product(
+    ids=str,
+    solver=SOLVERS,
+    name=["breast_cancer", "noise"],
+    C=[1e-2, 1.0, 100.0],
+    intercept=INTERCEPTS,
+)
 def test_the_optimum_is_that_of_a_conic_solver(solver, name, C, intercept):
     X, y = part(name)
     gamma = 0.3 / X.shape[1]
@@ -270,7 +277,7 @@ def test_weights_and_kernels_whose_diagonal_varies(solver, name):
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_few_rows_of_k_may_be_kept(convert):
-    X, y = PROBLEMS["noise"]()
+    X, y = (data[:400] for data in PROBLEMS["noise"]())
     kernel = Kernel("rbf", gamma=0.1)
     ample = Problem(X, y, 1.0, "squared_hinge", kernel=kernel)
     best = solve(ample, FrankWolfe(), tol=1e-5).certificate.primal
@@ -369,7 +376,7 @@ def test_the_rule_of_a_sample_says_little(solver):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_steps_of_samples_go_on_to_the_certificate(step):
-    X, y = part("breast_cancer")
+    X, y = (data[:150] for data in part("breast_cancer"))
     problem = Problem(X, y, 1.0, "squared_hinge", kernel=Kernel("rbf", gamma=0.01))
     solution = solve(problem, FrankWolfe(step=step, sample=5), tol=1e-2)
     assert solution.status == "solved"

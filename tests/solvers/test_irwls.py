@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS, SETTINGS
+from conftest import INTERCEPTS, LOSSES, PROBLEMS, SETTINGS
 from kernel_reference import check_certificate, conic_optimum, objectives, part
+from pairwise import pairwise, product
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
@@ -28,8 +29,10 @@ RBF = [
 ]
 
 
-@pytest.mark.parametrize(("name", "loss", "intercept", "C"), RBF)
-@pytest.mark.parametrize("inner", ["pairs", "irwls"])
+@pairwise(
+    ("inner", "name", "loss", "intercept", "C"),
+    [(inner, *case) for inner in ("pairs", "irwls") for case in RBF],
+)
 def test_the_rbf_optimum_is_that_of_a_conic_solver(inner, name, loss, intercept, C):
     X, y = part(name)
     gamma = 0.3 / X.shape[1]
@@ -55,7 +58,7 @@ LINEAR = [
 ] + [("digits", *setting, 1e3) for setting in SETTINGS]
 
 
-@pytest.mark.parametrize(("name", "loss", "intercept", "C"), LINEAR)
+@pairwise(("name", "loss", "intercept", "C"), LINEAR)
 def test_the_linear_kernel_gives_the_optimum_of_a_linear_solver(
     name, loss, intercept, C
 ):
@@ -70,9 +73,12 @@ def test_the_linear_kernel_gives_the_optimum_of_a_linear_solver(
 
 
 # With -0.4 also rows that have a loss in the end.
-@pytest.mark.parametrize("reach", [-0.4, 1.0])
-@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
-@pytest.mark.parametrize("name", ["breast_cancer", "digits"])
+@product(
+    reach=[-0.4, 1.0],
+    loss=LOSSES,
+    intercept=INTERCEPTS,
+    name=["breast_cancer", "digits"],
+)
 def test_rows_that_are_left_out_change_no_answer(
     name, loss, intercept, reach, monkeypatch
 ):

@@ -5,7 +5,8 @@ import itertools
 import clarabel
 import numpy as np
 import pytest
-from conftest import SETTINGS
+from conftest import INTERCEPTS, LOSSES, SETTINGS
+from pairwise import product
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 
@@ -120,10 +121,7 @@ def reference(small):
     return change_of_objective(small, x)
 
 
-@pytest.mark.parametrize("C", WEIGHTS)
-@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@product(name=KERNELS, loss=LOSSES, intercept=INTERCEPTS, C=WEIGHTS, warm=[False, True])
 def test_the_optimum_is_that_of_a_conic_solver(name, loss, intercept, C, warm):
     K, y = KERNELS[name]
     C = C * np.random.default_rng(2).uniform(0.5, 2.0, len(y))

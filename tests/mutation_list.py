@@ -1,0 +1,448 @@
+"""The faults of `mutations.py`: a file by its base name, a text, and what it becomes.
+
+Where a change of the code moves or rewrites such a text, the script says so; give the
+fault its new text then.
+"""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """A fault, and the tests that should see it first."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+PROBLEM = ("tests/test_problem.py",)
+KERNEL_PROBLEM = ("tests/test_kernel_problem.py",)
+ROWS = ("tests/data/test_rows.py",)
+VALUES = ("tests/test_kernels.py", "tests/test_core_kernels.py")
+NORMS = ("tests/test_loss_norms.py", "tests/test_norm_intercept.py")
+EXACT = ("tests/certificates",)
+CORE = ("tests/test_core.py", "tests/test_core_sweeps.py", "tests/test_core_csr.py")
+BALL = ("tests/test_enclosing_ball.py",)
+MODEL = ("tests/test_model.py", "tests/test_multiclass.py")
+
+MUTATIONS = [
+    # -- the dual value
+    Mutation(
+        "dual value: the quadratic term",
+        "problem.py",
+        "            - quadratic\n",
+        "            + quadratic\n",
+        PROBLEM,
+    ),
+    Mutation(
+        "dual value: squares of alpha",
+        "problem.py",
+        "            - (float(squares) if",
+        "            + (float(squares) if",
+        PROBLEM,
+    ),
+    Mutation(
+        "dual value: with a kernel",
+        "kernel_problem.py",
+        "rest = 0.5 * (square + self._penalty_of(total)) + squares",
+        "rest = 0.5 * (square - self._penalty_of(total)) + squares",
+        KERNEL_PROBLEM,
+    ),
+    # -- the clip, and the repair
+    Mutation(
+        "clip: below zero",
+        "problem.py",
+        "np.clip(getattr(part, name), 0.0, part.C if upper else None)",
+        "np.clip(getattr(part, name), -part.C, part.C if upper else None)",
+        PROBLEM,
+    ),
+    Mutation(
+        "clip: the upper bound of the other loss",
+        "kernel_problem.py",
+        'clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)',
+        'clipped = np.clip(alpha, 0.0, self.weights if self.loss != "hinge" else None)',
+        KERNEL_PROBLEM,
+    ),
+    Mutation(
+        "clip: the class that is scaled",
+        "problem.py",
+        "heavy = int(sums[1] > sums[0])",
+        "heavy = int(sums[1] < sums[0])",
+        PROBLEM,
+    ),
+    # -- the signed view
+    Mutation(
+        "signed view: the column of ones",
+        "linalg.py",
+        "np.asarray(self._y @ U)[np.newaxis]",
+        "np.asarray(-self._y @ U)[np.newaxis]",
+        ROWS,
+    ),
+    Mutation(
+        "signed view: rows that are taken",
+        "linalg.py",
+        "return np.asarray(self._y[:, np.newaxis] * X)",
+        "return np.asarray(-self._y[:, np.newaxis] * X)",
+        ROWS,
+    ),
+    Mutation(
+        "signed view: products of rows",
+        "linalg.py",
+        "inner *= self._y[:, np.newaxis]",
+        "inner *= -self._y[:, np.newaxis]",
+        ("tests/test_core_sweeps.py",),
+    ),
+    # -- the intercept
+    Mutation(
+        "intercept: breakpoints of the hinge",
+        "intercept.py",
+        "return part.labels - part.score, part.C",
+        "return part.labels + part.score, part.C",
+        PROBLEM,
+    ),
+    Mutation(
+        "intercept: slope of the squared hinge",
+        "intercept.py",
+        "-2.0 * float(part.labels @ weighted)",
+        "2.0 * float(part.labels @ weighted)",
+        PROBLEM,
+    ),
+    Mutation(
+        "intercept: of a norm of losses",
+        "norm_problem.py",
+        "slope = -float(y @ a)",
+        "slope = float(y @ a)",
+        NORMS,
+    ),
+    # -- the Gram kernels
+    Mutation(
+        "Gram kernel: dense",
+        "dense.cpp",
+        "lj = di * xj;",
+        "lj = -di * xj;",
+        CORE,
+    ),
+    Mutation(
+        "Gram kernel: sparse",
+        "csr.hpp",
+        "border[X.indices[p]] += di * static_cast<double>(X.data[p]);",
+        "border[X.indices[p]] -= di * static_cast<double>(X.data[p]);",
+        CORE,
+    ),
+    Mutation(
+        "Gram kernel: weights of either sign",
+        "linalg.py",
+        "return _blas_gram(block, np.maximum(d, 0.0)) - _blas_gram(",
+        "return _blas_gram(block, np.maximum(d, 0.0)) + _blas_gram(",
+        ("tests/test_core_sweeps.py",),
+    ),
+    # -- steps of the core
+    Mutation(
+        "pair steps: with the equality",
+        "pair_steps.cpp",
+        "p_.F[j] -= p_.ridge[j] * step;",
+        "p_.F[j] += p_.ridge[j] * step;",
+        ("tests/test_core_kernels.py",),
+    ),
+    Mutation(
+        "pair steps: free of each other",
+        "pair_steps.cpp",
+        "s = (c * b.slope - b.curvature * a.slope) / det;",
+        "s = (c * b.slope + b.curvature * a.slope) / det;",
+        ("tests/test_core_kernels.py",),
+    ),
+    Mutation(
+        "simplex steps: across",
+        "simplex_steps.cpp",
+        "p.linear += 2 * length * (p.half[i] - p.half[j]);",
+        "p.linear += 2 * length * (p.half[i] + p.half[j]);",
+        BALL,
+    ),
+    Mutation(
+        "simplex steps: toward",
+        "simplex_steps.cpp",
+        "p.linear = (1 - length) * p.linear + 2 * length * p.half[i];",
+        "p.linear = (1 - length) * p.linear - 2 * length * p.half[i];",
+        BALL,
+    ),
+    Mutation(
+        "coordinate steps: the intercept",
+        "coordinate_descent.cpp",
+        "if (z.intercept) z.v[X.n] += s.weight * t;",
+        "if (z.intercept) z.v[X.n] -= s.weight * t;",
+        ("tests/solvers/test_coordinate_descent.py",),
+    ),
+    # -- the allowance of the certificate
+    Mutation(
+        "allowance: of the dual value",
+        "problem.py",
+        "return Certificate(primal + over, dual - under, rounding=over + under)",
+        "return Certificate(primal + over, dual + under, rounding=over + under)",
+        EXACT,
+    ),
+    Mutation(
+        "allowance: of the primal value",
+        "problem.py",
+        "return Certificate(primal + over, dual - under, rounding=over + under)",
+        "return Certificate(primal - over, dual - under, rounding=over + under)",
+        EXACT,
+    ),
+    Mutation(
+        "allowance: of the dual value with a kernel",
+        "kernel_problem.py",
+        "return linear - rest - under, under",
+        "return linear - rest + under, under",
+        EXACT,
+    ),
+    Mutation(
+        "allowance: of scores",
+        "kernel_problem.py",
+        "return twofold.slacks(y * hi, y * lo, self.errors)",
+        "return twofold.slacks(y * hi, y * lo, -self.errors)",
+        EXACT,
+    ),
+    Mutation(
+        "allowance: of a norm of losses",
+        "norm_problem.py",
+        "return dual - more, under + more",
+        "return dual + more, under + more",
+        EXACT,
+    ),
+    Mutation(
+        "allowance: of the exact problem",
+        "exact_bounds.py",
+        "dual -= _repair_error(problem, alpha, lifted, t) + off",
+        "dual += _repair_error(problem, alpha, lifted, t) + off",
+        (*EXACT, "tests/test_exact_bounds.py"),
+    ),
+    # -- losses
+    Mutation(
+        "loss: hinge",
+        "problem.py",
+        "positive = np.maximum(t, 0.0)",
+        "positive = np.maximum(-t, 0.0)",
+        PROBLEM,
+    ),
+    Mutation(
+        "loss: squared hinge",
+        "problem.py",
+        'return positive if loss == "hinge" else positive * positive',
+        'return positive if loss == "hinge" else -positive * positive',
+        PROBLEM,
+    ),
+    Mutation(
+        "loss: squared hinge with a kernel",
+        "kernel_problem.py",
+        '(t if self.loss == "hinge" else t * t)',
+        '(t if self.loss == "hinge" else -t * t)',
+        KERNEL_PROBLEM,
+    ),
+    Mutation(
+        "loss: L1 norm",
+        "loss_norms.py",
+        '        return "the L1 norm"\n\n'
+        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return c\n",
+        '        return "the L1 norm"\n\n'
+        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return -c\n",
+        NORMS,
+    ),
+    Mutation(
+        "loss: L2 norm",
+        "loss_norms.py",
+        '        return "the L2 norm, not squared"\n\n'
+        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return c *",
+        '        return "the L2 norm, not squared"\n\n'
+        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return -c *",
+        NORMS,
+    ),
+    Mutation(
+        "loss: budget-L1",
+        "loss_norms.py",
+        'order = np.argsort(-t, kind="stable")',
+        'order = np.argsort(t, kind="stable")',
+        NORMS,
+    ),
+    Mutation(
+        "loss: budget-L2",
+        "loss_norms.py",
+        "rest = max(share * second - first**2, 0.0)",
+        "rest = max(share * second + first**2, 0.0)",
+        NORMS,
+    ),
+    Mutation(
+        "loss: between L1 and L2",
+        "loss_norms.py",
+        "room = max(square - float(c[full].sum()), 0.0)",
+        "room = max(square + float(c[full].sum()), 0.0)",
+        NORMS,
+    ),
+    Mutation(
+        "loss: Mahalanobis",
+        "mahalanobis.py",
+        "return np.asarray(right + A @ _least_squares(A, -right))",
+        "return np.asarray(right - A @ _least_squares(A, -right))",
+        NORMS,
+    ),
+    # -- kernel formulas
+    Mutation(
+        "kernel formula: linear",
+        "kernel_rows.cpp",
+        "      return p;\n",
+        "      return -p;\n",
+        VALUES,
+    ),
+    Mutation(
+        "kernel formula: poly",
+        "kernel_rows.cpp",
+        "Vector<Real> base = p * gamma + coef0,",
+        "Vector<Real> base = p * gamma - coef0,",
+        VALUES,
+    ),
+    Mutation(
+        "kernel formula: rbf",
+        "kernel_rows.cpp",
+        "(((p + p) - x_norm) - z_norm) * gamma",
+        "(((p + p) - x_norm) + z_norm) * gamma",
+        VALUES,
+    ),
+    Mutation(
+        "kernel formula: rbf by differences",
+        "kernel_rows.cpp",
+        "return exponential(p * -gamma);",
+        "return exponential(p * gamma);",
+        (*VALUES, "tests/test_far_clusters.py"),
+    ),
+    Mutation(
+        "kernel formula: laplacian",
+        "kernel_rows.cpp",
+        "((p + x_norm) + z_norm) * -gamma",
+        "((p - x_norm) + z_norm) * -gamma",
+        VALUES,
+    ),
+    Mutation(
+        "kernel formula: sigmoid",
+        "kernel_rows.cpp",
+        "return t < all<Real>(0) ? -size : size;",
+        "return t > all<Real>(0) ? -size : size;",
+        VALUES,
+    ),
+    Mutation(
+        "kernel formula: the diagonal",
+        "kernels.py",
+        "inner = float(self.gamma) * squares + self.coef0",
+        "inner = float(self.gamma) * squares - self.coef0",
+        VALUES,
+    ),
+    # -- labels
+    Mutation(
+        "label order: signs of the classes",
+        "multiclass.py",
+        "(labels == positive).view(np.int8)",
+        "(labels != positive).view(np.int8)",
+        MODEL,
+    ),
+    Mutation(
+        "label order: the decision",
+        "model.py",
+        "return (scores >= 0).astype(np.intp)",
+        "return (scores <= 0).astype(np.intp)",
+        ("tests/test_estimators.py",),
+    ),
+    Mutation(
+        "label order: the positive class of two",
+        "multiclass.py",
+        "return [Task(1)]",
+        "return [Task(0)]",
+        ("tests/test_estimators.py",),
+    ),
+    # -- votes of pairs
+    Mutation(
+        "pair votes: for whom a decision speaks",
+        "model.py",
+        "np.where(others > classes, 1.0, -1.0)",
+        "np.where(others < classes, 1.0, -1.0)",
+        MODEL,
+    ),
+    Mutation(
+        "pair votes: a tie",
+        "model.py",
+        "np.where(sign > 0, speaks >= 0, speaks > 0)",
+        "np.where(sign < 0, speaks >= 0, speaks > 0)",
+        MODEL,
+    ),
+    Mutation(
+        "pair votes: coefficients of the second class",
+        "multiclass.py",
+        "out[i, place[index[~first]]] = -alpha[~first]",
+        "out[i, place[index[~first]]] = alpha[~first]",
+        ("tests/test_svc.py",),
+    ),
+    # -- weights
+    Mutation(
+        "weights: of rows",
+        "fitting.py",
+        "C = self.C * weights\n",
+        "C = self.C / weights\n",
+        ("tests/test_estimators.py",),
+    ),
+    Mutation(
+        "weights: of classes",
+        "fitting.py",
+        "C *= factors\n",
+        "C /= factors\n",
+        ("tests/test_estimators.py",),
+    ),
+    Mutation(
+        "weights: balanced",
+        "labels.py",
+        "factors = mass.sum() / (len(classes) * mass)",
+        "factors = (len(classes) * mass) / mass.sum()",
+        ("tests/test_labels.py",),
+    ),
+    # -- checkpoints
+    Mutation(
+        "checkpoint: the point of the solver",
+        "checkpoint.py",
+        '_write(archive, "v", v)',
+        '_write(archive, "v", -v)',
+        ("tests/solvers/test_checkpoint.py",),
+    ),
+    Mutation(
+        "checkpoint: the best dual point",
+        "checkpoint.py",
+        '_write(archive, "best_alpha", best.alpha())',
+        '_write(archive, "best_alpha", -best.alpha())',
+        ("tests/solvers/test_checkpoint.py",),
+    ),
+    Mutation(
+        "checkpoint: of another problem",
+        "checkpoint.py",
+        "            if not same:\n",
+        "            if same is None:\n",
+        ("tests/solvers/test_checkpoint.py",),
+    ),
+    # -- the memory limit
+    Mutation(
+        "memory limit: too small",
+        "stored.py",
+        "    if memory_limit < least:\n",
+        "    if memory_limit < -least:\n",
+        ("tests/data/test_outofcore.py",),
+    ),
+    Mutation(
+        "memory limit: what readers take",
+        "stored.py",
+        "spare -= readers * source.reader_bytes",
+        "spare += readers * source.reader_bytes",
+        ("tests/data/test_parquet_memory.py::test_what_readers_take_is_not_spare",),
+    ),
+    Mutation(
+        "memory limit: of kernel values",
+        "columns.py",
+        "room = self._limit - source.n_bytes",
+        "room = self._limit + source.n_bytes",
+        ("tests/test_columns.py",),
+    ),
+]
