@@ -31,21 +31,21 @@ MUTATIONS = [
     # -- the dual value
     Mutation(
         "dual value: the quadratic term",
-        "problem.py",
+        "linear.py",
         "            - quadratic\n",
         "            + quadratic\n",
         PROBLEM,
     ),
     Mutation(
         "dual value: squares of alpha",
-        "problem.py",
+        "linear.py",
         "            - (float(squares) if",
         "            + (float(squares) if",
         PROBLEM,
     ),
     Mutation(
         "dual value: with a kernel",
-        "kernel_problem.py",
+        "kernel.py",
         "rest = 0.5 * (square + self._penalty_of(total)) + squares",
         "rest = 0.5 * (square - self._penalty_of(total)) + squares",
         KERNEL_PROBLEM,
@@ -53,21 +53,21 @@ MUTATIONS = [
     # -- the clip, and the repair
     Mutation(
         "clip: below zero",
-        "problem.py",
+        "linear.py",
         "np.clip(getattr(part, name), 0.0, part.C if upper else None)",
         "np.clip(getattr(part, name), -part.C, part.C if upper else None)",
         PROBLEM,
     ),
     Mutation(
         "clip: the upper bound of the other loss",
-        "kernel_problem.py",
+        "kernel.py",
         'clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)',
         'clipped = np.clip(alpha, 0.0, self.weights if self.loss != "hinge" else None)',
         KERNEL_PROBLEM,
     ),
     Mutation(
         "clip: the class that is scaled",
-        "problem.py",
+        "linear.py",
         "heavy = int(sums[1] > sums[0])",
         "heavy = int(sums[1] < sums[0])",
         PROBLEM,
@@ -111,7 +111,7 @@ MUTATIONS = [
     ),
     Mutation(
         "intercept: of a norm of losses",
-        "norm_problem.py",
+        "norm.py",
         "slope = -float(y @ a)",
         "slope = float(y @ a)",
         NORMS,
@@ -177,35 +177,35 @@ MUTATIONS = [
     # -- the allowance of the certificate
     Mutation(
         "allowance: of the dual value",
-        "problem.py",
+        "linear.py",
         "return Certificate(primal + over, dual - under, rounding=over + under)",
         "return Certificate(primal + over, dual + under, rounding=over + under)",
         EXACT,
     ),
     Mutation(
         "allowance: of the primal value",
-        "problem.py",
+        "linear.py",
         "return Certificate(primal + over, dual - under, rounding=over + under)",
         "return Certificate(primal - over, dual - under, rounding=over + under)",
         EXACT,
     ),
     Mutation(
         "allowance: of the dual value with a kernel",
-        "kernel_problem.py",
+        "kernel.py",
         "return linear - rest - under, under",
         "return linear - rest + under, under",
         EXACT,
     ),
     Mutation(
         "allowance: of scores",
-        "kernel_problem.py",
+        "scores.py",
         "return twofold.slacks(y * hi, y * lo, self.errors)",
         "return twofold.slacks(y * hi, y * lo, -self.errors)",
         EXACT,
     ),
     Mutation(
         "allowance: of a norm of losses",
-        "norm_problem.py",
+        "norm.py",
         "return dual - more, under + more",
         "return dual + more, under + more",
         EXACT,
@@ -220,28 +220,28 @@ MUTATIONS = [
     # -- losses
     Mutation(
         "loss: hinge",
-        "problem.py",
+        "linear.py",
         "positive = np.maximum(t, 0.0)",
         "positive = np.maximum(-t, 0.0)",
         PROBLEM,
     ),
     Mutation(
         "loss: squared hinge",
-        "problem.py",
+        "linear.py",
         'return positive if loss == "hinge" else positive * positive',
         'return positive if loss == "hinge" else -positive * positive',
         PROBLEM,
     ),
     Mutation(
         "loss: squared hinge with a kernel",
-        "kernel_problem.py",
+        "kernel.py",
         '(t if self.loss == "hinge" else t * t)',
         '(t if self.loss == "hinge" else -t * t)',
         KERNEL_PROBLEM,
     ),
     Mutation(
         "loss: L1 norm",
-        "loss_norms.py",
+        "norms.py",
         '        return "the L1 norm"\n\n'
         "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return c\n",
         '        return "the L1 norm"\n\n'
@@ -250,7 +250,7 @@ MUTATIONS = [
     ),
     Mutation(
         "loss: L2 norm",
-        "loss_norms.py",
+        "norms.py",
         '        return "the L2 norm, not squared"\n\n'
         "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return c *",
         '        return "the L2 norm, not squared"\n\n'
@@ -259,21 +259,21 @@ MUTATIONS = [
     ),
     Mutation(
         "loss: budget-L1",
-        "loss_norms.py",
+        "norms.py",
         'order = np.argsort(-t, kind="stable")',
         'order = np.argsort(t, kind="stable")',
         NORMS,
     ),
     Mutation(
         "loss: budget-L2",
-        "loss_norms.py",
+        "norms.py",
         "rest = max(share * second - first**2, 0.0)",
         "rest = max(share * second + first**2, 0.0)",
         NORMS,
     ),
     Mutation(
         "loss: between L1 and L2",
-        "loss_norms.py",
+        "norms.py",
         "room = max(square - float(c[full].sum()), 0.0)",
         "room = max(square + float(c[full].sum()), 0.0)",
         NORMS,
@@ -330,7 +330,7 @@ MUTATIONS = [
     ),
     Mutation(
         "kernel formula: the diagonal",
-        "kernels.py",
+        "kernel.py",
         "inner = float(self.gamma) * squares + self.coef0",
         "inner = float(self.gamma) * squares - self.coef0",
         VALUES,
@@ -360,16 +360,16 @@ MUTATIONS = [
     # -- votes of pairs
     Mutation(
         "pair votes: for whom a decision speaks",
-        "model.py",
-        "np.where(others > classes, 1.0, -1.0)",
-        "np.where(others < classes, 1.0, -1.0)",
+        "votes.hpp",
+        "      sum -= against;\n      votes += against < 0.0;\n",
+        "      sum += against;\n      votes += against > 0.0;\n",
         MODEL,
     ),
     Mutation(
         "pair votes: a tie",
-        "model.py",
-        "np.where(sign > 0, speaks >= 0, speaks > 0)",
-        "np.where(sign < 0, speaks >= 0, speaks > 0)",
+        "votes.hpp",
+        "votes += speaks >= 0.0;",
+        "votes += speaks > 0.0;",
         MODEL,
     ),
     Mutation(
@@ -382,14 +382,14 @@ MUTATIONS = [
     # -- weights
     Mutation(
         "weights: of rows",
-        "fitting.py",
+        "classifier.py",
         "C = self.C * weights\n",
         "C = self.C / weights\n",
         ("tests/test_estimators.py",),
     ),
     Mutation(
         "weights: of classes",
-        "fitting.py",
+        "classifier.py",
         "C *= factors\n",
         "C /= factors\n",
         ("tests/test_estimators.py",),
@@ -440,7 +440,7 @@ MUTATIONS = [
     ),
     Mutation(
         "memory limit: of kernel values",
-        "columns.py",
+        "matrix.py",
         "room = self._limit - source.n_bytes",
         "room = self._limit + source.n_bytes",
         ("tests/test_columns.py",),
