@@ -32,7 +32,6 @@ from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.base import Solver, run, unsolved
 from widemargin.solvers.checkpoint import Checkpoint
-from widemargin.solvers.irwls import IRWLS
 from widemargin.solvers.limits import Clock, Limits
 from widemargin.support_vectors import TrainingDataMixin, keep_support_vectors
 
@@ -402,8 +401,6 @@ class Classifier(
         solver = training.solver
         if not isinstance(solver, str):
             solver = solver.name
-        if solver == "auto" and self._is_kernel():
-            solver = IRWLS.name
         solution = unsolved(m, order, training.weight(k), limits, solver)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)
