@@ -27,6 +27,7 @@ from widemargin import (
 from widemargin.data.blocks import Blocks
 from widemargin.kernels.packed import Samples
 from widemargin.numerics import cholesky
+from widemargin.solvers import CoreVector
 from widemargin.solvers.driver import limits
 from widemargin.solvers.kernel import working_set
 from widemargin.system.deadline import GRACE
@@ -207,6 +208,21 @@ def test_rows_in_files(clock, tmp_path):
     assert_predicts(model, X, y)
     model = fitted(clock, SVC(time_limit=LIMIT, rank=100), rows, y)
     assert_predicts(model, X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "irwls", "frank_wolfe", CoreVector()])
+def test_a_problem_left_out_names_the_solver_that_was_asked_for(solver):
+    """It named irwls where "auto" had not chosen any."""
+    X, y = data(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVC(time_limit=1e-9, solver=solver, **SQUARED).fit(X, y)
+    left_out = [s for s in model.solutions_ if "before it began" in s.reason]
+    assert left_out
+    name = solver if isinstance(solver, str) else "core_vector"
+    for solution in left_out:
+        assert solution.solver == name
+        assert f"by {name}, because the time was over" in str(solution)
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from certificates.draws import Case
 from certificates.dyadic import Dyadic
-from certificates.exact import kernel_matrix
+from certificates.exact import Exact, kernel_matrix
 from certificates.judged import coefficients, judge
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, Kernel
+from widemargin import SVC, Kernel, Problem, solve
 
 
 def true_or_unsolved(case):
@@ -189,3 +189,29 @@ def test_a_ball_that_is_small_beside_the_lengths(seed):
     for level in ("ball", "EnclosingBall"):
         case = case_of(level, X, y, 1.0, kernel=kernel, tol=1e-3, options=options)
         true_or_unsolved(case)
+
+
+# -- data far from zero, with a free intercept -----------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("linear")])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_price_of_feasibility_is_known_and_not_bounded(kernel, loss):
+    """Lower bounds of feasible points lacked 1e-8 to 1e-7 of the objective."""
+    r = np.random.default_rng(0)
+    X = r.normal(size=(40, 4))
+    y = np.where(X[:, 0] + 0.5 * r.normal(size=40) > 0, 1.0, -1.0)
+    X += 1e6
+    linear = Problem(X, y, 1.0, loss, "free")
+    solution = solve(linear, tol=1e-6)
+    problem = Problem(X, y, 1.0, loss, "free", kernel=kernel)
+    exact = Exact(X, y, problem.C, loss, "free", kernel)
+    for _ in range(4):  # y'alpha is another rounding each time, of either sign
+        alpha = solution.alpha * (1.0 - 1e-10 * r.random(40))
+        state = problem.dual_state(alpha)
+        problem.repair(state)  # as `certify` does
+        c = state.alpha * y
+        b = linear.best_intercept(X.T @ c, solution.b)
+        found = problem.certify(alpha, X.T @ c if kernel is None else c, b)
+        D = float(exact.dual(state.alpha))
+        assert D - 1e-11 * found.primal <= found.dual <= D * (1.0 + 1e-15)

@@ -98,10 +98,6 @@ def test_agrees_with_the_conic_solver(solver, name, loss, intercept, C):
     if (name, loss, C) in ROUNDING and rounds:
         rounding = 8 * np.finfo(float).eps * C * len(y)
         assert certificate.gap <= rounding
-    elif name == "shifted" and intercept == "free":
-        # Rounding of y'alpha costs as much as the intercept is large: that is told.
-        assert certificate.gap - certificate.rounding <= TOL * certificate.primal
-        assert solution.status == "solved" or certificate.relative_gap <= 3 * TOL
     else:
         assert solution.status == "solved", solution
     ours = objective(X, y, C, loss, intercept, solution.w, solution.b)

@@ -42,7 +42,6 @@ from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.driver import run, unsolved
 from widemargin.solvers.driver.limits import Clock, Limits
-from widemargin.solvers.kernel.irwls import IRWLS
 from widemargin.system.deadline import GRACE, Deadline
 
 Vector = NDArray[np.float64]
@@ -411,8 +410,6 @@ class Classifier(
         solver = training.solver
         if not isinstance(solver, str):
             solver = solver.name
-        if solver == "auto" and self._is_kernel():
-            solver = IRWLS.name
         solution = unsolved(m, order, training.weight(k), limits, solver)
         gap = solution.certificate.relative_gap
         training.callbacks.finish(k, gap, solution.status)

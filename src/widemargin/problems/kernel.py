@@ -22,7 +22,7 @@ from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import rounding
-from widemargin.numerics.rounding import SLACK, gamma
+from widemargin.numerics.rounding import SLACK, Heavy, gamma
 from widemargin.parameters import Checker
 from widemargin.problems.intercept import best_intercept
 from widemargin.problems.linear import Problem
@@ -179,16 +179,25 @@ class KernelProblem(Problem):
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(total)) + squares
         under = 0.5 * error + off * (linear + abs(rest))
+        cost = 0.0
         if self.intercept == "free":
-            under += self._repair_error(alpha, f, total)
-        return linear - rest - under, under
+            cost, more = self._cost_by_scores(c, f)
+            under += more
+        return linear - rest - cost - under, under
 
-    def _repair_error(self, alpha: Vector, f: "Sums", total: float) -> float:
-        """What exact feasibility costs, where ``|sum c|`` is at most ``total``."""
-        slack = np.abs(1.0 - self.signs * f.values) + f.errors
-        slope = float((alpha * slack).sum()) * SLACK
+    def _cost_by_scores(self, c: Vector, f: "Sums") -> tuple[float, float]:
+        """What exact feasibility costs, and how far off that may be."""
+        y, off = self.signs, gamma(len(c) + 8)
+        total, low, error = twofold.dot(c, np.ones(len(c)), np.zeros(len(c)))
+        alpha, heavy = y * c, y * total > 0.0
+        slack, errors = alpha * (1.0 - y * f.values), alpha * (f.errors + np.abs(f.low))
+        slope = float((np.abs(slack) + errors).sum()) * SLACK
+        rounded = float(errors.sum()) * SLACK + off * (slope + float(alpha.sum()))
+        mass = float(alpha[heavy].sum())
+        part = Heavy(mass, off, float(slack[heavy].sum()), rounded)
         square = float((alpha * self._roots).sum()) ** 2
-        return rounding.repair_error(total, float(alpha.sum()), slope, square)
+        whole = float(alpha.sum()), slope, square
+        return rounding.repair_cost(abs(total), abs(low) + error, part, whole)
 
     def _penalty_of(self, b: float) -> float:
         return b * b if self.intercept == "penalized" else 0.0

@@ -24,7 +24,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.numerics import rounding, twofold
-from widemargin.numerics.rounding import gamma
+from widemargin.numerics.rounding import Heavy, gamma
 from widemargin.numerics.twofold import Twofold
 from widemargin.parameters import Checker
 from widemargin.problems.intercept import best_intercept
@@ -301,35 +301,56 @@ class Problem:
         return self._certificate(v, losses, over, sums, error)
 
     def _certificate(
-        self, v: Vector, losses: float, over: float, sums: "DualSums", error: Vector
+        self,
+        v: Vector,
+        losses: float,
+        over: float,
+        sums: "DualSums",
+        error: Vector,
+        positive: Vector | None = None,
     ) -> Certificate:
-        """Bounds, with errors of the losses and of g = A'alpha beside those of sums."""
+        """Bounds, with errors of the losses and of g = A'alpha beside those of sums.
+
+        ``positive`` is the part of g that the rows of the class +1 make, in float64.
+        """
         g, linear, squares, depth = sums
         off = gamma(depth.additions + 5) * rounding.SLACK
         ridge, squares = self._ridge(v), squares * (self.loss != "hinge")
         over += off * losses + gamma(len(v) + 2) * ridge
         under = rounding.dual_error(g, error, self.penalty) + off * (linear + squares)
-        if self.intercept == "free":
-            length = self._weights.length(linear, sums[2])
-            sizes, w = self._sizes[:-1], np.abs(g[:-1]) + error[:-1]
-            under += rounding.repair_error(
-                abs(float(g[-1])) + float(error[-1]),
-                linear,
-                linear + length * float(w @ sizes),
-                length**2 * float(sizes @ sizes),
-            )
         primal, dual = ridge + losses, self._dual_value(*sums)
+        if self.intercept == "free":
+            cost, more = self._cost_by_sums(sums, error, positive)
+            dual, under = dual - cost, under + more
         return Certificate(primal + over, dual - under, rounding=over + under)
+
+    def _cost_by_sums(
+        self, sums: "DualSums", error: Vector, positive: Vector | None
+    ) -> tuple[float, float]:
+        """What exact feasibility costs, and how far off that may be."""
+        g, linear, squares, depth = sums
+        length = self._weights.length(linear, squares)
+        sizes, w = self._sizes[:-1], np.abs(g[:-1]) + error[:-1]
+        slope = linear + length * float(w @ sizes)
+        whole = linear, slope, length**2 * float(sizes @ sizes)
+        residual, off = abs(float(g[-1])), float(error[-1])
+        if positive is None:
+            return 0.0, rounding.repair_error(residual + off, *whole)
+        part = positive if g[-1] > 0.0 else g - positive
+        mass, share = abs(float(part[-1])), gamma(depth.additions + len(g) + 8)
+        rounded = 2.0 * share * slope + length * float(error[:-1] @ sizes)
+        heavy = Heavy(mass, share, mass - float(g[:-1] @ part[:-1]), rounded)
+        return rounding.repair_cost(residual, off, heavy, whole)
 
     def _twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
         """Bounds from sums in twice the precision. One sweep."""
         state = state.join(self.A.state())
-        losses, (g, linear, squares, depth) = self.A.sweep(
+        losses, g, positive, (linear, squares, depth) = self.A.sweep(
             _twofold_sums, state, v, self.loss
         )
         sums = g.hi, linear, squares, depth
         error = g.error(depth.additions + len(v))
-        return self._certificate(v, losses, 0.0, sums, error)
+        return self._certificate(v, losses, 0.0, sums, error, positive)
 
     @functools.cached_property
     def _sizes(self) -> Vector:
@@ -484,10 +505,13 @@ def _dual_sums(block: Any, part: RowState) -> DualSums:
 
 
 def _sums_of(block: Any, part: RowState, name: str) -> DualSums:
+    return np.asarray(block.T @ getattr(part, name)), *_scalar_sums(part, name)
+
+
+def _scalar_sums(part: RowState, name: str) -> tuple[float, float, Depth]:
     alpha = getattr(part, name)
     squares = 0.25 * float(alpha @ (alpha / part.C))
-    depth = Depth(len(alpha))
-    return np.asarray(block.T @ alpha), float(alpha.sum()), squares, depth
+    return float(alpha.sum()), squares, Depth(len(alpha))
 
 
 def _both_sums(
@@ -498,14 +522,18 @@ def _both_sums(
 
 def _twofold_sums(
     block: Any, part: RowState, v: Vector, loss: str
-) -> tuple[float, tuple[Twofold, float, float, Depth]]:
-    """The same in twice the precision, and losses that no error makes too small."""
+) -> tuple[float, Twofold, Vector, tuple[float, float, Depth]]:
+    """The same in twice the precision, and losses that no error makes too small.
+
+    And the part of A'alpha that the class +1 makes, in float64.
+    """
     hi, lo, size = twofold.matvec(block, v)
     t = twofold.slacks(hi, lo, twofold.bound(size, len(v) + 1))[1]
     g = Twofold(*np.zeros((3, len(v))))
     twofold.rmatvec(block, part.alpha, g.hi, g.lo, g.size)
-    _, linear, squares, depth = _dual_sums(block, part)
-    return total_loss(part.C, t, loss), (g, linear, squares, depth)
+    positive = np.asarray(block.T @ (part.alpha * (part.labels > 0)))
+    sums = _scalar_sums(part, "alpha")
+    return total_loss(part.C, t, loss), g, positive, sums
 
 
 def _slopes(block: Any, part: RowState, v: Vector, loss: str) -> tuple[float, DualSums]:

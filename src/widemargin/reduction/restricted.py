@@ -7,6 +7,7 @@ With K_JJ = L L' and w = L' beta it is a linear problem in the rows K_iJ L^-T. O
 rows near the margin are given to a solver; the others are checked afterwards.
 """
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.kernels.matrix import Columns
+from widemargin.numerics.rounding import SLACK, gamma, repair_error
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores
@@ -217,22 +219,71 @@ class Features:
         return scores
 
     def certify(self, point: Point) -> tuple[Vector, float, Certificate]:
-        """The coefficients of a point, its best b, and its certificate in float64.
+        """The coefficients of a point, its best b, and its certificate.
 
         The lower bound is that of the restricted problem, at the point's alpha.
         """
-        whole, k = self.whole, len(point.w)
-        primal, b = whole.primal(point.scores, point.b)
-        I = np.flatnonzero(point.alpha)  # noqa: E741
-        c = whole.y[I] * point.alpha[I]
-        g = whole.columns.exact(self.J[:k], I, c)
-        w = solve_triangular(self.L[:k, :k], g, lower=True)
-        square = float(w @ w)
-        if whole.problem.intercept == "penalized":
-            square += float(c.sum()) ** 2
-        dual = float(point.alpha.sum()) - 0.5 * square
-        dual -= whole.problem.squares(point.alpha)
-        return self.beta(point.w), b, Certificate(primal, dual, whole.before.scale)
+        primal, b = self.whole.primal(point.scores, point.b)
+        dual = self.lower_bound(point.alpha, len(point.w))
+        return self.beta(point.w), b, Certificate(primal, dual, self.whole.before.scale)
+
+    def lower_bound(self, alpha: Vector, k: int) -> float:
+        """Lower bound D at a feasible alpha (m,), for the first k of J.
+
+        No rounding makes it too large.
+        """
+        problem, I = self.whole.problem, np.flatnonzero(alpha)  # noqa: E741
+        c, linear = (self.whole.y * alpha)[I], float(alpha.sum())
+        square, off = self._square(I, c, k), gamma(len(c) + 8)
+        total = abs(float(c.sum())) + off * linear
+        rest = problem.squares(alpha)
+        if problem.intercept == "penalized":
+            rest += 0.5 * total * total
+        elif problem.intercept == "free":  # both slopes and lengths by those of c
+            size = float(alpha @ self._lengths)
+            slope = linear + size * np.sqrt(square) * SLACK
+            rest += repair_error(total, linear, slope, size * size)
+        return linear - 0.5 * square - rest - off * (linear + square + rest)
+
+    def _square(self, I: Index, c: Vector, k: int) -> float:  # noqa: E741
+        """The most that g'K_JJ^-1 g is without rounding, g = K_JI c.
+
+        It is b'(2 g - K_JJ b) + r'K_JJ^-1 r, r = g - K_JJ b, for any b: with the best b
+        in float64 r is small.
+        """
+        if k == 0:
+            return 0.0
+        bounded, J = self.whole.columns.bounded, self.J[:k]
+        g, errors = bounded(J, I, c)
+        b = self.beta(solve_triangular(self.L[:k, :k], g, lower=True))
+        f, more = bounded(J, J, b)
+        r = (np.abs(g - f) + gamma(2) * (np.abs(g) + np.abs(f)) + errors + more) * SLACK
+        size = 2.0 * np.abs(g) + np.abs(f)
+        off = float(np.abs(b) @ (2.0 * errors + more + gamma(k + 8) * size)) * SLACK
+        left = float(r @ r) * self._longest[k - 1]
+        return max(0.0, float(b @ (2.0 * g - f))) + off + float(left) * SLACK
+
+    @functools.cached_property
+    def _lengths(self) -> Vector:
+        """Lengths sqrt k(x, x) of all rows, or a little more: (m,)."""
+        columns = self.whole.columns
+        errors = columns.diag_errors
+        return np.asarray(np.sqrt(np.abs(columns.diag()) + errors) * SLACK)
+
+    @functools.cached_property
+    def _longest(self) -> Vector:
+        """Bounds of the norms of K_JJ^-1, for each number of rows: (k,).
+
+        By the factor, K = L L' - E, with rows of errors E that are at most gamma_(k+1)
+        |L| |L'|; infinite where these are no longer small beside K. Where they are, the
+        computed inverse is off by far less than the factor 2 that it gets.
+        """
+        k = len(self.J)
+        inverse = solve_triangular(self.L, np.eye(k), lower=True)
+        found = 2.0 * np.cumsum(np.square(inverse).sum(axis=1))
+        errors = self.whole.columns.bounded(self.J, self.J, np.ones(k))[1]
+        lost = gamma(k + 2) * float(np.square(self.L).sum()) + float(errors.max())
+        return np.where(lost * found < 0.5, 2.0 * found, np.inf)
 
 
 def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
