@@ -153,12 +153,13 @@ def test_small_working_sets_have_as_much_time_as_large_ones():
 
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
 @pytest.mark.parametrize("C", [1.0, 1e6])
-def test_rounding_of_c_is_no_loss_of_separable_rows(C, intercept):
+@pytest.mark.parametrize("degree", [2, 3])
+def test_rounding_of_c_is_no_loss_of_separable_rows(degree, C, intercept):
     # Kernel values to 8e12: to round c moves scores by 1e-10, and C times that is more
-    # than tol times the objective of 2.6e-7.
+    # than tol times the objective of 2.6e-7. To 2e19: c is 1e-13, far below C.
     X, y = load_wine(return_X_y=True)
     X, y = X[y != 1], np.where(y[y != 1] == 2, 1.0, -1.0)
-    kernel = Kernel("poly", gamma=1.0, degree=2, coef0=1.0)
+    kernel = Kernel("poly", gamma=1.0, degree=degree, coef0=1.0)
     problem = Problem(X, y, C, intercept=intercept, kernel=kernel)
     solution = solve(problem, IRWLS(), tol=1e-4)
     assert solution.status == "solved", solution
