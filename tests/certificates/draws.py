@@ -5,14 +5,16 @@ data of many kinds x solver x storage, small enough to be checked exactly. A cas
 depends on its seed and number only.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from widemargin import Kernel
+from widemargin import Kernel, as_rows
+from widemargin.data.matrix import as_matrix
 from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
+from widemargin.numerics.linalg import n_bytes
 
 # Where a fit begins, and how often.
 LEVELS = {
@@ -53,7 +55,8 @@ class Case:
     """A fit: X are the numbers that the library is given, as float64.
 
     For a precomputed kernel X (m, m) are its values. ``weights`` (m,) or None multiply
-    C; ``options`` are those of the level.
+    C; ``options`` are those of the level. Blocks of four rows are for linear problems,
+    where sums over rows have an order.
     """
 
     seed: int
@@ -73,6 +76,8 @@ class Case:
     tol: float = 1e-4
     max_iter: int | None = 200
     options: dict = field(default_factory=dict)
+    n_jobs: int | None = None
+    is_cut: bool = False
 
     @property
     def data(self):
@@ -83,6 +88,13 @@ class Case:
         if self.storage.startswith("csr"):
             return sparse.csr_array(X)
         return np.asfortranarray(X) if self.storage == "fortran" else X
+
+    @property
+    def rows(self):
+        """X as rows, for some threads, in one block or in blocks of four rows."""
+        m = len(self.y)
+        limit = 8 * 4 * -(-n_bytes(as_matrix(self.data)) // m) if self.is_cut else None
+        return as_rows(self.data, n_jobs=self.n_jobs, memory_limit=limit)
 
     @property
     def prices(self):
@@ -109,7 +121,7 @@ def draw(seed, number):
     if kernel is not None and kernel.name == "precomputed":
         X = _as_stored(_matrix(rng, X), storage := "float64")
     setting = _setting(rng, level)
-    return Case(
+    case = Case(
         seed,
         number,
         level,
@@ -126,6 +138,26 @@ def draw(seed, number):
         **setting,
         options=_options(rng, level, kernel, len(y)),
     )
+    return _ordered(rng, case)
+
+
+def _ordered(rng, case):
+    """The case for one thread or two, in blocks or not, its rows perhaps in order.
+
+    That of labels, whose sums grow before they cancel, or that of sizes.
+    """
+    n_jobs, is_cut = int(rng.integers(1, 3)), bool(rng.random() < 0.5)
+    case = replace(case, n_jobs=n_jobs, is_cut=is_cut and case.level == "linear")
+    kind = rng.choice(["drawn", "labels", "sizes"], p=[0.6, 0.2, 0.2])
+    if kind == "drawn":
+        return case
+    X, y, weights = case.X, case.y, case.weights
+    sizes = np.abs(X).max(axis=1)
+    order = np.argsort(y if kind == "labels" else -sizes, kind="stable")
+    square = case.kernel is not None and case.kernel.name == "precomputed"
+    X = X[np.ix_(order, order)] if square else X[order]
+    weights = None if weights is None else weights[order]
+    return replace(case, X=X, y=y[order], weights=weights)
 
 
 def _iterations(rng):

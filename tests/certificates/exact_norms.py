@@ -49,7 +49,8 @@ def _length_above(norm, pairs):
         return _length(norm, pairs)
     for k in range(1, len(pairs) + 1):
         low = pairs[k][0] if k < len(pairs) else Fraction(0)
-        if _slope_sign(pairs, low, B) <= 0:
+        # Equal losses are above z together: at the largest one there is no slope yet.
+        if low < pairs[k - 1][0] and _slope_sign(pairs, low, B) <= 0:
             some = pairs[:k]
             W = sum(w for _, w in some)
             mean = sum(x * w for x, w in some) / W

@@ -114,14 +114,14 @@ def _limits(case, steps=1):
 def _fit_problem(case):
     C = case.C if case.weights is None else case.prices
     problem = Problem(
-        case.data, case.y, C, case.loss, case.intercept, kernel=case.kernel
+        case.rows, case.y, C, case.loss, case.intercept, kernel=case.kernel
     )
     return solve(problem, case.solver, **_limits(case))
 
 
 def _fit_norm(case):
     problem = Problem(
-        case.data,
+        case.rows,
         case.y,
         case.C,
         kernel=case.kernel,
@@ -162,7 +162,7 @@ def _gaps(gap, P, D):
 
 
 def _options(case):
-    return {"C": case.C, **_limits(case)}
+    return {"C": case.C, "n_jobs": case.n_jobs, **_limits(case)}
 
 
 def _kernel_options(case):
@@ -271,7 +271,7 @@ def _fit_ball(case):
     kept, C = _kept(case), _ball_prices(case)
     data = case.data
     data = data[kept][:, kept] if case.kernel.name == "precomputed" else data[kept]
-    columns = Columns(as_rows(data), case.kernel)
+    columns = Columns(as_rows(data), case.kernel, n_jobs=case.n_jobs)
     problem = BallProblem(columns, None if C is None else C[kept])
     return enclose(problem, Limits(**_limits(case, BALL_STEPS)))
 
@@ -310,7 +310,7 @@ def _ball_verdict(case, status, gap, bounds, false):
 
 def _fit_enclosing(case):
     options = _limits(case, BALL_STEPS) | _kernel_options(case)
-    options["C"] = None if case.options["hard"] else case.C
+    options |= {"C": None if case.options["hard"] else case.C, "n_jobs": case.n_jobs}
     return EnclosingBall(**options).fit(case.data, sample_weight=case.weights)
 
 

@@ -68,6 +68,8 @@ def test_norms_are_largest_over_the_dual_set(norm):
     """The library's slope, made feasible exactly, gives nearly as much, and no more."""
     for seed in range(40):
         t, c, _ = case(np.random.default_rng(seed))
+        if seed % 2:  # two largest losses
+            t = np.minimum(t, np.sort(t)[-2:][0])
         losses = [Fraction(x) for x in np.maximum(t, 0.0)]
         value = exact_norm(norm, losses, c)
         a = [Fraction(x) for x in norm.slope(t, c)]

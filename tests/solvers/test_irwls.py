@@ -7,11 +7,12 @@ import pytest
 from conftest import INTERCEPTS, LOSSES, PROBLEMS, SETTINGS
 from kernel_reference import check_certificate, conic_optimum, objectives, part
 from pairwise import pairwise, product
+from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from widemargin import Kernel, Problem, solve
-from widemargin.kernels.kernel import matrix as columns
+from widemargin.kernels import matrix as columns
 from widemargin.problems.scores import Scores
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import irwls, working_set
@@ -153,3 +154,33 @@ def test_small_working_sets_have_as_much_time_as_large_ones():
     for size, factor in ((None, 1), (4096, 1), (1024, 2), (4, 512)):
         patience = IRWLS(working_set=size).patience_for(problem)
         assert patience == factor * IRWLS.patience
+
+
+# -- losses of rounding ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("C", [1.0, 1e6])
+@pytest.mark.parametrize("degree", [2, 3])
+def test_rounding_of_c_is_no_loss_of_separable_rows(degree, C, intercept):
+    # Kernel values to 8e12: to round c moves scores by 1e-10, and C times that is more
+    # than tol times the objective of 2.6e-7. To 2e19: c is 1e-13, far below C.
+    X, y = load_wine(return_X_y=True)
+    X, y = X[y != 1], np.where(y[y != 1] == 2, 1.0, -1.0)
+    kernel = Kernel("poly", gamma=1.0, degree=degree, coef0=1.0)
+    problem = Problem(X, y, C, intercept=intercept, kernel=kernel)
+    solution = solve(problem, IRWLS(), tol=1e-4)
+    assert solution.status == "solved", solution
+    found = problem.certify(solution.alpha, solution.w, solution.b, tol=1e-4)
+    assert found.relative_gap <= 1e-4
+
+
+@pytest.mark.parametrize(("C", "grows"), [(0.5 - 5e-8, False), (1.0, True)])
+def test_c_grows_within_its_bounds_only(C, grows):
+    # The best c is (0.5, -0.5), where C has room for it.
+    problem = Problem([[1.0], [-1.0]], [1, -1], C, kernel=Kernel("linear"))
+    c = np.array([0.5 - 5e-8, 5e-8 - 0.5])
+    run = working_set.WorkingSet(problem, problem.expand(c), working_set.pair_steps)
+    assert run.grow(1e-5) == grows
+    assert np.all(problem.signs * run.c <= C)
+    assert np.all(problem.signs * run.scores.values >= 1.0) == grows

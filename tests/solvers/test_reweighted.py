@@ -13,8 +13,9 @@ from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS
+from widemargin.solvers.kernel import reweighted
 from widemargin.solvers.kernel.reweighted import reweighted_steps
-from widemargin.solvers.kernel.working_set import Small, pair_steps
+from widemargin.solvers.kernel.working_set import Small, Solved, pair_steps
 
 STOP = 1e-8
 WEIGHTS = [1e-2, 1.0, 30.0, 1e3]
@@ -239,3 +240,16 @@ def test_both_inner_solvers_give_one_answer(loss, intercept, C, binary):
 def test_an_unknown_inner_solver_is_refused():
     with pytest.raises(ValueError, match="The 'inner' parameter of IRWLS must be one"):
         IRWLS(inner="smo")
+
+
+@pytest.mark.parametrize("C", [1e3, 1e6, 1e9, 1e12, 1e15])
+def test_a_price_far_above_all_of_c(C, monkeypatch):
+    """The best c is 4; it begins far below that. Nothing is left to pair steps."""
+    monkeypatch.setattr(reweighted, "pair_steps", lambda left, _: Solved(left.c, 0, 0))
+    X, _ = data(40)
+    y = np.sign(X[:, 0] + 0.3 * X[:, 1])
+    c = 1e-3 * np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
+    small = small_problem((X @ X.T + 1.0) ** 3, y, C, "hinge", "free", c)
+    solved = reweighted_steps(small, STOP)
+    assert violation(small, solved.c) <= STOP
+    assert change_of_objective(small, solved.c) < 0

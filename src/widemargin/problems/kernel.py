@@ -21,7 +21,7 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
-from widemargin.numerics import rounding
+from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import SLACK, Heavy, gamma
 from widemargin.parameters import Checker
 from widemargin.problems.intercept import best_intercept

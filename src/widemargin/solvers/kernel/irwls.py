@@ -157,6 +157,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             if step.relative_gap <= tol and run.scores.current is not None:
                 run.scores.settle()
                 step = _step(iteration, run, tol)
+            if step.relative_gap > tol >= step.details["violation"] and run.grow(tol):
+                step = _step(iteration, run, tol)
             yield step
             found = precision.look()  # the driver may have refreshed the scores
             if not found.size > NOTHING * found.scale:
@@ -194,7 +196,8 @@ def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
     problem, found = run.problem, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
-    if problem.intercept == "free" and problem.values(c, f, b).relative_gap < 3.0 * tol:
+    near = found.size <= tol or problem.values(c, f, b).relative_gap < 3.0 * tol
+    if problem.intercept == "free" and near:
         b = problem.intercept_for(f, c, b)
     details = {
         "violation": found.size,

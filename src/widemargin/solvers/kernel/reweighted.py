@@ -53,6 +53,9 @@ FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 MOST_PASSES, SETTLED = 60, 0.25
 # A corner has to be so many times as wide as the rounding of u.
 SHARPEST = 10.0
+# Bounds are no farther than so many times the largest c at first; then, while some c
+# is at them, the square of that farther.
+ROOM = 10.0
 # So often IRWLS may fail where pair steps have. Not tuned.
 FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
@@ -97,16 +100,42 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
     """
     if not small.violations.size > stop:
         return Solved(small.c.copy(), 0, 0)
-    passes = _Passes(small)
-    for rung in _ladder(small, stop, passes):
-        passes.settle(*rung)
-    left, change = small.at(passes.z), passes.z - small.c
-    if not 0.5 * float(change @ (small.F + left.F)) < 0:  # no decrease
-        left = small._replace(K=left.K)
+    left, count, room = small, 0, ROOM
+    while True:
+        capped = _capped(left, room * float(np.abs(small.c).max(initial=0.0)))
+        passes = _Passes(capped)
+        for rung in _ladder(capped, stop, passes):
+            passes.settle(*rung)
+        left, count = _lower(left, passes.z), count + passes.count
+        at_cap = (left.c <= capped.lower) & (capped.lower > small.lower)
+        at_cap |= (left.c >= capped.upper) & (capped.upper < small.upper)
+        if not at_cap.any():
+            break
+        room *= ROOM**2
     if not left.violations.size > stop:
-        return Solved(left.c.copy(), passes.count, 0)
+        return Solved(left.c.copy(), count, 0)
     polished = pair_steps(left, stop)
-    return Solved(polished.c, passes.count, polished.negative, polished.reached)
+    return Solved(polished.c, count, polished.negative, polished.reached)
+
+
+def _lower(small: Small, c: Vector) -> Small:
+    """The problem at another c, if its objective is lower there."""
+    other = small.at(c)
+    if 0.5 * float((c - small.c) @ (small.F + other.F)) < 0:
+        return other
+    return small._replace(K=other.K)
+
+
+def _capped(small: Small, most: float) -> Small:
+    """The same problem with bounds of ``most`` where they are larger.
+
+    The corner is as wide as rounding of u allows, and c moves by all of C within it:
+    with a C far above all of c that would leave nothing of these.
+    """
+    if not (most > 0 and np.isfinite(small.upper - small.lower).all()):
+        return small
+    lower, upper = np.maximum(small.lower, -most), np.minimum(small.upper, most)
+    return small._replace(lower=lower, upper=upper)
 
 
 def _ladder(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.kernels.packed import aligned, padded
+from widemargin.numerics.rounding import UNIT
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.system import deadline
@@ -39,6 +40,8 @@ MOST_STEPS = 50
 # times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
 # covtype; with 0.5 four of covtype's had, which cost a second certificate.
 REACH = 1.0
+# Where c grows, scores are taken to be off by so many times what rounding of c does.
+ROUNDED = 2.0
 
 
 class Small(NamedTuple):
@@ -243,6 +246,29 @@ class WorkingSet:
     def latest(self, count: int) -> Index:
         """Up to so many rows of the working set: those that were added last."""
         return self.rows[max(0, len(self.rows) - count) :]
+
+    def grow(self, tol: float) -> bool:
+        """Multiply c so that no row has a loss, where that makes an answer.
+
+        With a large C the losses of separable rows are what rounding leaves of their
+        slacks, times C: rounding of c itself, whatever the scores. Times 1 + d, with d
+        above the largest slack, no row has one, and the objective is 2 d larger.
+        """
+        c, f = self.c, self.scores.values
+        if self.problem.loss != "hinge" or self.scores.current is not None:
+            return False
+        b = self.problem.intercept_near(c, self.look().intercept)
+        s = self.problem.columns.value_bounds.s
+        rounding = UNIT * float(s.max() * (np.abs(c) * s).sum())
+        slack = float((1.0 - self._y * (f + b)).max()) + ROUNDED * rounding
+        t = 1.0 / (1.0 - slack)
+        fits = bool((t * np.abs(c) <= self.form.bound).all())
+        if not (fits and 0.0 < slack <= 0.25 * tol):
+            return False
+        enough = self.problem.values(t * c, t * f, t * b).relative_gap <= tol
+        if enough:
+            self.scores.scale(t)
+        return enough
 
     def advance(
         self, found: "Violations", kept: Index, new: Index, stop: float
