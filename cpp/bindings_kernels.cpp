@@ -93,8 +93,8 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                  std::size_t begin, std::size_t end, const std::optional<Matrix<Real>>& out,
                  const Optional<std::int64_t>& place,
                  const std::optional<Matrix<const double>>& weights,
-                 const std::optional<Matrix<double>>& sums, const Optional<Real>& back_weights,
-                 const std::optional<Array<double>>& back, int simd) {
+                 const std::optional<Matrix<double>>& sums, int simd,
+                 const Optional<Real>& back_weights, const std::optional<Array<double>>& back) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
   const auto [kind, gamma, coef0, degree] = form;
@@ -258,8 +258,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
-        "sums"_a.noconvert().none(), "back_weights"_a.noconvert().none() = nb::none(),
-        "back"_a.noconvert().none() = nb::none(), "simd"_a = -1);
+        "sums"_a.noconvert().none(), "simd"_a = -1,
+        "back_weights"_a.noconvert().none() = nb::none(), "back"_a.noconvert().none() = nb::none());
   m.def("kernel_sums", &kernel_sums<Real>, "form"_a, "X"_a, "batches"_a, "first_sum"_a.noconvert(),
         "weights"_a.noconvert(), "sums"_a.noconvert(), "simd"_a = -1);
   m.def("add_rows", &add_rows<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),

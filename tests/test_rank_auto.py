@@ -99,7 +99,9 @@ def test_auto_takes_a_rank_where_time_is_short(digits, scheme, monkeypatch):
     clf = SVC(**options, rank="auto", certify="exact", time_limit=100.0).fit(X, y)
     assert clf.feature_map_.rank == 150
     assert clf.status_ == "solved"
-    words = "irwls had not ended after 67% of time_limit, and of its objective"
+    words = (
+        "the exact solver had not ended after 67% of time_limit, and of its objective"
+    )
     assert words in clf.solution_.reason
     assert clf.dual_coef_.shape == (3, 150)
     low = SVC(**options, rank=150, certify="exact").fit(X, y)

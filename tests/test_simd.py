@@ -9,7 +9,8 @@ import pytest
 from widemargin import _core
 
 TOLD = """
-from widemargin import _core, linalg
+from widemargin import _core
+from widemargin.numerics import linalg
 print(_core.simd_default(), linalg.CORE_GRAM_COLUMNS > 0)
 """
 

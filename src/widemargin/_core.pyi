@@ -172,9 +172,9 @@ def kernel_rows(
     place: NDArray[np.int64] | None,
     weights: Vector | None,
     sums: Vector | None,
+    simd: int = -1,
     back_weights: NDArray[Any] | None = None,
     back: Vector | None = None,
-    simd: int = -1,
 ) -> None: ...
 def kernel_sums(
     form: tuple[int, float, float, int],

@@ -237,7 +237,7 @@ def better(exact: Found, low: Found, rank: int) -> Found:
         for one, two in zip(kept.certificates, other.certificates, strict=False)
     ]
     why = (
-        f"{exact.solutions[0].solver} had not ended after {EXACT_SHARE:.0%} of "
+        f"the exact solver had not ended after {EXACT_SHARE:.0%} of "
         f"time_limit, and of its objective, {exact.primal:.6g}, and that of rank "
         f"{rank:,}, {low.primal:.6g}, this is the lower one"
     )

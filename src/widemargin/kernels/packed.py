@@ -392,8 +392,8 @@ class Samples:
                 None,
                 weights,
                 total,
-                later,
-                back[self.parts.number(strips)],
+                back_weights=later,
+                back=back[self.parts.number(strips)],
             )
 
         deadline.check()
