@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from kernel_cases import on_every_simd
+from scipy import sparse
 
 from widemargin import _core
-from widemargin.kernels.packed import aligned
+from widemargin.kernels.packed import aligned, kernel_values, symmetric_sums
 
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)
@@ -411,3 +412,19 @@ def test_the_upper_right_part_mirrors_the_lower_left_one(h, q, width, dtype):
     np.testing.assert_array_equal(K, expected)
     with pytest.raises(ValueError, match=NO_FIT):
         _core.mirror(K, 0, q + 1)
+
+
+@pytest.mark.parametrize("form", [(0, 0.0, 0.0, 0), (1, 0.5, 1.0, 3), (2, 0.5, 0.0, 0)])
+@pytest.mark.parametrize("m", [1, 63, 64, 700])
+@pytest.mark.parametrize("packed", [1 << 25, 1])
+def test_half_of_the_values_make_the_same_sums(monkeypatch, form, m, packed):
+    """Samples in one piece, and in pieces of a strip; dense, sparse and wide rows."""
+    monkeypatch.setattr("widemargin.kernels.packed.PACKED_BYTES", packed)
+    rng = np.random.default_rng(m)
+    c = rng.normal(size=m)
+    for n, density in ((7, 1.0), (40, 0.1), (3000, 0.01)):
+        Z = sparse.random_array((m, n), density=density, rng=rng, format="csr")
+        Z = Z.toarray() if density == 1.0 else Z
+        K = kernel_values(form, Z, Z)
+        found = symmetric_sums(form, Z, c, n_jobs=2)
+        np.testing.assert_allclose(found, K @ c, atol=1e-12 * (abs(K) @ abs(c)).max())

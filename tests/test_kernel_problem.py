@@ -329,6 +329,36 @@ def test_scores_that_were_left_out_are_brought_up_to_date():
         np.testing.assert_allclose(scores.values, K @ c, atol=1e-4)
 
 
+@pytest.mark.parametrize("refined", [False, True])
+def test_errors_of_scores_are_bounded_from_the_last_exact_ones(refined):
+    """After changes of c, exact scores of some rows, small changes and a scaling."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(300, 5)), np.where(rng.random(300) < 0.5, -1.0, 1.0)
+    problem = Problem(X, y, kernel=Kernel("rbf", gamma=0.3))
+    exact = X.astype(np.longdouble)
+    K = np.exp(-np.longdouble(0.3) * ((exact[:, None, :] - exact) ** 2).sum(axis=2))
+    scores = problem.expand(rng.normal(size=300) * 1e3)
+
+    def looked_at():
+        """The largest bound; all of them hold."""
+        sums = scores.sums()
+        off = np.abs(sums.values - K @ scores.c.astype(np.longdouble))
+        assert np.all(off <= sums.errors)
+        return sums.errors.max()
+
+    first = looked_at()
+    scores.refresh(np.arange(100))
+    if refined:
+        problem.columns.refine()
+    assert looked_at() == first  # of the rows that were left
+    scores.refresh(np.arange(300))
+    assert looked_at() < 1e-4 * first
+    scores.add(np.arange(7), np.full(7, 1e-3))
+    assert looked_at() < 1e-3 * first
+    scores.scale(3.0)
+    assert looked_at() < 1e-2 * first
+
+
 def test_scores_that_are_interrupted_stay_as_they_were(monkeypatch):
     X, y, C = data(300)
     problem = Problem(X, y, C, kernel=RBF)
