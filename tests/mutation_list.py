@@ -353,8 +353,8 @@ MUTATIONS = [
     Mutation(
         "label order: the positive class of two",
         "multiclass.py",
-        "return [Task(1)]",
-        "return [Task(0)]",
+        "return [BinaryTask(1)]",
+        "return [BinaryTask(0)]",
         ("tests/test_estimators.py",),
     ),
     # -- votes of pairs

@@ -26,7 +26,7 @@ from widemargin.losses.norms import (
     L1Norm,
     L2Norm,
 )
-from widemargin.problems.norm import best_intercept
+from widemargin.problems.norm import best_norm_intercept
 
 
 def conic(P, q, blocks):
@@ -249,7 +249,7 @@ def residual(norm, v, x, c, radius=1.0, y=None, metric=1.0):
         return 0.0
     g = g / scale
     if y is not None:
-        g = g - y * best_intercept(norm, y * (1.0 - g), y, c, 0.0)
+        g = g - y * best_norm_intercept(norm, y * (1.0 - g), y, c, 0.0)
     above = radius * norm.value(g, c) - g @ x
     size = radius * norm.value(np.ones(len(v)), c)
     return above / size * (scale / np.abs(v / metric).max())
@@ -394,8 +394,8 @@ def test_weights_count_like_repeated_rows(norm, seed):
         z = norm.project(many, ones, radius=0.7, signs=copies)
         np.testing.assert_allclose(x, together(z), rtol=0, atol=1e-14)
     f = rng.normal(size=9)
-    b = best_intercept(norm, f, y, c, 0.3)
-    other = best_intercept(norm, np.repeat(f, times), labels, ones, 0.3)
+    b = best_norm_intercept(norm, f, y, c, 0.3)
+    other = best_norm_intercept(norm, np.repeat(f, times), labels, ones, 0.3)
     assert b == pytest.approx(other, abs=1e-6)
 
 

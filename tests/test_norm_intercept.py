@@ -8,7 +8,7 @@ from norm_cases import SIZE, case, each_norm, every_norm, few, square_case
 from scipy import optimize
 
 from widemargin.losses.norms import BudgetL1, Interpolation, L1Norm
-from widemargin.problems.norm import best_intercept
+from widemargin.problems.norm import best_norm_intercept
 
 
 @every_norm
@@ -20,7 +20,7 @@ def test_no_intercept_is_better(norm, seed):
     def total(b):
         return norm.value(1.0 - y * (f + b), c)
 
-    b = best_intercept(norm, f, y, c, 0.25)
+    b = best_norm_intercept(norm, f, y, c, 0.25)
     candidates = np.concatenate(
         [y - f, b + np.linspace(-1, 1, 20) * 10.0 ** (-seed % 9)]
     )
@@ -37,7 +37,9 @@ def test_no_intercept_is_better(norm, seed):
 def test_of_several_intercepts_the_nearest(norm):
     f, y, c = np.zeros(2), np.array([1.0, -1.0]), np.ones(2)
     for near, expected in ((0.3, 0.3), (5.0, 1.0), (-9.0, -1.0), (1.0, 1.0)):
-        assert best_intercept(norm, f, y, c, near) == pytest.approx(expected, abs=1e-15)
+        assert best_norm_intercept(norm, f, y, c, near) == pytest.approx(
+            expected, abs=1e-15
+        )
 
 
 @every_norm
@@ -45,8 +47,8 @@ def test_intercept_of_one_class_or_no_loss(norm):
     f, c = np.linspace(-1.0, 1.0, SIZE), np.ones(SIZE)
     for way in (1.0, -1.0):
         y = np.full(SIZE, way)
-        assert best_intercept(norm, f, y, c, 7.0 * way) == 7.0 * way
-        b = best_intercept(norm, f, y, c, -7.0 * way)
+        assert best_norm_intercept(norm, f, y, c, 7.0 * way) == 7.0 * way
+        b = best_norm_intercept(norm, f, y, c, -7.0 * way)
         assert norm.value(1.0 - y * (f + b), c) <= 1e-13
         assert b == pytest.approx(2.0 * way, abs=1e-13)
 
@@ -56,7 +58,7 @@ def test_intercept_of_one_class_or_no_loss(norm):
 def test_intercept_beside_large_scores(norm, scale):
     f, c, y = case(np.random.default_rng(4), 9)
     f = f * scale
-    b = best_intercept(norm, f, y, c, 0.0)
+    b = best_norm_intercept(norm, f, y, c, 0.0)
     width = 1e-9 * max(1.0, scale)
     total = norm.value(1.0 - y * (f + b), c)
     for other in (b - width, b + width):
@@ -66,4 +68,4 @@ def test_intercept_beside_large_scores(norm, scale):
 @each_norm
 def test_scores_that_are_no_numbers_have_the_intercept_they_came_with(norm):
     f, y = np.array([0.5, np.nan]), np.array([1.0, -1.0])
-    assert best_intercept(norm, f, y, np.ones(2), 0.3) == 0.3
+    assert best_norm_intercept(norm, f, y, np.ones(2), 0.3) == 0.3

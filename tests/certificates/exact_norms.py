@@ -6,7 +6,6 @@ formulas: sums of the largest losses, and square roots rounded down to 2^-300.
 
 from fractions import Fraction
 
-import numpy as np
 from certificates.dyadic import root_below
 
 from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
@@ -111,8 +110,3 @@ def room(norm, alpha, c, factor):
         length = sum(a * a / w for a, w in pairs)
         t = min(t, root_below(f * f * ball * ball / length))
     return t
-
-
-def in_floats(norm, t, c):
-    """N of floats: for a test against the library."""
-    return float(exact_norm(norm, [Fraction(float(x)) for x in np.maximum(t, 0.0)], c))

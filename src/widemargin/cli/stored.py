@@ -140,7 +140,7 @@ def aligned(rows: Rows, path: str, names: Sequence[str] | None, n: int) -> Rows:
             f"{len(unknown):,} categor{'y' if len(unknown) == 1 else 'ies'}",
             unknown,
         )
-    return rows.mapped(Columns([place.get(name, -1) for name in rows.names], n))
+    return rows.mapped(ChosenColumns([place.get(name, -1) for name in rows.names], n))
 
 
 def _check_kinds(path: str, found: Sequence[str], place: dict[str, int]) -> None:
@@ -165,7 +165,7 @@ def _ignored(path: str, what: str, names: Sequence[str]) -> None:
     note(f"{path}: ignored {what} that the model has never seen ({_listed(names)})")
 
 
-class Columns:
+class ChosenColumns:
     """Feature map that puts each column where a model has it, or nowhere (-1)."""
 
     def __init__(self, places: Sequence[int], n: int) -> None:
@@ -190,4 +190,4 @@ def resized(rows: StoredRows, path: str, n: int) -> Rows:
             f"{path}: ignored the columns that the model has never seen "
             f"(indices {n + first} to {k - 1 + first})"
         )
-    return rows.mapped(Columns([j if j < n else -1 for j in range(k)], n))
+    return rows.mapped(ChosenColumns([j if j < n else -1 for j in range(k)], n))

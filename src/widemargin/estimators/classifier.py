@@ -28,7 +28,7 @@ from widemargin.estimators.checks import (
     unchanged_by_failure,
     users_level,
 )
-from widemargin.estimators.multiclass import Task
+from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
     keep_support_vectors,
@@ -58,7 +58,7 @@ class Training:
     ----------
     index : int ndarray (m,), the class of each row
     C : float or ndarray (m,), weights of the losses
-    tasks : list of Task, the binary problems
+    tasks : list of BinaryTask, the binary problems
     seed : int or None
     solver : str or Solver
     time_limit : float or None, when the fit ends, in seconds of the clock
@@ -72,7 +72,7 @@ class Training:
     rows: Rows
     index: NDArray[Any]
     C: Any
-    tasks: list[Task]
+    tasks: list[BinaryTask]
     clock: Clock
     callbacks: Callbacks
     seed: int | None
@@ -481,7 +481,7 @@ def _is_worse(one: Solution, other: Solution) -> bool:
 
 
 def _support(
-    tasks: Sequence[Task], alphas: Sequence[Vector], index: NDArray[Any]
+    tasks: Sequence[BinaryTask], alphas: Sequence[Vector], index: NDArray[Any]
 ) -> NDArray[np.intp]:
     """The rows with a positive dual variable in any problem."""
     found = np.zeros(len(index), bool)

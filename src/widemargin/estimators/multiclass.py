@@ -11,7 +11,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 
 
-class Task(NamedTuple):
+class BinaryTask(NamedTuple):
     """A binary problem: a class against another one, or the rest.
 
     Attributes
@@ -30,13 +30,13 @@ class Task(NamedTuple):
         return np.flatnonzero((labels == self.positive) | (labels == self.negative))
 
 
-def tasks_of(n_classes: int, scheme: str) -> list[Task]:
+def tasks_of(n_classes: int, scheme: str) -> list[BinaryTask]:
     """The binary problems of a scheme, in the order of their decisions in a `Model`."""
     if n_classes == 2:
-        return [Task(1)]
+        return [BinaryTask(1)]
     if scheme == "ovr":
-        return [Task(k) for k in range(n_classes)]
-    return [Task(i, j) for i, j in itertools.combinations(range(n_classes), 2)]
+        return [BinaryTask(k) for k in range(n_classes)]
+    return [BinaryTask(i, j) for i, j in itertools.combinations(range(n_classes), 2)]
 
 
 def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows:
@@ -50,7 +50,7 @@ def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows
 
 
 def dual_coefficients(
-    tasks: Sequence[Task],
+    tasks: Sequence[BinaryTask],
     alphas: Sequence[NDArray[np.float64]],
     labels: NDArray[Any],
     support: NDArray[np.intp],

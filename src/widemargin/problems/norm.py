@@ -158,10 +158,10 @@ class NormProblem(KernelProblem):
 
     def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
         """The best b for scores f, nearest to ``near``."""
-        return best_intercept(self.norm, f, self.signs, self.shares, near)
+        return best_norm_intercept(self.norm, f, self.signs, self.shares, near)
 
 
-def best_intercept(
+def best_norm_intercept(
     norm: LossNorm, f: Vector, y: Vector, c: Vector, near: float
 ) -> float:
     """The b nearest to ``near`` that minimises N(max(0, 1 - y (f + b))).

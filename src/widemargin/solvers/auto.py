@@ -8,7 +8,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.linear import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.contract import Choice, Reserve, Solver
+from widemargin.solvers.driver.contract import Plan, Reserve, Solver
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Callback, Limits
 from widemargin.solvers.kernel.budget import Budget
@@ -55,7 +55,7 @@ SOLVERS: dict[str, type[Solver]] = {
 
 def choose(
     problem: Problem, solver: str | Solver = "auto", random_state: Any = None
-) -> Choice:
+) -> Plan:
     """The solver for a problem: the one asked for, or for "auto" the one that suits it.
 
     Parameters
@@ -68,7 +68,7 @@ def choose(
 
     Returns
     -------
-    Choice
+    Plan
 
     Raises
     ------
@@ -77,14 +77,14 @@ def choose(
     if solver == "auto":
         rule = _for_kernel if problem.couples else _RULES[problem.loss]
         solver, reason, reserves = rule(problem)
-        return Choice(_seeded(solver, random_state), reason, reserves)
+        return Plan(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
-        return Choice(_seeded(solver, random_state), "as asked")
+        return Plan(_seeded(solver, random_state), "as asked")
     Checker("solve").choice("solver", solver, ("auto", *SOLVERS))
-    return Choice(_seeded(SOLVERS[solver](), random_state), "as asked")
+    return Plan(_seeded(SOLVERS[solver](), random_state), "as asked")
 
 
-def _for_hinge(problem: Problem) -> Choice:
+def _for_hinge(problem: Problem) -> Plan:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     last = InteriorPoint()
@@ -102,11 +102,11 @@ def _for_hinge(problem: Problem) -> Choice:
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     if kappa <= most and few_rows and descent.supports(problem) is None:
         reserves = (Reserve(newton, _after_updates), *reserves)
-        return Choice(descent, _small(kappa, most, size), reserves)
-    return Choice(newton, f"because {reason} ({size})", reserves)
+        return Plan(descent, _small(kappa, most, size), reserves)
+    return Plan(newton, f"because {reason} ({size})", reserves)
 
 
-def _for_squared_hinge(problem: Problem) -> Choice:
+def _for_squared_hinge(problem: Problem) -> Plan:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     descent, newton = CoordinateDescent(), ActiveSet()
@@ -114,16 +114,16 @@ def _for_squared_hinge(problem: Problem) -> Choice:
     kappa, most = problem.kappa, SQUARED_WIDE if n > WIDE else SQUARED_MANY
     if n > MANY and kappa <= most and descent.supports(problem) is None:
         reserves = (Reserve(newton, _after_updates), last)
-        return Choice(descent, _small(kappa, most, size), reserves)
+        return Plan(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
-    return Choice(newton, reason, (last,))
+    return Plan(newton, reason, (last,))
 
 
-def _for_kernel(problem: Problem) -> Choice:
+def _for_kernel(problem: Problem) -> Plan:
     if problem.norm is not None:
-        return Choice(Budget(), f"because it solves problems with {problem.norm}")
+        return Plan(Budget(), f"because it solves problems with {problem.norm}")
     reason = f"because it solves kernel problems ({problem.rows.shape[0]:,} rows)"
-    return Choice(IRWLS(), reason)
+    return Plan(IRWLS(), reason)
 
 
 def _small(kappa: float, most: float, size: str) -> str:

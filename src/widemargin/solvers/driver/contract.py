@@ -92,7 +92,7 @@ class Reserve(NamedTuple):
     enough: Callable[[Step], bool]
 
 
-class Choice(NamedTuple):
+class Plan(NamedTuple):
     """A solver, why it was chosen ("because ..." or "as asked"), and its reserves."""
 
     solver: Solver

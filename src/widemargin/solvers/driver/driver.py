@@ -29,7 +29,7 @@ from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
-    Choice,
+    Plan,
     Solver,
     Start,
 )
@@ -64,7 +64,7 @@ class _Driver:
     def __init__(
         self,
         problem: Problem,
-        choice: Choice,
+        plan: Plan,
         limits: Limits,
         names: Sequence[str] | None,
     ) -> None:
@@ -72,7 +72,7 @@ class _Driver:
         self.clock = limits.clock or Clock()
         self.begin = self.clock.seconds()
         self.problem, self.limits = problem, limits
-        self.solver, self.reason, reserves = choice
+        self.solver, self.reason, reserves = plan
         self._reserves = list(reserves)
         self.core, self.lift = conditioned(problem)
         self._first_sweep = self.core.rows.sweeps
@@ -378,7 +378,7 @@ _OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ER
 
 def run(
     problem: Problem,
-    choice: Choice,
+    plan: Plan,
     limits: Limits,
     *,
     start: "Solution | tuple[Any, Any, float] | None" = None,
@@ -389,10 +389,10 @@ def run(
     The message of the solution calls the columns by ``names``, else by their numbers;
     nothing is said about them where ``names`` is empty.
     """
-    complaint = _mismatch(choice.solver, problem) or choice.solver.supports(problem)
+    complaint = _mismatch(plan.solver, problem) or plan.solver.supports(problem)
     if complaint:
         raise ValueError(complaint)
-    driver = _Driver(problem, choice, limits, names)
+    driver = _Driver(problem, plan, limits, names)
     status = driver.run(None if start is None else _start(driver, start))
     return driver.solution(status)
 

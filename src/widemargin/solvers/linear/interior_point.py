@@ -34,7 +34,7 @@ from widemargin.solvers.linear.normal_equations import (
     DUAL_COLUMNS,
     FORMS,
     VECTORS,
-    ActiveSet,
+    ConstraintSet,
     NormalEquations,
     row_vectors,
 )
@@ -173,7 +173,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         pairs = (2.0 if hinge else 1.0) * problem.zero_objective
         state, v = self._start(problem, start)
         normal = NormalEquations(self, problem, state)
-        active = ActiveSet(self, problem, state, normal.form)
+        active = ConstraintSet(self, problem, state, normal.form)
         t, expected = 0.0, np.inf
         for iteration in itertools.count():
             products, losses, linear = state.sweep(_advance, t, hinge)

@@ -74,7 +74,7 @@ class _Options(Protocol):
 # -- the active set --------------------------------------------------------------------
 
 
-class ActiveSet:
+class ConstraintSet:
     """The rows Q of the reduced matrix: those whose key is at most their class's level.
 
     Attributes
@@ -218,7 +218,7 @@ class NormalEquations:
         self._whole: tuple[Any, Vector] | None = None
         self._blas = threads_for(min(self._m, self._n))
 
-    def assemble(self, active: ActiveSet, hinge: bool) -> tuple[Vector, Vector]:
+    def assemble(self, active: ConstraintSet, hinge: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
         self._sums, self.n_active, self._matrix = self.A.sweep(
             _assemble, active.state, active.rule, active.levels, hinge, self.form
