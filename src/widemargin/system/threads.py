@@ -17,22 +17,30 @@ def _touch_buffers() -> None:
     """Let BLAS allocate what it works in, as many times as threads may call it.
 
     OpenBLAS keeps it for good. Where there is no memory for it later, the one of SciPy
-    waits for ever, or ends the process.
+    waits for ever, or ends the process. First the threads of BLAS take part in one
+    call; then as many of ours call it at the same time, each alone: where all of these
+    shared their work too, importing took up to a second on a busy machine.
     """
     threads = n_threads(None)
     barrier, A = threading.Barrier(threads), np.eye(256)
 
     def touch() -> None:
-        """Call NumPy's and SciPy's BLAS at the same time as the other threads."""
-        barrier.wait()
+        """Call NumPy's and SciPy's BLAS."""
         np.linalg.cholesky(A @ A)
         scipy.linalg.cholesky(scipy.linalg.blas.dgemm(1.0, A, A))
 
-    workers = [threading.Thread(target=touch) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    def together() -> None:
+        """The same, when all of our threads are there."""
+        barrier.wait()
+        touch()
+
+    touch()
+    with ONE_BLAS_THREAD:
+        workers = [threading.Thread(target=together) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
 
 
 class _OneBlasThread:
