@@ -21,7 +21,6 @@ from widemargin.kernels.packed import (
     aligned,
     kernel_values,
     padded,
-    symmetric_sums,
 )
 from widemargin.numerics import linalg, twofold
 from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
@@ -131,13 +130,12 @@ class Named:
         """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
         if not (len(rows) and len(J)):
             return np.zeros(len(rows)), np.zeros(len(rows))
-        form, Z = self._kernel.form, self._X[J]
         sums: Vector = np.zeros(len(rows))
-        expand = Expansion(form, Z, c[:, np.newaxis])
+        expand = Expansion(self._kernel.form, self._X[J], c[:, np.newaxis])
         own = np.isin(rows, J, assume_unique=True)
         if 2 * np.count_nonzero(own) > len(J):  # half of these values are enough
             known = np.zeros(self._X.shape[0])
-            known[J] = symmetric_sums(form, Z, c, self._n_jobs)
+            known[J] = expand.at_own_rows(self._n_jobs)
             sums[own] = known[rows[own]]
         else:
             own[:] = False

@@ -417,24 +417,6 @@ def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
     return np.ascontiguousarray(out[:, : X.shape[0]].T)
 
 
-def symmetric_sums(form: Form, Z: Matrix, c: Vector, n_jobs: int | None = 1) -> Vector:
-    """Sums over j of c_j k(z_i, z_j) for the rows of Z, by half of the values: (k,).
-
-    A value k(z_i, z_j) counts for i and for j, but where one batch holds both.
-    """
-    layout, k = Layout(form, Z), Z.shape[0]
-    batches, sums = Batches(layout, Z), np.zeros((1, k))
-    size, step = padded(batches.size), strips_at_a_time(Z.shape[1])
-    for first in range(0, k, step):
-        index = np.arange(first, min(first + step, k))
-        samples = Samples(layout, Z, index, Parts(len(index), n_jobs))
-        for start in range(0, index[-1] + 1, size):
-            some = slice(start, min(start + size, k))
-            batch = batches.take(some, samples)
-            samples.sums_both_ways(batch, some, first, c, sums)
-    return sums.ravel()
-
-
 class Expansion:
     """The functions sum_j W_jc k(x, z_j), for rows x that come in blocks.
 
@@ -482,6 +464,23 @@ class Expansion:
             sums = self.by_group(X, index[start : start + size], n_jobs)
             out[start : start + size] = sums[0].T
         return out
+
+    def at_own_rows(self, n_jobs: int | None = 1) -> Vector:
+        """Values of the first function for the rows of Z, by half of the values: (l,).
+
+        A value k(z_i, z_j) counts for i and for j, but where one batch holds both.
+        """
+        Z, c, k = self._Z, self._W[:, 0], self._Z.shape[0]
+        sums = np.zeros((1, k))
+        size, step = padded(self._batches.size), strips_at_a_time(Z.shape[1])
+        for first in range(0, k, step):
+            index = np.arange(first, min(first + step, k))
+            samples = Samples(self._layout, Z, index, Parts(len(index), n_jobs))
+            for start in range(0, index[-1] + 1, size):
+                some = slice(start, min(start + size, k))
+                batch = self._batches.take(some, samples)
+                samples.sums_both_ways(batch, some, first, c, sums)
+        return sums.ravel()
 
     def errors(self, X: Matrix) -> Vector:
         """What rounding may do to the values for these rows, at most: (k, c)."""

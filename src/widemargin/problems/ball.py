@@ -20,8 +20,8 @@ t_i = b_i / (2 C_i). With b = sigma a, sum a = 1, the dual is, for both,
 S = 0 for the hard one, and d from the center sum a_i phi(x_i). Mostly sigma = 1, and
 this is the problem of `widemargin.solvers.kernel.simplex` with h = diag(K) and the
 ridge 1 / (4 C_i). With sigma < 1, where C is too small for a positive rho [chang2013]_,
-it is that with the ridge sigma / (4 C_i), and for a given a the best sigma is V / (2
-S).
+it is that with the ridge sigma / (4 C_i), and for a given a the best sigma is
+V / (2 S).
 
 With uniform weights h = diag(Q) has the same solutions: V - S is, up to a constant,
 the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]_.
