@@ -56,7 +56,7 @@ def zero_based(index_base: int | None) -> Any:
 # -- labels ----------------------------------------------------------------------------
 
 
-def read_labels(rows: StoredRows, path: str, option: str) -> Any:
+def stored_labels(rows: StoredRows, path: str, option: str) -> Any:
     """The labels; where there are none, what to type."""
     with doing(f"reading the labels of {path}"):
         y = rows.vector("label")

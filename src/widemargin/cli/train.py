@@ -20,7 +20,7 @@ from widemargin.cli.output import (
     describe,
     note,
 )
-from widemargin.cli.told import tell
+from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     _count_as_in_file(classifier, data)
     asked, options.model = options.model, _save(classifier, options.model)
     try:
-        tell(options, classifier, data, test)
+        report_training(options, classifier, data, test)
     except KeyboardInterrupt:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED

@@ -63,10 +63,10 @@ def _as_csr(X: Any) -> sparse.csr_array:
     rows.data = np.require(data, requirements=["C", "A"])
     rows.indptr = np.require(np.asarray(X.indptr), index, ["C", "A"])
     rows.indices = np.require(np.asarray(X.indices), index, ["C", "A"])
-    return rows if rows.has_canonical_format else _distinct(rows)
+    return rows if rows.has_canonical_format else _without_duplicates(rows)
 
 
-def _distinct(rows: sparse.csr_array) -> sparse.csr_array:
+def _without_duplicates(rows: sparse.csr_array) -> sparse.csr_array:
     """A copy in which no entry repeats: it is the float64 sum of those that do.
 
     A bound of rounding knows the entries only, not what they were summed from.

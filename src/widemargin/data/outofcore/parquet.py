@@ -23,7 +23,7 @@ from widemargin.data.outofcore.parquet_columns import (
     Column,
     CsrBlock,
     DenseBlock,
-    distinct,
+    codes_of,
     numbers,
 )
 from widemargin.data.outofcore.parquet_files import (
@@ -35,7 +35,7 @@ from widemargin.data.outofcore.parquet_files import (
     Part,
     list_files,
 )
-from widemargin.data.outofcore.parquet_schema import choose, stored_columns
+from widemargin.data.outofcore.parquet_schema import choose_columns, stored_columns
 
 # Arrow decodes this many numbers at once, column by column: they should stay in cache
 # until they are in the block, and be rows enough to pay for the interpreter.
@@ -117,7 +117,7 @@ class ParquetSource(Source):
     ) -> None:
         self.path = fspath(path)
         self._files = [DataFile(name) for name in list_files(self.path)]
-        self._chosen = choose(self._files, label, weight, columns)
+        self._chosen = choose_columns(self._files, label, weight, columns)
         self._groups = _groups(self._files)
         if not self._groups:
             raise ValueError(f"{self.path}: expected at least one row, found none")
@@ -199,7 +199,7 @@ class ParquetSource(Source):
         for part in _scan(self._groups, [name]):
             rows = slice(part.row, part.row + part.batch.num_rows)
             out[rows] = (
-                distinct(part, name, values) if dtype is None else numbers(part, name)
+                codes_of(part, name, values) if dtype is None else numbers(part, name)
             )
         self.check_unchanged()
         if dtype is None:

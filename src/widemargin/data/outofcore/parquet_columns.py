@@ -92,7 +92,7 @@ def numbers(part: Part, name: str) -> NDArray[Any]:
         return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def distinct(part: Part, name: str, values: dict[Any, int]) -> NDArray[np.intp]:
+def codes_of(part: Part, name: str, values: dict[Any, int]) -> NDArray[np.intp]:
     """Codes (k,) of the elements of a column; adds new ones to ``values``."""
     array = part.column(name)
     with part.file.reading():

@@ -20,7 +20,7 @@ from widemargin.report.run import time_of
 _ROWS = 1 << 20  # whose labels are compared at a time
 
 
-def tell(
+def report_training(
     options: argparse.Namespace,
     classifier: LinearSVC | SVC,
     data: Data,
