@@ -234,7 +234,7 @@ def _add_columns(train: Any) -> None:
         help="labels: a column of Parquet by name, or of a .npy matrix by number (from "
         "0), or a .npy file; the files y-*.npy of a folder are found without",
     )
-    add("--test-label", metavar=which, help="those of the test data, if not the same")
+    add("--test-label", metavar=which, help="labels of the test data, if not the same")
     add("--weight", metavar=which, help="weights of the rows, likewise (none)")
     add(
         "--columns",

@@ -17,7 +17,7 @@ from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
 
-_ROWS = 1 << 20  # whose labels are compared at a time
+_ROWS = 1 << 20  # labels that are compared at a time
 
 
 def report_training(
@@ -122,7 +122,7 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
         left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
         if "landmarks" in facts:
             left = f"{facts['landmarks']:,} landmarks, {left}"
-        if facts["approximation"] == "fourier":  # of these it says nothing
+        if facts["approximation"] == "fourier":  # has no trace
             left = ""
         lines.append(
             f"kernel matrix of rank {facts['rank']:,} by {facts['approximation']}: "

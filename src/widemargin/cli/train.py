@@ -167,7 +167,7 @@ def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
 def _fit(
     options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
 ) -> LinearSVC | SVC:
-    """A fitted estimator; after a first Ctrl-C that with the best model so far."""
+    """A fitted estimator; after a first Ctrl-C it has the best model so far."""
     classifier = _classifier(options, checkpoint=checkpoint)
     problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)

@@ -33,7 +33,7 @@ def as_matrix(X: Any) -> Matrix:
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a table (pandas, polars, Arrow); None where it has none.
 
-    Columns that are only numbered, as those of a frame made of an array, have none.
+    Columns that are only numbered, as in a frame made of an array, have no names.
     """
     if isinstance(X, np.ndarray) or sparse.issparse(X):
         return None
@@ -67,7 +67,7 @@ def _as_csr(X: Any) -> sparse.csr_array:
 
 
 def _without_duplicates(rows: sparse.csr_array) -> sparse.csr_array:
-    """A copy in which no entry repeats: it is the float64 sum of those that do.
+    """A copy without repeated entries: they are added in float64.
 
     A bound of rounding knows the entries only, not what they were summed from.
     """

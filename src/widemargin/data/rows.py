@@ -31,7 +31,7 @@ MAPPED_ROWS, MAPPED_NUMBERS, MOST_NUMBERS = 2048, 1 << 20, 1 << 23
 class RowMap(Protocol):
     """What makes new features of rows, applied block by block.
 
-    It may say their ``dtype`` and ``density``, where these are not those of the rows.
+    It may have a ``dtype`` and a ``density``, where the features differ from the rows.
     """
 
     @property
@@ -61,7 +61,7 @@ class Rows(ABC):
     options : dict, what `as_rows` is to be given for rows made from these
     copy_rows : float, how many rows may be copied into memory at a time
     is_in_memory : bool, whether `in_memory` has an answer (which may be a copy)
-    names : sequence of str, those of the columns; None where they have none
+    names : sequence of str, names of the columns, or None
     """
 
     is_in_memory: bool = False
@@ -123,7 +123,7 @@ class Rows(ABC):
         return None
 
     def reserve(self, size: int, what: str, owner: Any) -> None:  # noqa: B027
-        """Leave so many bytes of the memory for something else, while ``owner`` lives.
+        """Leave this many bytes of the memory for others, while ``owner`` lives.
 
         Raises
         ------

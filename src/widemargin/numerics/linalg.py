@@ -404,7 +404,7 @@ def _rows_times(y: Vector, U: Any) -> Any:
 
 
 def _csr(block: Any) -> _core.Csr:
-    """A CSR block as the C++ core reads it: its arrays, in types that that takes."""
+    """A CSR block as the C++ core reads it: arrays of types that it takes."""
     data = block.data
     if data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)

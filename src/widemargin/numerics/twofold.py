@@ -24,7 +24,7 @@ _UNIT_SQUARE, _LEAST = 2.0**-106, float(np.finfo(np.float64).smallest_subnormal)
 
 
 def bound(size: Any, terms: int) -> Any:
-    """How far twofold sums of so many terms may be off, of bounds of their sizes.
+    """Bounds of the errors of twofold sums of a number of terms, from sums of sizes.
 
     Vectors that are added to count as one term each; infinite where a sum overflowed.
     """
@@ -50,7 +50,7 @@ class Twofold:
         )
 
     def error(self, terms: int) -> Vector:
-        """How far ``hi`` may be off the sum of so many terms: (k,)."""
+        """Bounds of the errors of ``hi`` as a sum of this many terms: (k,)."""
         return np.asarray(np.abs(self.lo) + bound(self.size * (1.0 + 1e-6), terms))
 
 

@@ -54,7 +54,7 @@ class ParquetSource(Source):
     Parameters
     ----------
     path : str or path-like
-        A file, or a folder. Hidden files in it, and those whose name begins with an
+        A file, or a folder. Hidden files in it, and files whose name begins with an
         underscore, are left out; all others must be Parquet with the same columns.
     label, weight : str or None, default None
         The columns that `vector` returns; they are no features.
@@ -79,7 +79,7 @@ class ParquetSource(Source):
     float32 and float64 that holds all columns exactly; 64-bit integers and decimals are
     rounded to float64. A dictionary column (a Categorical of pandas, also of numbers)
     is a feature for each of its categories, 1.0 where a row has it: the categories of
-    all files together, sorted, also those that no row has. Blocks are CSR where less
+    all files together, sorted, also values that no row has. Blocks are CSR where less
     than half of the entries are stored, otherwise dense. NaN is a number here.
 
     Opening reads what the files say about themselves, and the dictionary columns once.
@@ -148,7 +148,7 @@ class ParquetSource(Source):
         return int(HELD_SHARE * (held + BUFFER_BYTES * len(self._columns)))
 
     def keep(self, readers: int) -> None:
-        """Hold at most so many places that are read, or wait for the next read."""
+        """Hold at most this many places that are read, or wait for the next read."""
         self._cursors.most = readers
 
     def read(self, start: int, stop: int) -> linalg.Matrix:
@@ -216,7 +216,7 @@ class ParquetSource(Source):
         self._cursors.close()
 
     def _describe_columns(self) -> list[Column]:
-        """The columns of features; those of categories are read once."""
+        """The columns of features; categories are read once."""
         types = self._chosen.types
         columns = [
             Column(name, entry, types[name].dtype)

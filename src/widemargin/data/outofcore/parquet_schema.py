@@ -80,7 +80,7 @@ def is_text(kind: Any) -> bool:
 
 
 class _Schema:
-    """The columns of a file: `types` by name, and those that are an index of pandas."""
+    """The columns of a file: `types` by name, and the index columns of pandas."""
 
     def __init__(self, file: DataFile) -> None:
         self.path = file.path
