@@ -31,13 +31,16 @@ from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.linear.normal_equations import (
+    DENSE_ORDER,
     DUAL_COLUMNS,
     FORMS,
     VECTORS,
     ConstraintSet,
     NormalEquations,
+    Score,
     row_vectors,
 )
+from widemargin.solvers.linear.published_crsvm import MADE, OWN, START, published_steps
 from widemargin.solvers.linear.step_length import Ahead, blocking, inverse, recentre
 
 Vector = NDArray[np.float64]
@@ -53,6 +56,8 @@ RESTORE = 0.1
 REFINED = 1e-4
 # mu of the central start, cold and warm (section 13).
 COLD_MU, WARM_MU = 0.75, 0.1
+# Conjugate gradients for a reduced matrix: steps, and relative residual at their end.
+REPAIR_STEPS, REPAIR_TOL = 10, 1e-2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +74,25 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
 
     Parameters
     ----------
-    reduction : {"auto", "omega", "one_sided"} or None, default="auto"
+    mode : {"repaired", "published", "damped"}, default="repaired"
+        "published" is Algorithm 1 as its equations stand: the start w = 0, b = 0 and
+        xi = s = alpha = u = 2, a first Q by chance, then Q of exactly the size
+        (3.18)-(3.22), no repair, and the end where mu and all residuals are at most
+        1e-8. It solves the hinge with a free intercept, and fails for ``max_active``
+        of a third and less. "damped" multiplies the second-order terms of
+        (3.9)-(3.10) by the square of the predictor's step, and converges there.
+        "repaired" starts on the central path, clips these terms, lets Q grow, and
+        corrects directions by conjugate gradients.
+    reduction : {"auto", "omega", "one_sided"}, callable or None, default="auto"
         Rule of the active set: rows with the smallest 1 / d_i (Rule 2), the smallest
         s_i (Rule 1), or all rows (None; with the dual matrix as many as it may have).
-        "auto" is "omega" where the Gram matrix dominates (dense data with many columns,
-        the dual matrix) or ``max_active`` < 1, None elsewhere.
+        A function takes slacks s, multipliers alpha and classes +1 or -1 of some rows,
+        (k,) each, and returns their scores (k,); the smallest are in Q, with the least
+        sizes q_L of Rule 2. "auto" is "omega" where the Gram matrix dominates (dense
+        data with many columns, the dual matrix), for ``max_active`` < 1 and for the
+        published modes, None elsewhere.
     balanced : bool, default=True
-        Choose as many rows of both classes, (3.21)-(3.22).
+        Choose as many rows of both classes where both have them, (3.21)-(3.22).
     adaptive : bool, default=True
         q = mu^(1/beta) m, (3.18). Otherwise q = ``max_active`` m throughout.
     max_active : float in (0, 1], default=1.0
@@ -84,9 +101,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         Exponent of (3.18), and factor of the thresholds (3.20).
     pcg_tol : float in (0, 1], default=1e-2
         Relative residual at which conjugate gradients stop.
-    pcg_steps : int >= 0, default=10
-        Their largest number for a reduced matrix. 0 gives the published method, which
-        fails where Q is too small.
+    pcg_steps : int >= 0 or None, default=None
+        Their largest number for a reduced matrix; None: 10, and 0 in the published
+        modes, which take no other.
     corrector : bool, default=False
         One extra centrality corrector (Gondzio): up to a quarter fewer iterations for
         two sweeps each; it never saved time (n = 22 to 300).
@@ -128,21 +145,25 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
     default_max_iter: ClassVar[int] = 200
     patience: ClassVar[int] = 30
 
-    reduction: Literal["auto", "omega", "one_sided"] | None = "auto"
+    mode: Literal["repaired", "published", "damped"] = "repaired"
+    reduction: Literal["auto", "omega", "one_sided"] | Score | None = "auto"
     balanced: bool = True
     adaptive: bool = True
     max_active: float = 1.0
     beta: float = 4.0
     theta: float = 100.0
-    pcg_tol: float = 1e-2
-    pcg_steps: int = 10
+    pcg_tol: float = REPAIR_TOL
+    pcg_steps: int | None = None
     corrector: bool = False
     normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
     random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker("InteriorPoint")
-        check.choice("reduction", self.reduction, ("auto", "omega", "one_sided", None))
+        check.choice("mode", self.mode, ("repaired", "published", "damped"))
+        if not callable(self.reduction):
+            rules = ("auto", "omega", "one_sided", None)
+            check.choice("reduction", self.reduction, rules)
         check.choice("normal_matrix", self.normal_matrix, ("auto", *FORMS))
         for name in ("balanced", "adaptive", "corrector"):
             check.choice(name, getattr(self, name), (True, False))
@@ -152,12 +173,56 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         check.positive("beta", self.beta)
         check.positive("theta", self.theta)
         check.positive("pcg_tol", self.pcg_tol, most=1.0)
-        check.count("pcg_steps", self.pcg_steps, least=0)
+        check.count("pcg_steps", self.pcg_steps, least=0, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)
+        if self.mode != "repaired":
+            self._check_published(check)
+
+    def _check_published(self, check: Checker) -> None:
+        """Refuse what the paper has not."""
+        allowed = {
+            "pcg_steps": (None, 0),
+            "pcg_tol": (REPAIR_TOL,),
+            "corrector": (False,),
+            "normal_matrix": ("auto", "dense", "sparse"),
+        }
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                expected = " or ".join(repr(value) for value in values)
+                check.refuse(
+                    name, f"{expected} with mode={self.mode!r}", getattr(self, name)
+                )
+
+    @property
+    def repair_steps(self) -> int:
+        """The most conjugate gradient steps for a reduced matrix."""
+        published = self.mode != "repaired"
+        default = 0 if published else REPAIR_STEPS
+        return default if self.pcg_steps is None else self.pcg_steps
+
+    def patience_for(self, problem: Problem) -> int:
+        """The patience; the published modes have all of the paper's iterations."""
+        return self.patience if self.mode == "repaired" else self.default_max_iter
 
     def supports(self, problem: Problem) -> str | None:
-        """All problems, but a dual normal matrix needs many columns."""
+        """All problems; published modes the hinge with a free intercept only.
+
+        A dual normal matrix needs many columns.
+        """
         m, n = problem.rows.shape
+        if self.mode != "repaired" and (problem.loss, problem.intercept) != (
+            "hinge",
+            "free",
+        ):
+            return (
+                f"InteriorPoint(mode={self.mode!r}) solves the hinge with a free "
+                "intercept only. Use mode='repaired'."
+            )
+        if self.mode != "repaired" and n > DENSE_ORDER:
+            return (
+                f"InteriorPoint(mode={self.mode!r}) takes at most {DENSE_ORDER:,} "
+                f"columns. Got {n:,} instead."
+            )
         if self.normal_matrix == "dual" and n < min(m, DUAL_COLUMNS):
             return (
                 f"InteriorPoint(normal_matrix='dual') needs at least {DUAL_COLUMNS} "
@@ -169,6 +234,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of Algorithm 1: see `Solver.iterate`."""
+        if self.mode != "repaired":
+            yield from self._published(problem, start)
+            return
         A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"
         pairs = (2.0 if hinge else 1.0) * problem.zero_objective
         state, v = self._start(problem, start)
@@ -180,7 +248,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             mu, pcg_steps = products / pairs, normal.steps
             if not np.isfinite(mu):
                 raise FloatingPointError("the iterate is not finite")
-            active.choose(mu)
+            active.choose(mu, knows=iteration > 0 or start is not None)
             g, h = normal.assemble(active, hinge)  # A'alpha, A'(d r_Omega)
             residual = float(np.abs(R * v - g).max())
             primal = 0.5 * float(R @ (v * v)) + losses
@@ -194,7 +262,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             step = Step(
                 iteration, primal, dual, residual, normal.n_active, details, point
             )
-            step.vectors = _OWN
+            step.vectors = OWN
             yield step
             normal.factor()
             normal.refines = primal - dual <= REFINED * abs(primal)
@@ -214,6 +282,18 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
             active.grow(normal, behind)
 
+    def _published(
+        self, problem: Problem, start: Start | None
+    ) -> Generator[Step, None, None]:
+        """Steps of the algorithm as published, or damped."""
+        state = problem.state(**dict.fromkeys(OWN, START), **dict.fromkeys(MADE, 0.0))
+        normal = NormalEquations(self, problem, state)
+        active = ConstraintSet(self, problem, state, normal.form)
+        if start is not None and not start.vectors:
+            start = None  # only its own row vectors are an iterate
+        damped = self.mode == "damped"
+        yield from published_steps(problem, normal, active, start, damped)
+
     def _start(self, problem: Problem, start: Start | None) -> tuple[RowState, Vector]:
         """Row vectors on the central path, for v = 0 or a given v (section 13).
 
@@ -221,7 +301,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         """
         state = problem.state(**dict.fromkeys(VECTORS, 0.0))
         if start is not None and start.vectors:
-            for name in _OWN:
+            for name in OWN:
                 setattr(state, name, start.vectors[name])
             return state, start.v.copy()
         v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
@@ -235,10 +315,6 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             v[-1] += shift
         state.sweep(_central_point, shift, mu, hinge)
         return state, v
-
-
-# Row vectors that an iteration begins with; the others are made of them.
-_OWN = ("alpha", "u", "s", "xi")
 
 
 def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
