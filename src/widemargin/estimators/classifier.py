@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -492,3 +492,8 @@ def _support(
         else:
             found[chosen[alpha != 0.0]] = True
     return np.flatnonzero(found)
+
+
+def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:
+    """Add facts that only the caller knows to those which the model file keeps."""
+    classifier._meta |= facts
