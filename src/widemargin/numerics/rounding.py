@@ -56,18 +56,16 @@ class Weights:
     largest: float
     total: float
 
-    def excess(self, is_squared: bool, losses: float, spread: float) -> float:
-        """How much errors of the slacks add to the losses.
+    def excess(self, spread: float) -> float:
+        """How much errors of the slacks add to their sum.
 
-        Parameters
-        ----------
-        is_squared : bool, whether the losses are squares
-        losses : float, sum C L
-        spread : float, the length of the vector of errors, at most
+        ``spread`` is the length of the vector of errors, at most.
         """
-        if not is_squared:
-            root = np.sqrt(self.largest) * np.sqrt(self.total)
-            return float(root * spread) * SLACK
+        root = np.sqrt(self.largest) * np.sqrt(self.total)
+        return float(root * spread) * SLACK
+
+    def excess_of_squares(self, losses: float, spread: float) -> float:
+        """How much errors of the slacks add to ``losses``, the sum of their squares."""
         root = np.sqrt(self.largest) * spread * SLACK
         return float((2.0 * np.sqrt(losses) * SLACK + root) * root)
 

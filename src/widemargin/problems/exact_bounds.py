@@ -27,10 +27,11 @@ from widemargin.data.state import RowState
 from widemargin.features.maps import SquareFeatures, tiles
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import Expansion
+from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg, rounding, twofold
 from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.linear import Problem, total_loss
+from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
 
@@ -200,8 +201,8 @@ def _certificate(
     if model is None:
         b = t * lifted.total if penalized else 0.0
         if problem.intercept == "free":
-            b = best_intercept(state, b, problem.loss)
-    losses, largest = state.sweep(_losses, b, problem.loss)
+            b = best_intercept(state, b, problem.pointwise)
+    losses, largest = state.sweep(_losses, b, problem.pointwise)
     off = gamma(problem.rows.shape[0] + 8)
     rest = 0.5 * (scale**2 * _square(f) + penalized * b * b)
     primal = (1.0 + off) * (rest + largest)
@@ -239,8 +240,7 @@ def _dual(problem: Problem, alpha: Vector, square: float) -> tuple[float, float]
     linear, most = float(alpha.sum()), np.inf
     if problem.is_bounded:
         most = float((C / alpha).min(initial=np.inf))
-    else:
-        square += float((alpha * alpha / C).sum()) / 2.0
+    square += 2.0 * problem.pointwise.dual_term(alpha, C)
     t = min(most, linear / square) if square > 0.0 else 0.0
     return t * linear - 0.5 * t * t * square, t
 
@@ -255,8 +255,8 @@ def _score(
     part.low = scale * low + np.zeros(len(values))
 
 
-def _losses(part: RowState, b: float, loss: str) -> tuple[float, float]:
+def _losses(part: RowState, b: float, loss: PointwiseLoss) -> tuple[float, float]:
     """Sum C L of rows, and what it is at most without rounding."""
     f = Sums(part.score, part.error, part.low)
     plain, largest = f.slacks(part.labels, b)
-    return total_loss(part.C, plain, loss), total_loss(part.C, largest, loss)
+    return loss.total(part.C, plain), loss.total(part.C, largest)

@@ -150,8 +150,7 @@ class KernelProblem(Problem):
 
     def _sum_losses(self, t: Vector) -> float:
         """What slacks t of the kept rows cost."""
-        t = np.maximum(t, 0.0)
-        return float((self.weights * (t if self.loss == "hinge" else t * t)).sum())
+        return float((self.weights * self.pointwise.value(t)).sum())
 
     def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
         """Bounds of the optimum by (c, b), alpha = Y c and scores f = K c with errors.
@@ -203,10 +202,8 @@ class KernelProblem(Problem):
         return b * b if self.intercept == "penalized" else 0.0
 
     def squares(self, alpha: Vector) -> float:
-        """Sum alpha^2 / (4 C), of the squared hinge."""
-        if self.loss == "hinge":
-            return 0.0
-        return 0.25 * float((alpha * (alpha / self.weights)).sum())
+        """The dual term of the loss: sum alpha^2 / (4 C), or 0."""
+        return self.pointwise.dual_term(alpha, self.weights)
 
     def _exact(self, c: Vector) -> "Sums":
         """K c in float64."""
@@ -260,7 +257,7 @@ class KernelProblem(Problem):
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
         alpha, y = getattr(state, name), self.signs
-        clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)
+        clipped = self.pointwise.clipped(alpha, self.weights)
         excess = abs(float(y @ clipped)) if self.intercept == "free" else 0.0
         if np.array_equal(clipped, alpha) and excess <= 1e-13 * float(clipped.sum()):
             return
@@ -338,4 +335,4 @@ class KernelProblem(Problem):
         """The best b for scores f, nearest to ``near``."""
         if self.intercept != "free":
             return self.intercept_near(c, near)
-        return best_intercept(self.state(score=f), near, self.loss)
+        return best_intercept(self.state(score=f), near, self.pointwise)

@@ -23,6 +23,7 @@ from widemargin.data.blocks import Depth
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
+from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import Heavy, gamma
 from widemargin.numerics.twofold import Twofold
@@ -33,7 +34,6 @@ from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
-LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("free", "penalized", "none", "auto")
 
 
@@ -130,13 +130,13 @@ class Problem:
         check = Checker("Problem")
         if memory_limit is not None:
             check.refuse("memory_limit", "None without a kernel", memory_limit)
-        check.choice("loss", loss, LOSSES)
+        check.choice("loss", loss, tuple(LOSSES))
         check.choice("intercept", intercept, INTERCEPTS)
         if intercept == "auto":
             intercept = "free" if loss == "hinge" else "penalized"
         rows = features if isinstance(features, Rows) else as_rows(features)
         self.shape = rows.shape
-        self.loss = loss
+        self.loss, self.pointwise = loss, LOSSES[loss]
         self.intercept = intercept
         y, C = check_targets(y, C, rows.shape[0])
         self.kept = None if np.all(distinct(C) > 0) else C > 0
@@ -177,7 +177,7 @@ class Problem:
         One sweep. For the squared hinge: (9) in [mangasarian2001]_.
         """
         state = self.state(alpha=0.0)
-        losses, sums = self.A.sweep(_slopes, state, v, self.loss)
+        losses, sums = self.A.sweep(_slopes, state, v, self.pointwise)
         return state, self._bounds(v, losses, sums)
 
     def gather(self, state: RowState) -> Vector:
@@ -229,7 +229,7 @@ class Problem:
     @property
     def is_bounded(self) -> bool:
         """Whether alpha_i <= C_i."""
-        return self.loss == "hinge"
+        return self.pointwise.is_bounded
 
     @property
     def kappa(self) -> float:
@@ -245,7 +245,8 @@ class Problem:
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
         """Primal objective P(w, b). One sweep."""
         v = self.stack(w, b)
-        return self._ridge(v) + float(self.A.sweep(_losses, self._state, v, self.loss))
+        losses = self.A.sweep(_losses, self._state, v, self.pointwise)
+        return self._ridge(v) + float(losses)
 
     def dual(self, alpha: ArrayLike) -> float:
         """Dual objective D of the repaired ``alpha`` (m,): at most P. One sweep."""
@@ -288,14 +289,14 @@ class Problem:
 
     def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
         """Certificate of v and the feasible ``alpha``, and A'alpha. One sweep."""
-        losses, sums = self.A.sweep(_both_sums, state, v, self.loss)
+        losses, sums = self.A.sweep(_both_sums, state, v, self.pointwise)
         return self._bounds(v, losses, sums), sums[0]
 
     def _bounds(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         """Bounds from float64 sums, by what these may be off."""
         g, linear, squares, depth = sums
         spread = gamma(len(v) + 2) * float(np.abs(v) @ self._sizes)
-        over = self._weights.excess(self.loss != "hinge", losses, spread)
+        over = self.pointwise.excess(self._weights, losses, spread)
         length = self._weights.length(linear, squares)
         error = gamma(depth.additions + 3) * length * self._sizes
         return self._certificate(v, losses, over, sums, error)
@@ -315,7 +316,7 @@ class Problem:
         """
         g, linear, squares, depth = sums
         off = gamma(depth.additions + 5) * rounding.SLACK
-        ridge, squares = self._ridge(v), squares * (self.loss != "hinge")
+        ridge, squares = self._ridge(v), squares * self.pointwise.dual_share
         over += off * losses + gamma(len(v) + 2) * ridge
         under = rounding.dual_error(g, error, self.penalty) + off * (linear + squares)
         primal, dual = ridge + losses, self._dual_value(*sums)
@@ -346,7 +347,7 @@ class Problem:
         """Bounds from sums in twice the precision. One sweep."""
         state = state.join(self.A.state())
         losses, g, positive, (linear, squares, depth) = self.A.sweep(
-            _twofold_sums, state, v, self.loss
+            _twofold_sums, state, v, self.pointwise
         )
         sums = g.hi, linear, squares, depth
         error = g.error(depth.additions + len(v))
@@ -396,7 +397,7 @@ class Problem:
         bounds = self._bounds(v, losses, sums)
         enough = min(bounds.dual, bounds.primal - tol * abs(bounds.primal))
         for rule in (_round_to_margins, _clear):
-            state.sweep(rule, self.split(v)[1], self.loss == "hinge")
+            state.sweep(rule, self.split(v)[1], self.pointwise)
             self.repair(state, "sparser")
             other = self.A.sweep(_sums_of, state, "sparser")
             found = self._bounds(v, losses, other)
@@ -422,11 +423,7 @@ class Problem:
     ) -> float:
         """Dual objective from g = A'alpha, sum alpha and sum alpha^2 / (4 C)."""
         quadratic = 0.5 * float(self.penalty @ (g * g))  # R^-1 = R: entries are 0 or 1
-        return (
-            float(linear)
-            - quadratic
-            - (float(squares) if self.loss != "hinge" else 0.0)
-        )
+        return float(linear) - quadratic - self.pointwise.dual_share * float(squares)
 
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Make dual variables feasible, in place. No read of the data.
@@ -434,7 +431,7 @@ class Problem:
         Clips to the bounds and, for a free intercept, scales the heavier class down to
         y'alpha = 0: those of its variables that are free, if they suffice, else all.
         """
-        state.sweep(_clip, name, self.loss == "hinge")
+        state.sweep(_clip, name, self.pointwise)
         if self.intercept != "free":
             return
         sums, free = state.sweep(_class_sums, name)
@@ -466,34 +463,23 @@ class Problem:
         """V with the best intercept for the ``score`` x'w."""
         if self.intercept != "free":
             return v
-        return np.append(v[:-1], best_intercept(state, float(v[-1]), self.loss))
+        return np.append(v[:-1], best_intercept(state, float(v[-1]), self.pointwise))
 
     def _scored_losses(self, state: RowState, v: Vector) -> float:
         """Sum C L from the ``score`` x'w."""
-        return float(state.sweep(scored_losses, self.split(v)[1], self.loss))
+        return float(state.sweep(_scored_losses, self.split(v)[1], self.pointwise))
 
 
 # -- functions of one block ------------------------------------------------------------
 
 
-def _loss(t: Vector, loss: str) -> Vector:
-    """L(t): max(0, t), or its square."""
-    positive = np.maximum(t, 0.0)
-    return positive if loss == "hinge" else positive * positive
+def _losses(block: Any, part: RowState, v: Vector, loss: PointwiseLoss) -> float:
+    return loss.total(part.C, 1.0 - block @ v)
 
 
-def _losses(block: Any, part: RowState, v: Vector, loss: str) -> float:
-    return float(part.C @ _loss(1.0 - block @ v, loss))
-
-
-def scored_losses(part: RowState, b: float, loss: str) -> float:
+def _scored_losses(part: RowState, b: float, loss: PointwiseLoss) -> float:
     """Sum C L of rows, from their ``score`` without the intercept b."""
-    return total_loss(part.C, 1.0 - part.labels * (part.score + b), loss)
-
-
-def total_loss(C: Vector, t: Vector, loss: str) -> float:
-    """Sum C L(t)."""
-    return float(C @ _loss(t, loss))
+    return loss.total(part.C, 1.0 - part.labels * (part.score + b))
 
 
 # A'alpha, sum alpha, sum alpha^2 / (4 C), and how they were added up.
@@ -515,13 +501,13 @@ def _scalar_sums(part: RowState, name: str) -> tuple[float, float, Depth]:
 
 
 def _both_sums(
-    block: Any, part: RowState, v: Vector, loss: str
+    block: Any, part: RowState, v: Vector, loss: PointwiseLoss
 ) -> tuple[float, DualSums]:
     return _losses(block, part, v, loss), _dual_sums(block, part)
 
 
 def _twofold_sums(
-    block: Any, part: RowState, v: Vector, loss: str
+    block: Any, part: RowState, v: Vector, loss: PointwiseLoss
 ) -> tuple[float, Twofold, Vector, tuple[float, float, Depth]]:
     """The same in twice the precision, and losses that no error makes too small.
 
@@ -533,13 +519,15 @@ def _twofold_sums(
     twofold.rmatvec(block, part.alpha, g.hi, g.lo, g.size)
     positive = np.asarray(block.T @ (part.alpha * (part.labels > 0)))
     sums = _scalar_sums(part, "alpha")
-    return total_loss(part.C, t, loss), g, positive, sums
+    return loss.total(part.C, t), g, positive, sums
 
 
-def _slopes(block: Any, part: RowState, v: Vector, loss: str) -> tuple[float, DualSums]:
+def _slopes(
+    block: Any, part: RowState, v: Vector, loss: PointwiseLoss
+) -> tuple[float, DualSums]:
     t = 1.0 - block @ v
-    part.alpha = part.C * ((t > 0.0) if loss == "hinge" else 2.0 * np.maximum(t, 0.0))
-    return float(part.C @ _loss(t, loss)), _dual_sums(block, part)
+    part.alpha = part.C * loss.slope(t)
+    return loss.total(part.C, t), _dual_sums(block, part)
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:
@@ -551,8 +539,8 @@ def _scores_and_sums(block: Any, part: RowState, w: Vector) -> DualSums:
     return _dual_sums(block, part)
 
 
-def _clip(part: RowState, name: str, upper: bool) -> None:
-    setattr(part, name, np.clip(getattr(part, name), 0.0, part.C if upper else None))
+def _clip(part: RowState, name: str, loss: PointwiseLoss) -> None:
+    setattr(part, name, loss.clipped(getattr(part, name), part.C))
 
 
 def _class_sums(part: RowState, name: str) -> tuple[Vector, Vector]:
@@ -573,27 +561,31 @@ def _scale_class(
     alpha[chosen] *= factor
 
 
-def _round_to_margins(part: RowState, b: float, hinge: bool) -> None:
+def _round_to_margins(part: RowState, b: float, loss: PointwiseLoss) -> None:
     """Alpha_i = 0 where s_i > alpha_i / C_i, and C_i where xi_i > 1 - alpha_i / C_i."""
-    slack, share = _slack_and_share(part, b, hinge)
+    slack, share = _slack_and_share(part, b, loss)
     rounded = np.where(slack > share, 0.0, part.alpha)
-    part.sparser = np.where(-slack > 1.0 - share, part.C, rounded) if hinge else rounded
+    part.sparser = (
+        np.where(-slack > 1.0 - share, part.C, rounded) if loss.is_bounded else rounded
+    )
 
 
-def _clear(part: RowState, b: float, hinge: bool) -> None:
+def _clear(part: RowState, b: float, loss: PointwiseLoss) -> None:
     """Zero only where s_i > 100 alpha_i / C_i (hinge).
 
     In between it is open on which side the row ends, and rounding many such rows can
     cost the gap.
     """
-    slack, share = _slack_and_share(part, b, hinge)
+    slack, share = _slack_and_share(part, b, loss)
     part.sparser = np.where(slack > 100.0 * share, 0.0, part.alpha)
 
 
-def _slack_and_share(part: RowState, b: float, hinge: bool) -> tuple[Vector, Vector]:
+def _slack_and_share(
+    part: RowState, b: float, loss: PointwiseLoss
+) -> tuple[Vector, Vector]:
     """Y (x'w + b) - 1, and alpha / C, or half of it for the squared hinge."""
-    share = part.alpha / part.C
-    return part.labels * (part.score + b) - 1.0, share if hinge else 0.5 * share
+    slack = part.labels * (part.score + b) - 1.0
+    return slack, loss.share(part.alpha, part.C)
 
 
 def _copy(part: RowState, source: str, target: str) -> None:

@@ -47,11 +47,6 @@ RAMP = 0.1
 # Kernel values that are in memory at a time, beside those of the features.
 VALUES = 1 << 20
 
-_SOLVERS: dict[str, type[Solver]] = {
-    "hinge": AugmentedLagrangian,
-    "squared_hinge": ActiveSet,
-}
-
 
 @dataclass(frozen=True)
 class Refits:
@@ -114,8 +109,8 @@ class Whole:
 
     def losses(self, f: Vector, b: float) -> Vector:
         """What each row with the score f + b costs, (m,)."""
-        t = np.maximum(1.0 - self.y * (f + b), 0.0)
-        return self.C * (t if self.problem.loss == "hinge" else t * t)
+        t = 1.0 - self.y * (f + b)
+        return self.C * self.problem.pointwise.value(t)
 
     def scores(self, J: Index, beta: Vector) -> Scores:
         """Scores of a model, in float32."""
@@ -351,8 +346,8 @@ def _near(whole: Whole, f: Vector, b: float, near: Mask, beside: float) -> Mask:
 def _multipliers(whole: Whole, f: Vector, b: float, known: Vector | None) -> Vector:
     """Dual variables to begin at: known ones, others by how far rows are from 1."""
     t = 1.0 - whole.y * (f + b)
-    if whole.problem.loss == "squared_hinge":
-        return np.asarray(2.0 * whole.C * np.maximum(t, 0.0))
+    if not whole.problem.is_bounded:
+        return whole.C * whole.problem.pointwise.slope(t)
     ramp = whole.C * np.clip(t / RAMP + 0.5, 0.0, 1.0)
     return ramp if known is None else np.where((known > 0) | (t <= 0), known, ramp)
 
@@ -363,7 +358,8 @@ def _solved(
     """The answer for some rows; solved where its gap is small beside the cut's cost."""
     problem, y, C = whole.problem, whole.y[rows], whole.C[rows]
     linear = Problem(Z, y, C, problem.loss, problem.intercept)
-    solver, tol = _SOLVERS[problem.loss](), SOLVED * whole.limits.tol
+    solver: Solver = AugmentedLagrangian() if problem.is_bounded else ActiveSet()
+    tol = SOLVED * whole.limits.tol
 
     def is_enough(gap: float, primal: float) -> bool:
         return gap <= SOLVED * whole.enough(primal)

@@ -185,8 +185,8 @@ def _first(problem: KernelProblem, start: Start | None) -> Scores:
     if problem.intercept == "penalized":
         curved += float(c.sum()) ** 2
     t = float(np.abs(c).sum()) / curved if curved > 0 else 1.0
-    if problem.loss == "hinge":
-        t = min(t, float((problem.weights[c != 0] / np.abs(c[c != 0])).min()))
+    most = problem.pointwise.upper(problem.weights)
+    t = min(t, float((most[c != 0] / np.abs(c[c != 0])).min()))
     scores.scale(t)
     return scores
 

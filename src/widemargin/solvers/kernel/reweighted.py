@@ -143,15 +143,15 @@ def _ladder(
 ) -> Iterator[tuple[Vector, float]]:
     """Rungs while u has digits for them: d = 1 / a, (q,), and what u may be off."""
     C, last = small.upper - small.lower, END / stop
-    hinge = bool(np.isfinite(C).all())
-    if not hinge:  # its own corner is a = 2 C
+    bounded = bool(np.isfinite(C).all())
+    if not bounded:  # its own corner is a = 2 C
         C, last = 0.5 / small.ridge, 2.0
     wrong = small.violations.size
     first = FIRST / max(wrong, min(passes.stiffness * C.max(), WARM * wrong))
     for rung in range(max(0, math.floor(math.log(last / first, RUNG))), -1, -1):
         sharpest = 1.0 / (SHARPEST * passes.rounding)
         kappa = min(last / RUNG**rung, sharpest)
-        yield 1.0 / (kappa * C), SETTLED * (1.0 / kappa if rung or hinge else stop)
+        yield 1.0 / (kappa * C), SETTLED * (1.0 / kappa if rung or bounded else stop)
         if kappa == sharpest:
             return
 

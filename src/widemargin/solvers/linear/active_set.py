@@ -26,7 +26,6 @@ from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
 from widemargin.solvers.linear.newton import (
     DENSE_ORDER,
-    SQUARED,
     Piece,
     Point,
     sampled,
@@ -153,13 +152,14 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             for piece, point in _sampled(problem):
                 yield _step(next(numbers), _at_zero(problem), piece)
                 v = point.v
-        piece = Piece(problem.A, problem.state(), problem.penalty, hinge=False)
-        point = piece.evaluate(v, SQUARED)
+        piece = Piece(problem.A, problem.state(), problem.penalty, bounded=False)
+        s = problem.pointwise.curvature
+        point = piece.evaluate(v, s)
         piece.accept()
         idle = 0
         while idle < ROUNDING_STEPS:
             yield _step(next(numbers), point, piece)
-            last, point = point, piece.newton_step(point, SQUARED)
+            last, point = point, piece.newton_step(point, s)
             falls = point.primal < (1.0 - ROUNDING) * last.primal
             nearer = piece.half_norm(point.residual) < 0.5 * piece.half_norm(
                 last.residual
@@ -176,13 +176,14 @@ def _sampled(problem: Problem) -> Generator[tuple[Piece, Point], None, None]:
     piece = sampled(problem, size) if m >= SAMPLE_TIMES * size else None
     if piece is None:
         return
-    point = piece.evaluate(np.zeros(problem.A.shape[1]), SQUARED)
+    s = problem.pointwise.curvature
+    point = piece.evaluate(np.zeros(problem.A.shape[1]), s)
     piece.accept()
     for _ in range(SAMPLE_STEPS):
         if point.gap <= SAMPLE_GAP * point.primal:
             break
         yield piece, point
-        point = piece.newton_step(point, SQUARED)
+        point = piece.newton_step(point, s)
     yield piece, point
 
 

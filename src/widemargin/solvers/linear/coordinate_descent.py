@@ -58,7 +58,7 @@ QUICK_MARK, QUICK_LOOKS = 40.0, 2
 # The gap by the gradients of an epoch may be so many times what is asked for: they are
 # those before its visits, and the gap behind them is less. (By TF-IDF, scattered
 # entries, Reuters, C = 1: 0.31 to 0.62 of it, and 0.5 to 0.97 for the hinge.)
-SHARE = {"hinge": 1.0, "squared_hinge": 1.5}
+SHARE, CURVED_SHARE = 1.0, 1.5
 # The gap may be so many times what the gradients promised.
 WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
@@ -196,7 +196,7 @@ class _Descent:
         self, solver: CoordinateDescent, problem: Problem, state: RowState
     ) -> None:
         self._problem, self._shrinking = problem, solver.shrinking
-        self._share = SHARE[problem.loss]
+        self._share = CURVED_SHARE if problem.pointwise.curvature else SHARE
         m = problem.rows.shape[0]
         matrix = problem.rows.in_memory()
         if matrix is None:  # its columns are centred
@@ -332,11 +332,8 @@ def _coordinates(problem: Problem, state: RowState, squares: Vector) -> Vector:
     """Columns alpha, U, D and y / q, (m, 4), with the squares |z_i|^2."""
     coordinates = np.zeros((problem.rows.shape[0], 4))
     coordinates[:, 0] = state.alpha
-    if problem.loss == "hinge":
-        coordinates[:, 1] = state.C
-    else:
-        coordinates[:, 1] = np.inf
-        coordinates[:, 2] = 0.5 / state.C
+    coordinates[:, 1] = problem.pointwise.upper(state.C)
+    coordinates[:, 2] = problem.pointwise.ridge(state.C)
     with np.errstate(divide="ignore"):  # a row of zeros: alpha goes to its bound
         coordinates[:, 3] = state.labels / (squares + coordinates[:, 2])
     return coordinates

@@ -45,8 +45,6 @@ EAGER_ORDER = 400
 # this share of the active ones (where that is not known yet: were at most, the last
 # time), and so many times.
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
-# The penalty of the squared hinge.
-SQUARED = 2.0
 # Relative residual of conjugate gradients, and their most steps.
 CG_TOL = 1e-2
 CG_STEPS = 500
@@ -97,13 +95,16 @@ class Piece:
     R : ndarray (k,), diagonal of the ridge
     fixed, constant : ndarray (k,) and float
         Sums of C_i A_i and C_i over the rows that are fixed at C.
-    hinge : bool; else the squared hinge, of which no rows are fixed
+    bounded : bool
+        Whether alpha <= C; else the loss is its own augmented Lagrangian, with its
+        curvature as the penalty, and no rows are fixed.
 
     Attributes
     ----------
     state : RowState with ``f`` of the current point and ``new_f`` of the point that is
-        tried; for the hinge also ``alpha``, ``new_alpha`` and ``multiplier``. Up to
-        1500 columns with ``counted``: whether the Hessian as last made counts a row
+        tried; where alpha is bounded also ``alpha``, ``new_alpha`` and ``multiplier``.
+        Up to 1500 columns with ``counted``: whether the Hessian as last made counts a
+        row
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Piece:
         fixed: Vector | None = None,
         constant: float = 0.0,
         *,
-        hinge: bool = True,
+        bounded: bool = True,
     ) -> None:
         self.A, self._R, self._constant = A, R, constant
         self._fixed = np.zeros(R.size) if fixed is None else fixed
@@ -124,8 +125,8 @@ class Piece:
         self._gram: Vector | None = None
         self._updates = 0  # of this matrix since it was made
         self._stale = True  # whether it is to be made anew
-        vectors = {"f": 0.0, "alpha": 0.0} if hinge else {"f": 0.0}
-        self._shared = C.join(A.state(multiplier=0.0)) if hinge else C
+        vectors = {"f": 0.0, "alpha": 0.0} if bounded else {"f": 0.0}
+        self._shared = C.join(A.state(multiplier=0.0)) if bounded else C
         if self._dense:
             none = np.broadcast_to(np.uint8(0), A.shape[0])
             self._shared = self._shared.join(A.state(counted=none))
@@ -296,7 +297,7 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     X = as_rows(problem.rows.take(index), **problem.rows.options)
     A = X.signed(y, problem.intercept != "none")
     C = C * (problem.zero_objective / C.sum())
-    return Piece(A, A.state(C=C), problem.penalty, hinge=problem.loss == "hinge")
+    return Piece(A, A.state(C=C), problem.penalty, bounded=problem.is_bounded)
 
 
 # -- functions of one block ------------------------------------------------------------
@@ -328,7 +329,7 @@ def _evaluate(
 
 
 def _multiplier(part: RowState) -> Vector | None:
-    """The multipliers of the hinge; None for the squared hinge."""
+    """The multipliers; None where alpha has no upper bound."""
     return getattr(part, "multiplier", None)
 
 

@@ -218,10 +218,10 @@ class NormalEquations:
         self._whole: tuple[Any, Vector] | None = None
         self._blas = threads_for(min(self._m, self._n))
 
-    def assemble(self, active: ConstraintSet, hinge: bool) -> tuple[Vector, Vector]:
+    def assemble(self, active: ConstraintSet, bounded: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
         self._sums, self.n_active, self._matrix = self.A.sweep(
-            _assemble, active.state, active.rule, active.levels, hinge, self.form
+            _assemble, active.state, active.rule, active.levels, bounded, self.form
         )
         self.steps = 0
         return self._sums[0], self._sums[1]
@@ -321,7 +321,7 @@ def _assemble(
     part: RowState,
     rule: str | None,
     levels: Vector | None,
-    hinge: bool,
+    bounded: bool,
     form: str,
 ) -> tuple[Vector, int, Any]:
     """A'[alpha, d r_Omega, d y] over all rows, |Q|, and what the matrix of Q needs."""
@@ -329,7 +329,7 @@ def _assemble(
     sums, whole = np.zeros((3, block.shape[1])), None
     if index is None and form == "dense" and block.has_core_gram:
         whole = np.empty((block.shape[1],) * 2)
-    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, hinge)
+    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, bounded)
     if whole is not None:
         return sums, block.shape[0], whole
     rows, d = (block, part.d) if index is None else (block[index], part.d[index])
