@@ -21,7 +21,7 @@ from widemargin.kernels.kernel import GAMMAS
 from widemargin.kernels.packed import NAMES
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Decision, Model
-from widemargin.problems.linear import INTERCEPTS
+from widemargin.problems.base import INTERCEPTS
 from widemargin.solvers.auto import SOLVERS
 
 

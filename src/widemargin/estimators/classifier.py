@@ -36,7 +36,7 @@ from widemargin.estimators.support_vectors import (
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
-from widemargin.problems.linear import INTERCEPTS, Problem
+from widemargin.problems.base import INTERCEPTS, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint

@@ -30,8 +30,8 @@ from widemargin.kernels.packed import Expansion
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg, rounding, twofold
 from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
+from widemargin.problems.base import Problem
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
 

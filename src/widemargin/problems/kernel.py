@@ -24,10 +24,10 @@ from widemargin.kernels.matrix import Columns
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import SLACK, Heavy, gamma
 from widemargin.parameters import Checker
+from widemargin.problems.base import KINDS, Problem
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores, Sums
-from widemargin.solution import Certificate
+from widemargin.solution import Certificate, Step
 
 Vector = NDArray[np.float64]
 
@@ -152,6 +152,28 @@ class KernelProblem(Problem):
         """What slacks t of the kept rows cost."""
         return float((self.weights * self.pointwise.value(t)).sum())
 
+    def step(
+        self,
+        iteration: int,
+        point: tuple[Vector, Vector, float],
+        active: int,
+        details: dict[str, float],
+    ) -> Step:
+        """The step at c = Y alpha, with the scores f = K c that are known, and b."""
+        c, f, b = point
+        bounds = self.values(c, f, b)
+        details = {
+            "support_vectors": float(np.count_nonzero(c)),
+            "evaluations": float(self.columns.evaluations),
+            "hits": float(self.columns.hits),
+            **details,
+        }
+        v = c.copy() if self.intercept == "none" else np.append(c, b)
+        pair = v, self.state(alpha=np.abs(c))
+        return Step(
+            iteration, bounds.primal, bounds.dual, 0.0, active, details, lambda: pair
+        )
+
     def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
         """Bounds of the optimum by (c, b), alpha = Y c and scores f = K c with errors.
 
@@ -227,20 +249,29 @@ class KernelProblem(Problem):
         c = self.signs * state.alpha
         return self.values(c, self._exact(c).values, 0.0).dual
 
-    def certify(
-        self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
-    ) -> Certificate:
-        """Certificate of an answer: all kernel values it needs, anew in float64."""
-        state = self.dual_state(alpha)
-        self.repair(state)
-        v = self.stack(w, b)
-        bounds = self.bounds(state, v)
-        return self._bounds_by(self._twofold, state, v) if bounds.hides(tol) else bounds
-
     def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
         """Certificate of v and the feasible ``alpha`` of a row state; c = Y alpha."""
         bounds = self._bounds_by(self._exact, state, v)
         return bounds, self.signs * state.alpha
+
+    def twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
+        """The same certificate from scores in twice the precision."""
+        return self._bounds_by(self._twofold, state, v)
+
+    def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
+        """Row state with alpha = C L'(1 - y (f + b)), and its `bounds` with v."""
+        m = self.rows.shape[0]
+        b = float(v[m]) if len(v) > m else 0.0
+        t = 1.0 - self.signs * (self._exact(v[:m]).values + b)
+        state = self.state(alpha=self.weights * self.pointwise.slope(t))
+        return state, self.bounds(state, v)
+
+    def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
+        """The best b of w = sum_j w_j phi(x_j): see `Problem.best_intercept`."""
+        v = self.stack(w, b)
+        if self.intercept != "free":
+            return self.split(v)[1]
+        return self.intercept_for(self._exact(v[:-1]).values, v[:-1], b)
 
     def _bounds_by(self, scores: Any, state: RowState, v: Vector) -> Certificate:
         """Certificate of v and ``alpha`` by a function that makes the scores."""
@@ -336,3 +367,6 @@ class KernelProblem(Problem):
         if self.intercept != "free":
             return self.intercept_near(c, near)
         return best_intercept(self.state(score=f), near, self.pointwise)
+
+
+KINDS["kernel"] = KernelProblem

@@ -21,6 +21,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.losses.norms import LossNorm
 from widemargin.numerics.rounding import SLACK, gamma
 from widemargin.parameters import Checker
+from widemargin.problems.base import KINDS
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Sums
 
@@ -159,6 +160,9 @@ class NormProblem(KernelProblem):
     def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
         """The best b for scores f, nearest to ``near``."""
         return best_norm_intercept(self.norm, f, self.signs, self.shares, near)
+
+
+KINDS["norm"] = NormProblem
 
 
 def best_norm_intercept(

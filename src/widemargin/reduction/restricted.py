@@ -17,8 +17,8 @@ from scipy.linalg import solve_triangular
 
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics.rounding import SLACK, gamma, repair_error
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Certificate, Solution, Status, Step
 from widemargin.solvers.auto import solve

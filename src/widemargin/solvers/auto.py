@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Plan, Reserve, Solver

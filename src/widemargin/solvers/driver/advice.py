@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import (
     NOT_CONVEX,
     Status,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.problems.targets import distinct
 from widemargin.solution import Step
 from widemargin.solvers.driver.best import Best

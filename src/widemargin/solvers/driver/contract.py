@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import (
     Step,
 )

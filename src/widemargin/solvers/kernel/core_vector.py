@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset

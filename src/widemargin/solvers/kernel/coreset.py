@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from widemargin.kernels.packed import aligned, padded
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.kernel_points import record
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.system import deadline
@@ -92,7 +91,7 @@ class Quadratic:
             details["negative"] = 1.0
         point = (t * c, t * f, t * b)
         active = int(np.count_nonzero(c))
-        return record(self._problem, iteration, point, active, details)
+        return self._problem.step(iteration, point, active, details)
 
 
 class Coreset:

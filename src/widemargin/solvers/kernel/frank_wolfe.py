@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset, Quadratic

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.kernel_points import record
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
@@ -206,4 +205,4 @@ def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
         "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),
     }
-    return record(problem, iteration, (c, f, b), len(run.rows), details)
+    return problem.step(iteration, (c, f, b), len(run.rows), details)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
 from widemargin.solvers.linear.newton import (

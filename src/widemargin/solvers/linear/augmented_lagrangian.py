@@ -25,7 +25,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
 from widemargin.solvers.linear.newton import Piece, Point, sampled

@@ -27,7 +27,7 @@ from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
 from widemargin.numerics.roots import monotone_root
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.linear.normal_equations import (

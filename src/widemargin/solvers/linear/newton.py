@@ -29,7 +29,7 @@ from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
 from widemargin.numerics.roots import monotone_root
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from widemargin import _core
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky, threads_for, with_jitter
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 # The row vectors, in the order of RowVectors in cpp/row_steps.hpp.

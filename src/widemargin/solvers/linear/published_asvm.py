@@ -20,7 +20,7 @@ from widemargin.data.blocks import Least
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.numerics.cholesky import cholesky
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
 
 Vector = NDArray[np.float64]
