@@ -26,7 +26,7 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.parameters import Checker
-from widemargin.problems.targets import check_targets, distinct
+from widemargin.problems.targets import as_targets, unrepeated
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -74,8 +74,8 @@ class Problem:
         The rows with C > 0.
     A : Rows
         View Y [X 1] of these rows (Y X without intercept).
-    penalty : ndarray (k,)
-        Diagonal of R: ones, and p for the intercept.
+    R : ndarray (k,)
+        The diagonal of R: ones, and p for the intercept.
     shape : tuple (m, n) of all rows
 
     Raises
@@ -132,12 +132,13 @@ class Problem:
         self.shape = rows.shape
         self.loss, self.pointwise = loss, LOSSES[loss]
         self.intercept = intercept
-        y, C = check_targets(y, C, rows.shape[0])
-        self.kept = None if np.all(distinct(C) > 0) else C > 0
+        y, C = as_targets(y, C, rows.shape[0])
+        self.kept = None if np.all(unrepeated(C) > 0) else C > 0
         self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
         self.C = C if C.strides == (0,) else C.copy()
         self._total = float(self.C.sum())
-        if (more := 8 * (len(distinct(self.C)) > 1) + 32 * (self.kept is not None)) > 0:
+        more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)
+        if more > 0:
             rows.reserve(more * rows.shape[0], "weights of the rows", self)
         self.view(rows if self.kept is None else rows.select(self.kept))
         self.rows.moments  # noqa: B018  (refuses NaN and infinity)
@@ -150,9 +151,9 @@ class Problem:
         self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
         if self.kept is None and rows.is_in_memory:  # the same vectors, by reference
             self.y, self.C = read_only(self._state.labels), read_only(self._state.C)
-        self.penalty = np.ones(self.A.shape[1])
+        self.R = np.ones(self.A.shape[1])
         if self.intercept == "free":
-            self.penalty[-1] = 0.0
+            self.R[-1] = 0.0
 
     def state(self, **vectors: Any) -> RowState:
         """Row vectors of the kept rows, beside their ``C`` and ``labels``."""

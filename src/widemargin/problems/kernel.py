@@ -22,7 +22,7 @@ from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import rounding, twofold
-from widemargin.numerics.rounding import SLACK, Heavy, gamma
+from widemargin.numerics.rounding import SLACK, Heavy, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.base import KINDS, Problem
 from widemargin.problems.intercept import best_intercept
@@ -186,15 +186,15 @@ class KernelProblem(Problem):
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
         plain, largest = self._losses_of(*f.slacks(self.signs, b))
-        losses = (1.0 + gamma(len(c) + 8)) * largest
+        losses = (1.0 + gamma_n(len(c) + 8)) * largest
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(b))
-        over = 0.5 * error + gamma(8) * abs(rest)
+        over = 0.5 * error + gamma_n(8) * abs(rest)
         return rest + over + losses, over + losses - plain
 
     def lower_bound(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """Lower bound D, and how much it may lack by rounding."""
-        alpha, off = self.signs * c, gamma(len(c) + 8)
+        alpha, off = self.signs * c, gamma_n(len(c) + 8)
         linear, squares = float(alpha.sum()), self.squares(alpha)
         total = abs(float(c.sum())) + off * linear
         square, error = f.squared_norm(c)
@@ -208,7 +208,7 @@ class KernelProblem(Problem):
 
     def _cost_by_scores(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """What exact feasibility costs, and how far off that may be."""
-        y, off = self.signs, gamma(len(c) + 8)
+        y, off = self.signs, gamma_n(len(c) + 8)
         total, low, error = twofold.dot(c, np.ones(len(c)), np.zeros(len(c)))
         alpha, heavy = y * c, y * total > 0.0
         slack, errors = alpha * (1.0 - y * f.values), alpha * (f.errors + np.abs(f.low))

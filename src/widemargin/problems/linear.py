@@ -14,7 +14,7 @@ from widemargin.data.blocks import Depth
 from widemargin.data.state import RowState, finite
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import rounding, twofold
-from widemargin.numerics.rounding import Heavy, gamma
+from widemargin.numerics.rounding import Heavy, gamma_n
 from widemargin.numerics.twofold import Twofold
 from widemargin.problems.base import KINDS, Problem
 from widemargin.problems.intercept import best_intercept
@@ -76,10 +76,10 @@ class LinearProblem(Problem):
     def _bounds(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         """Bounds from float64 sums, by what these may be off."""
         g, linear, squares, depth = sums
-        spread = gamma(len(v) + 2) * float(np.abs(v) @ self._sizes)
+        spread = gamma_n(len(v) + 2) * float(np.abs(v) @ self._sizes)
         over = self.pointwise.excess(self._weights, losses, spread)
         length = self._weights.length(linear, squares)
-        error = gamma(depth.additions + 3) * length * self._sizes
+        error = gamma_n(depth.additions + 3) * length * self._sizes
         return self._certificate(v, losses, over, sums, error)
 
     def _certificate(
@@ -96,10 +96,10 @@ class LinearProblem(Problem):
         ``positive`` is the part of g that the rows of the class +1 make, in float64.
         """
         g, linear, squares, depth = sums
-        off = gamma(depth.additions + 5) * rounding.SLACK
+        off = gamma_n(depth.additions + 5) * rounding.SLACK
         ridge, squares = self._ridge(v), squares * self.pointwise.dual_share
-        over += off * losses + gamma(len(v) + 2) * ridge
-        under = rounding.dual_error(g, error, self.penalty) + off * (linear + squares)
+        over += off * losses + gamma_n(len(v) + 2) * ridge
+        under = rounding.dual_error(g, error, self.R) + off * (linear + squares)
         primal, dual = ridge + losses, self._dual_value(*sums)
         if self.intercept == "free":
             cost, more = self._cost_by_sums(sums, error, positive)
@@ -119,7 +119,7 @@ class LinearProblem(Problem):
         if positive is None:
             return 0.0, rounding.repair_error(residual + off, *whole)
         part = positive if g[-1] > 0.0 else g - positive
-        mass, share = abs(float(part[-1])), gamma(depth.additions + len(g) + 8)
+        mass, share = abs(float(part[-1])), gamma_n(depth.additions + len(g) + 8)
         rounded = 2.0 * share * slope + length * float(error[:-1] @ sizes)
         heavy = Heavy(mass, share, mass - float(g[:-1] @ part[:-1]), rounded)
         return rounding.repair_cost(residual, off, heavy, whole)
@@ -187,7 +187,7 @@ class LinearProblem(Problem):
                 sums, bounds = other, found
                 break
         if not bounds.relative_gap <= tol:
-            dual = np.where(self.penalty > 0, sums[0], v)
+            dual = np.where(self.R > 0, sums[0], v)
             self.A.sweep(_scores, state, self._without_intercept(dual))
             dual = self._with_best_intercept(state, dual)
             other = self._bounds(dual, self._scored_losses(state, dual), sums)
@@ -197,13 +197,13 @@ class LinearProblem(Problem):
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""
-        return 0.5 * float(self.penalty @ (v * v))
+        return 0.5 * float(self.R @ (v * v))
 
     def _dual_value(
         self, g: Vector, linear: float, squares: float, _: Depth | None = None
     ) -> float:
         """Dual objective from g = A'alpha, sum alpha and sum alpha^2 / (4 C)."""
-        quadratic = 0.5 * float(self.penalty @ (g * g))  # R^-1 = R: entries are 0 or 1
+        quadratic = 0.5 * float(self.R @ (g * g))  # R^-1 = R: entries are 0 or 1
         return float(linear) - quadratic - self.pointwise.dual_share * float(squares)
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:

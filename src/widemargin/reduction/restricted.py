@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.kernels.matrix import Columns
-from widemargin.numerics.rounding import SLACK, gamma, repair_error
+from widemargin.numerics.rounding import SLACK, gamma_n, repair_error
 from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
@@ -229,7 +229,7 @@ class Features:
         """
         problem, I = self.whole.problem, np.flatnonzero(alpha)  # noqa: E741
         c, linear = (self.whole.y * alpha)[I], float(alpha.sum())
-        square, off = self._square(I, c, k), gamma(len(c) + 8)
+        square, off = self._square(I, c, k), gamma_n(len(c) + 8)
         total = abs(float(c.sum())) + off * linear
         rest = problem.squares(alpha)
         if problem.intercept == "penalized":
@@ -252,9 +252,11 @@ class Features:
         g, errors = bounded(J, I, c)
         b = self.beta(solve_triangular(self.L[:k, :k], g, lower=True))
         f, more = bounded(J, J, b)
-        r = (np.abs(g - f) + gamma(2) * (np.abs(g) + np.abs(f)) + errors + more) * SLACK
+        r = (
+            np.abs(g - f) + gamma_n(2) * (np.abs(g) + np.abs(f)) + errors + more
+        ) * SLACK
         size = 2.0 * np.abs(g) + np.abs(f)
-        off = float(np.abs(b) @ (2.0 * errors + more + gamma(k + 8) * size)) * SLACK
+        off = float(np.abs(b) @ (2.0 * errors + more + gamma_n(k + 8) * size)) * SLACK
         left = float(r @ r) * self._longest[k - 1]
         return max(0.0, float(b @ (2.0 * g - f))) + off + float(left) * SLACK
 
@@ -277,7 +279,7 @@ class Features:
         inverse = solve_triangular(self.L, np.eye(k), lower=True)
         found = 2.0 * np.cumsum(np.square(inverse).sum(axis=1))
         errors = self.whole.columns.bounded(self.J, self.J, np.ones(k))[1]
-        lost = gamma(k + 2) * float(np.square(self.L).sum()) + float(errors.max())
+        lost = gamma_n(k + 2) * float(np.square(self.L).sum()) + float(errors.max())
         return np.where(lost * found < 0.5, 2.0 * found, np.inf)
 
 

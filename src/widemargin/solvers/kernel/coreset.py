@@ -208,14 +208,14 @@ class BallSolver(Solver):
     for_kernels: ClassVar[bool] = True
 
     sample: int | None = None
-    start: int = 20
+    first_points: int = 20
     epsilon: float | None = None
     random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker(type(self).__name__)
         check.count("sample", self.sample, least=1, optional=True)
-        check.count("start", self.start, least=1)
+        check.count("first_points", self.first_points, least=1)
         check.positive("epsilon", self.epsilon, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)
 
@@ -241,7 +241,7 @@ class BallSolver(Solver):
         some = []
         for side in (problem.signs > 0, problem.signs < 0):
             drawn = random.permutation(np.flatnonzero(side))
-            some.append(drawn[: -(-self.start // 2)])
+            some.append(drawn[: -(-self.first_points // 2)])
         return np.concatenate(some)
 
     def grow(

@@ -146,7 +146,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         at_once = problem.rows.shape[0] <= AT_ONCE
         if at_once:
             problem.columns.refine()
-        run = WorkingSet(problem, _first(problem, start), INNER[self.inner]())
+        run = WorkingSet(problem, _first_scores(problem, start), INNER[self.inner]())
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
@@ -169,7 +169,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             run.advance(found, kept, new, stop)
 
 
-def _first(problem: KernelProblem, start: Start | None) -> Scores:
+def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     """Where to start: zero, or a start along its best multiple.
 
     D(t alpha) is largest at t = sum alpha / (alpha'Q alpha); bounds cap t.

@@ -93,7 +93,7 @@ class Solved(NamedTuple):
 Inner = Callable[[Small, float], Solved]
 
 
-def pair_steps(small: Small, stop: float) -> Solved:
+def solve_by_pairs(small: Small, stop: float) -> Solved:
     """Second-order pair steps ([fan2005]_) until no violation is above ``stop``."""
     q, width = small.K.shape
     dtype = small.K.dtype

@@ -28,7 +28,6 @@ b' = b: where many rows are on the margin a few times are enough. In between, wh
 is over soon, b' = b alone.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ from widemargin.numerics import linalg
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
+from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
 
 Vector = NDArray[np.float64]
 
@@ -179,7 +178,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
             v, primal, dual, residual = descent.certify(state, tol)
             if not np.isfinite(primal - dual):
                 raise FloatingPointError("the objectives are not finite")
-            point, due = functools.partial(_pair, v, state), False
+            point, due = at(v, state), False
             while not due:
                 active, details = descent.look()
                 yield Step(iteration, primal, dual, residual, active, details, point)
@@ -306,7 +305,7 @@ class _Descent:
         """
         state, gap = self._state, float(self._state["gap"][0])
         alpha, _, diagonal, _ = self._coordinates.T
-        ridge = float(self._problem.penalty @ np.square(self._v))
+        ridge = float(self._problem.R @ np.square(self._v))
         dual = float(alpha.sum() - 0.5 * (diagonal @ (alpha * alpha))) - 0.5 * ridge
         state["goal"] = min(state["goal"][0], self._share * tol * (dual + gap))
         return bool(gap <= state["goal"][0])
@@ -347,10 +346,6 @@ def _initial_state(m: int, seed: int) -> NDArray[np.void]:
     state["upper"] = state["smallest"] = state["gap"] = np.inf
     state["lower"] = state["largest"] = -np.inf
     return state
-
-
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
 
 
 # -- functions of one block ------------------------------------------------------------

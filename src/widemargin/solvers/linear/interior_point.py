@@ -13,11 +13,10 @@ X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs
 give the same iterates.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +28,22 @@ from widemargin.numerics.roots import monotone_root
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start, at
 from widemargin.solvers.linear.normal_equations import (
     DUAL_COLUMNS,
     FORMS,
     VECTORS,
     ConstraintSet,
+    MatrixOptions,
     NormalEquations,
     row_vectors,
 )
-from widemargin.solvers.linear.step_length import Ahead, blocking, inverse, recentre
+from widemargin.solvers.linear.step_length import (
+    Ahead,
+    blocking,
+    recentre,
+    step_to_zero,
+)
 
 Vector = NDArray[np.float64]
 
@@ -56,7 +61,7 @@ COLD_MU, WARM_MU = 0.75, 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class InteriorPoint(Solver):  # numpydoc ignore=PR02
+class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     """Mehrotra's predictor-corrector with adaptive constraint reduction.
 
     Solves both losses with all three intercepts. Each iteration factors
@@ -128,17 +133,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
     default_max_iter: ClassVar[int] = 200
     patience: ClassVar[int] = 30
 
-    reduction: Literal["auto", "omega", "one_sided"] | None = "auto"
-    balanced: bool = True
-    adaptive: bool = True
-    max_active: float = 1.0
-    beta: float = 4.0
-    theta: float = 100.0
-    pcg_tol: float = 1e-2
-    pcg_steps: int = 10
     corrector: bool = False
-    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
-    random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker("InteriorPoint")
@@ -169,7 +164,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of Algorithm 1: see `Solver.iterate`."""
-        A, R, bounded = problem.A, problem.penalty, problem.is_bounded
+        A, R, bounded = problem.A, problem.R, problem.is_bounded
         pairs = (2.0 if bounded else 1.0) * problem.zero_objective
         state, v = self._start(problem, start)
         normal = NormalEquations(self, problem, state)
@@ -190,7 +185,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             if not np.isfinite(primal - dual):
                 raise FloatingPointError("the iterate is not finite")
             details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
-            point = functools.partial(_pair, v, state)
+            point = at(v, state)
             step = Step(
                 iteration, primal, dual, residual, normal.n_active, details, point
             )
@@ -241,10 +236,6 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
 _OWN = ("alpha", "u", "s", "xi")
 
 
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
-
-
 # -- functions of one block ------------------------------------------------------------
 
 
@@ -268,7 +259,7 @@ def _predict(
     ratio, _, first, second = _core.predict_sweep(
         block.in_core(), dv, part.C, row_vectors(part), clip, E, bounded
     )
-    return Ahead(Least(inverse(ratio)), first, second), E
+    return Ahead(Least(step_to_zero(ratio)), first, second), E
 
 
 def _correct(
@@ -278,7 +269,9 @@ def _correct(
     ratio, row, first, second = _core.correct_sweep(
         block.in_core(), dv, part.C, row_vectors(part), target, bounded
     )
-    return Ahead(Least(inverse(ratio), blocking(part, row, bounded)), first, second)
+    return Ahead(
+        Least(step_to_zero(ratio), blocking(part, row, bounded)), first, second
+    )
 
 
 # -- the start -------------------------------------------------------------------------

@@ -53,7 +53,7 @@ FREE_CURVATURE = 1e-9
 
 
 @dataclass(frozen=True)
-class Point:
+class Iterate:
     """What one sweep finds at v.
 
     Attributes
@@ -145,7 +145,7 @@ class Piece:
 
     def evaluate(
         self, v: Vector, s: float, *, scores: bool = True, hessian: bool = True
-    ) -> Point:
+    ) -> Iterate:
         """Try v, with the scores of the point tried before where ``scores`` is false.
 
         One sweep.
@@ -167,7 +167,7 @@ class Piece:
             imbalance = 3.0 * max(1.0, abs(v[-1])) * abs(residual[-1])
         dual = self._constant + linear - 0.5 * float(self._R @ (g * g)) - imbalance
         matrix = self._gram if make else None
-        return Point(
+        return Iterate(
             v, residual, matrix, rest + losses, dual, rest + value, active, imbalance
         )
 
@@ -188,7 +188,7 @@ class Piece:
         """Alpha as multipliers."""
         self.state.sweep(_renew)
 
-    def revisit(self, v: Vector, s: float) -> Point:
+    def revisit(self, v: Vector, s: float) -> Iterate:
         """The current point again, with the multipliers and the penalty as they are."""
         self.state.sweep(_renew_scores)
         point = self.evaluate(v, s, scores=False)
@@ -199,7 +199,7 @@ class Piece:
         """1/2 r'R r: how far L is from its minimum, at most."""
         return 0.5 * float(self._R @ (residual * residual))
 
-    def newton_step(self, point: Point, s: float) -> Point:
+    def newton_step(self, point: Iterate, s: float) -> Iterate:
         """The next point: Newton's direction with an exact line search where needed."""
         if self._dense and point.active and point.hessian is None:
             point = replace(point, hessian=self._hessian(point.active))
@@ -222,7 +222,7 @@ class Piece:
         self._add(self.A.sweep(_gram_change, self.state, fresh), fresh)
         return self._gram
 
-    def _search(self, point: Point, dv: Vector, s: float, scale: float) -> float:
+    def _search(self, point: Iterate, dv: Vector, s: float, scale: float) -> float:
         """Step to the minimum of L along dv, to a tenth of the slope. No read of X."""
         first = float((self._R * point.v - self._fixed) @ dv)
         second = float(self._R @ (dv * dv))
@@ -233,7 +233,7 @@ class Piece:
 
         return monotone_root(slope, 0.5, tol=0.1)
 
-    def _direction(self, point: Point, s: float) -> Vector:
+    def _direction(self, point: Iterate, s: float) -> Vector:
         """-(R + s A'D A)^-1 r."""
         diagonal = self._R.copy()
         if self._free:
@@ -297,7 +297,7 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     X = as_rows(problem.rows.take(index), **problem.rows.options)
     A = X.signed(y, problem.intercept != "none")
     C = C * (problem.zero_objective / C.sum())
-    return Piece(A, A.state(C=C), problem.penalty, bounded=problem.is_bounded)
+    return Piece(A, A.state(C=C), problem.R, bounded=problem.is_bounded)
 
 
 # -- functions of one block ------------------------------------------------------------

@@ -6,7 +6,8 @@ numbers are those of [jung2008]_.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse.linalg
@@ -46,29 +47,23 @@ def row_vectors(part: RowState) -> list[Vector]:
     return [getattr(part, name) for name in VECTORS]
 
 
-class _Options(Protocol):
-    """What `InteriorPoint` chooses here; its docstring says what each is."""
+@dataclass(frozen=True, kw_only=True)
+class MatrixOptions:
+    """Which rows are in the matrix, and how it is solved with.
 
-    @property
-    def reduction(self) -> str | None: ...
-    @property
-    def balanced(self) -> bool: ...
-    @property
-    def adaptive(self) -> bool: ...
-    @property
-    def max_active(self) -> float: ...
-    @property
-    def beta(self) -> float: ...
-    @property
-    def theta(self) -> float: ...
-    @property
-    def pcg_tol(self) -> float: ...
-    @property
-    def pcg_steps(self) -> int: ...
-    @property
-    def normal_matrix(self) -> str: ...
-    @property
-    def random_state(self) -> int | None: ...
+    The docstring of `InteriorPoint`, which has these options, says what each is.
+    """
+
+    reduction: Literal["auto", "omega", "one_sided"] | None = "auto"
+    balanced: bool = True
+    adaptive: bool = True
+    max_active: float = 1.0
+    beta: float = 4.0
+    theta: float = 100.0
+    pcg_tol: float = 1e-2
+    pcg_steps: int = 10
+    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
+    random_state: int | None = None
 
 
 # -- the active set --------------------------------------------------------------------
@@ -84,7 +79,7 @@ class ConstraintSet:
     """
 
     def __init__(
-        self, options: _Options, problem: Problem, state: RowState, form: str
+        self, options: MatrixOptions, problem: Problem, state: RowState, form: str
     ) -> None:
         self._options, self.state = options, state
         self._m, n = problem.rows.shape
@@ -141,7 +136,7 @@ class ConstraintSet:
             self._least = self._floor
 
 
-def _choose_rule(options: _Options, problem: Problem, form: str) -> str | None:
+def _choose_rule(options: MatrixOptions, problem: Problem, form: str) -> str | None:
     """The rule of the active set, or None where reduction does not pay."""
     if options.reduction == "auto":
         dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
@@ -208,8 +203,10 @@ class NormalEquations:
 
     refines: bool = False
 
-    def __init__(self, options: _Options, problem: Problem, state: RowState) -> None:
-        self.A, self._state, self._R = problem.A, state, problem.penalty
+    def __init__(
+        self, options: MatrixOptions, problem: Problem, state: RowState
+    ) -> None:
+        self.A, self._state, self._R = problem.A, state, problem.R
         self._m, self._n = problem.rows.shape
         self.form = _choose_form(options, problem)
         self._tol = options.pcg_tol
@@ -291,7 +288,7 @@ class NormalEquations:
         return self._R * x + product
 
 
-def _choose_form(options: _Options, problem: Problem) -> str:
+def _choose_form(options: MatrixOptions, problem: Problem) -> str:
     """How to solve with M_Q: see ``normal_matrix`` of `InteriorPoint`."""
     if options.normal_matrix != "auto":
         return options.normal_matrix

@@ -49,7 +49,7 @@ class Ahead:
         return float((1.0 - 1e-8) * min(t, max(aimed, 0.99 * t)))
 
 
-def inverse(ratio: float) -> float:
+def step_to_zero(ratio: float) -> float:
     """Largest feasible step from the largest -dx / x; inf where nothing falls."""
     return 1.0 / ratio if ratio > 0.0 else np.inf
 
@@ -151,7 +151,7 @@ def _try_correction(block: Any, part: RowState, extra: Vector, trial: _Trial) ->
     ):
         i = int(np.argmax(-dx / x))
         blocks = (x[i], dx[i], partner[i], change[i], part.C[i])
-        least += Least(inverse(float(-dx[i] / x[i])), blocks)
+        least += Least(step_to_zero(float(-dx[i] / x[i])), blocks)
     return Ahead(least, first, second)
 
 
