@@ -13,11 +13,10 @@ X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs
 give the same iterates.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +26,27 @@ from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
 from widemargin.numerics.roots import monotone_root
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start, at
 from widemargin.solvers.linear.normal_equations import (
     DENSE_ORDER,
     DUAL_COLUMNS,
     FORMS,
+    REPAIR_TOL,
     VECTORS,
     ConstraintSet,
+    MatrixOptions,
     NormalEquations,
-    Score,
     row_vectors,
 )
 from widemargin.solvers.linear.published_crsvm import MADE, OWN, START, published_steps
-from widemargin.solvers.linear.step_length import Ahead, blocking, inverse, recentre
+from widemargin.solvers.linear.step_length import (
+    Ahead,
+    blocking,
+    recentre,
+    step_to_zero,
+)
 
 Vector = NDArray[np.float64]
 
@@ -56,12 +61,10 @@ RESTORE = 0.1
 REFINED = 1e-4
 # mu of the central start, cold and warm (section 13).
 COLD_MU, WARM_MU = 0.75, 0.1
-# Conjugate gradients for a reduced matrix: steps, and relative residual at their end.
-REPAIR_STEPS, REPAIR_TOL = 10, 1e-2
 
 
 @dataclass(frozen=True, kw_only=True)
-class InteriorPoint(Solver):  # numpydoc ignore=PR02
+class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     """Mehrotra's predictor-corrector with adaptive constraint reduction.
 
     Solves both losses with all three intercepts. Each iteration factors
@@ -145,18 +148,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
     default_max_iter: ClassVar[int] = 200
     patience: ClassVar[int] = 30
 
-    mode: Literal["repaired", "published", "damped"] = "repaired"
-    reduction: Literal["auto", "omega", "one_sided"] | Score | None = "auto"
-    balanced: bool = True
-    adaptive: bool = True
-    max_active: float = 1.0
-    beta: float = 4.0
-    theta: float = 100.0
-    pcg_tol: float = REPAIR_TOL
-    pcg_steps: int | None = None
     corrector: bool = False
-    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
-    random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker("InteriorPoint")
@@ -192,13 +184,6 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
                 check.refuse(
                     name, f"{expected} with mode={self.mode!r}", getattr(self, name)
                 )
-
-    @property
-    def repair_steps(self) -> int:
-        """The most conjugate gradient steps for a reduced matrix."""
-        published = self.mode != "repaired"
-        default = 0 if published else REPAIR_STEPS
-        return default if self.pcg_steps is None else self.pcg_steps
 
     def patience_for(self, problem: Problem) -> int:
         """The patience; the published modes have all of the paper's iterations."""
@@ -237,19 +222,19 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         if self.mode != "repaired":
             yield from self._published(problem, start)
             return
-        A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"
-        pairs = (2.0 if hinge else 1.0) * problem.zero_objective
+        A, R, bounded = problem.A, problem.R, problem.is_bounded
+        pairs = (2.0 if bounded else 1.0) * problem.zero_objective
         state, v = self._start(problem, start)
         normal = NormalEquations(self, problem, state)
         active = ConstraintSet(self, problem, state, normal.form)
         t, expected = 0.0, np.inf
         for iteration in itertools.count():
-            products, losses, linear = state.sweep(_advance, t, hinge)
+            products, losses, linear = state.sweep(_advance, t, bounded)
             mu, pcg_steps = products / pairs, normal.steps
             if not np.isfinite(mu):
                 raise FloatingPointError("the iterate is not finite")
             active.choose(mu, knows=iteration > 0 or start is not None)
-            g, h = normal.assemble(active, hinge)  # A'alpha, A'(d r_Omega)
+            g, h = normal.assemble(active, bounded)  # A'alpha, A'(d r_Omega)
             residual = float(np.abs(R * v - g).max())
             primal = 0.5 * float(R @ (v * v)) + losses
             dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
@@ -258,7 +243,7 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             if not np.isfinite(primal - dual):
                 raise FloatingPointError("the iterate is not finite")
             details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
-            point = functools.partial(_pair, v, state)
+            point = at(v, state)
             step = Step(
                 iteration, primal, dual, residual, normal.n_active, details, point
             )
@@ -268,16 +253,16 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             normal.refines = primal - dual <= REFINED * abs(primal)
             rhs = g - h - R * v
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
-            ahead, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
+            ahead, E = A.sweep(_predict, state, dv, CLIP * mu, bounded)
             sigma = (ahead.products(min(1.0, ahead.step), products) / products) ** 3
             behind = residual > expected and products < RESTORE * (primal - dual)
             if behind:
                 sigma = 1.0
             target = sigma * mu
             dv = normal.solve(rhs - E[0] + target * E[1])  # corrector (3.9)-(3.10)
-            t = A.sweep(_correct, state, dv, target, hinge).length(products, pairs)
+            t = A.sweep(_correct, state, dv, target, bounded).length(products, pairs)
             if self.corrector:
-                extra, t = recentre(state, normal, t, target, products, pairs, hinge)
+                extra, t = recentre(state, normal, t, target, products, pairs, bounded)
                 dv = dv + extra
             v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
             active.grow(normal, behind)
@@ -307,33 +292,29 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
         mu = COLD_MU if start is None else WARM_MU
         problem.A.sweep(_violations, state, v)
-        hinge, shift = problem.loss == "hinge", 0.0
+        bounded, shift = problem.is_bounded, 0.0
         if problem.intercept == "free":
             shift = monotone_root(
-                lambda b: state.sweep(_central_balance, b, mu, hinge), 0.0
+                lambda b: state.sweep(_central_balance, b, mu, bounded), 0.0
             )
             v[-1] += shift
-        state.sweep(_central_point, shift, mu, hinge)
+        state.sweep(_central_point, shift, mu, bounded)
         return state, v
-
-
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
 
 
 # -- functions of one block ------------------------------------------------------------
 
 
-def _advance(part: RowState, t: float, hinge: bool) -> tuple[float, float, float]:
+def _advance(part: RowState, t: float, bounded: bool) -> tuple[float, float, float]:
     """Apply the last step and weigh the rows anew: d = 1 / omega.
 
     Returns the sum of complementary products, the losses, and the linear part of D.
     """
-    return _core.advance(part.C, row_vectors(part), t, hinge)
+    return _core.advance(part.C, row_vectors(part), t, bounded)
 
 
 def _predict(
-    block: Any, part: RowState, dv: Vector, clip: float, hinge: bool
+    block: Any, part: RowState, dv: Vector, clip: float, bounded: bool
 ) -> tuple[Ahead, Vector]:
     """Predictor along dv: what lies ahead, and the right sides of the corrector.
 
@@ -342,19 +323,21 @@ def _predict(
     """
     E = np.zeros((2, block.shape[1]))
     ratio, _, first, second = _core.predict_sweep(
-        block.in_core(), dv, part.C, row_vectors(part), clip, E, hinge
+        block.in_core(), dv, part.C, row_vectors(part), clip, E, bounded
     )
-    return Ahead(Least(inverse(ratio)), first, second), E
+    return Ahead(Least(step_to_zero(ratio)), first, second), E
 
 
 def _correct(
-    block: Any, part: RowState, dv: Vector, target: float, hinge: bool
+    block: Any, part: RowState, dv: Vector, target: float, bounded: bool
 ) -> Ahead:
     """Corrector along dv, left in the state, (3.13)-(3.16), and what lies ahead."""
     ratio, row, first, second = _core.correct_sweep(
-        block.in_core(), dv, part.C, row_vectors(part), target, hinge
+        block.in_core(), dv, part.C, row_vectors(part), target, bounded
     )
-    return Ahead(Least(inverse(ratio), blocking(part, row, hinge)), first, second)
+    return Ahead(
+        Least(step_to_zero(ratio), blocking(part, row, bounded)), first, second
+    )
 
 
 # -- the start -------------------------------------------------------------------------
@@ -364,10 +347,10 @@ def _violations(block: Any, part: RowState, v: Vector) -> None:
     part.xi = 1.0 - block @ v
 
 
-def _central_share(z: Vector, mu: float, hinge: bool) -> Vector:
+def _central_share(z: Vector, mu: float, bounded: bool) -> Vector:
     """Alpha / C of the central point where 1 - A v = z."""
-    root = np.sqrt(z * z + (4.0 * mu * mu if hinge else 2.0 * mu))
-    if not hinge:
+    root = np.sqrt(z * z + (4.0 * mu * mu if bounded else 2.0 * mu))
+    if not bounded:
         return np.where(z >= 0.0, z + root, 2.0 * mu / (root - z))
     small = z <= 2.0 * mu
     # Two forms of one root; each is free of cancellation on its side.
@@ -376,12 +359,12 @@ def _central_share(z: Vector, mu: float, hinge: bool) -> Vector:
 
 
 def _central_balance(
-    part: RowState, b: float, mu: float, hinge: bool
+    part: RowState, b: float, mu: float, bounded: bool
 ) -> tuple[float, float, float]:
     """Minus y'alpha at intercept b, its slope and its scale."""
     z = part.xi - b * part.labels
-    a = _central_share(z, mu, hinge)
-    if hinge:
+    a = _central_share(z, mu, bounded)
+    if bounded:
         slope = a * a * (1 - a) ** 2 / (mu * (a * a + (1 - a) ** 2))
     else:
         slope = a / np.sqrt(z * z + 2.0 * mu)
@@ -389,12 +372,12 @@ def _central_balance(
     return -float(part.labels @ alpha), float(part.C @ slope), float(alpha.sum())
 
 
-def _central_point(part: RowState, shift: float, mu: float, hinge: bool) -> None:
+def _central_point(part: RowState, shift: float, mu: float, bounded: bool) -> None:
     z = part.xi - shift * part.labels
-    a = _central_share(z, mu, hinge)
+    a = _central_share(z, mu, bounded)
     part.alpha, part.s = part.C * a, mu / a
-    if hinge:
-        rest = _central_share(-z, mu, hinge)  # 1 - a, without cancellation
+    if bounded:
+        rest = _central_share(-z, mu, bounded)  # 1 - a, without cancellation
         part.u, part.xi = part.C * rest, mu / rest
     else:
         part.xi = part.alpha / (2.0 * part.C)

@@ -6,7 +6,8 @@ numbers are those of [jung2008]_.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse.linalg
@@ -17,7 +18,7 @@ from widemargin import _core
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky, threads_for, with_jitter
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 # The row vectors, in the order of RowVectors in cpp/row_steps.hpp.
@@ -39,6 +40,9 @@ SPARSE_COLUMNS = 1000
 # Rows of the q x q matrix as preconditioner, and how many times more steps it may take.
 DUAL_ROWS = 1200
 DUAL_STEPS = 20
+# Conjugate gradients for a reduced matrix: the most steps, and the relative residual at
+# their end (of 105 problems 104 were solved; with 0.1 some took 41 iterations more).
+REPAIR_STEPS, REPAIR_TOL = 10, 1e-2
 # Columns from which the dual form is offered: with q > n it cancels.
 DUAL_COLUMNS = 500
 
@@ -48,31 +52,30 @@ def row_vectors(part: RowState) -> list[Vector]:
     return [getattr(part, name) for name in VECTORS]
 
 
-class _Options(Protocol):
-    """What `InteriorPoint` chooses here; its docstring says what each is."""
+@dataclass(frozen=True, kw_only=True)
+class MatrixOptions:
+    """Which rows are in the matrix, and how it is solved with.
+
+    The docstring of `InteriorPoint`, which has these options, says what each is.
+    """
+
+    mode: Literal["repaired", "published", "damped"] = "repaired"
+    reduction: Literal["auto", "omega", "one_sided"] | Score | None = "auto"
+    balanced: bool = True
+    adaptive: bool = True
+    max_active: float = 1.0
+    beta: float = 4.0
+    theta: float = 100.0
+    pcg_tol: float = REPAIR_TOL
+    pcg_steps: int | None = None
+    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
+    random_state: int | None = None
 
     @property
-    def mode(self) -> str: ...
-    @property
-    def reduction(self) -> "str | Score | None": ...
-    @property
-    def balanced(self) -> bool: ...
-    @property
-    def adaptive(self) -> bool: ...
-    @property
-    def max_active(self) -> float: ...
-    @property
-    def beta(self) -> float: ...
-    @property
-    def theta(self) -> float: ...
-    @property
-    def pcg_tol(self) -> float: ...
-    @property
-    def repair_steps(self) -> int: ...
-    @property
-    def normal_matrix(self) -> str: ...
-    @property
-    def random_state(self) -> int | None: ...
+    def repair_steps(self) -> int:
+        """The most conjugate gradient steps for a reduced matrix."""
+        default = REPAIR_STEPS if self.mode == "repaired" else 0
+        return default if self.pcg_steps is None else self.pcg_steps
 
 
 # -- the active set --------------------------------------------------------------------
@@ -95,7 +98,7 @@ class ConstraintSet:
     """
 
     def __init__(
-        self, options: _Options, problem: Problem, state: RowState, form: str
+        self, options: MatrixOptions, problem: Problem, state: RowState, form: str
     ) -> None:
         self._options, self.state = options, state
         self._published = options.mode != "repaired"
@@ -174,7 +177,7 @@ def class_sizes(q: float, needed: Vector, sizes: Vector) -> Vector:
 
 
 def _choose_rule(
-    options: _Options, problem: Problem, form: str
+    options: MatrixOptions, problem: Problem, form: str
 ) -> "str | Score | None":
     """The rule of the active set, or None where reduction does not pay."""
     if options.reduction == "auto":
@@ -260,8 +263,10 @@ class NormalEquations:
 
     refines: bool = False
 
-    def __init__(self, options: _Options, problem: Problem, state: RowState) -> None:
-        self.A, self._state, self._R = problem.A, state, problem.penalty
+    def __init__(
+        self, options: MatrixOptions, problem: Problem, state: RowState
+    ) -> None:
+        self.A, self._state, self._R = problem.A, state, problem.R
         self._m, self._n = problem.rows.shape
         self.form = _choose_form(options, problem)
         self._tol = options.pcg_tol
@@ -270,10 +275,10 @@ class NormalEquations:
         self._whole: tuple[Any, Vector] | None = None
         self._blas = threads_for(min(self._m, self._n))
 
-    def assemble(self, active: ConstraintSet, hinge: bool) -> tuple[Vector, Vector]:
+    def assemble(self, active: ConstraintSet, bounded: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
         sums, self.n_active, self._matrix = self.A.sweep(
-            _assemble, active.state, active.rule, active.levels, hinge, self.form
+            _assemble, active.state, active.rule, active.levels, bounded, self.form
         )
         self.steps, self._border_sums = 0, sums[2]
         return sums[0], sums[1]
@@ -350,7 +355,7 @@ class NormalEquations:
         return self._R * x + product
 
 
-def _choose_form(options: _Options, problem: Problem) -> str:
+def _choose_form(options: MatrixOptions, problem: Problem) -> str:
     """How to solve with M_Q: see ``normal_matrix`` of `InteriorPoint`."""
     if options.normal_matrix != "auto":
         return options.normal_matrix
@@ -382,7 +387,7 @@ def _assemble(
     part: RowState,
     rule: "str | Score | None",
     levels: Vector | None,
-    hinge: bool,
+    bounded: bool,
     form: str,
 ) -> tuple[Vector, int, Any]:
     """A'[alpha, d r_Omega, d y] over all rows, |Q|, and what the matrix of Q needs."""
@@ -390,7 +395,7 @@ def _assemble(
     sums, whole = np.zeros((3, block.shape[1])), None
     if index is None and form == "dense" and block.has_core_gram:
         whole = np.empty((block.shape[1],) * 2)
-    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, hinge)
+    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, bounded)
     if whole is not None:
         return sums, block.shape[0], whole
     return sums, *_matrix_of(block, part, index, form)

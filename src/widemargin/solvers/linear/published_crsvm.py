@@ -11,7 +11,6 @@ Only the matrix M is reduced to M_Q. So a step t leaves 1 - t of r_alpha, r_u an
 and (1 - t) r_w + t (M - M_Q) dw of r_w.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from typing import Any, NamedTuple
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 
 from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Start
+from widemargin.solvers.driver.contract import Start, at
 from widemargin.solvers.linear.normal_equations import ConstraintSet, NormalEquations
-from widemargin.solvers.linear.step_length import Ahead, inverse
+from widemargin.solvers.linear.step_length import Ahead, step_to_zero
 
 Vector = NDArray[np.float64]
 
@@ -57,7 +56,7 @@ def published_steps(
     damped: bool,
 ) -> Generator[Step, None, None]:
     """Steps of Algorithm 1, until mu and the residuals are at most 1e-8."""
-    A, R, state = problem.A, problem.penalty, active.state
+    A, R, state = problem.A, problem.R, active.state
     v, pairs = np.zeros(A.shape[1]), 2.0 * A.shape[0]
     if start is not None:
         v = start.v.copy()
@@ -74,7 +73,7 @@ def published_steps(
         active.choose(mu, knows=iteration > 0 or start is not None)
         normal.assemble_active(active, sums.border)
         details = {"mu": mu, "step": t}
-        point = functools.partial(_pair, v, state)
+        point = at(v, state)
         step = Step(
             iteration, *_bounds(sums, v, R), residual, normal.n_active, details, point
         )
@@ -101,10 +100,6 @@ def _bounds(sums: _Sums, v: Vector, R: Vector) -> tuple[float, float]:
     primal = 0.5 * float(R @ (v * v)) + sums.losses
     dual = sums.linear - 0.5 * float(R @ (g * g))
     return primal, dual - float((1.0 - R) @ (np.abs(g) * (1.0 + np.abs(v))))
-
-
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
 
 
 # -- functions of one block ------------------------------------------------------------
@@ -192,7 +187,7 @@ def _ahead(
     ratio, *blocking = max(blocks, key=lambda block: block[0])
     first = sum(float(x @ dpartner) for x, _, _, dpartner in pairs)
     second = float(ds @ dalpha + dxi @ du)
-    return Ahead(Least(inverse(ratio), tuple(blocking)), first, second)
+    return Ahead(Least(step_to_zero(ratio), tuple(blocking)), first, second)
 
 
 def _advance(part: RowState, t: float) -> None:
