@@ -32,15 +32,15 @@ MUTATIONS = [
     Mutation(
         "dual value: the quadratic term",
         "linear.py",
-        "            - quadratic\n",
-        "            + quadratic\n",
+        "return float(linear) - quadratic -",
+        "return float(linear) + quadratic -",
         PROBLEM,
     ),
     Mutation(
         "dual value: squares of alpha",
         "linear.py",
-        "            - (float(squares) if",
-        "            + (float(squares) if",
+        "- self.pointwise.dual_share * float(squares)",
+        "+ self.pointwise.dual_share * float(squares)",
         PROBLEM,
     ),
     Mutation(
@@ -53,21 +53,21 @@ MUTATIONS = [
     # -- the clip, and the repair
     Mutation(
         "clip: below zero",
-        "linear.py",
-        "np.clip(getattr(part, name), 0.0, part.C if upper else None)",
-        "np.clip(getattr(part, name), -part.C, part.C if upper else None)",
+        "pointwise.py",
+        "return np.clip(alpha, 0.0, C)",
+        "return np.clip(alpha, -C, C)",
         PROBLEM,
     ),
     Mutation(
         "clip: the upper bound of the other loss",
-        "kernel.py",
-        'clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)',
-        'clipped = np.clip(alpha, 0.0, self.weights if self.loss != "hinge" else None)',
+        "pointwise.py",
+        "return np.clip(alpha, 0.0, None)",
+        "return np.clip(alpha, 0.0, C)",
         KERNEL_PROBLEM,
     ),
     Mutation(
         "clip: the class that is scaled",
-        "linear.py",
+        "base.py",
         "heavy = int(sums[1] > sums[0])",
         "heavy = int(sums[1] < sums[0])",
         PROBLEM,
@@ -105,8 +105,8 @@ MUTATIONS = [
     Mutation(
         "intercept: slope of the squared hinge",
         "intercept.py",
-        "-2.0 * float(part.labels @ weighted)",
-        "2.0 * float(part.labels @ weighted)",
+        "        -float(part.labels @ weighted),",
+        "        float(part.labels @ weighted),",
         PROBLEM,
     ),
     Mutation(
@@ -192,8 +192,8 @@ MUTATIONS = [
     Mutation(
         "allowance: of the dual value with a kernel",
         "kernel.py",
-        "return linear - rest - under, under",
-        "return linear - rest + under, under",
+        "return linear - rest - cost - under, under",
+        "return linear - rest - cost + under, under",
         EXACT,
     ),
     Mutation(
@@ -220,23 +220,37 @@ MUTATIONS = [
     # -- losses
     Mutation(
         "loss: hinge",
-        "linear.py",
-        "positive = np.maximum(t, 0.0)",
-        "positive = np.maximum(-t, 0.0)",
+        "pointwise.py",
+        "        return np.maximum(t, 0.0)",
+        "        return np.maximum(-t, 0.0)",
         PROBLEM,
     ),
     Mutation(
         "loss: squared hinge",
-        "linear.py",
-        'return positive if loss == "hinge" else positive * positive',
-        'return positive if loss == "hinge" else -positive * positive',
+        "pointwise.py",
+        "return positive * positive",
+        "return -positive * positive",
         PROBLEM,
     ),
     Mutation(
-        "loss: squared hinge with a kernel",
-        "kernel.py",
-        '(t if self.loss == "hinge" else t * t)',
-        '(t if self.loss == "hinge" else -t * t)',
+        "loss: dual term of the squared hinge with a kernel",
+        "pointwise.py",
+        "return 0.25 * float((alpha * (alpha / C)).sum())",
+        "return -0.25 * float((alpha * (alpha / C)).sum())",
+        KERNEL_PROBLEM,
+    ),
+    Mutation(
+        "loss: slope of the squared hinge",
+        "pointwise.py",
+        "return 2.0 * np.maximum(t, 0.0)",
+        "return np.maximum(t, 0.0)",
+        PROBLEM,
+    ),
+    Mutation(
+        "loss: ridge of the squared hinge",
+        "pointwise.py",
+        "return 0.5 / C",
+        "return 0.25 / C",
         KERNEL_PROBLEM,
     ),
     Mutation(
