@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 MAPPED_ROWS, MAPPED_NUMBERS, MOST_NUMBERS = 2048, 1 << 20, 1 << 23
 
 
-class FeatureMap(Protocol):
+class BlockMap(Protocol):
     """A map of rows to new features, applied block by block.
 
     It may say their ``dtype`` and ``density``, where these are not those of the rows.
@@ -194,7 +194,7 @@ class Rows(ABC):
             )
         return SignedRows(self, y, intercept)
 
-    def mapped(self, feature_map: FeatureMap) -> "Rows":
+    def mapped(self, feature_map: BlockMap) -> "Rows":
         """View of the rows after a feature map: (m, rank), one block at a time."""
         return _Mapped(self, feature_map)
 
@@ -328,7 +328,7 @@ def _own_name(kind: str) -> str:
 class _Mapped(_View):
     """Rows after a feature map."""
 
-    def __init__(self, base: Rows, feature_map: FeatureMap) -> None:
+    def __init__(self, base: Rows, feature_map: BlockMap) -> None:
         super().__init__(base)
         self.shape = (base.shape[0], feature_map.rank)
         self.dtype = getattr(feature_map, "dtype", base.dtype)
@@ -356,7 +356,7 @@ class _Mapped(_View):
 def _mapped_block(
     block: Any,
     part: RowState | None,
-    feature_map: FeatureMap,
+    feature_map: BlockMap,
     f: Callable[..., Any],
     *broadcast: Any,
 ) -> Any:
