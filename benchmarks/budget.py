@@ -22,7 +22,7 @@ from scipy import sparse
 
 from widemargin import Kernel, Problem, solve
 from widemargin.features.methods import feature_map
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 from widemargin.reduction.reduce import SHARE, _begin, _model, reduce, reduce_path
 from widemargin.reduction.restricted import Refits, Whole, refit
 from widemargin.system.memory import free_bytes
@@ -114,7 +114,7 @@ def judged(problem, test, model):
     J, c = J[c != 0], c[c != 0]
     vectors, counts = problem.rows.take(J), np.array([len(c)])
     weights, kernel = c[np.newaxis], problem.kernel
-    decide = KernelDecisions(kernel, vectors, weights, np.array([b]), counts)
+    decide = Expansion(kernel, vectors, weights, np.array([b]), counts)
     begin = time.perf_counter()
     scores = decide(test[0])[:, 0]
     predict = 1e6 * (time.perf_counter() - begin) / len(scores)

@@ -16,7 +16,7 @@ import numpy as np
 from out_of_core import seconds
 
 from widemargin import Kernel
-from widemargin.features.builder import Given
+from widemargin.features.builder import MapBuilder
 
 VECTORS = 64
 
@@ -30,7 +30,9 @@ def main():
     for n in map(int, options.dimensions.split(",")):
         rng, h = np.random.default_rng(0), 0.25 * np.sqrt(n)
         X, V = rng.random((options.rows, n)), rng.random((options.rows, VECTORS))
-        given = Given("gauss", X, Kernel("rbf", gamma=1 / h**2), np.float64, 0, None)
+        given = MapBuilder(
+            "gauss", X, Kernel("rbf", gamma=1 / h**2), np.float64, 0, None
+        )
         some = np.arange(100)
         exact = given.source.values(some, np.arange(len(X))) @ V[:, 0]
         for name, method in METHODS.items():

@@ -16,7 +16,7 @@ from environment import list_of, machine
 from kernel_sets import KERNEL_SETS, TASKS
 
 from widemargin import Kernel
-from widemargin.features.builder import Given
+from widemargin.features.builder import MapBuilder
 from widemargin.features.methods import LANDMARKS, feature_map
 
 HERE = Path(__file__).parent
@@ -115,7 +115,7 @@ class Measured:
     """Features of others, with the numbers of a `FeatureMap`."""
 
     def __init__(self, X, kernel, Z, seconds):
-        given = Given("lowrank", X, kernel, np.float64, 0, None)
+        given = MapBuilder("lowrank", X, kernel, np.float64, 0, None)
         self.rank, self.seconds = Z.shape[1], seconds
         self.trace_residual, self.error, _ = given.residuals(Z)
 

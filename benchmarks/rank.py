@@ -22,7 +22,7 @@ from kernel_sets import TASKS, Task, divided
 from scipy import sparse
 
 from widemargin import SVC, BudgetSVC, Kernel
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 
 HERE = Path(__file__).parent
 # KDD99 has columns of at most 1, C and gamma by hand.
@@ -108,7 +108,7 @@ def scored(model):
     c, vectors = model.dual_coef_, model.support_vectors_
     c = np.ravel(c.toarray() if sparse.issparse(c) else c)
     kernel, b = Kernel("rbf", gamma=model.gamma), np.ravel(model.intercept_)
-    decide = KernelDecisions(kernel, vectors, c[np.newaxis], b, np.array([len(c)]))
+    decide = Expansion(kernel, vectors, c[np.newaxis], b, np.array([len(c)]))
     f = decide(vectors)[:, 0] - b
     return lambda X: decide(X)[:, 0], 0.5 * float(c @ f)
 

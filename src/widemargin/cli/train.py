@@ -26,7 +26,7 @@ from widemargin.estimators.classifier import keep_in_model
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
-from widemargin.kernels.kernel import PARAMETERS
+from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
@@ -73,9 +73,8 @@ def _check_kernel(options: argparse.Namespace) -> None:
     for name in ("gamma", "degree", "coef0"):
         value = getattr(options, name)
         if value is not None and name not in PARAMETERS.get(options.kernel, ()):
-            having = [kernel for kernel, used in PARAMETERS.items() if name in used]
             raise ValueError(
-                f"--{name} is of the kernel {' or '.join(having)}, "
+                f"--{name} is of the kernel {' or '.join(having(name))}, "
                 f"found --kernel {options.kernel}"
             )
 

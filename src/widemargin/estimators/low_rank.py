@@ -22,9 +22,13 @@ from widemargin.features.builder import ALL_ROWS, ERROR_ROWS
 from widemargin.features.maps import FeatureMap, LandmarkFeatures, SquareFeatures
 from widemargin.features.methods import METHODS, feature_map
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import NAMES
+from widemargin.kernels.table import KERNELS, with_spectrum
 from widemargin.parameters import Checker, is_integer, refused_by
-from widemargin.problems.exact_bounds import Combination, Monomials, exact_certificate
+from widemargin.problems.exact_bounds import (
+    Monomials,
+    NormedExpansion,
+    exact_certificate,
+)
 from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers import auto
 from widemargin.system.deadline import OutOfTime, until
@@ -72,7 +76,7 @@ def check_rank(check: Checker, svc: Any) -> None:
     if svc.polish and (rank is None or rank == "auto"):
         check.refuse("polish", f"False where 'rank' is {rank!r}", svc.polish)
     kernel = svc.kernel
-    known = isinstance(kernel, str) and kernel in NAMES
+    known = isinstance(kernel, str) and kernel in KERNELS
     if svc.certify == "exact" and known and not Kernel(kernel, coef0=svc.coef0).is_psd:
         expected = "be positive semidefinite for certify='exact'"
         check.refuse_part("kernel", expected, repr(kernel))
@@ -110,8 +114,9 @@ def _check_kernel(check: Checker, svc: Any) -> None:
         expected = "None for kernel='linear', whose rank is that of the data"
         check.refuse("rank", expected, svc.rank)
     named = isinstance(kernel, str)
-    if method == "fourier" and not (named and kernel in ("rbf", "laplacian")):
-        expected = "'rbf' or 'laplacian' for approximation='fourier'"
+    if method == "fourier" and not (named and kernel in with_spectrum()):
+        kernels = " or ".join(map(repr, with_spectrum()))
+        expected = f"{kernels} for approximation='fourier'"
         check.refuse_part("kernel", f"be {expected}", repr(kernel))
     square = named and kernel == "poly" and svc.degree == 2 and svc.coef0 >= 0
     if method == "polynomial" and not square:
@@ -171,11 +176,11 @@ class Approximation:
         chosen, some = training.chosen(k), np.flatnonzero(alpha)
         support = some if chosen is None else chosen[some]
         c = problem.y[some] * alpha[some]
-        lifted = Combination(rows, svc.kernel_, support, c)
-        model: Combination | Monomials | None = None
+        lifted = NormedExpansion(rows, svc.kernel_, support, c)
+        model: NormedExpansion | Monomials | None = None
         if self.landmarks is not None:
             beta = self.coefficients(solution.w)
-            model = Combination(rows, svc.kernel_, self.landmarks, beta)
+            model = NormedExpansion(rows, svc.kernel_, self.landmarks, beta)
         elif isinstance(self.map.expand, SquareFeatures):
             model = Monomials(self.map.expand, solution.w)
         return exact_certificate(problem, alpha, lifted, model, solution.b)

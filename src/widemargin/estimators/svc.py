@@ -30,7 +30,7 @@ from widemargin.estimators.low_rank import (
     refuse_stored,
 )
 from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
-from widemargin.kernels.expansion import KernelDecisions, pair_weights
+from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.kernels.matrix import NoRoomError
 from widemargin.models.model import Decision, Model
@@ -303,7 +303,7 @@ class SVC(Classifier):
         meta = dict(self._meta)
         expand = self._expand
         if not self._is_linear and expand is None:
-            kernels = KernelDecisions(
+            kernels = Expansion(
                 self.kernel_,
                 self.support_vectors_,
                 self.dual_coef_,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows
-from widemargin.kernels.engines import Against
+from widemargin.kernels.engines import cross_values
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker, in_one_line
@@ -89,7 +89,7 @@ class LandmarkFeatures:
 
     def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:
         """A function of blocks of rows (k, n): their features (k, r)."""
-        values = Against(self.kernel, self.vectors, self.values, n_jobs)
+        values = cross_values(self.kernel, self.vectors, self.values, n_jobs)
         return lambda block: np.asarray(values(block) @ self.whitening)
 
 

@@ -248,6 +248,17 @@ def all_finite(block: Any) -> bool:
     return bool(np.isfinite(stored).all())
 
 
+def first_below(block: Any, least: float) -> tuple[int, float] | None:
+    """Column and value of an entry of a dense or CSR block that is below, if any."""
+    is_sparse = sparse.issparse(block)
+    stored = block.data[: block.nnz] if is_sparse else block.ravel()
+    if not stored.size or not stored.min() < least:
+        return None
+    i = int((stored < least).argmax())
+    column = block.indices[i] if is_sparse else i % block.shape[1]
+    return int(column), float(stored[i])
+
+
 def formed(block: Any) -> Any:
     """The block as a dense or CSR array, also where it is a view of one."""
     return block.matrix() if isinstance(block, SignedBlock) else block
