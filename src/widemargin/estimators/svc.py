@@ -75,10 +75,10 @@ class SVC(Classifier):
     C : float > 0, default=1.0
         Weight of the losses against the norm of w.
     kernel : str or callable, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed" (X holds the
-        values of all pairs of rows), or a function of two matrices, dense or CSR, (k,
-        n) and (l, n), that returns their kernel values (k, l). `widemargin.Kernel` has
-        the formulas.
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2" (of data >= 0),
+        "precomputed" (X holds the values of all pairs of rows), or a function of two
+        matrices, dense or CSR, (k, n) and (l, n), that returns their kernel values (k,
+        l). `widemargin.Kernel` has the formulas.
     gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
         "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
         mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.

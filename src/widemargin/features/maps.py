@@ -315,6 +315,7 @@ class FeatureMap:
             check.refuse_part("X", "be in memory", "rows that are not (take `rows`)")
         self._check_width(check, rows)
         rows.refuse_nonfinite()
+        self.kernel.refuse_outside(block)
         return features_of(self.expand, block)
 
     def map(self, block: Matrix, /) -> Features:
@@ -373,6 +374,7 @@ class FeatureMap:
         check, rows = Checker("FeatureMap.rows"), as_rows(X)
         check.choice("store", store, STORES)
         self._check_width(check, rows)
+        self.kernel.refuse_rows(rows)
         mapped = rows.mapped(self)
         if store == "never" or (store == "auto" and not self._is_worth_storing(rows)):
             return mapped

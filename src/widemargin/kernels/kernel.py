@@ -117,8 +117,7 @@ class Kernel:  # numpydoc ignore=PR02
         With weights (m,) a row counts as so many rows. Refuses rows that the kernel is
         not for.
         """
-        if self._has_range:
-            rows.sweep(_refuse_outside, None, self)
+        self.refuse_rows(rows)
         if not isinstance(self.gamma, str):
             return self
         if self.name not in PARAMETERS:
@@ -177,6 +176,11 @@ class Kernel:  # numpydoc ignore=PR02
     @property
     def _has_range(self) -> bool:
         return self.named is not None and self.named.is_nonnegative
+
+    def refuse_rows(self, rows: Rows) -> None:
+        """Refuse rows with numbers that the kernel is not for; a sweep, if need be."""
+        if self._has_range:
+            rows.sweep(_refuse_outside, None, self)
 
     def refuse_outside(self, X: Any) -> None:
         """Refuse rows, dense or CSR (k, n), with numbers that the kernel is not for."""

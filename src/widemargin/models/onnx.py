@@ -58,7 +58,7 @@ _DECIDE = {
 # of the table of kernels. Another one has no form in ONNX.
 _SUMS = {
     "product": """
-    sums = MatMul (X64, Z)""",
+    found = MatMul (X64, Z)""",
     "square": """
     products = MatMul (X64, Z)
     minus = Constant <value = double {-2.0}> ()
@@ -67,19 +67,19 @@ _SUMS = {
     squares = ReduceSumSquare <axes = [1], keepdims = 1> (X64)
     both = Add (squares, norms)
     difference = Add (both, twice)
-    sums = Max (difference, nothing)""",
+    found = Max (difference, nothing)""",
 }
 _VALUES = {
     "itself": """
-    features = Identity (sums)""",
+    features = Identity (found)""",
     "power": """
-    shifted = Add (sums, coef0)
+    shifted = Add (found, coef0)
     features = Pow (shifted, degree)""",
     "tangent": """
-    shifted = Add (sums, coef0)
+    shifted = Add (found, coef0)
     features = Tanh (shifted)""",
     "decay": """
-    scaled = Mul (sums, gamma)
+    scaled = Mul (found, gamma)
     exponents = Neg (scaled)
     features = Exp (exponents)""",
 }
