@@ -33,7 +33,7 @@ test-full: check
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto -m full
 
 mutations: $(VENV)/installed
-	$(BIN)/python tests/mutations.py
+	$(BIN)/python -m tests.mutations
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from problems import PROBLEMS
 from scipy import sparse
 
+from tests.cases.problems import PROBLEMS
 from widemargin import LinearSVC, Problem, as_rows, make_ndc, solve
 from widemargin.solvers import ActiveSet, InteriorPoint
 from widemargin.solvers.linear import active_set, published_asvm

@@ -4,11 +4,11 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS, SETTINGS
-from pairwise import product
-from reference import reference_objective
 from scipy import sparse
 
+from tests.cases.pairwise import product
+from tests.cases.reference import reference_objective
+from tests.conftest import PROBLEMS, SETTINGS
 from widemargin import Problem, as_rows, solve
 from widemargin.data import memory
 from widemargin.solvers import InteriorPoint

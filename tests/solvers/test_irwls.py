@@ -4,13 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import INTERCEPTS, LOSSES, PROBLEMS, SETTINGS
-from kernel_reference import check_certificate, conic_optimum, objectives, part
-from pairwise import pairwise, product
 from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from tests.cases.kernel_reference import (
+    check_certificate,
+    conic_optimum,
+    objectives,
+    part,
+)
+from tests.cases.pairwise import pairwise, product
+from tests.conftest import INTERCEPTS, LOSSES, PROBLEMS, SETTINGS
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels import matrix as columns
 from widemargin.problems.scores import Scores

@@ -5,11 +5,11 @@ import itertools
 import clarabel
 import numpy as np
 import pytest
-from conftest import INTERCEPTS, LOSSES, SETTINGS
-from pairwise import product
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 
+from tests.cases.pairwise import product
+from tests.conftest import INTERCEPTS, LOSSES, SETTINGS
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS

@@ -1,0 +1,58 @@
+"""What the README and the documentation show is what happens."""
+
+import doctest
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cases.problems import PROBLEMS
+from widemargin import Problem, solve
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with the data of the examples, as if in the repository."""
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_examples(here, page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, _ = doctest.testfile(str(ROOT / page), False, optionflags=flags)
+    assert failed == 0
+    left = {path.name for path in here.iterdir()} - {"examples"}
+    assert all(name.endswith(".wm") for name in left)  # which git ignores
+
+
+def test_commands_of_the_readme(here):
+    """The indented commands, in their order, on Adult."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^    widemargin (.*)$", text, re.MULTILINE)
+    assert len(commands) >= 4
+    for command in commands:
+        command, *_ = command.split(" > ")
+        run = [sys.executable, "-m", "widemargin", *command.split()]
+        subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+    for made in ("rbf.wm", "adult.wm", "adult.html", "adult.onnx"):
+        assert (here / made).stat().st_size > 100
+
+
+def test_the_solver_of_the_contributing_notes():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {"__name__": "contributing"}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    X, y = PROBLEMS["breast_cancer"]()
+    solver = names["GradientAscent"](step=10.0)
+    found = solve(Problem(X, y, 0.01, intercept="penalized"), solver, tol=0.01)
+    assert found.status == "solved"
+    with pytest.raises(ValueError, match="without a free intercept only"):
+        solve(Problem(X, y), solver)
