@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from widemargin.data.equal_rows import equal_rows
 from widemargin.data.memory import as_rows
 from widemargin.numerics import linalg
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 

@@ -19,8 +19,9 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.losses.norms import LossNorm
-from widemargin.numerics.rounding import SLACK, gamma
+from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.parameters import Checker
+from widemargin.problems.base import KINDS
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Sums
 
@@ -132,7 +133,7 @@ class NormProblem(KernelProblem):
         """
         dual, under = super().lower_bound(c, f)
         linear = float(np.abs(c).sum())
-        more = gamma(4 * len(c) + 64) * (linear + abs(f.squared_norm(c)[0]))
+        more = gamma_n(4 * len(c) + 64) * (linear + abs(f.squared_norm(c)[0]))
         return dual - more, under + more
 
     def room(self, alpha: Vector) -> float:
@@ -159,6 +160,9 @@ class NormProblem(KernelProblem):
     def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
         """The best b for scores f, nearest to ``near``."""
         return best_norm_intercept(self.norm, f, self.signs, self.shares, near)
+
+
+KINDS["norm"] = NormProblem
 
 
 def best_norm_intercept(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.conditioning import conditioned
-from widemargin.problems.linear import Problem
 from widemargin.solution import (
     Certificate,
     Solution,

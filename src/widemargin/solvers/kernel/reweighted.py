@@ -37,7 +37,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
-from widemargin.solvers.kernel.working_set import Small, Solved, pair_steps
+from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -114,7 +114,7 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
         room *= ROOM**2
     if not left.violations.size > stop:
         return Solved(left.c.copy(), count, 0)
-    polished = pair_steps(left, stop)
+    polished = solve_by_pairs(left, stop)
     return Solved(polished.c, count, polished.negative, polished.reached)
 
 
@@ -143,15 +143,15 @@ def _ladder(
 ) -> Iterator[tuple[Vector, float]]:
     """Rungs while u has digits for them: d = 1 / a, (q,), and what u may be off."""
     C, last = small.upper - small.lower, END / stop
-    hinge = bool(np.isfinite(C).all())
-    if not hinge:  # its own corner is a = 2 C
+    bounded = bool(np.isfinite(C).all())
+    if not bounded:  # its own corner is a = 2 C
         C, last = 0.5 / small.ridge, 2.0
     wrong = small.violations.size
     first = FIRST / max(wrong, min(passes.stiffness * C.max(), WARM * wrong))
     for rung in range(max(0, math.floor(math.log(last / first, RUNG))), -1, -1):
         sharpest = 1.0 / (SHARPEST * passes.rounding)
         kappa = min(last / RUNG**rung, sharpest)
-        yield 1.0 / (kappa * C), SETTLED * (1.0 / kappa if rung or hinge else stop)
+        yield 1.0 / (kappa * C), SETTLED * (1.0 / kappa if rung or bounded else stop)
         if kappa == sharpest:
             return
 
@@ -349,7 +349,7 @@ class PairsFirst:
 
     def __call__(self, small: Small, stop: float) -> Solved:
         """The new c of a small problem."""
-        solved = pair_steps(small, stop)
+        solved = solve_by_pairs(small, stop)
         failed = small.sums > 1 or self._failures >= FAILURES
         if solved.reached or solved.negative or failed:
             return solved

@@ -9,7 +9,6 @@ face u_B = nu_B (1 - A_B z), with A'u = z (by (1), Sherman-Morrison-Woodbury). N
 in brackets are the paper's steps; (4b), where the text breaks off, is reconstructed.
 """
 
-import functools
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -20,8 +19,9 @@ from widemargin.data.blocks import Least
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.numerics.cholesky import cholesky
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
+from widemargin.solvers.driver.contract import at
 
 Vector = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class PublishedASVM:
                 "rows": self._A.shape[0],
                 "safeguards": self._safeguards,
             }
-            here = functools.partial(_pair, self.z, self._state)
+            here = at(self.z, self._state)
             yield Step(next(numbers), primal, -value, residual, basic, details, here)
             if dropped and value < self._value:  # (3)
                 self._take(sums[0], value)
@@ -149,10 +149,6 @@ def _solve(G: Vector, h: Vector) -> Vector:
 def _objective(g: Vector, linear: float, squares: float) -> float:
     """F(u) by A'u, sum u and sum u^2 / (2 nu)."""
     return 0.5 * float(g @ g) + squares - linear
-
-
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
 
 
 # -- functions of one block ------------------------------------------------------------
