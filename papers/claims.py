@@ -1,8 +1,11 @@
 """The numbers of a paper's `claim.md`, each of which comes from `results/`.
 
-A number is a link to the file that it comes from, whose title says where it stands:
+A number is a link to the file that it comes from; at the end of the claim the title of
+the link says where it stands:
 
-    [0.65](results/ndc.json "seconds; rows=7000000; dtype=int16; method=default")
+    takes [0.90][longest] s
+
+    [longest]: results/ndc.json "max seconds; rows=7000000; method=default"
 
 The title is a field of the one record with these values. Where many have them, a word
 before the field says what is taken: max, min, sum, count, or slope X Y, the exponent of
@@ -18,7 +21,8 @@ import re
 
 import numpy as np
 
-MARK = re.compile(r'\[([^\]]+)\]\(([^)\s]+\.(?:json|csv)) "([^"]+)"\)')
+MARK = re.compile(r"\[([^\]]+)\]\[([^\]]+)\]")
+SOURCE = re.compile(r'^\[([^\]]+)\]: (\S+) "([^"]+)"$', re.MULTILINE)
 TABLE = re.compile(r"(?<=<!-- )(\S+\.txt)( -->\n```text\n)(.*?)(?=```)", re.DOTALL)
 TAKEN = {"max": max, "min": min, "sum": sum, "count": len}
 JOINED = {"-": operator.sub, "/": operator.truediv}
@@ -36,10 +40,13 @@ NO_FIGURE = re.compile(
 def wrong(claim):
     """A line for each number and each table that results/ say otherwise."""
     text = claim.read_text()
-    for shown, file, source in MARK.findall(text):
-        there = value(claim.parent / file, source)
+    marks, sources = MARK.findall(text), {k: v for k, *v in SOURCE.findall(text)}
+    for key in {key for _, key in marks} ^ set(sources):
+        yield f"{claim}: [{key}] is a number without a source, or the reverse"
+    for shown, key in marks:
+        there = value(claim.parent, *sources[key]) if key in sources else np.nan
         if not same(shown, there):
-            yield f"{claim}: {shown} is {there:.6g} in {file}: {source}"
+            yield f"{claim}: {shown} is {there:.6g}: {key}"
     if refreshed(claim) != text:
         yield f"{claim}: a table is not that of results/"
 
@@ -50,7 +57,8 @@ def loose(claim):
     What the paper says stands in the columns before the last one.
     """
     text = claim.read_text()
-    for line in NO_FIGURE.sub("", MARK.sub("", text)).splitlines():
+    rest = MARK.sub("", SOURCE.sub("", text))
+    for line in NO_FIGURE.sub("", rest).splitlines():
         said = line.strip("| ").rsplit("|", 1)[-1] if line.startswith("|") else line
         if re.search(r"(?<!\w)\d", said):
             yield f"{claim}: a figure without a source: {said.strip()}"
@@ -69,9 +77,9 @@ def refreshed(claim):
     return TABLE.sub(table, claim.read_text())
 
 
-def value(file, source):
+def value(folder, file, source):
     """The number that a title names."""
-    records = _records(file)
+    records = _records(folder / file)
     first, *rest = re.split(r" ([-/]) ", source)
     found = _term(records, first)
     for sign, term in zip(rest[::2], rest[1::2], strict=True):

@@ -37,7 +37,8 @@ def claim(tmp_path):
 
 
 def written(claim, number, source):
-    claim.write_text(f'| x | 7 | took [{number}](results/part.json "{source}") s |\n')
+    text = f'| x | 7 | took [{number}][it] s |\n\n[it]: results/part.json "{source}"\n'
+    claim.write_text(text)
     return list(claims.wrong(claim))
 
 
@@ -67,6 +68,16 @@ def test_another_number_is_red(claim, number, source):
     assert f"{number} is " in line
 
 
+def test_numbers_and_sources_belong_together(claim):
+    claim.write_text("took [0.12][it] s\n")
+    without, value = claims.wrong(claim)
+    assert "[it] is a number without a source" in without
+    assert "0.12 is nan" in value
+    claim.write_text('[it]: results/part.json "seconds; set=a"\n')
+    (line,) = claims.wrong(claim)
+    assert "or the reverse" in line
+
+
 def test_a_title_names_one_record(claim):
     with pytest.raises(ValueError, match="too many values"):
         written(claim, "0.12", "seconds")
@@ -89,7 +100,6 @@ def test_a_figure_without_a_source_is_red(claim):
     )
     (line,) = claims.loose(claim)
     assert "without a source: 6 steps" in line
-    mark = '[0.12](results/part.json "seconds; set=a") '
-    claim.write_text(f"| x | {4 * mark} |\n")
+    claim.write_text(f"| x | {4 * '[0.12][it] '} |\n")
     (line,) = claims.loose(claim)
     assert "more than 3 numbers" in line
