@@ -33,10 +33,13 @@ Vector = NDArray[np.float64]
 
 # All rows get exact scores where that takes no more multiplications than these: 5 ms.
 ALL_ROWS = 1e8
-# Margins that are this far above 1 have no loss, while a solver is at work.
+# Margins that are this far above 1 have no loss, while a solver is at work. Not tuned.
 NEAR = 1e-3
-# A gap so large needs no exact scores: it only says that there is no answer yet.
+# A gap so large needs no exact scores: it only says that there is no answer yet. Not
+# tuned.
 COARSE = 1e-2
+# Share of sum alpha by which y'alpha may miss zero: that is rounding.
+BALANCED = 1e-13
 
 
 class KernelProblem(Problem):
@@ -290,7 +293,7 @@ class KernelProblem(Problem):
         alpha, y = getattr(state, name), self.signs
         clipped = self.pointwise.clipped(alpha, self.weights)
         excess = abs(float(y @ clipped)) if self.intercept == "free" else 0.0
-        if np.array_equal(clipped, alpha) and excess <= 1e-13 * float(clipped.sum()):
+        if np.array_equal(clipped, alpha) and excess <= BALANCED * float(clipped.sum()):
             return
         super().repair(state, name)
 

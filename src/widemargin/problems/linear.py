@@ -22,6 +22,10 @@ from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
+# Dual variables are cleared where the slack is so many times their share of C: less may
+# cost the gap. Not tuned.
+CLEAR = 100.0
+
 
 class LinearProblem(Problem):
     """A problem in the columns of the data: what `Problem` makes without a kernel.
@@ -322,7 +326,7 @@ def _clear(part: RowState, b: float, loss: PointwiseLoss) -> None:
     cost the gap.
     """
     slack, share = _slack_and_share(part, b, loss)
-    part.sparser = np.where(slack > 100.0 * share, 0.0, part.alpha)
+    part.sparser = np.where(slack > CLEAR * share, 0.0, part.alpha)
 
 
 def _slack_and_share(

@@ -22,7 +22,7 @@ from widemargin.losses.norms import LossNorm
 from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.base import KINDS
-from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.kernel import BALANCED, KernelProblem
 from widemargin.problems.scores import Sums
 
 Vector = NDArray[np.float64]
@@ -150,7 +150,7 @@ class NormProblem(KernelProblem):
         alpha, y = getattr(state, name), self.signs
         fixed = np.clip(alpha, 0.0, self.weights if self.is_bounded else None)
         sums = float(fixed[y > 0].sum()), float(fixed[y < 0].sum())
-        if abs(sums[0] - sums[1]) > 1e-13 * sum(sums):
+        if abs(sums[0] - sums[1]) > BALANCED * sum(sums):
             heavy = y > 0 if sums[0] > sums[1] else y < 0
             fixed[heavy] *= min(sums) / max(sums)
         fixed *= self.room(fixed)

@@ -32,10 +32,10 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # fewer Newton's method is, whatever C is): from benchmarks/linear_rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
-# Rows a column from which Newton's method on a sample is a better start.
+# Rows a column from which Newton's method on a sample is a better start. Not tuned.
 DESCENT_ROWS = 2500
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
-# the augmented Lagrangian does.
+# the augmented Lagrangian does. Not tuned.
 MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 
 # A new solver is one file and one line here.

@@ -87,7 +87,7 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
 
 
 def _begin(coreset: Coreset) -> None:
-    _solve(coreset, INNER_SHARE)
+    _solve_coreset(coreset, INNER_SHARE)
 
 
 def _advance(coreset: Coreset, i: int, least: float) -> bool:
@@ -98,11 +98,11 @@ def _advance(coreset: Coreset, i: int, least: float) -> bool:
     if violation <= 0.0:  # no row is left out: what the coreset itself has left
         violation = float(coreset.gradient[coreset.c != 0.0].max()) - 1.0
     if violation > 0.0:
-        _solve(coreset, INNER_SHARE * violation)
+        _solve_coreset(coreset, INNER_SHARE * violation)
     return len(coreset.rows) > size or coreset.steps > steps
 
 
-def _solve(coreset: Coreset, stop: float) -> None:
+def _solve_coreset(coreset: Coreset, stop: float) -> None:
     """Pair steps until no point of the coreset violates more."""
     Q, S, q = coreset.Q, coreset.rows, len(coreset.rows)
     y = Q.y[S]

@@ -34,8 +34,9 @@ Index = NDArray[np.intp]
 
 # Points that are added between two looks at all rows (and at the clock), where only
 # samples are looked at, times the size of the sample: some times the work of the look.
+# Not tuned.
 LOOKS = 4
-# Share by which diagonal entries may differ that are called one.
+# Share by which diagonal entries may differ that are called one. Not tuned.
 SAME = 1e-6
 
 

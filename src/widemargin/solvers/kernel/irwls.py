@@ -38,7 +38,7 @@ from widemargin.solvers.kernel.working_set import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# The violation of problems that are solved `AT_ONCE`.
+# The violation of problems that are solved `AT_ONCE`: rounding. Not tuned.
 ROUNDING_STOP = 1e-12
 
 

@@ -49,24 +49,24 @@ Mask = NDArray[np.bool_]
 # the corners leave is half of that.
 FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 # Passes on one rung; at its end K (z - c), by which z changes u, is at most this share
-# of the width of the corner, or of what may stay.
+# of the width of the corner, or of what may stay. Not tuned.
 MOST_PASSES, SETTLED = 60, 0.25
-# A corner has to be so many times as wide as the rounding of u.
+# A corner has to be so many times as wide as the rounding of u. Not tuned.
 SHARPEST = 10.0
 # Bounds are no farther than so many times the largest c at first; then, while some c
-# is at them, the square of that farther.
+# is at them, the square of that farther. Not tuned.
 ROOM = 10.0
 # So often IRWLS may fail where pair steps have. Not tuned.
 FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
-# a step that K does not see is made to the end.
+# a step that K does not see is made to the end. Not tuned, as the next two.
 LONGEST, NOTHING = 10.0, 1e-12
 # Share of d that the line search has in K.
 SHARE = 0.03
 # Share of sum |c| that is rounding of the sum.
 ROUNDING = 1e-14
 # What is added to d, as a share of the mean of diag K: at first, and where the matrix
-# does not factor.
+# does not factor. Not tuned.
 JITTERS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)
 
 

@@ -41,6 +41,7 @@ MOST_STEPS = 50
 # covtype; with 0.5 four of covtype's had, which cost a second certificate.
 REACH = 1.0
 # Where c grows, scores are taken to be off by so many times what rounding of c does.
+# Not tuned.
 ROUNDED = 2.0
 
 

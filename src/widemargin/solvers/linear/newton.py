@@ -43,12 +43,12 @@ DENSE_ORDER = 1500
 EAGER_ORDER = 400
 # It is updated by the rows that have changed since the last one, where they are at most
 # this share of the active ones (where that is not known yet: were at most, the last
-# time), and so many times.
+# time), and so many times (benchmarks/active_set.py).
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
-# Relative residual of conjugate gradients, and their most steps.
+# Relative residual of conjugate gradients, and their most steps. Not tuned.
 CG_TOL = 1e-2
 CG_STEPS = 500
-# Share of the curvature of all rows that a free intercept has at least.
+# Share of the curvature of all rows that a free intercept has at least. Not tuned.
 FREE_CURVATURE = 1e-9
 
 

@@ -31,13 +31,15 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
 REDUCED_COLUMNS = 200
-# Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
+# Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows. It
+# takes 128 MB. Not tuned.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
 # factors of rows without structure fill up (benchmarks/interior_point.py).
 SPARSE_ENTRIES = 4.0
 SPARSE_COLUMNS = 1000
 # Rows of the q x q matrix as preconditioner, and how many times more steps it may take.
+# Not tuned.
 DUAL_ROWS = 1200
 DUAL_STEPS = 20
 # Conjugate gradients for a reduced matrix: the most steps, and the relative residual at

@@ -63,9 +63,9 @@ class PublishedASVM:
         """
         face = self._face()
         while True:
-            self.z = _solve(*face)
+            self.z = _face_minimum(*face)
             losses, dropped, violated, basic, sums, face = self._A.sweep(
-                _clip, self._state, self.z
+                _clipped_face, self._state, self.z
             )
             value = _objective(*sums)
             primal = 0.5 * float(self.z @ self.z) + losses
@@ -138,7 +138,7 @@ class PublishedASVM:
         return float(lengths[best]), g[:, best], float(values[best])
 
 
-def _solve(G: Vector, h: Vector) -> Vector:
+def _face_minimum(G: Vector, h: Vector) -> Vector:
     """(I + G)^-1 h."""
     M = G.copy()
     M[np.diag_indices_from(M)] += 1.0
@@ -159,7 +159,7 @@ def _face(block: Any, part: RowState) -> tuple[Vector, Vector]:
     return block.gram(nu), block.T @ nu
 
 
-def _clip(block: Any, part: RowState, z: Vector) -> Any:
+def _clipped_face(block: Any, part: RowState, z: Vector) -> Any:
     """U+ and what is known of it, and the face of its basic rows."""
     left = 1.0 - block @ z
     basic = part.u > 0.0
