@@ -10,6 +10,8 @@ import os
 import platform
 from pathlib import Path
 
+from papers import claims
+
 
 def parser(about, home, parts, quick="few rows, one run each"):
     """A command line with what every script asks for; parts: {name: part}."""
@@ -56,7 +58,10 @@ def numbers(part, options, folder, redraw):
 
 
 def show(parts, options, folder, redraw=False):
-    """Measure each part, write FOLDER/NAME.json, .txt and .png, and print its table."""
+    """Measure each part, write FOLDER/NAME.json, .txt and .png, and print its table.
+
+    The tables of a claim beside the folder follow.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for part in parts:
         records = numbers(part, options, folder, redraw)
@@ -67,3 +72,6 @@ def show(parts, options, folder, redraw=False):
         text = "\n".join(part.table(records))
         (folder / f"{part.NAME}.txt").write_text(text + "\n")
         print(f"\n{part.NAME}\n{text}", flush=True)
+    claim = folder.parent / "claim.md"
+    if claim.exists():
+        claim.write_text(claims.refreshed(claim))

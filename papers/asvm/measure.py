@@ -20,7 +20,7 @@ SOLVERS = {
     ZERO: ActiveSet(begin_with=None),
 }
 TOL = 1e-8
-NU = 0.01  # of the runs on millions of points
+NU = 0.01  # of the runs on millions of points; recalled
 
 
 def as_problem(X, y, nu=NU):

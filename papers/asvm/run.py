@@ -14,9 +14,11 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from papers import driver
 from papers.asvm.options import Options
-from papers.asvm.parts import adult, faces, growth, ndc, sweeps, uci
+from papers.asvm.parts import adult, faces, growth, ndc, quadratic, sweeps, uci
 
-PARTS = {part.NAME: part for part in (ndc, growth, sweeps, faces, uci, adult)}
+PARTS = {
+    part.NAME: part for part in (ndc, growth, sweeps, faces, uci, quadratic, adult)
+}
 QUICK = {"sizes": (20_000,), "growth": (20_000, 60_000), "repeat": 1}
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from papers.asvm import apart, datasets, measure, others, run
+from papers.asvm import apart, conic, datasets, measure, others, run
 from papers.asvm.options import Options
-from papers.asvm.parts import faces, growth, ndc, sweeps, uci
+from papers.asvm.parts import faces, growth, ndc, quadratic, sweeps, uci
 from papers.crsvm.datasets import Dataset
 from widemargin import load_svmlight, make_ndc, save_svmlight
 
@@ -86,6 +86,7 @@ def test_where_the_short_form_is_exact():
     assert not faces.exact(large)
     assert large["safeguards"] > 0
     assert large["status"] == "solved"
+    assert large["left"] == 0
 
 
 def test_memory_and_passes_are_measured_in_a_process_apart():
@@ -129,6 +130,15 @@ def test_packages_reach_the_gap_on_the_same_problem():
         assert -1e-9 < answer.gap <= 1e-5, label
 
 
+@pytest.mark.parametrize("problem", [measure.as_problem, measure.ordinary])
+def test_a_quadratic_program_has_the_same_answer(problem):
+    data = small_adult()
+    X, y, nu = data.X.toarray(), data.y, 0.1
+    C = problem(X, y, nu).C[0]
+    race = others.Race(problem(X, y, nu), X, y, C, goal=1e-6, limit=30.0)
+    assert -1e-9 < race.run((conic.fit, conic.LADDER)).gap <= 1e-6
+
+
 def test_a_peer_that_is_too_slow_is_asked_no_finer():
     data = small_adult()
     problem = measure.as_problem(data.X, data.y, 0.1)
@@ -150,6 +160,23 @@ def test_cross_validation_gives_every_method_a_record(monkeypatch):
         assert methods[label]["gap"] <= uci.GOAL
     assert methods[measure.PUBLISHED]["test"] == methods[measure.DEFAULT]["test"]
     assert len(list(uci.table(records))) == 1 + len(records)
+
+
+def test_quadratic_programs_have_the_folds_of_the_others(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    data = Dataset("toy", rng.normal(size=(60, 3)) + y[:, None], y, 3)
+    monkeypatch.setattr(Options, "sets", lambda self, names: [data])
+    monkeypatch.setattr(uci, "NUS", np.array([0.1, 1.0]))
+    records = quadratic.run(Options(ROOT, quick=True))
+    found = {(r["problem"], r["method"]): r for r in records}
+    assert len(found) == len(records) == 6
+    for label in ("(7)", "(2)"):
+        ours, theirs = found[label, measure.DEFAULT], found[label, quadratic.CLARABEL]
+        assert max(ours["gap"], theirs["gap"]) <= uci.GOAL
+        assert ours["nu"] == theirs["nu"]
+        assert ours["test"] == theirs["test"]
+    assert len(list(quadratic.table(records))) == 1 + len(records)
 
 
 def test_growth_exponents():

@@ -38,18 +38,18 @@ def _cross_validated(data, ladders, options):
     found, guards = {}, []
     for train, test in folds(len(data.y), FOLDS):
         X, y = data.X[train], data.y[train]
-        nu = _chosen(X, y, measure.as_problem)
+        nu = chosen(X, y, measure.as_problem)
         problem = measure.as_problem(X, y, nu)
         for label, answer in _answers(problem, X, y, nu, ladders, options).items():
             found.setdefault(label, []).append((*answer, nu, train, test))
         guards.append(_safeguards(problem))
-        soft = _chosen(X, y, measure.ordinary)
+        soft = chosen(X, y, measure.ordinary)
         solution = solve(measure.ordinary(X, y, soft), tol=GOAL)
         gap = solution.certificate.relative_gap
         answer = (solution.trace[-1].seconds, gap, solution.w, solution.b)
         found.setdefault(ORDINARY, []).append((*answer, soft, train, test))
     shape = {"set": data.name, "rows": len(data.y), "columns": data.X.shape[1]}
-    records = [shape | {"method": m} | _mean(data, runs) for m, runs in found.items()]
+    records = [shape | {"method": m} | mean(data, runs) for m, runs in found.items()]
     needed = sum(count > 0 for count in guards)
     records[0] |= {"folds_guarded": needed, "safeguards": max(guards)}
     return records
@@ -81,7 +81,7 @@ def _timed(X, y, nu, solver):
     return solution, time.perf_counter() - begin
 
 
-def _chosen(X, y, problem):
+def chosen(X, y, problem):
     """The nu with most correct rows in cross-validation; the smallest of equals."""
     right = np.zeros(len(NUS))
     for train, test in folds(len(y), INNER, seed=1):
@@ -92,7 +92,8 @@ def _chosen(X, y, problem):
     return float(NUS[np.argmax(right)])
 
 
-def _mean(data, runs):
+def mean(data, runs):
+    """The record of a method's runs on all folds."""
     seconds, gaps, w, b, nu, train, test = zip(*runs, strict=True)
     correct = [
         [
