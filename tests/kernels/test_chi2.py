@@ -8,11 +8,11 @@ import pytest
 from certificates.dyadic import Dyadic
 from certificates.exact import Exact, false_claims, kernel_matrix
 from cli_cases import refused
-from kernel_cases import instruction_set, matrix, on_every_simd
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import chi2_kernel
 
+from tests.cases.kernels import instruction_set, matrix, on_every_simd
 from widemargin import (
     SVC,
     BudgetSVC,
