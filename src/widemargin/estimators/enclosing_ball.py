@@ -25,9 +25,9 @@ from widemargin.estimators.callbacks import (
 )
 from widemargin.estimators.checks import (
     check_limits,
+    fitted_anew,
     read_rows,
     seed_of,
-    unchanged_by_failure,
     users_level,
 )
 from widemargin.estimators.support_vectors import (
@@ -304,7 +304,7 @@ class EnclosingBall(
             ``contamination``.
         """
         self._check_parameters()
-        with unchanged_by_failure(self):
+        with fitted_anew(self):
             ball, weights = self._fit(X, sample_weight)
         if ball.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -339,7 +339,7 @@ class EnclosingBall(
             of the rows of the fit is not constant.
         """
         check_is_fitted(self)
-        rows = read_rows(self, X, False, self._is_pairwise)
+        rows = read_rows(self, X)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model expects "
@@ -418,7 +418,7 @@ class EnclosingBall(
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Ball, Vector]:
         """Set the fitted attributes; the ball, and the weights of its rows."""
         clock, data = Clock(), (X, None, sample_weight)
-        rows = read_rows(self, X, True, self._is_pairwise)
+        rows = read_rows(self, X, reset=True)
         m, n = rows.shape
         rows.moments  # noqa: B018  (refuses NaN and infinity)
         if self._is_pairwise and m != n:
@@ -428,7 +428,7 @@ class EnclosingBall(
                 "instead."
             )
         check = Checker(f"{type(self).__name__}.fit")
-        weights = labels.read_weights(check, sample_weight, m)
+        weights = labels.as_weights(check, sample_weight, m)
         kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0)
         self.kernel_ = kernel.resolved(rows, None if sample_weight is None else weights)
         self.gamma_ = float(self.kernel_.gamma)
@@ -441,8 +441,9 @@ class EnclosingBall(
             ball = self._keep_unbounded(rows, kept, limits)
             return ball, weights[kept]
         points = _Points(rows, kept, problem)
-        callbacks = Callbacks(self, 1, data, functools.partial(self._model, points))
-        limits = dataclasses.replace(limits, callback=callbacks.of(0))
+        callbacks = Callbacks(self, 1, data)
+        at = functools.partial(self._model, points)
+        limits = dataclasses.replace(limits, callback=callbacks.of(0, at))
         try:
             seed = seed_of(self) or 0
             ball = enclose(problem, limits, step=self.step, seed=seed)

@@ -230,5 +230,6 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     if not isinstance(problem, Problem):
         Checker("solve").refuse("problem", "a Problem", problem)
     saved = Checkpoint.of(checkpoint, "solve")
+    plan = choose(problem, solver)
     limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
-    return run(problem, choose(problem, solver), limits, start=start)
+    return run(problem, plan, limits, start=start)

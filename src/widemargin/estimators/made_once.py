@@ -10,17 +10,17 @@ from scipy import sparse
 T = TypeVar("T")
 
 # Beside the estimators: a prediction changes nothing in them, nor in their pickles.
-_KEPT: "WeakKeyDictionary[Any, tuple[list[Any], Any]]" = WeakKeyDictionary()
+_MADE: "WeakKeyDictionary[Any, tuple[list[Any], Any]]" = WeakKeyDictionary()
 
 
-def kept(estimator: Any, names: tuple[str, ...], make: Callable[[], T]) -> T:
+def made_once(estimator: Any, names: tuple[str, ...], make: Callable[[], T]) -> T:
     """What ``make`` makes of attributes, until one of them is another object.
 
     Arrays become read-only: a change in place, that nobody would notice, is refused.
     """
     attributes = vars(estimator)
     parts = [attributes.get(name) for name in names]
-    found = _KEPT.get(estimator)
+    found = _MADE.get(estimator)
     if found is not None and all(map(_is, parts, found[0])):
         value: T = found[1]
         return value
@@ -30,7 +30,7 @@ def kept(estimator: Any, names: tuple[str, ...], make: Callable[[], T]) -> T:
         array = part.data if sparse.issparse(part) else part
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
-    _KEPT[estimator] = parts, value
+    _MADE[estimator] = parts, value
     return value
 
 
