@@ -1,4 +1,4 @@
-"""From which order dense factors want all BLAS threads: `SERIAL_ORDER`.
+"""From which order dense factors want all BLAS threads: `cholesky.SERIAL_ORDER`.
 
 Seconds (iterations) of the interior point method to a gap of 1e-6, its factors with one
 BLAS thread, and with all.
@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.core.constants import changed
 from benchmarks.linear.interior_point import timed
 from widemargin import Problem
+from widemargin.numerics import cholesky
 from widemargin.solvers import InteriorPoint
-from widemargin.solvers.linear import normal_equations
 
 SIZES = ((40_000, 100), (20_000, 300), (5000, 1000))
 
@@ -24,7 +24,7 @@ def main(sizes=SIZES):
         problem = Problem(X, np.where(X[:, 0] + rng.normal(size=m) > 0, 1.0, -1.0))
         line = f"{m:6} x {n:<5}"
         for order in (10**9, 0):
-            with changed({"SERIAL_ORDER": order}, normal_equations):
+            with changed({"SERIAL_ORDER": order}, cholesky):
                 line += timed(problem, InteriorPoint(reduction=None))
         print(line, flush=True)
 

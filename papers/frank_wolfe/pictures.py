@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from papers.crsvm.figures import style
+from papers import style
 from papers.frank_wolfe.datasets import BY_NAME, CVM, FW, METHODS, MFW
 
 

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from papers.crsvm import datasets, measure
-from papers.crsvm.figures import style
+from papers import style
+from papers.crsvm import datasets, methods
 from widemargin import Problem
 
 NAME = "figure_5.9"
@@ -34,9 +34,9 @@ def patterns(d, y, mu):
     return np.sort(np.concatenate(chosen))
 
 
-def history(problem, y, tol=measure.TIGHT):
+def history(problem, y, tol=methods.TIGHT):
     """What each iteration sees: mu, |Q|, the rows of Q, w and b."""
-    for step in measure.published().iterate(problem, None, tol):
+    for step in methods.published().iterate(problem, None, tol):
         v, state = step.point()
         mu = step.details["mu"]
         yield {

@@ -1,6 +1,6 @@
 """Objective and accuracy over the rank, on a3a: beyond the paper."""
 
-from papers.crsvm.figures import gaussian
+from papers.crsvm.parts import gaussian
 
 NAME = "ranks"
 SET = "a3a"

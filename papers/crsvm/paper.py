@@ -1,30 +1,41 @@
-"""What the command line asks for, and the data sets that it gives."""
+"""Section 5 of CRSVM: the figures, and a table.
+
+Jung, O'Leary, Tits, "Adaptive constraint reduction for training support vector
+machines", ETNA 31 (2008) 156-177.
+"""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from papers.crsvm import datasets
+from papers.crsvm.parts import (
+    adult,
+    approximation,
+    gaussian,
+    iterations,
+    printed,
+    ranks,
+    rules,
+    sweeps,
+    table,
+    toy,
+)
+from papers.options import Options as Common
+from papers.options import asked
 
+PARTS = (
+    *(table, printed, rules, sweeps.BALANCE, sweeps.ADAPTIVE, sweeps.RULE, iterations),
+    *(adult, approximation, gaussian, ranks, toy),
+)
 QUICK_ROWS, QUICK_SHARE = 600, 8
 SMALL = 10_000  # rows up to which a run may be repeated: see `Options.runs`
 
 
 @dataclass(frozen=True)
-class Options:
-    """How much to run.
+class Options(Common):
+    """How much to run; quick: few rows, and one run each."""
 
-    Attributes
-    ----------
-    folder : Path, the data sets
-    quick : bool, few rows and few settings: shows that all works, measures nothing
-    repeat : int, runs of which the median counts
-    timeout : float, seconds after which a run is given up
-    """
-
-    folder: Path
-    quick: bool = False
-    repeat: int = 3
-    timeout: float = 120.0
+    repeat: int = asked(3, "runs of which the median counts")
+    timeout: float = asked(120.0, "seconds after which a run is given up")
 
     def sets(self, names, say=print):
         """Those of the data sets that are there; says what is skipped."""
@@ -41,14 +52,14 @@ class Options:
 
     def _there(self, names, splits, say):
         for name in names:
-            try:
-                found = [self._read(name, split) for split in splits]
-            except FileNotFoundError as error:
-                say(f"{name} is skipped: {error}.")
-            else:
-                yield found
+            data = self.found(name, lambda n=name: self._read(n, splits), say)
+            if data is not None:
+                yield data
 
-    def _read(self, name, split):
+    def _read(self, name, splits):
+        return [self._split(name, split) for split in splits]
+
+    def _split(self, name, split):
         """A set of Table 5.1, whole, or of the Adult series, which stays a series."""
         if name in datasets.TABLE:
             data = datasets.TABLE[name](self.folder)

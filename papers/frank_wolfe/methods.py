@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from papers import measure
 from papers.frank_wolfe.datasets import CVM, FW, MFW
 from widemargin import SVC
 from widemargin.solvers import IRWLS, CoreVector, FrankWolfe
@@ -187,8 +188,8 @@ def summed(runs, limit):
 
 
 def rounded(number):
-    """To four digits; None for nan, which JSON does not know."""
-    return None if np.isnan(number) else float(f"{number:.5g}")
+    """To five digits; None for nan, which JSON does not know."""
+    return None if np.isnan(number) else measure.rounded(number, 5)
 
 
 def seconds(record):

@@ -2,9 +2,9 @@
 
 import time
 
-from papers.crsvm import datasets, libsvm, lowrank, measure
-from papers.crsvm.figures import style
-from papers.crsvm.figures.adult import solvers
+from papers import style
+from papers.crsvm import datasets, libsvm, lowrank, methods
+from papers.crsvm.parts.adult import solvers
 from widemargin import Problem, solve
 
 NAME = "figure_5.8"
@@ -30,9 +30,9 @@ def records(options, names, cases):
 
 
 def _exact(data, test, exact, options):
-    """The library's choice for the exact problem, to `measure.TOL`, and LIBSVM."""
+    """The library's choice for the exact problem, to `methods.TOL`, and LIBSVM."""
     begin = time.process_time()
-    best = solve(exact, tol=measure.TOL)
+    best = solve(exact, tol=methods.TOL)
     answers = {EXACT: (time.process_time() - begin, data.y * best.alpha, best.b)}
     kernel = {"kernel": "rbf", "gamma": exact.kernel.gamma}
     answers[LIBSVM] = libsvm.timed(data, options, clock=time.process_time, **kernel)
@@ -60,14 +60,14 @@ def _approximate(data, test, exact, cases, options):
         head = {"map": name, "rank": z.rank, "map_seconds": seconds}
         mapped = datasets.Dataset(data.name, z.features, data.y, data.inputs)
         Z = z.transform(test.X)
-        found = measure.runs(
+        found = methods.runs(
             mapped, solvers(), repeat=options.repeat, clock=time.process_time
         )
         for label, (solution, times) in found.items():
             yield {
                 "method": label,
                 **head,
-                **measure.record(solution, times),
+                **methods.record(solution, times),
                 "dual": exact.dual(solution.alpha),
                 "accuracy": lowrank.accuracy(Z @ solution.w + solution.b, test.y),
             }

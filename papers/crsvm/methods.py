@@ -1,10 +1,8 @@
-"""Solvers of the comparison, and how their runs are measured and summed up."""
-
-import statistics
-import time
+"""Solvers of the comparison, and the numbers of a run."""
 
 import numpy as np
 
+from papers.measure import in_turn, outcome, rounded, spread
 from widemargin import Problem, solve
 from widemargin.solvers import InteriorPoint
 
@@ -43,35 +41,26 @@ def compare(data, solvers, *, repeat=3, tol=TOL, time_limit=60.0):
     return {label: record(*numbers) for label, numbers in found.items()}
 
 
-def runs(data, solvers, *, repeat=3, tol=TOL, time_limit=60.0, clock=time.perf_counter):
-    """The last solution of each solver, and the seconds of all: {label: both}.
-
-    In turn, so that what else the machine does meets all of them alike.
-    """
-    found = {label: (None, []) for label in solvers}
-    for _ in range(repeat):
-        for label, solver in solvers.items():
-            begin = clock()
-            problem = Problem(data.X, data.y)
-            solution = solve(problem, solver, tol=tol, time_limit=time_limit)
-            seconds = [*found[label][1], clock() - begin]
-            found[label] = solution, seconds
-    return found
+def runs(data, solvers, *, tol=TOL, time_limit=60.0, **options):
+    """The last solution of each solver, and the seconds of all: {label: both}."""
+    return in_turn(
+        lambda: Problem(data.X, data.y),
+        solvers,
+        tol=tol,
+        time_limit=time_limit,
+        **options,
+    )
 
 
 def record(solution, seconds):
     """The numbers of one solver on one problem."""
-    trace, certificate = solution.trace, solution.certificate
+    trace = solution.trace
     active = trace.column("active")
     return {
-        "seconds": round(statistics.median(seconds), 4),
-        "fastest": round(min(seconds), 4),
-        "slowest": round(max(seconds), 4),
+        **spread(seconds),
         "iterations": trace[-1].iteration,
-        "status": str(solution.status),
-        "primal": certificate.primal,
-        "gap": float(f"{certificate.relative_gap:.3g}"),
-        "residual": float(f"{trace[-1].residual:.3g}"),
+        **outcome(solution),
+        "residual": rounded(trace[-1].residual, 3),
         "active_mean": round(float(active.mean()), 1),
         "active_last": int(active[-1]),
         "pcg_steps": int(np.nansum(trace.column("pcg_steps"))),
@@ -103,8 +92,3 @@ def disagreement(records):
     """Largest relative difference of the objectives among solved runs."""
     primal = [r["primal"] for r in records if r["status"] == "solved"]
     return (max(primal) - min(primal)) / min(primal) if primal else float("nan")
-
-
-def growth_exponent(sizes, seconds):
-    """Slope of seconds over size in log-log, by least squares."""
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

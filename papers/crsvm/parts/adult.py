@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from papers.crsvm import datasets, measure
-from papers.crsvm.figures import style
+from papers import measure, style
+from papers.crsvm import datasets, methods
 from papers.crsvm.libsvm import timed
 from widemargin import Problem
 
@@ -14,9 +14,9 @@ LIBSVM = "LIBSVM"
 def solvers():
     """Ours: the setting of the figure, all rows, and what the library chooses."""
     return {
-        "CRSVM": measure.published(),
-        "all rows": measure.unreduced(),
-        "CRSVM, repaired": measure.repaired(),
+        "CRSVM": methods.published(),
+        "all rows": methods.unreduced(),
+        "CRSVM, repaired": methods.repaired(),
     }
 
 
@@ -39,9 +39,9 @@ def run(options):
     """A record for each set and method."""
     records = []
     for data in options.sets(datasets.ADULT):
-        found = measure.compare(data, solvers(), repeat=options.repeat)
-        found["default, tol 1e-3"] = measure.compare(
-            data, {"": measure.InteriorPoint()}, repeat=options.repeat, tol=1e-3
+        found = methods.compare(data, solvers(), repeat=options.repeat)
+        found["default, tol 1e-3"] = methods.compare(
+            data, {"": methods.InteriorPoint()}, repeat=options.repeat, tol=1e-3
         )[""]
         found[LIBSVM] = libsvm(data, options)
         best = found["all rows"]["primal"]
@@ -66,16 +66,16 @@ def exponents(records):
 
 def table(records):
     """Lines of text: seconds (iterations), ! not solved; then growth exponents."""
-    methods = list(dict.fromkeys(r["method"] for r in records))
-    yield f"{'set':5}{'rows':>7}" + "".join(f"{m:>20}" for m in methods)
+    labels = list(dict.fromkeys(r["method"] for r in records))
+    yield f"{'set':5}{'rows':>7}" + "".join(f"{m:>20}" for m in labels)
     for name in dict.fromkeys(r["set"] for r in records):
         line = {r["method"]: r for r in records if r["set"] == name}
-        cells = "".join(f"{_cell(line[m]):>20}" for m in methods)
-        yield f"{name:5}{line[methods[0]]['rows']:7}{cells}"
+        cells = "".join(f"{_cell(line[m]):>20}" for m in labels)
+        yield f"{name:5}{line[labels[0]]['rows']:7}{cells}"
     slopes = exponents(records)
-    cells = "".join(f"{slopes.get(m, np.nan):20.2f}" for m in methods)
+    cells = "".join(f"{slopes.get(m, np.nan):20.2f}" for m in labels)
     yield f"{'exponent':12}{cells}"
-    for m in methods:
+    for m in labels:
         above = max(r["above"] for r in records if r["method"] == m)
         yield f"{m}: objective at most {above:.1e} (relative) above the optimum"
 

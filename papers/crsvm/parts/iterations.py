@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from papers.crsvm import measure
-from papers.crsvm.figures import style
+from papers import style
+from papers.crsvm import methods
 from widemargin import Problem, solve
 
 NAME = "figure_5.5"
 SET = "letter"
 SHARES = (1.0, 0.5, 0.25, 0.1)
 ALL = "all rows"
-FORMS = {"published": measure.published, "repaired": measure.repaired}
+FORMS = {"published": methods.published, "repaired": methods.repaired}
 
 
 def run(options):
     """A record for each form and q_U / m: |Q| and mu by iteration."""
     records = []
     for data in options.sets([SET]):
-        records.append(_history(data, "", 0.0, measure.unreduced()))
+        records.append(_history(data, "", 0.0, methods.unreduced()))
         for form, make in FORMS.items():
             for share in SHARES:
                 records.append(_history(data, form, share, make(share=share)))
@@ -26,7 +26,7 @@ def run(options):
 
 def _history(data, form, share, solver):
     solution = solve(
-        Problem(data.X, data.y), solver, tol=measure.TIGHT, time_limit=30.0
+        Problem(data.X, data.y), solver, tol=methods.TIGHT, time_limit=30.0
     )
     trace = solution.trace
     return {

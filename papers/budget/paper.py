@@ -1,32 +1,27 @@
-"""What the command line asks for, and the splits of the digits that it gives."""
+"""Support vector machines on a budget: Figure 1, the theorems, equivalences, SMO.
+
+O. Dekel, Y. Singer, "Support vector machines on a budget", NIPS 19 (2006) 345-352.
+"""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from papers.budget import digits
+from papers.budget.parts import equivalences, figure_1, smo, theorems
+from papers.options import Options as Common
+from papers.options import asked
 
+PARTS = (figure_1, theorems, equivalences, smo)
 # Training points of a quick run, and its budgets as shares of them.
 QUICK_POINTS, QUICK_SHARES = 100, (0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
-class Options:
-    """How much to run.
+class Options(Common):
+    """How much to run; quick: few points, budgets and splits."""
 
-    Attributes
-    ----------
-    folder : Path, the data sets
-    quick : bool, few points, budgets and splits: shows that all works, measures nothing
-    splits : int, random splits of the ten digits
-    step : int, from a budget to the next
-    processes : int, that share the splits of Figure 1
-    """
-
-    folder: Path
-    quick: bool = False
-    splits: int = 50
-    step: int = 20
-    processes: int = 1
+    splits: int = asked(50, "random splits of the ten digits; 50 in the paper")
+    step: int = asked(20, "from a budget to the next; 20 in the paper")
+    processes: int = asked(1, "that share the splits of Figure 1")
 
     @property
     def points(self):
@@ -44,11 +39,9 @@ class Options:
     def problems(self, points=None, say=print):
         """The `digits.Split` of each random split whose data are there; says if not."""
         training = min(points or self.points, self.points)
-        try:
-            pixels, labels = digits.read(self.folder)
-        except FileNotFoundError as error:
-            say(f"The digits are skipped: {error}.")
+        images = self.found("mnist", lambda: digits.read(self.folder), say)
+        if images is None:
             return
         for seed in range(min(self.splits, 2) if self.quick else self.splits):
             testing = 4 * training if self.quick else digits.TEST
-            yield digits.split(pixels, labels, seed, training, testing)
+            yield digits.split(*images, seed, training, testing)

@@ -2,8 +2,8 @@
 
 import itertools
 
-from papers.crsvm import datasets, lowrank, measure
-from papers.crsvm.figures import style
+from papers import measure, style
+from papers.crsvm import datasets, lowrank
 
 NAME = "figure_5.7"
 RANKS = (16, 32, 64, 128, 300, 600)

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from papers.budget import digits
-from papers.crsvm.figures import style  # noqa: F401  (parts take it from here)
 from widemargin import Kernel, Problem, solve
 from widemargin.losses.norms import BudgetL1, BudgetL2
 
@@ -71,8 +70,3 @@ def counts(alpha, top, tol=1e-6):
     vectors = int(np.count_nonzero(alpha))
     bounded = int(np.count_nonzero(alpha >= top * (1.0 - tol)))
     return {"vectors": vectors, "bounded": bounded, "free": vectors - bounded}
-
-
-def rounded(number):
-    """To four digits."""
-    return float(f"{number:.4g}")

@@ -1,7 +1,7 @@
 """Figure 5.1: time and iterations of the two rules beside all rows, with q_U = m."""
 
-from papers.crsvm import datasets, measure
-from papers.crsvm.figures import style
+from papers import style
+from papers.crsvm import datasets, methods
 
 NAME = "figure_5.1"
 ALL = "all rows"
@@ -10,16 +10,16 @@ BARS = (ALL, "one-sided", "omega", "omega, repaired", "default")
 
 def solvers():
     """The bars of the figure, and ours; then the paper's six variants."""
-    chosen = {ALL: measure.unreduced()}
-    for rule, option in measure.RULES.items():
-        chosen[rule] = measure.published(option)
-        chosen[f"{rule}, non-balanced"] = measure.published(option, balanced=False)
+    chosen = {ALL: methods.unreduced()}
+    for rule, option in methods.RULES.items():
+        chosen[rule] = methods.published(option)
+        chosen[f"{rule}, non-balanced"] = methods.published(option, balanced=False)
         # Nonadaptive with q_U = m is all rows: half of them here.
-        chosen[f"{rule}, nonadaptive m/2"] = measure.published(
+        chosen[f"{rule}, nonadaptive m/2"] = methods.published(
             option, adaptive=False, share=0.5
         )
-    chosen["omega, repaired"] = measure.repaired()
-    chosen["default"] = measure.InteriorPoint()
+    chosen["omega, repaired"] = methods.repaired()
+    chosen["default"] = methods.InteriorPoint()
     return chosen
 
 
@@ -27,8 +27,8 @@ def run(options):
     """A record for each set and variant."""
     records = []
     for data in options.sets(datasets.TABLE):
-        found = measure.compare(data, solvers(), repeat=options.repeat)
-        tight = measure.compare(data, solvers(), repeat=1, tol=measure.TIGHT)
+        found = methods.compare(data, solvers(), repeat=options.repeat)
+        tight = methods.compare(data, solvers(), repeat=1, tol=methods.TIGHT)
         for label, numbers in found.items():
             ratio = numbers["seconds"] / found[ALL]["seconds"]
             head = {"set": data.name, "variant": label, "ratio": ratio}
@@ -47,7 +47,7 @@ def table(records):
     )
     for r in records:
         whole = next(w for w in records if w["set"] == r["set"] and w["variant"] == ALL)
-        work = measure.patterns(r) / measure.patterns(whole)
+        work = methods.patterns(r) / methods.patterns(whole)
         mark, tight = _mark(r), r["tight"]
         count = f"{tight['iterations']}{_mark(tight)}"
         yield (
@@ -57,7 +57,7 @@ def table(records):
             f"{tight['active_last']:8}"
         )
     for name in dict.fromkeys(r["set"] for r in records):
-        worst = measure.disagreement([r["tight"] for r in records if r["set"] == name])
+        worst = methods.disagreement([r["tight"] for r in records if r["set"] == name])
         yield f"{name}: objectives solved to 1e-8 differ by {worst:.0e} at most"
 
 

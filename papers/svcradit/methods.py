@@ -1,13 +1,12 @@
-"""How the runs are made, and what is kept of each."""
+"""The problem, our solvers and LIBSVM on it, and the numbers of a run."""
 
 import statistics
-import time
 import warnings
 
 import numpy as np
 from sklearn.svm import SVC
 
-from papers.crsvm.figures import style  # noqa: F401  (parts take it from here)
+from papers.measure import coefficients, outcome, repeated, rounded
 from widemargin import Kernel, Problem, solve
 from widemargin.solvers import IRWLS
 
@@ -21,20 +20,15 @@ def as_problem(row, X, y):
 
 def ours(row, X, y, solver, options, tol=TOL):
     """A record of the median run of a solver; `Problem` is part of the time."""
-    seconds = []
-    for _ in range(options.repeat):
-        begin = time.perf_counter()
-        problem = as_problem(row, X, y)
-        found = solve(problem, solver, tol=tol, time_limit=options.limit)
-        seconds.append(time.perf_counter() - begin)
-        if seconds[-1] > options.limit / 3:
-            break
+
+    def run():
+        return solve(as_problem(row, X, y), solver, tol=tol, time_limit=options.limit)
+
+    found, seconds = repeated(run, options.repeat, options.limit)
     last = found.trace[-1].details
     return {
         "seconds": rounded(statistics.median(seconds)),
-        "status": str(found.status),
-        "gap": float(f"{found.certificate.relative_gap:.3g}"),
-        "primal": found.certificate.primal,
+        **outcome(found),
         "vectors": int(np.count_nonzero(found.alpha)),
         "free": int(np.count_nonzero((found.alpha > 0) & (found.alpha < row.C))),
         "sets": len(found.trace) - 1,
@@ -46,31 +40,18 @@ def ours(row, X, y, solver, options, tol=TOL):
 def libsvm(row, X, y, options, tol=1e-3):
     """The same record of LIBSVM, scored by `Problem.certify`."""
     model = SVC(kernel="rbf", C=row.C, gamma=row.gamma, tol=tol, cache_size=1000)
-    seconds = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(options.repeat):
-            begin = time.perf_counter()
-            model.fit(X, y)
-            seconds.append(time.perf_counter() - begin)
-            if seconds[-1] > options.limit / 3:
-                break
-    coef = model.dual_coef_
-    c = np.zeros(len(y))
-    c[model.support_] = np.ravel(coef if isinstance(coef, np.ndarray) else coef.data)
+        _, seconds = repeated(lambda: model.fit(X, y), options.repeat, options.limit)
+    c = coefficients(model, len(y))
     certificate = as_problem(row, X, y).certify(y * c, c, float(model.intercept_[0]))
     return {
         "seconds": rounded(statistics.median(seconds)),
         "status": "solved",
-        "gap": float(f"{certificate.relative_gap:.3g}"),
         "primal": certificate.primal,
+        "gap": rounded(certificate.relative_gap, 3),
         "vectors": len(model.support_),
     }
-
-
-def rounded(number):
-    """To four digits."""
-    return float(f"{number:.4g}")
 
 
 def policy(selection, carry, q=None, inner="pairs"):

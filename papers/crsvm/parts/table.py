@@ -1,6 +1,6 @@
 """Table 5.1: sizes of the problems, support vectors, and those on the boundary."""
 
-from papers.crsvm import datasets, measure
+from papers.crsvm import datasets, methods
 
 NAME = "table_5.1"
 # As printed, with section 14 of the specification: the circulating text has lost the
@@ -17,7 +17,7 @@ def run(options):
     """A record for each set: its size and its support vectors."""
     records = []
     for data in options.sets(datasets.TABLE):
-        support, on = measure.support_vectors(data)
+        support, on = methods.support_vectors(data)
         rows, columns = data.X.shape
         positive = int((data.y > 0).sum())
         records.append(

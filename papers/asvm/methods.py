@@ -1,16 +1,13 @@
-"""The methods of the comparison, and how their runs are measured and summed up.
+"""The methods of the comparison, and the numbers of a run.
 
 The paper's nu weighs half of the squared slacks, nu/2 |y|^2: its problem is the squared
 hinge with C = nu / 2 and a penalized intercept, b = -gamma.
 """
 
-import statistics
-import time
-
 import numpy as np
 
-from papers.crsvm.measure import growth_exponent  # noqa: F401  (parts take it from here)
-from widemargin import Problem, solve
+from papers.measure import in_turn, outcome, spread
+from widemargin import Problem
 from widemargin.solvers import ActiveSet
 
 PUBLISHED, DEFAULT, ZERO = "Algorithm 3.1", "default", "default from zero"
@@ -35,34 +32,26 @@ def ordinary(X, y, nu=NU):
 
 def record(solution, seconds):
     """The numbers of one solver on one problem."""
-    trace, certificate = solution.trace, solution.certificate
+    trace = solution.trace
     published = [s for s in trace if "safeguards" in s.details]
     rows = trace.column("rows")
     return {
-        "seconds": float(f"{statistics.median(seconds):.4g}"),
-        "fastest": float(f"{min(seconds):.4g}"),
-        "slowest": float(f"{max(seconds):.4g}"),
+        **spread(seconds),
         "iterations": int(np.count_nonzero(rows == rows.max())),
         "published": len(published),
         "safeguards": max((s.details["safeguards"] for s in published), default=0),
         "sweeps": trace[-1].sweeps,
-        "status": str(solution.status),
-        "primal": certificate.primal,
-        "gap": float(f"{certificate.relative_gap:.3g}"),
+        **outcome(solution),
         "active": trace[-1].active,
     }
 
 
 def compare(X, y, nu, solvers, *, repeat=3, tol=TOL, time_limit=60.0):
     """Run each solver several times, in turn: {label: record}."""
-    seconds, last = {label: [] for label in solvers}, {}
-    for _ in range(repeat):
-        for label in solvers:
-            begin = time.perf_counter()
-            problem = as_problem(X, y, nu)
-            last[label] = solve(problem, SOLVERS[label], tol=tol, time_limit=time_limit)
-            seconds[label].append(time.perf_counter() - begin)
-    return {label: record(last[label], seconds[label]) for label in solvers}
+    chosen = {label: SOLVERS[label] for label in solvers}
+    limits = {"repeat": repeat, "tol": tol, "time_limit": time_limit}
+    found = in_turn(lambda: as_problem(X, y, nu), chosen, **limits)
+    return {label: record(*answer) for label, answer in found.items()}
 
 
 def correctness(w, b, X, y):

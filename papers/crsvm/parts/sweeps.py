@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from papers.crsvm import measure
-from papers.crsvm.figures import style
+from papers import style
+from papers.crsvm import methods
 
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05)
 ALL = "all rows"
-FORMS = {"published": measure.published, "repaired": measure.repaired}
+FORMS = {"published": methods.published, "repaired": methods.repaired}
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Sweep:
                 key: FORMS[key[0]](share=key[2], **self.variants[key[1]])
                 for key in keys
             }
-            solvers["", ALL, 1.0] = measure.unreduced()
+            solvers["", ALL, 1.0] = methods.unreduced()
             limit = min(options.timeout, 30.0)
-            found = measure.compare(
+            found = methods.compare(
                 data, solvers, repeat=options.repeat, time_limit=limit
             )
             whole = found["", ALL, 1.0]["seconds"]
@@ -61,7 +61,7 @@ class Sweep:
                 if label != ALL:
                     cells = "".join(_cell(r, whole) for r in _line(rows, form, label))
                     yield f"{form + ' ' + label:25}{cells}"
-            yield f"objectives differ by {measure.disagreement(rows):.0e} at most"
+            yield f"objectives differ by {methods.disagreement(rows):.0e} at most"
 
     def draw(self, records, folder):
         """Two panels for each set."""
@@ -109,7 +109,7 @@ def _line(rows, form, label):
 
 def _cell(r, whole):
     mark = "" if r["status"] == "solved" else "!"
-    work = measure.patterns(r) / measure.patterns(whole)
+    work = methods.patterns(r) / methods.patterns(whole)
     return f"{r['ratio']:.2f}/{work:.2f} ({r['iterations']}){mark}".rjust(17)
 
 
