@@ -13,7 +13,10 @@ from problems import PROBLEMS
 from widemargin import Problem, solve
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))),
+]
 
 
 @pytest.fixture

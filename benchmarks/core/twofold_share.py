@@ -22,17 +22,22 @@ SHARES = (0.0, 0.01, 0.1, 0.5, 0.9)
 
 def sets():
     """Far from zero, as measured, badly scaled, standardized, and separable."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(800, 7))
-    y = np.sign(X @ rng.normal(size=7) + 0.5 * rng.normal(size=800))
-    yield X[:, :6] + 1e6, y
+    X, y = _noisy(800, 6, seed=5)
+    yield X + 1e6, y
     raw, target = load_breast_cancer(return_X_y=True)
     labels = np.where(target, 1.0, -1.0)
     yield raw, labels
+    X, y = _noisy(800, 7, seed=6)
     yield X * 10.0 ** np.arange(-6, 8, 2), y
     yield (raw - raw.mean(axis=0)) / raw.std(axis=0), labels
-    X = rng.normal(size=(2000, 10))
-    yield X, np.sign(X @ rng.normal(size=10))
+    yield _noisy(2000, 10, seed=3, noise=0.0)
+
+
+def _noisy(m, n, seed, noise=0.5):
+    """Normal rows, and labels by a plane."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    return X, np.sign(X @ rng.normal(size=n) + noise * rng.normal(size=m))
 
 
 def measure(problems):

@@ -111,7 +111,8 @@ class BudgetSVC(SVC):
 
     References
     ----------
-    [dekel2006]_. That B is no bound of the number of support vectors: docs/budget.md.
+    [dekel2006]_. That B is no bound of the number of support vectors:
+    docs/explanation/budgets.md.
 
     Examples
     --------
