@@ -103,3 +103,19 @@ def test_what_is_found(text, found):
 def test_the_reference_has_all_that_is_exported():
     assert set(documented()) >= EXPORTED
     assert "widemargin.report.write_report" in set(documented())
+
+
+def test_nobody_changes_where_imports_come_from():
+    """They run as modules from the root of the repository: `python -m benchmarks.run`."""
+    folders = (
+        "benchmarks",
+        "papers",
+        "docs",
+        "examples",
+        "tests/benchmarks",
+        "tests/papers",
+    )
+    for folder in folders:
+        for path in (ROOT / folder).rglob("*.py"):
+            changes = re.findall(r"sys\.path\b", path.read_text(encoding="utf-8"))
+            assert changes == [], path
