@@ -1,11 +1,9 @@
-"""The packages of `benchmarks/peers` on the paper's problem."""
+"""The packages of `benchmarks.peers` on the paper's problem."""
 
 import contextlib
 import importlib
-import sys
 import time
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +12,6 @@ from scipy import sparse
 
 from widemargin import solve
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = ("sklearn", "liblinear", "snapml", "rehline", "sklearnex")
 LABELS = {
     "sklearn": "LIBLINEAR (scikit-learn)",
@@ -42,15 +39,10 @@ def ladders(say=print):
 
 
 def load(name):
-    """A module of `benchmarks/peers`, or None where its package is missing."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with contextlib.suppress(ImportError):
-                return importlib.import_module(f"peers.{name}")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    """A module of `benchmarks.peers.linear`, or None where its package is missing."""
+    with warnings.catch_warnings(), contextlib.suppress(ImportError):
+        warnings.simplefilter("ignore")
+        return importlib.import_module(f"benchmarks.peers.linear.{name}")
     return None
 
 

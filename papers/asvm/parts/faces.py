@@ -4,7 +4,7 @@ The short form is steps (0) to (3); (2a), (2b), (4a) and (4b) are safeguards. Th
 be as many as it wants, until it ends by itself.
 """
 
-from papers.asvm import datasets, measure
+from papers.asvm import datasets, methods
 from widemargin import solve
 from widemargin.solvers import ActiveSet
 
@@ -32,12 +32,12 @@ def _step(data, options):
 
 def _behavior(data, nu):
     """Steps until a safeguard is wanted and the gap there, safeguards, and the rest."""
-    problem = measure.as_problem(data.X, data.y, nu)
-    solution = solve(problem, PUBLISHED, tol=measure.TOL, max_iter=UNLIMITED)
-    numbers = measure.record(solution, [solution.trace[-1].seconds])
+    problem = methods.as_problem(data.X, data.y, nu)
+    solution = solve(problem, PUBLISHED, tol=methods.TOL, max_iter=UNLIMITED)
+    numbers = methods.record(solution, [solution.trace[-1].seconds])
     published = [s for s in solution.trace if "safeguards" in s.details]
     short = [s for s in published if s.details["safeguards"] == 0]
-    newton = solve(problem, measure.SOLVERS[measure.ZERO], tol=measure.TOL)
+    newton = solve(problem, methods.SOLVERS[methods.ZERO], tol=methods.TOL)
     return numbers | {
         "short": len(short),
         "short_gap": float(f"{short[-1].best_gap:.3g}"),
@@ -48,7 +48,7 @@ def _behavior(data, nu):
 
 def exact(record):
     """Whether the short form ends at the answer."""
-    return record["short_gap"] <= measure.TOL
+    return record["short_gap"] <= methods.TOL
 
 
 def table(records):

@@ -6,7 +6,7 @@ part uci; milliseconds are of the processor.
 
 import time
 
-from papers.asvm import conic, datasets, measure, others
+from papers.asvm import conic, datasets, methods, others
 from papers.asvm.parts import uci
 from widemargin import Problem, solve
 
@@ -41,12 +41,12 @@ def _compared(data):
 def _problems():
     """Label, maker of the problem, C / nu, and who solves it: {method: ladder}."""
     libsvm, first = others.load("libsvm"), {"tol": uci.GOAL}
-    solver = measure.SOLVERS[measure.PUBLISHED]
-    both = {measure.DEFAULT: (_ours, [first]), CLARABEL: (conic.fit, conic.LADDER)}
-    published = {measure.PUBLISHED: (_ours, [{**first, "solver": solver}])}
-    yield "(7)", measure.as_problem, 0.5, published | both
+    solver = methods.SOLVERS[methods.PUBLISHED]
+    both = {methods.DEFAULT: (_ours, [first]), CLARABEL: (conic.fit, conic.LADDER)}
+    published = {methods.PUBLISHED: (_ours, [{**first, "solver": solver}])}
+    yield "(7)", methods.as_problem, 0.5, published | both
     (settings,) = libsvm.ladders("hinge", "free")
-    yield "(2)", measure.ordinary, 1.0, both | {LIBSVM: (libsvm.fit, settings)}
+    yield "(2)", methods.ordinary, 1.0, both | {LIBSVM: (libsvm.fit, settings)}
 
 
 def _ours(X, y, C, loss, intercept, tol, solver="auto"):

@@ -113,7 +113,8 @@ class BudgetSVC(Classifier):
 
     References
     ----------
-    [dekel2006]_. That B is no bound of the number of support vectors: docs/budget.md.
+    [dekel2006]_. That B is no bound of the number of support vectors:
+    docs/explanation/budgets.md.
 
     Examples
     --------

@@ -127,7 +127,7 @@ class EnclosingBall(
         Toward the farthest point; also away from the nearest of the support; from one
         of the support to the farthest; toward or pairwise, what gains more. "toward" is
         sublinear: some percent, no more. The others are close to each other; "away" had
-        the least time on 20,000 to 30,000 rows (docs/enclosing_ball.md).
+        the least time on 20,000 to 30,000 rows (docs/measurements/enclosing_balls.md).
     tol : float in (0, 1], default=1e-3
         Relative duality gap. Of the hard ball 1 - D / max d_i: for tol <= 0.6 the
         radius is at most (1 + tol) times the smallest.

@@ -169,7 +169,7 @@ class SVC(Classifier):
     binary problem, one against one too. "fourier" and "polynomial" have no landmarks:
     ``support_`` are the rows with a dual variable, `predict` goes by ``coef_``. The
     approximation leaves out what is not positive semidefinite in a kernel.
-    docs/kernels.md has times and accuracies.
+    docs/measurements/low_rank.md has times and accuracies.
 
     With rank="auto" the exact solver has two thirds of ``time_limit`` and, if the mean
     gap is at most 0.5 then, the rest as well. Else the rest goes to the rank that it

@@ -39,7 +39,7 @@ TILE_FLOPS, TILE_ROWS = 2e9, 192
 # Flops a second of a thread that makes features of dense rows: 4e10 to 1e11 measured
 # for ranks 64 to 1024. Bytes a second of features that are written once and read ten
 # times, as solvers do, from the page cache and from a disk: writing 0.2e9, reading 3e9
-# and 0.2e9 to 1.4e9 (benchmarks/streaming.py).
+# and 0.2e9 to 1.4e9 (benchmarks/lowrank/streaming.py).
 COMPUTED, FROM_CACHE, FROM_DISK = 5e10, 1e9, 3e8
 STORES = ("auto", "never", "always")
 

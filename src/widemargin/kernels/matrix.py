@@ -73,7 +73,7 @@ class Columns:
     Notes
     -----
     Entries are computed in float32, 2e9 to 3e9 a second for a dozen entries a row
-    (2 cores, AVX-512; benchmarks/kernel_rows.py), and added up in float64.
+    (2 cores, AVX-512; benchmarks/core/kernel_rows.py), and added up in float64.
     """
 
     dtype: Any

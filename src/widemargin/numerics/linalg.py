@@ -17,10 +17,10 @@ Matrix: TypeAlias = "NDArray[Any] | sparse.csr_array"
 Vector = NDArray[np.float64]
 
 # Above this share of nonzeros a BLAS product of the densified block beats scattering
-# the outer products of sparse rows (benchmarks/sweeps.py).
+# the outer products of sparse rows (benchmarks/core/sweeps.py).
 DENSE_GRAM_DENSITY = 0.25
 # Columns up to which the core makes dense Gram matrices: with more, BLAS is as fast. So
-# it is without AVX2 (benchmarks/sweeps.py).
+# it is without AVX2 (benchmarks/core/sweeps.py).
 CORE_GRAM_COLUMNS = 128 if _core.simd_default() > 0 else 0
 
 

@@ -35,7 +35,7 @@ Vector = NDArray[np.float64]
 
 # A sample has so many rows, so many for each column, and this share of all; it is taken
 # where there are so many times more rows, and solved to this gap
-# (benchmarks/active_set.py).
+# (benchmarks/core/active_set.py).
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 10_000, 100, 0.006
 SAMPLE_TIMES, SAMPLE_GAP = 5, 1e-3
 # It needs 6 to 13 steps; where so many do not suffice, its point is still a start.
