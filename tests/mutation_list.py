@@ -21,6 +21,7 @@ PROBLEM = ("tests/test_problem.py",)
 KERNEL_PROBLEM = ("tests/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
 VALUES = ("tests/test_kernels.py", "tests/test_core_kernels.py")
+POINTWISE = ("tests/test_pointwise.py",)
 NORMS = ("tests/test_loss_norms.py", "tests/test_norm_intercept.py")
 EXACT = ("tests/certificates",)
 CORE = ("tests/test_core.py", "tests/test_core_sweeps.py", "tests/test_core_csr.py")
@@ -244,14 +245,14 @@ MUTATIONS = [
         "pointwise.py",
         "return 2.0 * np.maximum(t, 0.0)",
         "return np.maximum(t, 0.0)",
-        PROBLEM,
+        POINTWISE,
     ),
     Mutation(
         "loss: ridge of the squared hinge",
         "pointwise.py",
         "return 0.5 / C",
         "return 0.25 / C",
-        KERNEL_PROBLEM,
+        POINTWISE,
     ),
     Mutation(
         "loss: L1 norm",
