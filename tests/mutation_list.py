@@ -21,6 +21,7 @@ PROBLEM = ("tests/problems/test_problem.py",)
 KERNEL_PROBLEM = ("tests/problems/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
 VALUES = ("tests/kernels/test_kernels.py", "tests/core/test_core_kernels.py")
+POINTWISE = ("tests/losses/test_pointwise.py",)
 NORMS = ("tests/losses/test_loss_norms.py", "tests/problems/test_norm_intercept.py")
 EXACT = ("tests/certificates",)
 CORE = (
@@ -248,14 +249,14 @@ MUTATIONS = [
         "pointwise.py",
         "return 2.0 * np.maximum(t, 0.0)",
         "return np.maximum(t, 0.0)",
-        PROBLEM,
+        POINTWISE,
     ),
     Mutation(
         "loss: ridge of the squared hinge",
         "pointwise.py",
         "return 0.5 / C",
         "return 0.25 / C",
-        KERNEL_PROBLEM,
+        POINTWISE,
     ),
     Mutation(
         "loss: L1 norm",

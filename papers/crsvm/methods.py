@@ -1,5 +1,7 @@
 """Solvers of the comparison, and the numbers of a run."""
 
+import dataclasses
+
 import numpy as np
 
 from papers.measure import in_turn, outcome, rounded, spread
@@ -13,14 +15,19 @@ RULES = {"omega": "omega", "one-sided": "one_sided"}
 
 
 def published(rule="omega", *, share=1.0, balanced=True, adaptive=True):
-    """The method as published: directions from the reduced matrix alone."""
+    """The method as published."""
     return InteriorPoint(
+        mode="published",
         reduction=rule,
         max_active=share,
         balanced=balanced,
         adaptive=adaptive,
-        pcg_steps=0,
     )
+
+
+def damped(rule="omega", **options):
+    """As published, but for damped second-order terms."""
+    return dataclasses.replace(published(rule, **options), mode="damped")
 
 
 def repaired(rule="omega", *, share=1.0, balanced=True, adaptive=True):

@@ -10,40 +10,17 @@ from widemargin import Problem
 
 NAME = "figure_5.9"
 PANELS = 6
-THETA, BETA = 100.0, 4.0  # the defaults, and the paper's
 
 
-def patterns(d, y, mu):
-    """Rows of Q by the balanced rule with q_U = m: (3.18) and (3.20) to (3.22)."""
-    m = len(y)
-    classes = [np.flatnonzero(y < 0), np.flatnonzero(y > 0)]
-    least = [np.count_nonzero(d[c] >= THETA * np.sqrt(mu)) for c in classes]
-    q = max(min(m, int(np.ceil(mu ** (1.0 / BETA) * m))), sum(least))
-    if q > 0.8 * m:  # the library takes all rows: nothing would be saved
-        return np.arange(m)
-    sizes = [len(c) for c in classes]
-    count = [
-        min(max(k, int(np.ceil(q / 2))), size)
-        for k, size in zip(least, sizes, strict=True)
-    ]
-    short = max(0, q - sum(count))
-    chosen = [
-        c[np.argsort(-d[c], kind="stable")[: k + short]]
-        for c, k in zip(classes, count, strict=True)
-    ]
-    return np.sort(np.concatenate(chosen))
-
-
-def history(problem, y, tol=methods.TIGHT):
+def history(problem, tol=methods.TIGHT):
     """What each iteration sees: mu, |Q|, the rows of Q, w and b."""
     for step in methods.published().iterate(problem, None, tol):
         v, state = step.point()
-        mu = step.details["mu"]
         yield {
             "iteration": step.iteration,
-            "mu": mu,
+            "mu": step.details["mu"],
             "active": step.active,
-            "patterns": patterns(np.array(state.d), y, mu).tolist(),
+            "patterns": np.flatnonzero(state.chosen).tolist(),
             "w": v[:-1].tolist(),
             "b": float(v[-1]),
         }
@@ -54,7 +31,7 @@ def history(problem, y, tol=methods.TIGHT):
 def run(options):
     """A record for each iteration."""
     _, data = datasets.ellipse(400 if options.quick else 2000)
-    return list(history(Problem(data.X, data.y), data.y))
+    return list(history(Problem(data.X, data.y)))
 
 
 def table(records):

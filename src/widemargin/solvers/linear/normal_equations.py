@@ -410,8 +410,11 @@ def _active_matrix(
     levels: Vector | None,
     form: str,
 ) -> tuple[int, Any]:
-    """|Q|, and what the matrix of Q needs."""
-    return _matrix_of(block, part, _in_active_set(part, rule, levels), form)
+    """|Q|, and what the matrix of Q needs; leaves Q in the state, 1 and 0."""
+    index = _in_active_set(part, rule, levels)
+    part.chosen = np.zeros(block.shape[0])
+    part.chosen[slice(None) if index is None else index] = 1.0
+    return _matrix_of(block, part, index, form)
 
 
 def _matrix_of(
