@@ -10,6 +10,7 @@ import pytest
 from conftest import long_indices
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_cases import SEMIDEFINITE
 from pairwise import pairwise
 from scipy import sparse
 from sklearn.base import clone
@@ -241,7 +242,7 @@ def test_balls_of_known_sets(name, convert):
     np.testing.assert_array_equal(ball.predict(convert(X)), 1)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", SEMIDEFINITE)
 @pytest.mark.parametrize("C", [None, 5.0])
 def test_equal_points_have_a_ball_of_radius_zero(kernel, C):
     X = np.full((40, 3), 1.7)

@@ -36,7 +36,9 @@ def test_the_page_of_kernels_has_their_formulas(row):
 
 @pytest.mark.parametrize("parameter", ["degree", "coef0"])
 def test_docstrings_say_which_kernels_have_a_number(parameter):
-    names = " and ".join(f'"{k}"' for k, used in PARAMETERS.items() if parameter in used)
+    names = " and ".join(
+        f'"{k}"' for k, used in PARAMETERS.items() if parameter in used
+    )
     for owner in (Kernel, SVC, EnclosingBall):
         text = plain(owner.__doc__)
         told = text.split(f" {parameter} : ")[1].split(f"Of {names}.")
