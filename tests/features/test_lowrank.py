@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.cases.kernels import NAMED, matrix, plain
+from tests.cases.kernels import NAMED, SEMIDEFINITE, matrix, matrix_of, plain
 from widemargin import Kernel, LinearSVC, as_rows
 from widemargin.features.methods import (
     LANDMARKS,
@@ -54,10 +54,10 @@ def all_maps(X, rank, **options):
 
 
 @on_every_method
-@pytest.mark.parametrize("name", ["linear", "poly", "rbf", "laplacian"])
+@pytest.mark.parametrize("name", SEMIDEFINITE)
 @on_dense_and_sparse
 def test_of_full_rank_it_is_the_kernel(name, options, convert):
-    X, kernel = matrix(60, 7, 0.7), NAMED[name]
+    X, kernel = matrix_of(name, 60, 7, 0.7), NAMED[name]
     K = plain(kernel, X, X)
     for rank in (60, 1000):
         z = made(convert(X), kernel, rank, **options)
@@ -171,10 +171,13 @@ def test_values_of_the_user_are_as_good(kind, options):
 
 @on_every_method
 @on_both_precisions
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear"])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "chi2", "linear"])
 def test_wide_rows_may_be_dense_here_and_sparse_there(options, dtype, name):
-    X, kernel = matrix(70, 2060, 0.02), NAMED[name]
-    new, atol = matrix(20, 2060, 0.02, seed=1), 1e-9 if dtype == np.float64 else 2e-3
+    X, kernel = matrix_of(name, 70, 2060, 0.02), NAMED[name]
+    new, atol = (
+        matrix_of(name, 20, 2060, 0.02, seed=1),
+        1e-9 if dtype == np.float64 else 2e-3,
+    )
     for convert, other in (
         (sparse.csr_array, np.asarray),
         (np.asarray, sparse.csr_array),
