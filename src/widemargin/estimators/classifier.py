@@ -1,6 +1,5 @@
 """What the classifiers share: labels in, a plan carried out, predictions out."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -8,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
@@ -23,7 +21,7 @@ from widemargin.estimators.checks import (
     is_pairwise,
     read_rows,
     seed_of,
-    users_level,
+    tell_end,
 )
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.plans import Fit, Plan
@@ -33,7 +31,7 @@ from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
-from widemargin.solution import NOT_CONVEX, Solution, Status
+from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -264,13 +262,7 @@ def _worst(solutions: Sequence[Solution]) -> Solution:
 
 def _tell(solutions: Sequence[Solution]) -> None:
     """Raise or warn where the solves did not end well."""
-    if any(s.status is Status.INTERRUPTED for s in solutions):
-        raise KeyboardInterrupt
-    for solution in solutions:
-        if solution.status is Status.OUT_OF_MEMORY:
-            raise MemoryError(solution.message)
-    worst = _worst(solutions)
-    if worst.status is not Status.SOLVED:
-        warnings.warn(worst.message, ConvergenceWarning, stacklevel=users_level())
-    if any(s.trace[-1].details.get("negative") for s in solutions):
-        warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())
+    first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
+    raised = [s for status in first for s in solutions if s.status is status]
+    negative = any(s.trace[-1].details.get("negative") for s in solutions)
+    tell_end((raised or [_worst(solutions)])[0], not negative)

@@ -21,7 +21,7 @@ from widemargin.estimators.solving import (
     solve_tasks,
     tell,
 )
-from widemargin.estimators.training import MOMENT, Point, Training
+from widemargin.estimators.training import MOMENT, StartPoint, Training
 from widemargin.kernels.matrix import NoRoomError
 from widemargin.problems.base import Problem
 from widemargin.reduction.reduce import Reduced
@@ -227,7 +227,7 @@ def better(exact: Fit, low: Fit, rank: int) -> Fit:
     return dataclasses.replace(best, certificates=bounds).because(why)
 
 
-def lifted(training: Training, solutions: Sequence[Solution]) -> list[Point]:
+def lifted(training: Training, solutions: Sequence[Solution]) -> list[StartPoint]:
     """Points of the exact problems to start from: alpha, Y alpha and b."""
     return [
         (s.alpha, training.signs(k) * s.alpha, s.b) for k, s in enumerate(solutions)

@@ -19,7 +19,7 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
 
 Vector = NDArray[np.float64]
-Point = tuple[Vector, Vector, float]
+StartPoint = tuple[Vector, Vector, float]
 
 # A time limit of what is to end at once.
 MOMENT = 1e-9
@@ -89,7 +89,7 @@ class Training:
     memory_limit: int | None
     seed: int | None
     names: Sequence[str] | None
-    starts: Sequence[Solution | Point | None] | None = None
+    starts: Sequence[Solution | StartPoint | None] | None = None
     known: Sequence[Solution] | None = None
 
     @property
