@@ -39,6 +39,18 @@ def legend(figure, axis, columns):
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
+def logarithmic(axis, name, places=None):
+    """A logarithmic axis, if the panel shows anything there; ticks as `plain` has them.
+
+    Where every run was given up there is nothing, and no ticks can be found.
+    """
+    _, high = getattr(axis.dataLim, f"interval{name}")
+    if high > 0:
+        getattr(axis, f"set_{name}scale")("log")
+        if places:
+            plain(axis, name, places)
+
+
 def plain(axis, name, places):
     """Ticks of a logarithmic axis at places between 1 and 10, as decimals."""
     side = getattr(axis, f"{name}axis")

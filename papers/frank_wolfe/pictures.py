@@ -26,19 +26,19 @@ def series(sets, names, folder, file, label):
     limit = max(r["limit"] for n in names for r in sets[n].values())
     if any(r["over"] for n in names for r in sets[n].values()):
         seconds.axhline(limit, color="0.6", lw=1)
-        seconds.text(rows[0], limit, "limit", va="top", fontsize="small")
+        about = {"va": "top", "fontsize": "small", "in_layout": False}
+        seconds.text(rows[0], limit, "limit", **about)
     _beside(speed, sets, names, rows)
     accuracy.set_ylabel("test accuracy, %")
     speed.set_ylabel("times faster than CVM")
     seconds.set_ylabel("seconds")
     points.set_ylabel("points of the coreset")
     for axis in axes:
-        axis.set_xscale("log")
-        style.plain(axis, "x", (1, 2, 5))
+        style.logarithmic(axis, "x", (1, 2, 5))
         axis.set_xlabel("rows")
-    for axis in (speed, seconds, points):
-        axis.set_yscale("log")
-    style.plain(points, "y", (1, 2, 5))
+    for axis in (speed, seconds):
+        style.logarithmic(axis, "y")
+    style.logarithmic(points, "y", (1, 2, 5))
     figure.suptitle(f"{label}: 59 random points, stop of the paper")
     style.legend(figure, accuracy, 3)
     style.save(figure, folder, file)

@@ -189,6 +189,14 @@ def test_tables_and_pictures(options, tmp_path, monkeypatch):
     assert (tmp_path / "tables_2_3_adult.png").exists()
 
 
+def test_pictures_where_every_run_was_given_up(folder, tmp_path):
+    options = Options(folder, quick=True, repeat=1, limit=1e-4, names=("a1a", "a2a"))
+    records = tables_2_3.run(options)
+    assert all(r["over"] for r in records)
+    tables_2_3.draw(records, tmp_path)
+    assert (tmp_path / "tables_2_3_adult.png").exists()
+
+
 def test_the_script_takes_names_of_sets(folder, tmp_path, capsys):
     line = ["frank_wolfe", "--quick", "--data", str(folder), "--output", str(tmp_path)]
     main([*line, "--parts", "table_1", "--names", "a1a"])
