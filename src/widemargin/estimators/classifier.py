@@ -26,7 +26,7 @@ from widemargin.estimators.checks import (
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.support_vectors import TrainingDataMixin
-from widemargin.estimators.training import Form, Training, Vector
+from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -138,7 +138,7 @@ class Classifier(
         """Refuse a parameter out of range, in the words of scikit-learn."""
 
     @abstractmethod
-    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+    def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         """How binary problems of these rows are made; sets what is known of them."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ class Classifier(
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
         limits = self._limits()
-        rows, index, C, form = self._read(X, y, sample_weight)
+        rows, index, C, recipe = self._read(X, y, sample_weight)
         tasks = tasks_of(len(self.classes_), self.multi_class)
         names = getattr(self, "feature_names_in_", None)
         callbacks = Callbacks(self, len(tasks), (X, y, sample_weight))
@@ -180,7 +180,7 @@ class Classifier(
                     index,
                     C,
                     tasks,
-                    form,
+                    recipe,
                     limits,
                     callbacks,
                     memory_limit=self.memory_limit,
@@ -198,8 +198,8 @@ class Classifier(
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Rows, NDArray[Any], Any, Form]:
-        """The rows, the class and the C of each, and the form of their problems."""
+    ) -> tuple[Rows, NDArray[Any], Any, Recipe]:
+        """The rows, the class and the C of each, and the recipe of their problems."""
         owner = type(self).__name__
         check = Checker(f"{owner}.fit")
         if y is None:  # in scikit-learn's words
@@ -210,7 +210,7 @@ class Classifier(
         y = labels.as_labels(check, y, rows.shape[0])
         weights = labels.as_weights(check, sample_weight, rows.shape[0])
         self.classes_, index = labels.find_classes(check, y, weights)
-        form = self._form(rows, None if sample_weight is None else weights)
+        recipe = self._recipe(rows, None if sample_weight is None else weights)
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
@@ -218,7 +218,7 @@ class Classifier(
         if not (sample_weight is None and self.class_weight is None):
             C = self.C * weights
             C *= factors
-        return rows, index, C, form
+        return rows, index, C, recipe
 
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""

@@ -172,7 +172,7 @@ class _BestBall(BestSoFar):
 
 
 @dataclass(frozen=True)
-class BallDescent(Solver):
+class BallDescent(Solver):  # numpydoc ignore=PR02
     """Steps over the simplex, for one sigma after the other.
 
     Parameters
