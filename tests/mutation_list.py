@@ -21,6 +21,7 @@ PROBLEM = ("tests/problems/test_problem.py",)
 KERNEL_PROBLEM = ("tests/problems/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
 VALUES = ("tests/kernels/test_kernels.py", "tests/core/test_core_kernels.py")
+POINTWISE = ("tests/losses/test_pointwise.py",)
 NORMS = ("tests/losses/test_loss_norms.py", "tests/problems/test_norm_intercept.py")
 EXACT = ("tests/certificates",)
 CORE = (
@@ -36,15 +37,15 @@ MUTATIONS = [
     Mutation(
         "dual value: the quadratic term",
         "linear.py",
-        "            - quadratic\n",
-        "            + quadratic\n",
+        "return float(linear) - quadratic -",
+        "return float(linear) + quadratic -",
         PROBLEM,
     ),
     Mutation(
         "dual value: squares of alpha",
         "linear.py",
-        "            - (float(squares) if",
-        "            + (float(squares) if",
+        "- self.pointwise.dual_share * float(squares)",
+        "+ self.pointwise.dual_share * float(squares)",
         PROBLEM,
     ),
     Mutation(
@@ -57,21 +58,21 @@ MUTATIONS = [
     # -- the clip, and the repair
     Mutation(
         "clip: below zero",
-        "linear.py",
-        "np.clip(getattr(part, name), 0.0, part.C if upper else None)",
-        "np.clip(getattr(part, name), -part.C, part.C if upper else None)",
+        "pointwise.py",
+        "return np.clip(alpha, 0.0, C)",
+        "return np.clip(alpha, -C, C)",
         PROBLEM,
     ),
     Mutation(
         "clip: the upper bound of the other loss",
-        "kernel.py",
-        'clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)',
-        'clipped = np.clip(alpha, 0.0, self.weights if self.loss != "hinge" else None)',
+        "pointwise.py",
+        "return np.clip(alpha, 0.0, None)",
+        "return np.clip(alpha, 0.0, C)",
         KERNEL_PROBLEM,
     ),
     Mutation(
         "clip: the class that is scaled",
-        "linear.py",
+        "base.py",
         "heavy = int(sums[1] > sums[0])",
         "heavy = int(sums[1] < sums[0])",
         PROBLEM,
@@ -109,8 +110,8 @@ MUTATIONS = [
     Mutation(
         "intercept: slope of the squared hinge",
         "intercept.py",
-        "-2.0 * float(part.labels @ weighted)",
-        "2.0 * float(part.labels @ weighted)",
+        "        -float(part.labels @ weighted),",
+        "        float(part.labels @ weighted),",
         PROBLEM,
     ),
     Mutation(
@@ -224,24 +225,38 @@ MUTATIONS = [
     # -- losses
     Mutation(
         "loss: hinge",
-        "linear.py",
-        "positive = np.maximum(t, 0.0)",
-        "positive = np.maximum(-t, 0.0)",
+        "pointwise.py",
+        "        return np.maximum(t, 0.0)",
+        "        return np.maximum(-t, 0.0)",
         PROBLEM,
     ),
     Mutation(
         "loss: squared hinge",
-        "linear.py",
-        'return positive if loss == "hinge" else positive * positive',
-        'return positive if loss == "hinge" else -positive * positive',
+        "pointwise.py",
+        "return positive * positive",
+        "return -positive * positive",
         PROBLEM,
     ),
     Mutation(
-        "loss: squared hinge with a kernel",
-        "kernel.py",
-        '(t if self.loss == "hinge" else t * t)',
-        '(t if self.loss == "hinge" else -t * t)',
+        "loss: dual term of the squared hinge with a kernel",
+        "pointwise.py",
+        "return 0.25 * float((alpha * (alpha / C)).sum())",
+        "return -0.25 * float((alpha * (alpha / C)).sum())",
         KERNEL_PROBLEM,
+    ),
+    Mutation(
+        "loss: slope of the squared hinge",
+        "pointwise.py",
+        "return 2.0 * np.maximum(t, 0.0)",
+        "return np.maximum(t, 0.0)",
+        POINTWISE,
+    ),
+    Mutation(
+        "loss: ridge of the squared hinge",
+        "pointwise.py",
+        "return 0.5 / C",
+        "return 0.25 / C",
+        POINTWISE,
     ),
     Mutation(
         "loss: L1 norm",
@@ -292,45 +307,52 @@ MUTATIONS = [
     # -- kernel formulas
     Mutation(
         "kernel formula: linear",
-        "kernel_rows.cpp",
-        "      return p;\n",
-        "      return -p;\n",
+        "kernel_formulas.hpp",
+        "    return sum;\n",
+        "    return -sum;\n",
         VALUES,
     ),
     Mutation(
         "kernel formula: poly",
-        "kernel_rows.cpp",
-        "Vector<Real> base = p * gamma + coef0,",
-        "Vector<Real> base = p * gamma - coef0,",
+        "kernel_formulas.hpp",
+        "return a * factor + shift;",
+        "return a * factor - shift;",
         VALUES,
     ),
     Mutation(
         "kernel formula: rbf",
         "kernel_rows.cpp",
-        "(((p + p) - x_norm) - z_norm) * gamma",
-        "(((p + p) - x_norm) + z_norm) * gamma",
+        "(x_norm - (p + p)) + z_norm",
+        "(x_norm - (p + p)) - z_norm",
         VALUES,
     ),
     Mutation(
-        "kernel formula: rbf by differences",
-        "kernel_rows.cpp",
-        "return exponential(p * -gamma);",
-        "return exponential(p * gamma);",
+        "kernel formula: distances",
+        "kernel_formulas.hpp",
+        "exponential(scaled(sum, -gamma))",
+        "exponential(scaled(sum, gamma))",
         (*VALUES, "tests/kernels/test_far_clusters.py"),
     ),
     Mutation(
         "kernel formula: laplacian",
         "kernel_rows.cpp",
-        "((p + x_norm) + z_norm) * -gamma",
-        "((p - x_norm) + z_norm) * -gamma",
+        "(p + x_norm) + z_norm",
+        "(p - x_norm) + z_norm",
         VALUES,
     ),
     Mutation(
         "kernel formula: sigmoid",
-        "kernel_rows.cpp",
-        "return t < all<Real>(0) ? -size : size;",
-        "return t > all<Real>(0) ? -size : size;",
+        "kernel_formulas.hpp",
+        "return a < T{} ? -size : size;",
+        "return a > T{} ? -size : size;",
         VALUES,
+    ),
+    Mutation(
+        "kernel formula: chi2",
+        "kernel_formulas.hpp",
+        "quotient(apart, x + z)",
+        "quotient(apart, x - z)",
+        (*VALUES, "tests/kernels/test_chi2.py"),
     ),
     Mutation(
         "kernel formula: the diagonal",

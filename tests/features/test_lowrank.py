@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.cases.kernels import NAMED, matrix, plain
+from tests.cases.kernels import NAMED, SEMIDEFINITE, matrix, matrix_of, plain
 from tests.cases.pairwise import product
 from widemargin import Kernel, LinearSVC, as_rows
 from widemargin.features.methods import (
@@ -21,7 +21,7 @@ from widemargin.features.methods import (
     polynomial,
 )
 from widemargin.features.partial_cholesky import pivots_of
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 
 RBF, SQUARE = NAMED["rbf"], Kernel("poly", gamma=0.7, degree=2, coef0=0.5)
 # Each method that has landmarks, with its options.
@@ -55,12 +55,12 @@ def all_maps(X, rank, **options):
 
 
 @product(
-    name=["linear", "poly", "rbf", "laplacian"],
+    name=list(SEMIDEFINITE),
     method=BY_LANDMARKS,
     convert=[np.asarray, sparse.csr_array],
 )
 def test_of_full_rank_it_is_the_kernel(name, method, convert):
-    X, kernel = matrix(60, 7, 0.7), NAMED[name]
+    X, kernel = matrix_of(name, 60, 7, 0.7), NAMED[name]
     K = plain(kernel, X, X)
     for rank in (60, 1000):
         z = made(convert(X), kernel, rank, **BY_LANDMARKS[method])
@@ -144,7 +144,7 @@ def test_a_model_is_one_of_its_landmarks(options, dtype):
     W = np.random.default_rng(0).normal(size=(15, 2))
     c = z.coefficients(W)
     counts = np.array([len(c)])
-    decide = KernelDecisions(z.kernel, z.vectors, c.T, np.zeros(2), counts)
+    decide = Expansion(z.kernel, z.vectors, c.T, np.zeros(2), counts)
     atol = 1e-10 if dtype == np.float64 else 2e-3
     np.testing.assert_allclose(decide(new), z.transform(new) @ W, atol=atol)
     np.testing.assert_allclose(z.coefficients(W[:, 0]), c[:, 0])
@@ -175,11 +175,14 @@ def test_values_of_the_user_are_as_good(kind, options):
 @product(
     method=BY_LANDMARKS,
     dtype=[np.float64, np.float32],
-    name=["rbf", "laplacian", "linear"],
+    name=["rbf", "laplacian", "chi2", "linear"],
 )
 def test_wide_rows_may_be_dense_here_and_sparse_there(method, dtype, name):
-    X, kernel = matrix(70, 2060, 0.02), NAMED[name]
-    new, atol = matrix(20, 2060, 0.02, seed=1), 1e-9 if dtype == np.float64 else 2e-3
+    X, kernel = matrix_of(name, 70, 2060, 0.02), NAMED[name]
+    new, atol = (
+        matrix_of(name, 20, 2060, 0.02, seed=1),
+        1e-9 if dtype == np.float64 else 2e-3,
+    )
     for convert, other in (
         (sparse.csr_array, np.asarray),
         (np.asarray, sparse.csr_array),

@@ -70,7 +70,7 @@ def _open_training(options: argparse.Namespace, path: str) -> Data:
         "columns": options.columns,
     }
     rows = stored.open_data(options, path, **chosen)
-    y = stored.read_labels(rows, path, "--label")
+    y = stored.stored_labels(rows, path, "--label")
     meta = {k: v for k, v in chosen.items() if v is not None and k != "columns"}
     share = rows.density if rows.density < 1 else None
     weights = rows.vector("weight")
@@ -156,7 +156,7 @@ def _open_test(options: argparse.Namespace, data: Data, n: int) -> Data:
         columns = stored.parquet_features(path, data.names or ())
         chosen = {"label": label, "columns": columns}
     rows = stored.open_data(options, path, **chosen)
-    y = stored.read_labels(rows, path, option)
+    y = stored.stored_labels(rows, path, option)
     X = stored.aligned(rows, path, data.names, n)
     if by_name:
         stored.say_ignored(path, columns, [label, weight, *_left_out(options)])

@@ -4,7 +4,7 @@ from widemargin.system.files import COMPRESSED, TEXT, ending
 
 MODELS = (".wm", ".model", ".onnx")
 _TRAINED, _PAGES = MODELS[:1], (".html", ".htm")
-# A model under such a name was surely meant to be something else.
+# Endings of other files: a model with one of them is a mistake.
 _NO_MODEL = (*TEXT, ".csv", *_PAGES, *MODELS[1:])
 
 

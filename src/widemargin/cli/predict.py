@@ -11,7 +11,7 @@ from widemargin.data.state import RowState
 from widemargin.models.model import Model
 from widemargin.system.files import check_outputs, replacing
 
-_ROWS = 1 << 16  # whose lines are made at a time
+_ROWS = 1 << 16  # lines that are made at a time
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from widemargin.data.rows import Rows
 from widemargin.system.files import COMPRESSED
 
 # Text in memory takes up to four times its bytes ("1:1 " becomes 12 of them, with a
-# copy); compressed text is taken to be so many times larger than its file.
+# copy); compressed text is taken to be _PACKED times as large as its file.
 _SHARE, _PACKED = 4, 8
 _SHOWN = 12  # columns that a sentence names
 
@@ -56,7 +56,7 @@ def zero_based(index_base: int | None) -> Any:
 # -- labels ----------------------------------------------------------------------------
 
 
-def read_labels(rows: StoredRows, path: str, option: str) -> Any:
+def stored_labels(rows: StoredRows, path: str, option: str) -> Any:
     """The labels; where there are none, what to type."""
     with doing(f"reading the labels of {path}"):
         y = rows.vector("label")
@@ -89,7 +89,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def parquet_features(path: str, names: Sequence[str]) -> list[str]:
-    """The columns that features of these names are made of, in their order."""
+    """The columns that the named features are made of, in the order of the names."""
     stored = columns_of(path)
     return list(dict.fromkeys(_column(name, stored) for name in names))
 

@@ -17,7 +17,7 @@ from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 
 @dataclass(frozen=True)
 class Least:
-    """A key with what belongs to it; adding two keeps the one with the smaller key."""
+    """A key and a value; of two that are added the smaller key stays."""
 
     key: float
     value: Any = None
@@ -253,7 +253,7 @@ def given_up() -> bool:
 class Sum:
     """A sum of arrays, numbers, `Least`, or tuples of them, in the order of numbers.
 
-    The values may come in any order, and from any thread: those that come early wait.
+    The values may come in any order, and from any thread: early values wait.
     """
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ def as_matrix(X: Any) -> Matrix:
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a table (pandas, polars, Arrow); None where it has none.
 
-    Columns that are only numbered, as those of a frame made of an array, have none.
+    Columns that are only numbered, as in a frame made of an array, have no names.
     """
     if isinstance(X, np.ndarray) or sparse.issparse(X):
         return None
@@ -63,11 +63,11 @@ def _as_csr(X: Any) -> sparse.csr_array:
     rows.data = np.require(data, requirements=["C", "A"])
     rows.indptr = np.require(np.asarray(X.indptr), index, ["C", "A"])
     rows.indices = np.require(np.asarray(X.indices), index, ["C", "A"])
-    return rows if rows.has_canonical_format else _distinct(rows)
+    return rows if rows.has_canonical_format else _without_duplicates(rows)
 
 
-def _distinct(rows: sparse.csr_array) -> sparse.csr_array:
-    """A copy in which no entry repeats: it is the float64 sum of those that do.
+def _without_duplicates(rows: sparse.csr_array) -> sparse.csr_array:
+    """A copy without repeated entries: they are added in float64.
 
     A bound of rounding knows the entries only, not what they were summed from.
     """

@@ -28,10 +28,10 @@ Vector = NDArray[np.float64]
 MAPPED_ROWS, MAPPED_NUMBERS, MOST_NUMBERS = 2048, 1 << 20, 1 << 23
 
 
-class FeatureMap(Protocol):
-    """A map of rows to new features, applied block by block.
+class RowMap(Protocol):
+    """What makes new features of rows, applied block by block.
 
-    It may say their ``dtype`` and ``density``, where these are not those of the rows.
+    It may have a ``dtype`` and a ``density``, where the features differ from the rows.
     """
 
     @property
@@ -61,7 +61,7 @@ class Rows(ABC):
     options : dict, what `as_rows` is to be given for rows made from these
     copy_rows : float, how many rows may be copied into memory at a time
     is_in_memory : bool, whether `in_memory` has an answer (which may be a copy)
-    names : sequence of str, those of the columns; None where they have none
+    names : sequence of str, names of the columns, or None
     """
 
     is_in_memory: bool = False
@@ -123,7 +123,7 @@ class Rows(ABC):
         return None
 
     def reserve(self, size: int, what: str, owner: Any) -> None:  # noqa: B027
-        """Leave so many bytes of the memory for something else, while ``owner`` lives.
+        """Leave this many bytes of the memory for others, while ``owner`` lives.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Rows(ABC):
             )
         return SignedRows(self, y, intercept)
 
-    def mapped(self, feature_map: FeatureMap) -> "Rows":
+    def mapped(self, feature_map: RowMap) -> "Rows":
         """View of the rows after a feature map: (m, rank), one block at a time."""
         return _Mapped(self, feature_map)
 
@@ -328,7 +328,7 @@ def _own_name(kind: str) -> str:
 class _Mapped(_View):
     """Rows after a feature map."""
 
-    def __init__(self, base: Rows, feature_map: FeatureMap) -> None:
+    def __init__(self, base: Rows, feature_map: RowMap) -> None:
         super().__init__(base)
         self.shape = (base.shape[0], feature_map.rank)
         self.dtype = getattr(feature_map, "dtype", base.dtype)
@@ -356,7 +356,7 @@ class _Mapped(_View):
 def _mapped_block(
     block: Any,
     part: RowState | None,
-    feature_map: FeatureMap,
+    feature_map: RowMap,
     f: Callable[..., Any],
     *broadcast: Any,
 ) -> Any:

@@ -10,8 +10,8 @@ from widemargin.data.blocks import Blocks, Least
 
 Vector = NDArray[np.float64]
 
-# `RowState.threshold` counts keys in so many bins a sweep (a power of two), and sorts
-# them where no more than so many are left.
+# `RowState.threshold` counts keys in THRESHOLD_BINS bins a sweep (a power of two), and
+# sorts the keys where at most SORTED_KEYS are left. Not tuned.
 THRESHOLD_BINS = 4096
 SORTED_KEYS = 4096
 
@@ -50,7 +50,7 @@ class RowState:
         return type(self), tuple(getattr(self, name) for name in self.__slots__)
 
     def join(self, other: "RowState") -> "RowState":
-        """The vectors of both, by reference; those of ``other`` where names meet."""
+        """The vectors of both, by reference; a name in both is that of ``other``."""
         return RowState({**self._vectors, **other._vectors}, self._blocks)
 
     def prefixed(self, prefix: str) -> "RowState":

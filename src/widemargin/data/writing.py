@@ -164,7 +164,7 @@ def _write_shards(
 def _write_shard(
     file: IO[bytes], block: Block, rest: Iterator[Block]
 ) -> tuple[NDArray[np.int8], Block | None]:
-    """Write a block and those that still fit; their labels, and the next block."""
+    """Write this block and the next ones that fit; return labels and the block left."""
     dtype, n = block[0].dtype, block[0].shape[1]
     _write_header(file, dtype, (0, n))  # the place for it: rows are not known yet
     body, labels, rows = file.tell(), [], 0

@@ -94,7 +94,7 @@ def write_report(
         html.section("Notes", _notes(notes)) if notes else "",
         html.section("Versions", html.facts("Versions", _versions())),
     ]
-    wide = 2 * (len(run.solutions) > 1)  # so many tables have a column a class
+    wide = 2 * (len(run.solutions) > 1)  # tables that have a column for each class
     content = [
         _summary(run),
         html.section("How the training went", _figures(run)),
@@ -298,7 +298,7 @@ def _certificate(run: Run) -> str:
         "the answer."
     )
     if hasattr(run.estimator, "feature_map_"):
-        words += " They are those of the approximate kernel matrix."
+        words += " They belong to the approximate kernel matrix."
     if hasattr(run.estimator, "exact_gap_"):
         gap = run.estimator.exact_gap_
         words += f" With the whole matrix the relative gap is at most {gap:.1e}."

@@ -1,7 +1,7 @@
 """Pictures of the report: inline SVG that needs no color, with words for each.
 
 Lines differ by style and marker, areas by hatch and label. The drawings are as wide as
-a phone, so that their letters are as large there as those of the text.
+a phone, so that their letters are as large as the letters of the text.
 """
 
 import io
@@ -89,7 +89,7 @@ def convergence(solution: Solution) -> Picture:
     figure, (axes,) = _figure(3.1)
     certificate, trace = solution.certificate, solution.trace
     time, primal, gap = map(trace.column, ("seconds", "best_primal", "best_gap"))
-    # Against the other bound: such a distance proves something, and is never zero.
+    # Distances to the other bound: they prove something, and are never zero.
     with np.errstate(all="ignore"):  # where the objective is infinite or zero
         above = (primal - certificate.dual) / np.abs(primal)
         below = (certificate.primal - trace.column("best_dual")) / np.abs(primal)

@@ -33,7 +33,7 @@ class Run:
     ----------
     labels : ndarray (m,), indices of classes, -1 for a label that is none of them
     drawn : ndarray (k,) of the rows whose margins are drawn, or None for all
-    scores : ndarray (k,) or (k, c), those of these rows
+    scores : ndarray (k,) or (k, c), scores of the drawn rows
     training, test : ndarray (c + 1, c), rows by class and by guess; the last row counts
         labels of no class
     """
@@ -124,7 +124,7 @@ def time_of(estimator: Any) -> str:
 
 
 def _sample(rows: Rows) -> NDArray[np.intp] | None:
-    """The rows whose margins are drawn, in order: of rows in memory all."""
+    """The rows whose margins are drawn, in order: all rows that are in memory."""
     m = rows.shape[0]
     if rows.is_in_memory or m <= SAMPLE:
         return None

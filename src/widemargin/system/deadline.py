@@ -84,7 +84,7 @@ def without() -> Generator[None, None, None]:
 def check(flops: float = 0.0) -> None:
     """Raise `OutOfTime` where the deadline is over.
 
-    Also where so many flops, which cannot be interrupted, would end long after it.
+    Also where a call of this many flops, which cannot be interrupted, would end late.
     """
     deadline = _DEADLINE.get()
     if deadline is None:

@@ -30,7 +30,7 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     ----------
     path : str or path-like
         ``*.npy``: a matrix. A folder: files ``X-*.npy`` in the order of their names
-        (shards), or files ``*.parquet``. ``*.parquet``: one of these. Other names:
+        (shards), or files ``*.parquet``. ``*.parquet``: one such file. Other names:
         svmlight text, plain or compressed, which is converted here, once, to temporary
         files.
     label, weight : str, int or None, default=None

@@ -86,7 +86,7 @@ class _Copied(Source):
 
 
 def _write(block: Any, part: RowState, name: str) -> None:
-    """Write a block, whose rows follow each other, to its place in the file."""
+    """Write a block of consecutive rows to its place in the file."""
     X = np.ascontiguousarray(block, np.float32)
     with open(name, "r+b") as file:
         file.seek(int(part.row[0]) * X[:1].nbytes)

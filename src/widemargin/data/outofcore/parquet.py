@@ -23,7 +23,7 @@ from widemargin.data.outofcore.parquet_columns import (
     Column,
     CsrBlock,
     DenseBlock,
-    distinct,
+    codes_of,
     numbers,
 )
 from widemargin.data.outofcore.parquet_files import (
@@ -35,7 +35,7 @@ from widemargin.data.outofcore.parquet_files import (
     Part,
     list_files,
 )
-from widemargin.data.outofcore.parquet_schema import choose, stored_columns
+from widemargin.data.outofcore.parquet_schema import choose_columns, stored_columns
 
 # Arrow decodes this many numbers at once, column by column: they should stay in cache
 # until they are in the block, and be rows enough to pay for the interpreter.
@@ -43,8 +43,9 @@ BATCH_NUMBERS = 1 << 18
 LEAST_BATCH_ROWS, LARGEST_BATCH_ROWS = 1024, 1 << 16
 # What Arrow holds by itself, and what the system does for each byte that it counts:
 # allocators round up, and keep some of what was given back. (Resident were at most
-# 23 MB more than counted, for 11 to 216 MB: benchmarks/parquet_memory.py, one place. So
-# 1 would do there; the rest is room for other allocators and threads.)
+# 23 MB more than counted, for 11 to 216 MB, one place:
+# benchmarks/core/parquet_memory.py. So 1 would do there; the rest is room for other
+# allocators and threads.)
 ARROW_BYTES, HELD_SHARE = 32 << 20, 1.4
 
 
@@ -54,7 +55,7 @@ class ParquetSource(Source):
     Parameters
     ----------
     path : str or path-like
-        A file, or a folder. Hidden files in it, and those whose name begins with an
+        A file, or a folder. Hidden files in it, and files whose name begins with an
         underscore, are left out; all others must be Parquet with the same columns.
     label, weight : str or None, default None
         The columns that `vector` returns; they are no features.
@@ -79,7 +80,7 @@ class ParquetSource(Source):
     float32 and float64 that holds all columns exactly; 64-bit integers and decimals are
     rounded to float64. A dictionary column (a Categorical of pandas, also of numbers)
     is a feature for each of its categories, 1.0 where a row has it: the categories of
-    all files together, sorted, also those that no row has. Blocks are CSR where less
+    all files together, sorted, also values that no row has. Blocks are CSR where less
     than half of the entries are stored, otherwise dense. NaN is a number here.
 
     Opening reads what the files say about themselves, and the dictionary columns once.
@@ -117,7 +118,7 @@ class ParquetSource(Source):
     ) -> None:
         self.path = fspath(path)
         self._files = [DataFile(name) for name in list_files(self.path)]
-        self._chosen = choose(self._files, label, weight, columns)
+        self._chosen = choose_columns(self._files, label, weight, columns)
         self._groups = _groups(self._files)
         if not self._groups:
             raise ValueError(f"{self.path}: expected at least one row, found none")
@@ -148,7 +149,7 @@ class ParquetSource(Source):
         return int(HELD_SHARE * (held + BUFFER_BYTES * len(self._columns)))
 
     def keep(self, readers: int) -> None:
-        """Hold at most so many places that are read, or wait for the next read."""
+        """Hold at most this many places that are read, or wait for the next read."""
         self._cursors.most = readers
 
     def read(self, start: int, stop: int) -> linalg.Matrix:
@@ -199,7 +200,7 @@ class ParquetSource(Source):
         for part in _scan(self._groups, [name]):
             rows = slice(part.row, part.row + part.batch.num_rows)
             out[rows] = (
-                distinct(part, name, values) if dtype is None else numbers(part, name)
+                codes_of(part, name, values) if dtype is None else numbers(part, name)
             )
         self.check_unchanged()
         if dtype is None:
@@ -216,7 +217,7 @@ class ParquetSource(Source):
         self._cursors.close()
 
     def _describe_columns(self) -> list[Column]:
-        """The columns of features; those of categories are read once."""
+        """The columns of features; categories are read once."""
         types = self._chosen.types
         columns = [
             Column(name, entry, types[name].dtype)

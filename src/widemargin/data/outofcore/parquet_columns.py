@@ -19,7 +19,7 @@ _DENSE_TYPES = [np.dtype(t) for t in (np.uint8, np.int16, np.float32, np.float64
 _CSR_TYPES = _DENSE_TYPES[2:]
 _INT32_MAX = 2**31 - 1
 
-# Rows of a block: of those that follow each other, or wherever they are.
+# Rows of a block: consecutive ones as a slice, others by number.
 Place = slice | NDArray[np.intp]
 
 
@@ -32,7 +32,7 @@ class Column:
     entry : int, its place among the feature columns
     dtype : numpy dtype of numbers; None for categories
     first : int, the first of its features
-    names : list of str, those of its features
+    names : list of str, names of its features
     """
 
     def __init__(self, name: str, entry: int, dtype: np.dtype[Any] | None) -> None:
@@ -42,7 +42,7 @@ class Column:
         self._known: tuple[Any, NDArray[np.intp]] | None = None
 
     def add_categories(self, part: Part) -> None:
-        """Add those of some rows to the categories."""
+        """Add the values of some rows to the categories."""
         array, known = part.column(self.name), self._categories
         with part.file.reading():
             values = array.dictionary if _is_dictionary(array) else array
@@ -55,7 +55,7 @@ class Column:
             )
 
     def place(self, first: int) -> int:
-        """Set the first feature, with all categories known; the one after the last."""
+        """Set the number of the first feature; return that after the last."""
         self.first = first
         if self.dtype is None:
             self._categories = _in_order(self._categories)
@@ -92,7 +92,7 @@ def numbers(part: Part, name: str) -> NDArray[Any]:
         return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def distinct(part: Part, name: str, values: dict[Any, int]) -> NDArray[np.intp]:
+def codes_of(part: Part, name: str, values: dict[Any, int]) -> NDArray[np.intp]:
     """Codes (k,) of the elements of a column; adds new ones to ``values``."""
     array = part.column(name)
     with part.file.reading():
@@ -108,7 +108,7 @@ def _is_dictionary(array: Any) -> bool:
 
 
 def _lookup(part: Part, values: NDArray[np.intp], indices: Any) -> NDArray[np.intp]:
-    """Those of ``values`` at the indices that a file holds."""
+    """The elements of ``values`` at the indices that a file holds."""
     at: NDArray[Any] = indices.to_numpy()
     try:  # pyarrow does not check them; as unsigned numbers negative ones are large
         found: NDArray[np.intp] = values[at.view(f"u{at.itemsize}")]

@@ -90,7 +90,7 @@ class DataFile:
         return int(self.metadata.row_group(number).total_byte_size)
 
     def check(self) -> None:
-        """Raise OSError if the file is not the one that was opened."""
+        """Raise OSError if another file than the opened one has its name."""
         try:
             is_same = FileStamp.of(self.path) == self._stamp
         except FileNotFoundError:
@@ -286,7 +286,7 @@ class Cursors:
             twin.close()
 
     def _make_room(self) -> None:
-        """Close those that have waited longest, for the reads under way."""
+        """Close the cursors that have waited longest: others read."""
         with self._changed:
             many = len(self._kept) + len(self._busy) - self.most
             oldest = [

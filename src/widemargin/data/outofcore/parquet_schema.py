@@ -27,7 +27,7 @@ class ColumnType(NamedTuple):
     shown: str
 
 
-class Chosen(NamedTuple):
+class ReadColumns(NamedTuple):
     """The columns that are read: features in their order, label and weight."""
 
     features: list[str]
@@ -36,12 +36,12 @@ class Chosen(NamedTuple):
     types: dict[str, ColumnType]  # of all of them
 
 
-def choose(
+def choose_columns(
     files: Sequence[DataFile],
     label: str | None,
     weight: str | None,
     columns: Sequence[str] | None,
-) -> Chosen:
+) -> ReadColumns:
     """The columns to read; ``columns`` None: all but label, weight and pandas' index.
 
     Raises
@@ -65,7 +65,7 @@ def choose(
     schema.check_types(columns, label, weight)
     names = [*columns, *(x for x in (label, weight) if x is not None)]
     types = {name: schema.types[name] for name in names}
-    return Chosen(list(columns), label, weight, types)
+    return ReadColumns(list(columns), label, weight, types)
 
 
 def stored_columns(file: DataFile) -> list[str]:
@@ -80,7 +80,7 @@ def is_text(kind: Any) -> bool:
 
 
 class _Schema:
-    """The columns of a file: `types` by name, and those that are an index of pandas."""
+    """The columns of a file: `types` by name, and the index columns of pandas."""
 
     def __init__(self, file: DataFile) -> None:
         self.path = file.path

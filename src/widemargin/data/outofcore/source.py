@@ -26,7 +26,7 @@ class Source(ABC):
     reader_bytes : int, and that each place takes that is read at a time
     readers : int, places that are worth reading at a time; None: any number
     borders : int64 ndarray, rows at which reading begins best: 0, ..., m, increasing
-    names : list of str, those of the n features; None where the files have none
+    names : list of str, names of the n features, or None
     first_index : int, what the files call the first column without a name
     """
 
@@ -54,7 +54,7 @@ class Source(ABC):
         """Rows ``index``, in any order, also repeated: (k, n)."""
 
     def keep(self, readers: int) -> None:  # noqa: B027  (most keep nothing)
-        """Hold what so many places that are read need, and no more."""
+        """Hold what this many places of reading need, and no more."""
 
     @abstractmethod
     def vector(self, kind: str) -> NDArray[Any] | None:

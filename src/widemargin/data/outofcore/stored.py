@@ -16,19 +16,19 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, copied, row_index, row_vector
 from widemargin.numerics import linalg
 
-# A block, which is read while another one is worked on: twice that of memory.py, for
-# each costs calls of the system and the interpreter; with many columns larger, as a
-# weighted Gram matrix adds n^2 numbers for each. Not tuned.
+# Bytes of a block. It is read while another one is worked on. Twice as many as in
+# memory.py, for a block costs calls of the system and the interpreter; more with many
+# columns, as a weighted Gram matrix adds n^2 numbers for a block. Not tuned.
 BLOCK_BYTES, LARGE_BLOCK_BYTES = 8 << 20, 64 << 20
 LANES = 8
-# Copies of a block that a thread may hold: the one it works on, the one that is read,
-# and what products make of them. There are at most as many threads as lanes; the cut
+# Blocks that a thread may hold: one in work, one that is read, and what products make
+# of them. There are at most as many threads as lanes; the cut
 # must not depend on how many there are.
 COPIES = 4
 # Shares of the memory limit for blocks, for row vectors and for copies of rows: chosen,
 # with those below, so that tests/data/test_memory_limit.py holds; not tuned.
 BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.25, 0.5, 0.125
-# Share of what the fixed parts leave that those who read may take, if one can.
+# Share of the memory beside the fixed parts that readers may take, if one fits in it.
 READER_SHARE = 0.5
 # Bytes a row, and bytes, that are in memory whatever the limit: labels, the answer and
 # its support; threads.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.data.outofcore.source import Source, pread
-from widemargin.data.svmlight.read import Task, stream_rows
+from widemargin.data.svmlight.read import ReadOptions, stream_rows
 from widemargin.data.svmlight.text import opener
 from widemargin.system.files import open_bytes, room_for
 
@@ -69,11 +69,11 @@ class TextSource(Source):
         n_jobs: int = 1,
     ) -> None:
         self.path, self.dtype = path, np.dtype(np.float64)
-        task = Task(path, n_features, zero_based, self.dtype, False, n_jobs)
+        options = ReadOptions(path, n_features, zero_based, self.dtype, False, n_jobs)
         self._indices = _Column(np.int32)
-        if not self._convert(task):
+        if not self._convert(options):
             self._indices = _Column(np.int64)
-            self._convert(task)
+            self._convert(options)
         m = self._targets.size
         self.shape = (m, n_features or self._highest + self.zero_based)
         if self.shape[1] == 0:
@@ -83,14 +83,14 @@ class TextSource(Source):
         self.first_index = 0 if self.zero_based else 1
         self.density = self._data.size / (m * self.shape[1])
 
-    def _convert(self, task: Task) -> bool:
+    def _convert(self, options: ReadOptions) -> bool:
         """Write the rows to files; False where an index does not fit."""
         self._data, self._targets = _Column(np.float64), _Column(np.float64)
         self._indptr = _Column(np.int64)
         self._indptr.append(np.zeros(1, np.int64))
         borders, lowest, self._highest = [0], 1, -1
-        with open_bytes(task.path, opener(task.path)) as file:
-            for done in stream_rows(file, task):
+        with open_bytes(options.path, opener(options.path)) as file:
+            for done in stream_rows(file, options):
                 rows = done.rows
                 if rows.indices.dtype.itemsize > self._indices.dtype.itemsize:
                     return False
@@ -105,8 +105,8 @@ class TextSource(Source):
             column.close()
         self.borders = np.array(borders, np.int64)
         # "auto" took the indices as 1-based until it met a 0.
-        self._shift = int(task.zero_based == "auto" and lowest == 0)
-        self.zero_based = task.zero_based is True or bool(self._shift)
+        self._shift = int(options.zero_based == "auto" and lowest == 0)
+        self.zero_based = options.zero_based is True or bool(self._shift)
         return True
 
     def read(self, start: int, stop: int) -> sparse.csr_array:

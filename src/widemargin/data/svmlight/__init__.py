@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from widemargin.data.svmlight.read import INT64_MAX, Contents, Task, load
+from widemargin.data.svmlight.read import INT64_MAX, Contents, ReadOptions, load
 from widemargin.data.svmlight.text import opener
 from widemargin.data.svmlight.write import (
     check_matrix,
@@ -122,7 +122,7 @@ def load_svmlight(
     >>> y
     array([ 1., -1.])
     """
-    task = Task(
+    options = ReadOptions(
         os.fsdecode(path),
         _check_n_features(n_features),
         _check_zero_based(zero_based, "load_svmlight", (True, False, "auto")),
@@ -130,7 +130,7 @@ def load_svmlight(
         bool(return_qid),
         _check_n_jobs(n_jobs),
     )
-    X, y, qid, _ = load(task)
+    X, y, qid, _ = load(options)
     return (X, y) if qid is None else (X, y, qid)
 
 
@@ -147,7 +147,9 @@ def read_svmlight(
     with and some without are refused.
     """
     float64, jobs = np.dtype(np.float64), _check_n_jobs(n_jobs)
-    return load(Task(os.fsdecode(path), None, zero_based, float64, return_qid, jobs))
+    return load(
+        ReadOptions(os.fsdecode(path), None, zero_based, float64, return_qid, jobs)
+    )
 
 
 def save_svmlight(

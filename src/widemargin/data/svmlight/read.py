@@ -42,8 +42,8 @@ class _Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
-    """What one call of load_svmlight has to do."""
+class ReadOptions:
+    """Options of one call of load_svmlight, checked."""
 
     path: str
     n_features: int | None
@@ -106,46 +106,50 @@ class Contents(NamedTuple):
     zero_based: bool
 
 
-def load(task: Task) -> Contents:
+def load(options: ReadOptions) -> Contents:
     """The contents of the file; qid is None unless asked for."""
-    with files.open_bytes(task.path, svmlight_text.opener(task.path)) as file:
-        mapped = svmlight_text.can_map(task.path, file)
-        rows, lowest, highest = (_load_mapped if mapped else _load_stream)(file, task)
-    zero_based = task.zero_based is True or (task.zero_based == "auto" and lowest == 0)
+    with files.open_bytes(options.path, svmlight_text.opener(options.path)) as file:
+        mapped = svmlight_text.can_map(options.path, file)
+        rows, lowest, highest = (_load_mapped if mapped else _load_stream)(
+            file, options
+        )
+    zero_based = options.zero_based is True or (
+        options.zero_based == "auto" and lowest == 0
+    )
     n_columns = max(0, highest + zero_based)
-    if n_columns > task.limit:  # only a read that knows the base can name the entry
-        return load(replace(task, zero_based=True))
-    if zero_based and task.zero_based == "auto":
+    if n_columns > options.limit:  # only a read that knows the base can name the entry
+        return load(replace(options, zero_based=True))
+    if zero_based and options.zero_based == "auto":
         np.add(rows.indices, 1, out=rows.indices)  # they were taken as 1-based
     X = csr_array(
         (rows.data, rows.indices, rows.indptr),
-        shape=(rows.targets.size, task.n_features or n_columns),
+        shape=(rows.targets.size, options.n_features or n_columns),
     )
     X.has_canonical_format = True
     qid = rows.qid
-    if qid is not None and task.return_qid == "auto" and np.any(qid == _NO_QID):
+    if qid is not None and options.return_qid == "auto" and np.any(qid == _NO_QID):
         if np.any(qid != _NO_QID):  # only a read that needs all can name the line
-            return load(replace(task, return_qid=True))
+            return load(replace(options, return_qid=True))
         qid = None
     return Contents(X, rows.targets, qid, bool(zero_based))
 
 
-def _load_mapped(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
+def _load_mapped(file: IO[bytes], options: ReadOptions) -> tuple[_Rows, int, int]:
     """The rows of a plain file, and its lowest and highest index."""
     memory = _mapped(file.fileno(), 0, access=mmap.ACCESS_READ)
     slices: list[Slice] = []
     counts: list[_Counts] = []
     cuts = svmlight_text.cut(np.frombuffer(memory, np.uint8))
-    for piece, found in in_order(_count, cuts, task.n_jobs):
+    for piece, found in in_order(_count, cuts, options.n_jobs):
         svmlight_text.drop_pages(memory, piece)
         slices.append(piece)
         counts.append(found)
-    if max(task.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
+    if max(options.n_features or 0, *np.sum(counts, axis=0)[:2]) <= _INT32_MAX:
         try:
-            return _fill(memory, slices, counts, np.int32, task)
+            return _fill(memory, slices, counts, np.int32, options)
         except _Int64NeededError:
             pass
-    return _fill(memory, slices, counts, np.int64, task)
+    return _fill(memory, slices, counts, np.int64, options)
 
 
 def _mapped(*arguments: Any, **options: Any) -> mmap.mmap:
@@ -171,48 +175,48 @@ def _fill(
     slices: list[Slice],
     counts: list[_Counts],
     index_dtype: type,
-    task: Task,
+    options: ReadOptions,
 ) -> tuple[_Rows, int, int]:
     """Every slice read into its place of the final arrays."""
     starts = [_Counts(0, 0, 0), *map(_Counts._make, np.cumsum(counts, axis=0).tolist())]
-    rows = _allocate(starts[-1], index_dtype, task, np.empty)
+    rows = _allocate(starts[-1], index_dtype, options, np.empty)
 
     def read(k: int) -> _Read:
         place = rows.part(starts[k].rows, starts[k].entries, counts[k])
-        return _read(slices[k], counts[k], place, starts[k].entries, task)
+        return _read(slices[k], counts[k], place, starts[k].entries, options)
 
     lowest, highest = INT64_MAX, -1
-    for k, done in in_order(read, range(len(slices)), task.n_jobs):
-        _check_read(done, slices[k], starts[k].lines, task)
+    for k, done in in_order(read, range(len(slices)), options.n_jobs):
+        _check_read(done, slices[k], starts[k].lines, options)
         svmlight_text.drop_pages(memory, slices[k])
         lowest = min(lowest, done.cursor.lowest)
         highest = max(highest, done.cursor.highest)
     if rows.targets.size == 0:
-        raise _no_row(slices[-1].text, starts[-2].lines, task)
+        raise _no_row(slices[-1].text, starts[-2].lines, options)
     return rows, lowest, highest
 
 
 def _allocate(
     counts: _Counts,
     index_dtype: type,
-    task: Task,
+    options: ReadOptions,
     empty: Callable[[int, Any], NDArray[Any]],
 ) -> _Rows:
     rows = _Rows(
-        empty(counts.entries, task.dtype),
+        empty(counts.entries, options.dtype),
         empty(counts.entries, index_dtype),
         empty(counts.rows + 1, index_dtype),
         empty(counts.rows, np.float64),
-        empty(counts.rows, np.int64) if task.return_qid else None,
+        empty(counts.rows, np.int64) if options.return_qid else None,
     )
     rows.indptr[0] = 0
-    if rows.qid is not None and task.return_qid == "auto":
+    if rows.qid is not None and options.return_qid == "auto":
         rows.qid[:] = _NO_QID  # what rows without one keep
     return rows
 
 
 def _read(
-    piece: Slice, counts: _Counts, rows: _Rows, first_entry: int, task: Task
+    piece: Slice, counts: _Counts, rows: _Rows, first_entry: int, options: ReadOptions
 ) -> _Read:
     """Read one slice into `rows`; first_entry entries come before it in `indptr`."""
     state = np.array(_Cursor(position=piece.skip), np.int64)
@@ -221,7 +225,7 @@ def _read(
         fault = _core.read_svmlight(
             piece.text,
             svmlight_text.SLICE_BYTES,
-            *task.rules,
+            *options.rules,
             rows.data,
             rows.indices,
             rows.indptr,
@@ -236,36 +240,38 @@ def _read(
     return _Read(rows, counts, fault, cursor)
 
 
-def _load_stream(file: IO[bytes], task: Task) -> tuple[_Rows, int, int]:
+def _load_stream(file: IO[bytes], options: ReadOptions) -> tuple[_Rows, int, int]:
     """The rows of a stream that is read once, and its lowest and highest index."""
-    reads = list(stream_rows(file, task))
+    reads = list(stream_rows(file, options))
     lowest = min(done.cursor.lowest for done in reads)
     highest = max(done.cursor.highest for done in reads)
-    return _join(reads, task), lowest, highest
+    return _join(reads, options), lowest, highest
 
 
-def stream_rows(file: IO[bytes], task: Task) -> Iterator[_Read]:
+def stream_rows(file: IO[bytes], options: ReadOptions) -> Iterator[_Read]:
     """The rows of a stream, slice by slice, with int32 indices while these suffice."""
 
     def read(piece: Slice) -> _Read:
         """Read a slice."""
         counts = _count(piece)
         for index_dtype in (np.int32, np.int64):
-            rows = _allocate(counts, index_dtype, task, _paged(counts))
-            done = _read(piece, counts, rows, 0, task)
+            rows = _allocate(counts, index_dtype, options, _paged(counts))
+            done = _read(piece, counts, rows, 0, options)
             if done.fault != "wide index":
                 break
         return done
 
     piece, lines, last, n_rows = Slice(np.empty(0, np.uint8)), 0, 0, 0
     # Decompressing takes longer than reading: more threads would only hold memory.
-    for piece, done in in_order(read, svmlight_text.stream(file), min(task.n_jobs, 2)):
-        _check_read(done, piece, lines, task)
+    for piece, done in in_order(
+        read, svmlight_text.stream(file), min(options.n_jobs, 2)
+    ):
+        _check_read(done, piece, lines, options)
         last, n_rows = lines, n_rows + done.counts.rows
         lines += done.counts.lines
         yield done
     if not n_rows:
-        raise _no_row(piece.text, last, task)
+        raise _no_row(piece.text, last, options)
 
 
 def _paged(counts: _Counts) -> Callable[[int, Any], NDArray[Any]]:
@@ -282,12 +288,12 @@ def _paged(counts: _Counts) -> Callable[[int, Any], NDArray[Any]]:
     return empty
 
 
-def _join(reads: list[_Read], task: Task) -> _Rows:
+def _join(reads: list[_Read], options: ReadOptions) -> _Rows:
     """All rows in one; empties `reads`, so that they are never in memory twice."""
     total = _Counts._make(np.sum([done.counts for done in reads], axis=0).tolist())
-    wide = max(task.n_features or 0, *total[:2]) > _INT32_MAX
+    wide = max(options.n_features or 0, *total[:2]) > _INT32_MAX
     wide |= any(done.rows.indices.dtype == np.int64 for done in reads)
-    rows = _allocate(total, np.int64 if wide else np.int32, task, np.empty)
+    rows = _allocate(total, np.int64 if wide else np.int32, options, np.empty)
     row = entry = 0
     for _ in range(len(reads)):
         done = reads.pop(0)
@@ -327,36 +333,38 @@ _EXPECTED = {
 }
 
 
-def _check_read(done: _Read, piece: Slice, lines: int, task: Task) -> None:
+def _check_read(done: _Read, piece: Slice, lines: int, options: ReadOptions) -> None:
     """Raise what stopped the reading of a slice that has `lines` lines before it."""
     cursor, text = done.cursor, piece.text
     if done.fault == "wide index":
         raise _Int64NeededError
     if done.fault == "changed":
-        raise OSError(f"{task.path} was changed while it was read")
+        raise OSError(f"{options.path} was changed while it was read")
     if done.fault:
         expected = _EXPECTED[done.fault].format(
             before=_quote(text[cursor.token : cursor.position].tobytes()),
             previous=cursor.previous,
-            last=task.rules[2],
-            why=f" because n_features is {task.n_features}" if task.n_features else "",
-            dtype=task.dtype,
+            last=options.rules[2],
+            why=f" because n_features is {options.n_features}"
+            if options.n_features
+            else "",
+            dtype=options.dtype,
         )
         found = _found(
             text[cursor.position :][: 2 * _FOUND_BYTES].tobytes(), done.fault
         )
-        where = _where(task.path, text, cursor.position, lines)
+        where = _where(options.path, text, cursor.position, lines)
         raise ValueError(f"{where}: expected {expected}, found {found}")
     if piece.damage:
-        where = _where(task.path, text, text.size, lines)
+        where = _where(options.path, text, text.size, lines)
         raise ValueError(
-            f"{where}: expected more {task.path.rsplit('.')[-1]} data, "
+            f"{where}: expected more {options.path.rsplit('.')[-1]} data, "
             f"found damage ({piece.damage})"
         )
 
 
-def _no_row(text: NDArray[np.uint8], lines: int, task: Task) -> ValueError:
-    where = _where(task.path, text, text.size, lines)
+def _no_row(text: NDArray[np.uint8], lines: int, options: ReadOptions) -> ValueError:
+    where = _where(options.path, text, text.size, lines)
     return ValueError(f"{where}: expected at least one row, found the end of the file")
 
 

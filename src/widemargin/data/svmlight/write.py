@@ -22,8 +22,8 @@ def misfit(parameter: str, must: str, got: object) -> ValueError:
     )
 
 
-class Rows(NamedTuple):
-    """Rows in CSR parts, fit for C++; `first` is the number of the first."""
+class CsrParts(NamedTuple):
+    """Rows as the arrays of CSR, fit for C++; `first` is the number of the first."""
 
     first: int
     data: NDArray[Any]
@@ -86,7 +86,7 @@ def _as_real(values: NDArray[Any], parameter: str) -> NDArray[Any]:
 
 def parts(
     matrix: Any, targets: NDArray[np.float64], qid: NDArray[np.int64] | None
-) -> Iterator[Rows]:
+) -> Iterator[CsrParts]:
     """The rows in parts of about _PART_ENTRIES entries."""
     n_rows, dense = targets.size, isinstance(matrix, np.ndarray)
     size = matrix.size if dense else matrix.nnz
@@ -97,7 +97,7 @@ def parts(
             matrix, begin, end
         )
         queries = None if qid is None else qid[begin:end]
-        yield Rows(begin, data, indices, indptr, targets[begin:end], queries)
+        yield CsrParts(begin, data, indices, indptr, targets[begin:end], queries)
 
 
 _Csr = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -114,7 +114,7 @@ def _sparse_part(matrix: Any, begin: int, end: int) -> _Csr:
     return data, matrix.indices[entries], matrix.indptr[begin : end + 1]
 
 
-def write_rows(file: IO[bytes], rows: Rows, base: int) -> None:
+def write_rows(file: IO[bytes], rows: CsrParts, base: int) -> None:
     """Write rows; `base` is the index of column 0."""
     buffer = np.empty(WRITE_BYTES, np.uint8)
     cursor = np.zeros(4, np.int64)  # row, entry, in_row, bytes: WriteCursor in C++

@@ -9,7 +9,6 @@ face u_B = nu_B (1 - A_B z), with A'u = z (by (1), Sherman-Morrison-Woodbury). N
 in brackets are the paper's steps; (4b), where the text breaks off, is reconstructed.
 """
 
-import functools
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -20,18 +19,18 @@ from widemargin.data.blocks import Least
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.numerics.cholesky import cholesky
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
+from widemargin.solvers.driver.contract import at
 
 Vector = NDArray[np.float64]
 
-# Steps (4a) and (4b) after which the algorithm is left: a line step drops one row, and
-# with nearly separable classes or large C there are hundreds (digits, nu = 1e4: 480).
-MOST_SAFEGUARDS = 50
 # The following are ours, not the paper's, and not tuned.
-# Step lengths tried along a projected gradient, in units of the best one without
-# bounds, and how often a gradient is tried until f falls below that of the face.
-LENGTHS, MOST_PROJECTIONS = 2.0 ** np.arange(-6, 5), 10
+# Lengths that (4b) tries along a projected gradient, in units of the best one without
+# bounds. That is the argmin from the minimum of a face, where no row meets its bound.
+LENGTHS = 2.0 ** np.arange(-6, 5)
+# From there one gradient lowers f; more of them leave behind what rounding hides.
+MOST_PROJECTIONS = 10
 # A row outside of B is violated beyond this share of its 1: below is rounding.
 VIOLATED = 1e-9
 
@@ -45,14 +44,15 @@ class PublishedASVM:
     Parameters
     ----------
     problem : Problem with the squared hinge, its intercept not free
+    max_safeguards : int, steps (4a) and (4b) after which the algorithm is left
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, max_safeguards: int) -> None:
         self._A: Rows = problem.A
         # (0): all rows are basic.
         self._state = problem.state(u=1.0, alpha=0.0, free=0.0, gradient=0.0)
         self._g, self._value = np.zeros(problem.A.shape[1]), np.inf
-        self._safeguards = 0
+        self._safeguards, self._most = 0, max_safeguards
         self.z: Vector = self._g
 
     def steps(self, numbers: Iterator[int]) -> Generator[Step, None, None]:
@@ -62,10 +62,10 @@ class PublishedASVM:
         another for its own, (4b) three or more.
         """
         face = self._face()
-        while self._safeguards < MOST_SAFEGUARDS:
-            self.z = _solve(*face)
+        while True:
+            self.z = _face_minimum(*face)
             losses, dropped, violated, basic, sums, face = self._A.sweep(
-                _clip, self._state, self.z
+                _clipped_face, self._state, self.z
             )
             value = _objective(*sums)
             primal = 0.5 * float(self.z @ self.z) + losses
@@ -74,20 +74,24 @@ class PublishedASVM:
                 "rows": self._A.shape[0],
                 "safeguards": self._safeguards,
             }
-            here = functools.partial(_pair, self.z, self._state)
+            here = at(self.z, self._state)
             yield Step(next(numbers), primal, -value, residual, basic, details, here)
-            if dropped and value >= self._value:  # (2a)
-                again = self._line_step()
-            elif dropped:  # (3)
+            if dropped and value < self._value:  # (3)
                 self._take(sums[0], value)
                 continue
-            else:  # (2b): u+ is the minimum of its face
-                self._take(sums[0], value)
-                again = bool(violated) and self._project()
-            if not again:
+            if self._safeguards == self._most:
+                return
+            if not self._guard(dropped, violated, sums[0], value):
                 return
             self._safeguards += 1
             face = self._face()
+
+    def _guard(self, dropped: int, violated: int, g: Vector, value: float) -> bool:
+        """(4a) or (4b); false where u is optimal, or none of them lowers f."""
+        if dropped:  # (2a)
+            return self._line_step()
+        self._take(g, value)  # (2b): u+ is the minimum of its face
+        return bool(violated) and self._project()
 
     def _face(self) -> tuple[Vector, Vector]:
         """A_B' N A_B and A_B' nu_B of B = {u > 0}."""
@@ -112,25 +116,29 @@ class PublishedASVM:
         return t < 1.0 or self._project()
 
     def _project(self) -> bool:
-        """(4b): projected gradients until f falls below that of u; whether it does."""
+        """(4b): u^k+1 from u^k until f is below that of u^i; whether it gets there."""
+        goal = self._value
         for _ in range(MOST_PROJECTIONS):
             Ap, inner, square = self._A.sweep(_gradient, self._state, self._g)
             curvature = inner + float(Ap @ Ap)
-            if not curvature > 0.0:
+            if not curvature > 0.0:  # u^k is optimal
                 return False
-            lengths = np.minimum(LENGTHS * square / curvature, 1.0)
-            g, linear, squares = self._A.sweep(_tried, self._state, lengths)
-            values = 0.5 * np.sum(g * g, axis=0) + squares - linear
-            best = int(np.argmin(values))
-            falls = bool(values[best] < self._value)
-            if falls:
-                self._state.sweep(_descend, lengths[best])
-                self._g, self._value = g[:, best], float(values[best])
+            length, self._g, self._value = self._least(square / curvature)
+            self._state.sweep(_descend, length)
+            if self._value < goal:
                 return True
         return False
 
+    def _least(self, unbounded: float) -> tuple[float, Vector, float]:
+        """The length in (0, 1] with the least f of those tried; A'u and f there."""
+        lengths = np.minimum(unbounded * LENGTHS, 1.0)
+        g, linear, squares = self._A.sweep(_tried, self._state, lengths)
+        values = 0.5 * np.sum(g * g, axis=0) + squares - linear
+        best = int(np.argmin(values))
+        return float(lengths[best]), g[:, best], float(values[best])
 
-def _solve(G: Vector, h: Vector) -> Vector:
+
+def _face_minimum(G: Vector, h: Vector) -> Vector:
     """(I + G)^-1 h."""
     M = G.copy()
     M[np.diag_indices_from(M)] += 1.0
@@ -143,10 +151,6 @@ def _objective(g: Vector, linear: float, squares: float) -> float:
     return 0.5 * float(g @ g) + squares - linear
 
 
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
-
-
 # -- functions of one block ------------------------------------------------------------
 
 
@@ -155,7 +159,7 @@ def _face(block: Any, part: RowState) -> tuple[Vector, Vector]:
     return block.gram(nu), block.T @ nu
 
 
-def _clip(block: Any, part: RowState, z: Vector) -> Any:
+def _clipped_face(block: Any, part: RowState, z: Vector) -> Any:
     """U+ and what is known of it, and the face of its basic rows."""
     left = 1.0 - block @ z
     basic = part.u > 0.0

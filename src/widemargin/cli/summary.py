@@ -1,0 +1,172 @@
+"""What a training was: its facts in words or as JSON, its accuracy and its report."""
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+from widemargin.cli.datasets import Data
+from widemargin.cli.output import doing, note, say
+from widemargin.cli.reading import about
+from widemargin.data.memory import as_rows
+from widemargin.estimators import BudgetSVC, LinearSVC
+from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.low_rank import facts_of
+from widemargin.models.model import Model
+from widemargin.report import write_report
+from widemargin.report.html import above, is_too_small
+from widemargin.report.run import time_of
+
+_ROWS = 1 << 20  # labels that are compared at a time
+
+
+def report_training(
+    options: argparse.Namespace,
+    classifier: Classifier,
+    data: Data,
+    test: Data | None,
+) -> None:
+    """Test, and write the report and the facts."""
+    facts = _facts(classifier, data)
+    if test is not None:
+        m = facts["test_rows"] = test.X.shape[0]
+        with doing(f"predicting {m:,} rows"), about(test.path):
+            facts["accuracy"] = _right(classifier.model_, test) / m
+    if options.report:
+        with doing(f"drawing {options.report}"):
+            given = None if test is None else (test.X, test.y)
+            write_report(options.report, classifier, data.X, data.y, test=given)
+    if options.json:
+        files = {"model": options.model, "report": options.report}
+        finite = {k: v if v != np.inf else None for k, v in facts.items()}
+        say(f"{json.dumps(finite | files)}\n")
+    else:
+        say("".join(f"{line}\n" for line in _lines(options, classifier, facts)))
+    if "increase" in facts and is_too_small(classifier):
+        note(
+            f"--budget {options.budget} is small for these data: the model may be far "
+            "from the best one; give a larger budget"
+        )
+
+
+def _right(model: Model, test: Data) -> int:
+    """How many rows a model is right on."""
+    state, right = model.scored(as_rows(test.X)), 0
+    for start in range(0, len(test.y), _ROWS):
+        rows = slice(start, min(start + _ROWS, len(test.y)))
+        guesses = model.decide(state.part(rows).scores)
+        right += int(np.count_nonzero(guesses == test.y[rows]))
+    return right
+
+
+def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
+    """Facts about a training, by name."""
+    solution, solutions = classifier.solution_, classifier.solutions_
+    worst = max(solutions, key=lambda s: s.certificate.relative_gap)
+    m, n = data.X.shape
+    return {
+        "rows": m,
+        "features": n,
+        "nonzero": data.nonzero,
+        "classes": classifier.classes_.tolist(),
+        "status": classifier.status_,
+        "relative_gap": classifier.dual_gap_,
+        "tol": classifier.tol,
+        "primal": [s.certificate.primal for s in solutions],
+        "dual": [s.certificate.dual for s in solutions],
+        classifier.model_.vectors_name.replace(" ", "_"): classifier.support_.size,
+        "iterations": classifier.n_iter_,
+        "seconds": classifier.seconds_,
+        "solver": solution.solver,
+        "reason": solution.reason,
+        "message": worst.message,
+    } | _of_kind(classifier)
+
+
+def _of_kind(classifier: Classifier) -> dict[str, Any]:
+    """Facts that not all classifiers have."""
+    facts = {} if isinstance(classifier, LinearSVC) else dict(classifier.kernel_.facts)
+    if isinstance(classifier, BudgetSVC):
+        facts["budget"] = classifier.budget
+        facts["pruned"] = classifier.pruned_.tolist()
+        facts["increase"] = float(classifier.increase_.max())
+    if hasattr(classifier, "feature_map_"):
+        facts |= facts_of(classifier.feature_map_)
+        facts["feature_map_seconds"] = classifier.feature_map_.seconds
+    if hasattr(classifier, "exact_gap_"):
+        facts["exact_relative_gap"] = classifier.exact_gap_
+    return facts
+
+
+def _against(classifier: Classifier) -> str:
+    one = classifier.multi_class == "ovo"
+    return f"one class against {'one' if one else 'the rest'}"
+
+
+def _stored(facts: dict[str, Any]) -> str:
+    """The share of nonzeros, where it is known."""
+    share = facts["nonzero"]
+    return "" if share is None else f"{100 * share:.3g} % nonzero, "
+
+
+def _model_lines(facts: dict[str, Any]) -> list[str]:
+    """What took the place of the whole machine, in words."""
+    lines = []
+    if "budget" in facts:
+        cost = "nothing is proved about what that costs"
+        if np.isfinite(facts["increase"]):
+            cost = f"the objective is at most {above(facts['increase'])} the optimum"
+            cost += " without a budget"
+        lines.append(f"kept {facts['support_vectors']:,} support vectors: {cost}")
+    if "approximation" in facts:
+        left = f"{100 * facts['trace_residual']:.2g} % of the trace left, "
+        if "landmarks" in facts:
+            left = f"{facts['landmarks']:,} landmarks, {left}"
+        if facts["approximation"] == "fourier":  # has no trace
+            left = ""
+        lines.append(
+            f"kernel matrix of rank {facts['rank']:,} by {facts['approximation']}: "
+            f"{left}error {100 * facts['kernel_error']:.2g} %"
+        )
+    if "exact_relative_gap" in facts:
+        gap = facts["exact_relative_gap"]
+        lines.append(f"with the whole matrix the relative gap is at most {gap:.1e}")
+    return lines
+
+
+def _lines(
+    options: argparse.Namespace, classifier: Classifier, facts: dict[str, Any]
+) -> list[str]:
+    """The facts in words."""
+    lines = [
+        f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
+        f"{_stored(facts)}{len(facts['classes'])} classes"
+    ]
+    if "kernel" in facts:
+        names = ("gamma", "degree", "coef0")
+        numbers = [f"{name} = {facts[name]:.4g}" for name in names if name in facts]
+        lines.append(", ".join([f"kernel {facts['kernel']}", *numbers]))
+    if len(classifier.solutions_) == 1:
+        lines.append(str(classifier.solution_))
+    else:
+        lines += [
+            f"{len(classifier.solutions_)} problems, {_against(classifier)}: "
+            f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
+            f"(asked: {facts['tol']:.0e}) by {facts['solver']}.",
+        ]
+        if "support_vectors" in facts:
+            lines.append(f"support vectors {facts['support_vectors']:,}")
+    lines.append(f"training took {time_of(classifier)}")
+    if facts["status"] != "solved":
+        lines.append(facts["message"])
+    lines += _model_lines(facts)
+    if "accuracy" in facts:
+        share = f"{100 * facts['accuracy']:.2f} %"
+        lines.append(
+            f"accuracy {share} on {options.test} ({facts['test_rows']:,} rows)"
+        )
+    lines.append(f"model: {options.model}")
+    if options.report:
+        lines.append(f"report: {options.report}")
+    return lines
