@@ -19,8 +19,9 @@ from widemargin.cli.reading import as_in_file
 from widemargin.estimators.progress import Printer
 from widemargin.kernels.kernel import GAMMAS
 from widemargin.kernels.packed import NAMES
+from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Decision, Model
-from widemargin.problems.linear import INTERCEPTS, LOSSES
+from widemargin.problems.base import INTERCEPTS
 from widemargin.solvers.auto import SOLVERS
 
 

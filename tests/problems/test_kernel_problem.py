@@ -12,6 +12,8 @@ from sklearn.svm import SVC
 from tests.cases.kernels import NAMED, matrix, plain
 from tests.conftest import SETTINGS
 from widemargin import Kernel, Problem, as_rows, solve
+from widemargin.losses.norms import L1Norm
+from widemargin.problems import KernelProblem, LinearProblem, NormProblem
 from widemargin.problems import kernel as kernel_problem
 from widemargin.problems.scores import Scores
 
@@ -471,3 +473,29 @@ def test_an_answer_is_that_of_all_rows_where_some_were_left_out(other, monkeypat
     assert answer[3].dual == pytest.approx(exact.dual, rel=1e-9)
     fresh = Scores(problem.columns, c)
     np.testing.assert_allclose(scores.values, fresh.values, atol=1e-4)
+
+
+@on_every_setting
+def test_the_linear_kernel_has_the_slopes_and_intercept_of_the_columns(loss, intercept):
+    random = np.random.default_rng(3)
+    X, c = random.normal(size=(30, 4)), random.normal(size=30)
+    y = np.where(X[:, 0] + 0.3 * random.normal(size=30) > 0, 1, -1)
+    C = np.where(np.arange(30) == 7, 0.0, 2.0)  # a row is left out
+    c[7] = 0.0
+    linear = Problem(X, y, C, loss, intercept)
+    kernel = Problem(X, y, C, loss, intercept, kernel=Kernel("linear"))
+    w, b = X.T @ c, 0.25
+    ours, our_bounds = kernel.slopes(kernel.stack(c, b))
+    theirs, bounds = linear.slopes(linear.stack(w, b))
+    assert np.allclose(ours.alpha, theirs.alpha, rtol=1e-12, atol=1e-12)
+    assert our_bounds.primal == pytest.approx(bounds.primal, rel=1e-10)
+    best = kernel.best_intercept(c, b)
+    assert best == pytest.approx(linear.best_intercept(w, b), rel=1e-9, abs=1e-12)
+
+
+def test_a_problem_is_of_the_kind_of_its_options():
+    X, y, kernel = [[0.0], [1.0]], [-1, 1], Kernel("linear")
+    assert type(Problem(X, y)) is LinearProblem
+    assert type(Problem(X, y, kernel=kernel)) is KernelProblem
+    assert type(Problem(X, y, kernel=kernel, norm=L1Norm())) is NormProblem
+    assert not hasattr(KernelProblem, "finish")  # nothing of the linear one

@@ -409,7 +409,11 @@ def test_points_that_were_dropped_leave_the_coreset():
     [
         (FrankWolfe, {"step": "back"}, "'step' parameter of FrankWolfe must be one of"),
         (FrankWolfe, {"selection": 2}, "'selection' parameter of FrankWolfe must be"),
-        (FrankWolfe, {"start": 0}, "'start' parameter of FrankWolfe must be"),
+        (
+            FrankWolfe,
+            {"first_points": 0},
+            "'first_points' parameter of FrankWolfe must be",
+        ),
         (FrankWolfe, {"sample": 0}, "'sample' parameter of FrankWolfe must be"),
         (FrankWolfe, {"epsilon": -1.0}, "'epsilon' parameter of FrankWolfe must be"),
         (CoreVector, {"sample": 0}, "'sample' parameter of CoreVector must be"),

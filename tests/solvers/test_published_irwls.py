@@ -13,7 +13,7 @@ from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import published_irwls
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
 from widemargin.solvers.kernel.published_selection import EPSILON, RandomSelection
-from widemargin.solvers.kernel.working_set import Small, pair_steps, violations
+from widemargin.solvers.kernel.working_set import Small, solve_by_pairs, violations
 
 SEEDS = range(6)
 PRINTED, PRODUCTS = Table1(), Table1(products=True)
@@ -106,7 +106,7 @@ def test_the_guard_takes_one_percent_for_equal():
 @pytest.mark.parametrize(("C", "total"), [(0.1, 0.0), (0.1, 1.0), (1e3, 3.0)])
 def test_where_passes_settle_the_optimum_is_that_of_pair_steps(C, total, others):
     small = working_set(0, C, others, total)
-    solved, best = GUARDED(small, 1e-3), pair_steps(small, 1e-10)
+    solved, best = GUARDED(small, 1e-3), solve_by_pairs(small, 1e-10)
     assert solved.reached
     check_feasible(small, solved.c)
     assert violation(small, solved.c) <= 1e-3

@@ -17,12 +17,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset
-from widemargin.solvers.kernel.working_set import Small, pair_steps
+from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 
 # The problem of the coreset is solved to this share of the violation of what came last,
 # as those of a working set are. Not tuned.
@@ -38,7 +38,7 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
     sample : int >= 1 or None, default=None
         The next point is the farthest one of so many random rows (the paper's 59: with
         probability 0.95 it is among the farthest twentieth); None: of all rows.
-    start : int >= 1, default=20
+    first_points : int >= 1, default=20
         Points of the first coreset, of both classes, drawn at random.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon
@@ -87,7 +87,7 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
 
 
 def _begin(coreset: Coreset) -> None:
-    _solve(coreset, INNER_SHARE)
+    _solve_coreset(coreset, INNER_SHARE)
 
 
 def _advance(coreset: Coreset, i: int, least: float) -> bool:
@@ -98,11 +98,11 @@ def _advance(coreset: Coreset, i: int, least: float) -> bool:
     if violation <= 0.0:  # no row is left out: what the coreset itself has left
         violation = float(coreset.gradient[coreset.c != 0.0].max()) - 1.0
     if violation > 0.0:
-        _solve(coreset, INNER_SHARE * violation)
+        _solve_coreset(coreset, INNER_SHARE * violation)
     return len(coreset.rows) > size or coreset.steps > steps
 
 
-def _solve(coreset: Coreset, stop: float) -> None:
+def _solve_coreset(coreset: Coreset, stop: float) -> None:
     """Pair steps until no point of the coreset violates more."""
     Q, S, q = coreset.Q, coreset.rows, len(coreset.rows)
     y = Q.y[S]
@@ -116,7 +116,7 @@ def _solve(coreset: Coreset, stop: float) -> None:
         Q.shift,
         0,
     )
-    solved = pair_steps(small, stop)
+    solved = solve_by_pairs(small, stop)
     coreset.steps += solved.steps
     coreset.negative += solved.negative
     moved = np.flatnonzero(solved.c != coreset.c)

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from widemargin.kernels.packed import aligned, padded
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.kernel_points import record
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.system import deadline
@@ -35,8 +34,9 @@ Index = NDArray[np.intp]
 
 # Points that are added between two looks at all rows (and at the clock), where only
 # samples are looked at, times the size of the sample: some times the work of the look.
+# Not tuned.
 LOOKS = 4
-# Share by which diagonal entries may differ that are called one.
+# Share by which diagonal entries may differ that are called one. Not tuned.
 SAME = 1e-6
 
 
@@ -92,7 +92,7 @@ class Quadratic:
             details["negative"] = 1.0
         point = (t * c, t * f, t * b)
         active = int(np.count_nonzero(c))
-        return record(self._problem, iteration, point, active, details)
+        return self._problem.step(iteration, point, active, details)
 
 
 class Coreset:
@@ -209,14 +209,14 @@ class BallSolver(Solver):
     for_kernels: ClassVar[bool] = True
 
     sample: int | None = None
-    start: int = 20
+    first_points: int = 20
     epsilon: float | None = None
     random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker(type(self).__name__)
         check.count("sample", self.sample, least=1, optional=True)
-        check.count("start", self.start, least=1)
+        check.count("first_points", self.first_points, least=1)
         check.positive("epsilon", self.epsilon, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)
 
@@ -242,7 +242,7 @@ class BallSolver(Solver):
         some = []
         for side in (problem.signs > 0, problem.signs < 0):
             drawn = random.permutation(np.flatnonzero(side))
-            some.append(drawn[: -(-self.start // 2)])
+            some.append(drawn[: -(-self.first_points // 2)])
         return np.concatenate(some)
 
     def grow(

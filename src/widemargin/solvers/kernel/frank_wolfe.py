@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset, Quadratic
@@ -72,7 +72,7 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         probability 0.95 it is among the best twentieth); None: of all rows. g is known
         for the coreset only then, whose part of K is kept: 4 q^2 bytes. That pays where
         a loose answer will do: a step costs ``sample`` times q kernel values.
-    start : int >= 1, default=20
+    first_points : int >= 1, default=20
         Points of the start, of both classes, drawn at random.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon
