@@ -20,12 +20,16 @@ class Options:
     quick : bool, few rows and one run each: shows that all works, measures nothing
     repeat : int, runs of which the median counts
     limit : float, seconds that one solve may take
+    seeds : int, seeds of the random selection
+    svm_light : Path or None, the program svm_learn
     """
 
     folder: Path
     quick: bool = False
     repeat: int = 3
     limit: float = 300.0
+    seeds: int = 1
+    svm_light: Path | None = None
 
     def sets(self, rows, say=print):
         """(row, X, y) of the rows of a table whose data are there; says the others."""

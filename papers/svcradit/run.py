@@ -15,9 +15,9 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from papers import driver
 from papers.svcradit.options import Options
-from papers.svcradit.parts import selection, table_2, table_3
+from papers.svcradit.parts import selection, table_1, table_2, table_3
 
-PARTS = {part.NAME: part for part in (table_2, table_3, selection)}
+PARTS = {part.NAME: part for part in (table_1, table_2, table_3, selection)}
 
 
 def arguments(argv):
@@ -26,14 +26,17 @@ def arguments(argv):
     add = parser.add_argument
     add("--repeat", type=int, default=3, help="the median counts")
     add("--limit", type=float, default=60.0, help="seconds a solve")
+    add("--seeds", type=int, default=6, help="of the random selection")
+    add("--svm-light", type=Path, metavar="FILE", help="the program svm_learn")
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     """Run, write and show the parts that are asked for."""
     chosen = arguments(argv)
-    repeat = 1 if chosen.quick else chosen.repeat
-    options = Options(chosen.data, chosen.quick, repeat, chosen.limit)
+    repeat, seeds = (1, 2) if chosen.quick else (chosen.repeat, chosen.seeds)
+    light = chosen.svm_light
+    options = Options(chosen.data, chosen.quick, repeat, chosen.limit, seeds, light)
     driver.show(chosen.parts, options, chosen.output, chosen.redraw)
 
 

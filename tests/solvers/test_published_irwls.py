@@ -10,13 +10,14 @@ from tests.solvers.test_reweighted import change_of_objective, check_feasible, v
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS
-from widemargin.solvers.kernel import published_irwls
+from widemargin.solvers.kernel import irwls
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
 from widemargin.solvers.kernel.published_selection import EPSILON, RandomSelection
 from widemargin.solvers.kernel.working_set import Small, solve_by_pairs, violations
 
 SEEDS = range(6)
-PRINTED, PRODUCTS = Table1(), Table1(products=True)
+PRINTED = Table1(max_passes=100)
+PRODUCTS = Table1(max_passes=100, products=True)
 
 
 def data(seed, rows=120):
@@ -48,11 +49,6 @@ def parts(small):
         small.upper - small.lower,
         1 + y * (small.F - K @ small.c),
     )
-
-
-@pytest.fixture
-def few_passes(monkeypatch):
-    monkeypatch.setattr(published_irwls, "MOST_PASSES", 100)
 
 
 # -- Table 1 ---------------------------------------------------------------------------
@@ -116,7 +112,7 @@ def test_where_passes_settle_the_optimum_is_that_of_pair_steps(C, total, others)
     assert theirs - 1e-9 * abs(theirs) <= ours <= theirs + missing
 
 
-def test_as_printed_rounding_ends_what_settles_in_exact_errors(few_passes):
+def test_as_printed_rounding_ends_what_settles_in_exact_errors():
     """C = 1000: e of a free row is below the rounding of step 2, and so is its sign."""
     printed = [PRINTED(working_set(seed, 1e3), 1e-3) for seed in SEEDS]
     products = [PRODUCTS(working_set(seed, 1e3), 1e-3) for seed in SEEDS]
@@ -128,7 +124,7 @@ def test_as_printed_rounding_ends_what_settles_in_exact_errors(few_passes):
 
 
 @pytest.mark.parametrize("C", [1.0, 1e3])
-def test_what_does_not_settle_is_no_worse_than_the_start_and_says_so(C, few_passes):
+def test_what_does_not_settle_is_no_worse_than_the_start_and_says_so(C):
     for seed in SEEDS[:4]:
         small = working_set(seed, C)
         solved = PRINTED(small, 1e-6)
@@ -168,7 +164,8 @@ def test_in_chunks_it_reaches_the_gap(inner):
     assert solution.certificate.primal >= best.certificate.dual
 
 
-def test_a_run_that_fails_ends_as_stalled_with_the_gap_that_it_has(few_passes):
+def test_a_run_that_fails_ends_as_stalled_with_the_gap_that_it_has(monkeypatch):
+    monkeypatch.setitem(irwls.INNER, "published", lambda: PRINTED)
     failed = 0
     for seed in SEEDS[:4]:
         here = problem(seed, 1e3)
