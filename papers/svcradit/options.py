@@ -19,7 +19,7 @@ class Options:
     folder : Path, the data sets
     quick : bool, few rows and one run each: shows that all works, measures nothing
     repeat : int, runs of which the median counts
-    limit : float, seconds that one solve may take
+    limit : float, processor seconds that one solve may take
     seeds : int, seeds of the random selection
     svm_light : Path or None, the program svm_learn
     """

@@ -25,7 +25,7 @@ def arguments(argv):
     parser = driver.parser(__doc__, HERE, PARTS)
     add = parser.add_argument
     add("--repeat", type=int, default=3, help="the median counts")
-    add("--limit", type=float, default=60.0, help="seconds a solve")
+    add("--limit", type=float, default=60.0, help="processor seconds a solve")
     add("--seeds", type=int, default=6, help="of the random selection")
     add("--svm-light", type=Path, metavar="FILE", help="the program svm_learn")
     return parser.parse_args(argv)

@@ -56,8 +56,8 @@ def _others(row, X, y, options):
     found = {m: measure.ours(row, X, y, s, options) for m, s in solvers.items()}
     found[LIBSVM] = measure.libsvm(row, X, y, options)
     if options.svm_light is not None:
-        limit = 2 * options.limit
-        found[LIGHT] = svm_light(options.svm_light, row, X, y, limit)
+        program, limit = options.svm_light, 4 * options.limit
+        found[LIGHT] = svm_light(program, row, X, y, limit)
     return found
 
 
