@@ -21,6 +21,7 @@ PROBLEM = ("tests/problems/test_problem.py",)
 KERNEL_PROBLEM = ("tests/problems/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
 VALUES = ("tests/kernels/test_kernels.py", "tests/core/test_core_kernels.py")
+POINTWISE = ("tests/losses/test_pointwise.py",)
 NORMS = ("tests/losses/test_loss_norms.py", "tests/problems/test_norm_intercept.py")
 EXACT = ("tests/certificates",)
 CORE = (
@@ -248,14 +249,14 @@ MUTATIONS = [
         "pointwise.py",
         "return 2.0 * np.maximum(t, 0.0)",
         "return np.maximum(t, 0.0)",
-        PROBLEM,
+        POINTWISE,
     ),
     Mutation(
         "loss: ridge of the squared hinge",
         "pointwise.py",
         "return 0.5 / C",
         "return 0.25 / C",
-        KERNEL_PROBLEM,
+        POINTWISE,
     ),
     Mutation(
         "loss: L1 norm",
@@ -306,45 +307,52 @@ MUTATIONS = [
     # -- kernel formulas
     Mutation(
         "kernel formula: linear",
-        "kernel_rows.cpp",
-        "      return p;\n",
-        "      return -p;\n",
+        "kernel_formulas.hpp",
+        "    return sum;\n",
+        "    return -sum;\n",
         VALUES,
     ),
     Mutation(
         "kernel formula: poly",
-        "kernel_rows.cpp",
-        "Vector<Real> base = p * gamma + coef0,",
-        "Vector<Real> base = p * gamma - coef0,",
+        "kernel_formulas.hpp",
+        "return a * factor + shift;",
+        "return a * factor - shift;",
         VALUES,
     ),
     Mutation(
         "kernel formula: rbf",
         "kernel_rows.cpp",
-        "(((p + p) - x_norm) - z_norm) * gamma",
-        "(((p + p) - x_norm) + z_norm) * gamma",
+        "(x_norm - (p + p)) + z_norm",
+        "(x_norm - (p + p)) - z_norm",
         VALUES,
     ),
     Mutation(
-        "kernel formula: rbf by differences",
-        "kernel_rows.cpp",
-        "return exponential(p * -gamma);",
-        "return exponential(p * gamma);",
+        "kernel formula: distances",
+        "kernel_formulas.hpp",
+        "exponential(scaled(sum, -gamma))",
+        "exponential(scaled(sum, gamma))",
         (*VALUES, "tests/kernels/test_far_clusters.py"),
     ),
     Mutation(
         "kernel formula: laplacian",
         "kernel_rows.cpp",
-        "((p + x_norm) + z_norm) * -gamma",
-        "((p - x_norm) + z_norm) * -gamma",
+        "(p + x_norm) + z_norm",
+        "(p - x_norm) + z_norm",
         VALUES,
     ),
     Mutation(
         "kernel formula: sigmoid",
-        "kernel_rows.cpp",
-        "return t < all<Real>(0) ? -size : size;",
-        "return t > all<Real>(0) ? -size : size;",
+        "kernel_formulas.hpp",
+        "return a < T{} ? -size : size;",
+        "return a > T{} ? -size : size;",
         VALUES,
+    ),
+    Mutation(
+        "kernel formula: chi2",
+        "kernel_formulas.hpp",
+        "quotient(apart, x + z)",
+        "quotient(apart, x - z)",
+        (*VALUES, "tests/kernels/test_chi2.py"),
     ),
     Mutation(
         "kernel formula: the diagonal",

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.svcradit import measure
+from papers import measure
+from papers.svcradit import methods
 from widemargin import save_svmlight
 
 CACHE = 200  # MB
@@ -45,7 +46,7 @@ def svm_light(program, row, X, y, limit):
         seconds = float(re.search(r"Runtime in cpu-seconds: ([\d.]+)", ran.stdout)[1])
         b = -float(re.search(r"(\S+) # threshold b", model.read_text())[1])
         c = np.loadtxt(alpha)
-    found = measure.as_problem(row, X, y).certify(np.abs(c), c, b)
+    found = methods.as_problem(row, X, y).certify(np.abs(c), c, b)
     return {
         "seconds": measure.rounded(seconds),
         "status": "solved",

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from papers.svcradit import measure
+from benchmarks.core.inner_solvers import GUARDED, Small, Table1
+from papers import measure
 from widemargin import Kernel
-from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
-from widemargin.solvers.kernel.working_set import Small
 
 NAME = "table_1"
 MOST_PASSES = 1000

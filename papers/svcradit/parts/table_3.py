@@ -2,8 +2,8 @@
 
 from statistics import median
 
-from papers.crsvm.figures import style
-from papers.svcradit import measure
+from papers import style
+from papers.svcradit import methods
 from papers.svcradit.datasets import TABLE_3
 from papers.svcradit.svm_light import svm_light
 
@@ -39,8 +39,8 @@ def _random(row, X, y, options):
     """{method: record} of the random selection, over its seeds."""
     inner = {PAPER: "published", GUARDED: "guarded", RANDOM: "pairs"}
     return {
-        m: measure.of_seeds(
-            row, X, y, measure.policy("random", 0.0, row.q, name), options
+        m: methods.of_seeds(
+            row, X, y, methods.policy("random", 0.0, row.q, name), options
         )
         for m, name in inner.items()
     }
@@ -49,14 +49,14 @@ def _random(row, X, y, options):
 def _others(row, X, y, options):
     """{method: record} of all that take the largest violators."""
     solvers = {
-        OLD: measure.policy("violation", 0.0, row.q),
-        CARRIED: measure.policy("violation", 0.5, row.q),
-        DEFAULT: measure.policy("violation", 0.5),
+        OLD: methods.policy("violation", 0.0, row.q),
+        CARRIED: methods.policy("violation", 0.5, row.q),
+        DEFAULT: methods.policy("violation", 0.5),
     }
-    found = {m: measure.ours(row, X, y, s, options) for m, s in solvers.items()}
-    found[LIBSVM] = measure.libsvm(row, X, y, options)
-    if options.svm_light is not None:
-        program, limit = options.svm_light, 4 * options.limit
+    found = {m: methods.ours(row, X, y, s, options) for m, s in solvers.items()}
+    found[LIBSVM] = methods.libsvm(row, X, y, options)
+    if options.light is not None:
+        program, limit = options.light, 4 * options.limit
         found[LIGHT] = svm_light(program, row, X, y, limit)
     return found
 
@@ -105,10 +105,10 @@ def table(records):
         yield f"{name:16}{line}"
 
 
-def _lines(records, methods, cell):
-    yield f"{'set':16}{'q':>5}" + "".join(f"{m:>25}" for m in methods)
+def _lines(records, labels, cell):
+    yield f"{'set':16}{'q':>5}" + "".join(f"{m:>25}" for m in labels)
     for name, found in by_set(records).items():
-        cells = "".join(f"{cell(found[m]) if m in found else '-':>25}" for m in methods)
+        cells = "".join(f"{cell(found[m]) if m in found else '-':>25}" for m in labels)
         yield f"{name:16}{found[DEFAULT]['q']:5}{cells}"
 
 
@@ -123,7 +123,7 @@ def _sets(r):
 
 
 def _seeds(r):
-    solved = [sets for sets, _, gap in r["seeds"] if gap <= measure.TOL]
+    solved = [sets for sets, _, gap in r["seeds"] if gap <= methods.TOL]
     there = f"{min(solved):,} to {max(solved):,}" if solved else "-"
     return f"{there} ({len(solved)} of {len(r['seeds'])})"
 

@@ -29,13 +29,13 @@ Score = Callable[[Vector, Vector, Vector], Vector]
 Factor = tuple[Callable[[Vector], Vector], bool]
 
 # Dense data with fewer columns than this gain nothing from reduction
-# (benchmarks/interior_point.py).
+# (benchmarks/linear/interior_point.py).
 REDUCED_COLUMNS = 200
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows. It
 # takes 128 MB. Not tuned.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
-# factors of rows without structure fill up (benchmarks/interior_point.py).
+# factors of rows without structure fill up (benchmarks/linear/interior_point.py).
 SPARSE_ENTRIES = 4.0
 SPARSE_COLUMNS = 1000
 # Rows of the q x q matrix as preconditioner, and how many times more steps it may take.
@@ -410,8 +410,11 @@ def _active_matrix(
     levels: Vector | None,
     form: str,
 ) -> tuple[int, Any]:
-    """|Q|, and what the matrix of Q needs."""
-    return _matrix_of(block, part, _in_active_set(part, rule, levels), form)
+    """|Q|, and what the matrix of Q needs; leaves Q in the state, 1 and 0."""
+    index = _in_active_set(part, rule, levels)
+    part.chosen = np.zeros(block.shape[0])
+    part.chosen[slice(None) if index is None else index] = 1.0
+    return _matrix_of(block, part, index, form)
 
 
 def _matrix_of(

@@ -32,7 +32,7 @@ Vector = NDArray[np.float64]
 START, END = 2.0, 1e-8
 # What a run goes on from, and what each iteration makes of it.
 OWN = ("alpha", "u", "s", "xi")
-MADE = ("d", "r_u", "r_omega", "first", "second", "dalpha", "du", "ds", "dxi")
+MADE = ("d", "r_u", "r_omega", "first", "second", "chosen", "dalpha", "du", "ds", "dxi")
 
 
 class _Sums(NamedTuple):
@@ -71,7 +71,7 @@ def published_steps(
         if not np.isfinite(mu + residual):
             raise FloatingPointError("the iterate is not finite")
         active.choose(mu, knows=iteration > 0 or start is not None)
-        normal.assemble_active(active, sums.border)
+        normal.assemble_active(active, sums.border)  # leaves Q in `chosen`
         details = {"mu": mu, "step": t}
         point = at(v, state)
         step = Step(
