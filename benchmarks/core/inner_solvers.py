@@ -3,9 +3,10 @@
 import contextlib
 
 from widemargin.solvers.kernel import irwls
-from widemargin.solvers.kernel.working_set import Solved
+from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
+from widemargin.solvers.kernel.working_set import Small, Solved
 
-__all__ = ["Solved", "known", "named"]
+__all__ = ["GUARDED", "Small", "Solved", "Table1", "known", "named"]
 
 
 def known():

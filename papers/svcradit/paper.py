@@ -5,15 +5,17 @@ vector classifiers", NIPS 13 (2001) 734-740.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from papers.options import Options as Common
 from papers.options import asked
 from papers.svcradit import datasets
-from papers.svcradit.parts import selection, table_2, table_3
+from papers.svcradit.parts import selection, table_1, table_2, table_3
 
-PARTS = (table_2, table_3, selection)
+PARTS = (table_1, table_2, table_3, selection)
 QUICK_ROWS = 600
 
 
@@ -22,7 +24,10 @@ class Options(Common):
     """How much to run; quick: few rows, and one run each."""
 
     repeat: int = asked(3, "runs of which the median counts")
-    limit: float = asked(60.0, "seconds that one solve may take")
+    limit: float = asked(60.0, "processor seconds that one solve may take")
+    seeds: int = asked(6, "seeds of the random selection")
+    light: Path | None = asked(None, "SVM-light's program svm_learn", Path)
+    QUICK: ClassVar[dict[str, Any]] = {"repeat": 1, "seeds": 2}
 
     def sets(self, rows, say=print):
         """(row, X, y) of the rows of a table whose data are there; says the others."""

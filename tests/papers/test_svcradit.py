@@ -1,14 +1,15 @@
 """The reproduction of IRWLS-SVC at reduced size: its parts, its solvers, its data."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from papers.__main__ import arguments
-from papers.svcradit import datasets, engines, methods, paper
+from papers.svcradit import datasets, engines, methods, paper, svm_light
 from papers.svcradit.paper import Options
-from papers.svcradit.parts import selection, table_2, table_3
+from papers.svcradit.parts import selection, table_1, table_2, table_3
 from widemargin import load_svmlight
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,15 @@ def test_every_solver_of_small_problems_ends_at_the_same_objective(small, option
     assert max(primal) - min(primal) <= 2e-5 * min(primal)
 
 
+def test_the_names_are_as_before_when_it_is_over():
+    from widemargin.solvers.kernel import irwls
+
+    before = dict(irwls.INNER)
+    with engines.engines(engines.DENSE):
+        assert engines.DENSE in irwls.INNER
+    assert before == irwls.INNER
+
+
 @pytest.mark.parametrize("q", [40, 100])
 def test_the_interior_point_survives_few_rows(q):
     """Slacks stay positive where points come to a bound to rounding."""
@@ -68,15 +78,6 @@ def test_the_interior_point_survives_few_rows(q):
     best = methods.ours(ROW, *few, methods.policy("violation", 0.5), options, tol=1e-5)
     assert found["status"] == "solved"
     assert found["primal"] == pytest.approx(best["primal"], rel=2e-5)
-
-
-def test_the_names_are_as_before_when_it_is_over():
-    from widemargin.solvers.kernel import irwls
-
-    before = dict(irwls.INNER)
-    with engines.engines(engines.DENSE):
-        assert engines.DENSE in irwls.INNER
-    assert before == irwls.INNER
 
 
 def test_on_equal_problems_all_reach_what_is_asked(small, options):
@@ -126,12 +127,60 @@ def test_support_vectors_of_adult_1_are_those_of_libsvm():
 def test_tables_and_pictures(only_gauss, options, tmp_path, monkeypatch):
     monkeypatch.setattr(table_2, "SIZES", (20, 40))
     monkeypatch.setattr(selection, "CASES", ((ROW, (20, 40)),))
-    for part in (table_2, table_3, selection):
+    monkeypatch.setattr(table_1, "PRICES", (0.1,))
+    options = replace(options, limit=3.0)
+    for part in (table_1, table_2, table_3, selection):
         records = part.run(options)
         assert records
         part.draw(records, tmp_path)
-        assert (tmp_path / f"{part.NAME}.png").exists()
+        assert (tmp_path / f"{part.NAME}.png").exists() or part is table_1
         assert len(list(part.table(records))) >= 3
+
+
+def test_table_1_counts_what_settles_and_how_the_others_end(options):
+    records = {(r["C"], r["reading"]): r for r in table_1.run(options)}
+    for r in records.values():
+        assert len(r["passes"]) + len(r["left"]) == r["problems"] == 2
+        assert len(r["periods"]) == len(r["left"])
+        assert all(v > table_1.STOP for v in r["left"])
+    assert not records[10.0, "as printed"]["passes"]
+    assert len(records[10.0, "exact errors"]["passes"]) == 2
+    lines = "\n".join(table_1.table(list(records.values())))
+    assert "2 change" in lines
+
+
+def test_the_middle_one_of_the_seeds_is_on_record(small):
+    options = Options(ROOT, repeat=1, limit=20.0, seeds=3)
+    found = methods.of_seeds(ROW, *small, methods.policy("random", 0.0, 60), options)
+    sets = sorted(n for n, _, _ in found["seeds"])
+    assert len(sets) == 3
+    assert found["sets"] == sets[1]
+
+
+def test_columns_of_table_2_leave_less_for_the_whole_than_for_the_parts():
+    """Our reading of the damaged columns: the optimizer is a part of the whole."""
+    for whole, whole_irwls, loqo, irwls in datasets.TABLE_2_SECONDS.values():
+        assert loqo < whole
+        assert irwls < whole_irwls < whole
+
+
+def test_svm_light_is_scored_by_the_certificate(small, tmp_path):
+    """A program in its place that answers zero, in SVM-light's words."""
+    program = tmp_path / "svm_learn"
+    program.write_text(
+        "#!/bin/sh\n"
+        "for last; do model=$data; data=$last; done\n"  # data, model: the last two
+        "while [ $1 != -a ]; do shift; done\n"
+        'wc -l < "$model" | xargs seq | sed s/.*/0/ > "$2"\n'
+        'echo "0.5 # threshold b" > "$data"\n'
+        'echo "Runtime in cpu-seconds: 0.25"\n'
+    )
+    program.chmod(0o755)
+    found = svm_light.svm_light(program, ROW, *small, 20.0)
+    assert found["seconds"] == 0.25
+    assert found["vectors"] == 0
+    y = small[1]
+    assert found["primal"] == pytest.approx(ROW.C * np.maximum(0, 1 + 0.5 * y).sum())
 
 
 def test_parts_are_known():

@@ -169,7 +169,7 @@ def test_few_passes_are_enough_and_need_no_pair_steps(monkeypatch):
 
 
 def test_many_free_rows_that_the_printed_iteration_does_not_settle():
-    """Table 1 cycles, or creeps where a free alpha is near C."""
+    """Table 1 creeps where a free alpha is near C, until rounding ends it."""
     for seed, C in itertools.product(range(7), [1.0, 1e3]):
         X, y = data(120, seed)
         small = small_problem(rbf_kernel(X, gamma=0.5), y, C, "hinge", "free")

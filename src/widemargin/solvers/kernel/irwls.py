@@ -4,7 +4,8 @@ Pérez-Cruz, Alarcón-Diana, Navia-Vázquez, Artés-Rodríguez, "Fast training o
 vector classifiers", NIPS 2000. Rows that violate their conditions come into a working
 set, whose small dense problem is solved while the others stay as they are: the loop of
 `working_set`. What the paper does within it, iterative re-weighted least squares, is
-`reweighted`; its random choice of the rows is `selection="random"`.
+`published_irwls` (Table 1) and `reweighted` (safeguarded); its random choice of the
+rows is `published_selection`.
 """
 
 import itertools
@@ -21,6 +22,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
 from widemargin.solvers.kernel.reweighted import PairsFirst, reweighted_steps
 from widemargin.solvers.kernel.selection import (
     AT_ONCE,
@@ -46,7 +48,12 @@ ROUNDING_STOP = 1e-12
 INNER: dict[str, Callable[[], Inner]] = {
     "pairs": PairsFirst,
     "irwls": lambda: reweighted_steps,
+    "published": Table1,
+    "guarded": lambda: GUARDED,
 }
+# Those of Table 1, which is of the hinge with a free intercept; and after how many
+# working sets in a row whose passes did not settle a run of theirs is given up.
+PUBLISHED, GIVEN_UP = ("published", "guarded"), 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +64,19 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
 
     Parameters
     ----------
-    inner : {"pairs", "irwls"}, default="pairs"
+    inner : {"pairs", "irwls", "published", "guarded"}, default="pairs"
         What solves the small problem of a working set. "irwls": the method of the
         paper, safeguarded, in NumPy and LAPACK: few steps of O(q^3), which pay where
         most rows are free and C is large. "pairs": second-order pair steps in C++, up
-        to 50 q of them; then the other one goes on.
+        to 50 q of them; then the other one goes on. "published": Table 1 of the paper
+        as printed, for the hinge with a free intercept: its passes need not settle, and
+        the run may end as stalled. "guarded": the same with the guards of the authors'
+        later code, a at most 1e4 C and beta = C within 1 %: they settle, but rows whose
+        beta is near C may end at C.
     selection : {"violation", "random"}, default="violation"
-        New rows of a working set: the largest violators, or those of the paper: one
-        violator of each kind, then rows at random, of all that violate or are free.
+        New rows of a working set: the largest violators, or those of section 3 of the
+        paper: of each class one row that violates each condition, then rows at random,
+        of all that violate or are free.
     working_set : int >= 4 or None, default=None
         Rows of a working set, q. None: 2048, which doubles up to 4096 while more rows
         are free than it holds.
@@ -87,15 +99,16 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
 
     ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
-    ones used again), ``inner_steps``, ``negative`` (steps along negative curvature: the
-    kernel is not positive semidefinite), ``float64`` (1 if the values are), ``current``
+    ones used again), ``inner_steps``, ``unsolved`` (working sets that were not solved
+    as well as asked), ``negative`` (steps along negative curvature: the kernel is not
+    positive semidefinite), ``float64`` (1 if the values are), ``current``
     (rows whose scores follow; while there are others, which are left out, P is that of
     their old scores, and ``violation`` that of the rows that follow).
 
     References
     ----------
-    [perezcruz2000]_, sections 2 and 3; [fan2005]_ for pair steps. The carry-over, the
-    lazy rows and the stop by the gap are ours.
+    [perezcruz2000]_, sections 2 and 3; [diazmorales2016]_ for the guards; [fan2005]_
+    for pair steps. The carry-over, the lazy rows and the stop by the gap are ours.
 
     Examples
     --------
@@ -129,7 +142,15 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             check.refuse("carry", "a float in the range [0, 1)", self.carry)
 
     def supports(self, problem: Problem) -> str | None:
-        """All problems with a kernel."""
+        """All problems with a kernel; Table 1 the hinge with a free intercept."""
+        if self.inner in PUBLISHED and (problem.loss, problem.intercept) != (
+            "hinge",
+            "free",
+        ):
+            return (
+                f"IRWLS(inner={self.inner!r}) solves the hinge with a free intercept "
+                "only: use inner='irwls' or 'pairs'."
+            )
         return None
 
     def patience_for(self, problem: Problem) -> int:
@@ -150,7 +171,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
-        precision = Precision(run)
+        precision, failures = Precision(run), 0
         for iteration in itertools.count():
             step = _step(iteration, run, tol)
             if step.relative_gap <= tol and run.scores.current is not None:
@@ -165,8 +186,13 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             if self.selection == "violation" and run.focus(found):
                 found = run.look()
             kept, new = choose(iteration, found)
-            stop = ROUNDING_STOP if at_once else INNER_SHARE * found.size
+            to_rounding = at_once and self.inner not in PUBLISHED
+            stop = ROUNDING_STOP if to_rounding else INNER_SHARE * found.size
+            before = run.unsolved
             run.advance(found, kept, new, stop)
+            failures = failures + 1 if run.unsolved > before else 0
+            if self.inner in PUBLISHED and failures >= GIVEN_UP:
+                return
 
 
 def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
@@ -201,6 +227,7 @@ def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
     details = {
         "violation": found.size,
         "inner_steps": float(run.steps),
+        "unsolved": float(run.unsolved),
         "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
         "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.solvers.kernel.published_selection import RandomSelection
 from widemargin.solvers.kernel.working_set import Violations, WorkingSet
 
 Index = NDArray[np.intp]
@@ -50,7 +51,7 @@ class Choice:
         seed: int = 0,
     ) -> None:
         self._run, self._carry, self._selection = run, carry, selection
-        self._random = np.random.default_rng(seed)
+        self._at_random = RandomSelection(run.problem.signs, seed)
         self._grows, self._size = working_set is None, working_set or FIRST_SIZE
 
     def __call__(self, iteration: int, found: Violations) -> tuple[Index, Index]:
@@ -66,28 +67,9 @@ class Choice:
         size = min(size, len(run.c), run.problem.columns.block_rows)
         kept = run.latest(min(int(self._carry * size), size - 2))
         if self._selection == "random":
-            return kept, self._at_random(found, size - len(kept), kept)
+            free = run.free
+            return kept, self._at_random(found, free, size - len(kept), kept)
         return kept, found.largest(size - len(kept), kept)
-
-    def _at_random(self, found: Violations, count: int, kept: Index) -> Index:
-        """Section 3 of the paper: candidates S_c violate or are free.
-
-        The largest violator of each side is always there: without it nothing may move.
-        """
-        first = found.largest(2, kept)
-        rise, fall = found.thresholds
-        candidate = (found.rise > rise) | (-found.fall > fall) | self._run.free
-        candidate[kept] = candidate[first] = False
-        some, count = np.flatnonzero(candidate), count - len(first)
-        if len(some) > count:
-            some = self._random.choice(some, count, replace=False)
-        else:  # and of those that are satisfied the ones nearest to the margin
-            candidate[kept] = candidate[first] = True
-            middle = found.intercept if found.groups else 0.0
-            apart = np.where(candidate, np.inf, np.abs(found.F + middle))
-            near = np.argsort(apart)[: count - len(some)]
-            some = np.concatenate([some, near[np.isfinite(apart[near])]])
-        return np.concatenate([first, some])
 
 
 class Precision:
