@@ -14,14 +14,23 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
 
-.PHONY: demo test test-full mutations check bench docs format clean
+CHECKS := lint layout types layers core-layout docstrings
+
+.PHONY: demo test tests test-full mutations check $(CHECKS) bench docs format clean
+
+# Two at a time: the checks run beside the tests.
+MAKEFLAGS += --jobs=2
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
 
+test: tests check
+
 # SCIPY_ARRAY_API: scikit-learn skips four of its estimator checks without it.
-test: check
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto
+# One thread of BLAS: there is a process for each core, and threads that wait for each
+# other take half of the time. `test-full` leaves BLAS its threads.
+tests: $(VENV)/installed
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto
 
 # The last level of the loop is the one that `make test` runs at.
 LEVELS = from widemargin import _core as c; print(*[c.SIMD_NAMES[i] for i in c.simd_levels()])
@@ -33,14 +42,26 @@ test-full: check
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto -m full
 
 mutations: $(VENV)/installed
-	$(BIN)/python tests/mutations.py
+	$(BIN)/python -m tests.mutations
 
-check: $(VENV)/installed
+check: $(CHECKS)
+
+lint: $(VENV)/installed
 	$(BIN)/ruff check .
+
+layout: $(VENV)/installed
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed
 	$(BIN)/mypy
+
+layers: $(VENV)/installed
 	$(BIN)/lint-imports
+
+core-layout: $(VENV)/installed
 	$(BIN)/clang-format --dry-run --Werror cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
+
+docstrings: $(VENV)/installed
 	$(BIN)/numpydoc lint $$(find src -name "*.py")
 
 bench: $(VENV)/installed

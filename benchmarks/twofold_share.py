@@ -46,8 +46,8 @@ def measure(sets):
 
 def main():
     """Print a line for each share."""
-    sys.path.append(str(Path(__file__).parents[1] / "tests"))
-    from problems import PROBLEMS
+    sys.path.append(str(Path(__file__).parents[1]))
+    from tests.cases.problems import PROBLEMS
 
     sets = [PROBLEMS[name]() for name in NAMES]
     for share in SHARES:

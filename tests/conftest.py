@@ -13,12 +13,12 @@ import hypothesis
 import numpy as np
 import pyarrow.parquet
 import pytest
-from problems import PROBLEMS as PROBLEMS
-from process_rows import ProcessRows
 from scipy import sparse
 from sklearn.datasets import load_iris
-from svmlight_files import SLICES
 
+from tests.cases.problems import PROBLEMS as PROBLEMS
+from tests.cases.process_rows import ProcessRows
+from tests.cases.svmlight_files import SLICES
 from widemargin import as_rows, open_rows
 from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows

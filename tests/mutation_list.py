@@ -17,30 +17,34 @@ class Mutation(NamedTuple):
     tests: tuple[str, ...]
 
 
-PROBLEM = ("tests/test_problem.py",)
-KERNEL_PROBLEM = ("tests/test_kernel_problem.py",)
+PROBLEM = ("tests/problems/test_problem.py",)
+KERNEL_PROBLEM = ("tests/problems/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
-VALUES = ("tests/test_kernels.py", "tests/test_core_kernels.py")
-NORMS = ("tests/test_loss_norms.py", "tests/test_norm_intercept.py")
+VALUES = ("tests/kernels/test_kernels.py", "tests/core/test_core_kernels.py")
+NORMS = ("tests/losses/test_loss_norms.py", "tests/problems/test_norm_intercept.py")
 EXACT = ("tests/certificates",)
-CORE = ("tests/test_core.py", "tests/test_core_sweeps.py", "tests/test_core_csr.py")
-BALL = ("tests/test_enclosing_ball.py",)
-MODEL = ("tests/test_model.py", "tests/test_multiclass.py")
+CORE = (
+    "tests/core/test_core.py",
+    "tests/core/test_core_sweeps.py",
+    "tests/core/test_core_csr.py",
+)
+BALL = ("tests/estimators/test_enclosing_ball.py",)
+MODEL = ("tests/models/test_model.py", "tests/estimators/test_multiclass.py")
 
 MUTATIONS = [
     # -- the dual value
     Mutation(
         "dual value: the quadratic term",
         "linear.py",
-        "            - quadratic\n",
-        "            + quadratic\n",
+        "return float(linear) - quadratic -",
+        "return float(linear) + quadratic -",
         PROBLEM,
     ),
     Mutation(
         "dual value: squares of alpha",
         "linear.py",
-        "            - (float(squares) if",
-        "            + (float(squares) if",
+        "- self.pointwise.dual_share * float(squares)",
+        "+ self.pointwise.dual_share * float(squares)",
         PROBLEM,
     ),
     Mutation(
@@ -53,21 +57,21 @@ MUTATIONS = [
     # -- the clip, and the repair
     Mutation(
         "clip: below zero",
-        "linear.py",
-        "np.clip(getattr(part, name), 0.0, part.C if upper else None)",
-        "np.clip(getattr(part, name), -part.C, part.C if upper else None)",
+        "pointwise.py",
+        "return np.clip(alpha, 0.0, C)",
+        "return np.clip(alpha, -C, C)",
         PROBLEM,
     ),
     Mutation(
         "clip: the upper bound of the other loss",
-        "kernel.py",
-        'clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)',
-        'clipped = np.clip(alpha, 0.0, self.weights if self.loss != "hinge" else None)',
+        "pointwise.py",
+        "return np.clip(alpha, 0.0, None)",
+        "return np.clip(alpha, 0.0, C)",
         KERNEL_PROBLEM,
     ),
     Mutation(
         "clip: the class that is scaled",
-        "linear.py",
+        "base.py",
         "heavy = int(sums[1] > sums[0])",
         "heavy = int(sums[1] < sums[0])",
         PROBLEM,
@@ -92,7 +96,7 @@ MUTATIONS = [
         "linalg.py",
         "inner *= self._y[:, np.newaxis]",
         "inner *= -self._y[:, np.newaxis]",
-        ("tests/test_core_sweeps.py",),
+        ("tests/core/test_core_sweeps.py",),
     ),
     # -- the intercept
     Mutation(
@@ -105,8 +109,8 @@ MUTATIONS = [
     Mutation(
         "intercept: slope of the squared hinge",
         "intercept.py",
-        "-2.0 * float(part.labels @ weighted)",
-        "2.0 * float(part.labels @ weighted)",
+        "        -float(part.labels @ weighted),",
+        "        float(part.labels @ weighted),",
         PROBLEM,
     ),
     Mutation(
@@ -136,7 +140,7 @@ MUTATIONS = [
         "linalg.py",
         "return _blas_gram(block, np.maximum(d, 0.0)) - _blas_gram(",
         "return _blas_gram(block, np.maximum(d, 0.0)) + _blas_gram(",
-        ("tests/test_core_sweeps.py",),
+        ("tests/core/test_core_sweeps.py",),
     ),
     # -- steps of the core
     Mutation(
@@ -144,14 +148,14 @@ MUTATIONS = [
         "pair_steps.cpp",
         "p_.F[j] -= p_.ridge[j] * step;",
         "p_.F[j] += p_.ridge[j] * step;",
-        ("tests/test_core_kernels.py",),
+        ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
         "pair steps: free of each other",
         "pair_steps.cpp",
         "s = (c * b.slope - b.curvature * a.slope) / det;",
         "s = (c * b.slope + b.curvature * a.slope) / det;",
-        ("tests/test_core_kernels.py",),
+        ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
         "simplex steps: across",
@@ -192,8 +196,8 @@ MUTATIONS = [
     Mutation(
         "allowance: of the dual value with a kernel",
         "kernel.py",
-        "return linear - rest - under, under",
-        "return linear - rest + under, under",
+        "return linear - rest - cost - under, under",
+        "return linear - rest - cost + under, under",
         EXACT,
     ),
     Mutation(
@@ -215,28 +219,42 @@ MUTATIONS = [
         "exact_bounds.py",
         "dual -= _repair_error(problem, alpha, lifted, t) + off",
         "dual += _repair_error(problem, alpha, lifted, t) + off",
-        (*EXACT, "tests/test_exact_bounds.py"),
+        (*EXACT, "tests/problems/test_exact_bounds.py"),
     ),
     # -- losses
     Mutation(
         "loss: hinge",
-        "linear.py",
-        "positive = np.maximum(t, 0.0)",
-        "positive = np.maximum(-t, 0.0)",
+        "pointwise.py",
+        "        return np.maximum(t, 0.0)",
+        "        return np.maximum(-t, 0.0)",
         PROBLEM,
     ),
     Mutation(
         "loss: squared hinge",
-        "linear.py",
-        'return positive if loss == "hinge" else positive * positive',
-        'return positive if loss == "hinge" else -positive * positive',
+        "pointwise.py",
+        "return positive * positive",
+        "return -positive * positive",
         PROBLEM,
     ),
     Mutation(
-        "loss: squared hinge with a kernel",
-        "kernel.py",
-        '(t if self.loss == "hinge" else t * t)',
-        '(t if self.loss == "hinge" else -t * t)',
+        "loss: dual term of the squared hinge with a kernel",
+        "pointwise.py",
+        "return 0.25 * float((alpha * (alpha / C)).sum())",
+        "return -0.25 * float((alpha * (alpha / C)).sum())",
+        KERNEL_PROBLEM,
+    ),
+    Mutation(
+        "loss: slope of the squared hinge",
+        "pointwise.py",
+        "return 2.0 * np.maximum(t, 0.0)",
+        "return np.maximum(t, 0.0)",
+        PROBLEM,
+    ),
+    Mutation(
+        "loss: ridge of the squared hinge",
+        "pointwise.py",
+        "return 0.5 / C",
+        "return 0.25 / C",
         KERNEL_PROBLEM,
     ),
     Mutation(
@@ -312,7 +330,7 @@ MUTATIONS = [
         "kernel_rows.cpp",
         "return exponential(p * -gamma);",
         "return exponential(p * gamma);",
-        (*VALUES, "tests/test_far_clusters.py"),
+        (*VALUES, "tests/kernels/test_far_clusters.py"),
     ),
     Mutation(
         "kernel formula: laplacian",
@@ -348,14 +366,14 @@ MUTATIONS = [
         "model.py",
         "return (scores >= 0).astype(np.intp)",
         "return (scores <= 0).astype(np.intp)",
-        ("tests/test_estimators.py",),
+        ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
         "label order: the positive class of two",
         "multiclass.py",
         "return [BinaryTask(1)]",
         "return [BinaryTask(0)]",
-        ("tests/test_estimators.py",),
+        ("tests/estimators/test_estimators.py",),
     ),
     # -- votes of pairs
     Mutation(
@@ -377,7 +395,7 @@ MUTATIONS = [
         "multiclass.py",
         "out[i, place[index[~first]]] = -alpha[~first]",
         "out[i, place[index[~first]]] = alpha[~first]",
-        ("tests/test_svc.py",),
+        ("tests/estimators/test_svc.py",),
     ),
     # -- weights
     Mutation(
@@ -385,21 +403,21 @@ MUTATIONS = [
         "classifier.py",
         "C = self.C * weights\n",
         "C = self.C / weights\n",
-        ("tests/test_estimators.py",),
+        ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
         "weights: of classes",
         "classifier.py",
         "C *= factors\n",
         "C /= factors\n",
-        ("tests/test_estimators.py",),
+        ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
         "weights: balanced",
         "labels.py",
         "factors = mass.sum() / (len(classes) * mass)",
         "factors = (len(classes) * mass) / mass.sum()",
-        ("tests/test_labels.py",),
+        ("tests/estimators/test_labels.py",),
     ),
     # -- checkpoints
     Mutation(
@@ -443,6 +461,6 @@ MUTATIONS = [
         "matrix.py",
         "room = self._limit - source.n_bytes",
         "room = self._limit + source.n_bytes",
-        ("tests/test_columns.py",),
+        ("tests/kernels/test_columns.py",),
     ),
 ]

@@ -1,8 +1,8 @@
 """Does the suite see a wrong sign? Puts faults into a copy, one at a time.
 
-    python tests/mutations.py             every fault (`make mutations`)
-    python tests/mutations.py pair votes  those whose name holds a word
-    python tests/mutations.py --list
+    python -m tests.mutations             every fault (`make mutations`)
+    python -m tests.mutations pair votes  those whose name holds a word
+    python -m tests.mutations --list
 
 A fault replaces a text that a module holds once. The tests that should see it run first,
 and the whole of what `make test` runs only where these stay green. Nothing of the working
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mutation_list import MUTATIONS, Mutation
+from tests.mutation_list import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD_TOOLS = ("scikit-build-core>=0.11", "nanobind>=2.7", "cmake", "ninja")

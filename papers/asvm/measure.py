@@ -17,7 +17,7 @@ PUBLISHED, DEFAULT, ZERO = "Algorithm 3.1", "default", "default from zero"
 SOLVERS = {
     PUBLISHED: ActiveSet(mode="asvm"),
     DEFAULT: ActiveSet(),
-    ZERO: ActiveSet(start=None),
+    ZERO: ActiveSet(begin_with=None),
 }
 TOL = 1e-8
 NU = 0.01  # of the runs on millions of points

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from widemargin.kernels.kernel import Kernel as Kernel
     from widemargin.models.model_file import load_model as load_model
     from widemargin.models.model_file import save_model as save_model
-    from widemargin.problems.linear import Problem as Problem
+    from widemargin.problems.base import Problem as Problem
     from widemargin.solvers.auto import solve as solve
     from widemargin.solvers.driver.checkpoint import Checkpoint as Checkpoint
 
@@ -48,7 +48,7 @@ _MODULES = {
     "LinearSVC": "estimators",
     "SVC": "estimators",
     "Kernel": "kernels.kernel",
-    "Problem": "problems.linear",
+    "Problem": "problems.base",
     "as_rows": "data.memory",
     "load_model": "models.model_file",
     "load_svmlight": "data.svmlight",

@@ -14,8 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from certificates.dyadic import BITS, ONE, Dyadic, exp_minus
-from certificates.exact_norms import exact_norm, room
+
+from tests.certificates.dyadic import BITS, ONE, Dyadic, exp_minus
+from tests.certificates.exact_norms import exact_norm, room
 
 # Units in the last place by which a number that is told may be off: its own rounding.
 ULPS = 2

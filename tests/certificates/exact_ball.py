@@ -8,7 +8,8 @@ D = sigma V - sigma^2 S with the best sigma in [0, 1]: `widemargin.problems.ball
 from fractions import Fraction
 
 import numpy as np
-from certificates.dyadic import Dyadic
+
+from tests.certificates.dyadic import Dyadic
 
 
 def ball_bounds(K, a, C=None):

@@ -6,8 +6,7 @@ formulas: sums of the largest losses, and square roots rounded down to 2^-300.
 
 from fractions import Fraction
 
-from certificates.dyadic import root_below
-
+from tests.certificates.dyadic import root_below
 from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 
 

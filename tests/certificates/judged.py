@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-from certificates.draws import draw
-from certificates.dyadic import Dyadic
-from certificates.exact import (
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.certificates.draws import draw
+from tests.certificates.dyadic import Dyadic
+from tests.certificates.exact import (
     GAP_ULPS,
     Exact,
     at_least,
@@ -20,9 +22,7 @@ from certificates.exact import (
     kernel_matrix,
     told,
 )
-from certificates.exact_ball import ball_bounds, distances, primal
-from sklearn.exceptions import ConvergenceWarning
-
+from tests.certificates.exact_ball import ball_bounds, distances, primal
 from widemargin import (
     SVC,
     BudgetSVC,

@@ -10,8 +10,9 @@ empty.
 """
 
 import pytest
-from certificates.draws import draw
-from certificates.judged import judge
+
+from tests.certificates.draws import draw
+from tests.certificates.judged import judge
 
 SEED, FEW, ALL = 19, 300, 20_000
 

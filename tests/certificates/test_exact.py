@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from certificates.draws import draw
-from certificates.dyadic import BITS, Dyadic, exp_minus, root_below
-from certificates.exact import Exact, false_claims, false_gap, kernel_matrix
-from certificates.exact_ball import ball_bounds
-from certificates.exact_norms import exact_norm, room
-from kernel_reference import objectives
-from norm_cases import NORMS, case
 
+from tests.cases.kernel_reference import objectives
+from tests.cases.norms import NORMS, case
+from tests.certificates.draws import draw
+from tests.certificates.dyadic import BITS, Dyadic, exp_minus, root_below
+from tests.certificates.exact import Exact, false_claims, false_gap, kernel_matrix
+from tests.certificates.exact_ball import ball_bounds
+from tests.certificates.exact_norms import exact_norm, room
 from widemargin import Kernel, Problem, solve
 
 NUMBERS = np.array([0.0, 1.0, -3.5, 1e-320, -(2.0**1000), 0.1, 1e-150])

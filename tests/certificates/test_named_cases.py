@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from certificates.draws import Case
-from certificates.dyadic import Dyadic
-from certificates.exact import Exact, kernel_matrix
-from certificates.judged import coefficients, judge
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
+from tests.certificates.draws import Case
+from tests.certificates.dyadic import Dyadic
+from tests.certificates.exact import Exact, kernel_matrix
+from tests.certificates.judged import coefficients, judge
 from widemargin import SVC, Kernel, Problem, solve
 
 

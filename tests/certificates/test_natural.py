@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from certificates.draws import Case
-from certificates.judged import judge
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
+from tests.certificates.draws import Case
+from tests.certificates.judged import judge
 from widemargin import Kernel
 
 # A loader, and the pair of classes that are told apart.

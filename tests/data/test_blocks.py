@@ -15,8 +15,8 @@ import warnings
 import numpy as np
 import pytest
 import threadpoolctl
-from process_rows import ProcessRows
 
+from tests.cases.process_rows import ProcessRows
 from widemargin import as_rows
 from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 

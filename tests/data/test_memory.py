@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from conftest import csr, memory_mapped
-from process_rows import ProcessRows
-from rows_cases import (
+from scipy import sparse
+
+from tests.cases.process_rows import ProcessRows
+from tests.cases.rows import (
     Case,
     assert_within,
     build,
@@ -18,8 +19,7 @@ from rows_cases import (
     on_every_view,
     on_some_storages,
 )
-from scipy import sparse
-
+from tests.conftest import csr, memory_mapped
 from widemargin import as_rows
 from widemargin.data.memory import LARGE_BLOCK_BYTES
 from widemargin.numerics import linalg

@@ -6,9 +6,9 @@ import threading
 
 import numpy as np
 import pytest
-from problems import PROBLEMS
 from scipy import sparse
 
+from tests.cases.problems import PROBLEMS
 from widemargin import Problem, as_rows, open_rows, save_svmlight, solve
 from widemargin.data.outofcore import scratch, stored
 from widemargin.solvers import ActiveSet, AugmentedLagrangian, InteriorPoint

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from process_rows import ProcessRows
 
+from tests.cases.process_rows import ProcessRows
 from widemargin import Problem, solve
 from widemargin.solvers import InteriorPoint
 

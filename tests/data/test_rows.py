@@ -5,10 +5,11 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import STORAGES
 from hypothesis import given, settings
-from pairwise import product
-from rows_cases import (
+from scipy import sparse
+
+from tests.cases.pairwise import product
+from tests.cases.rows import (
     VIEWS,
     Case,
     assert_within,
@@ -22,8 +23,7 @@ from rows_cases import (
     on_some_storages,
     ones,
 )
-from scipy import sparse
-
+from tests.conftest import STORAGES
 from widemargin import as_rows
 from widemargin.numerics import linalg
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import STORAGES
-from rows_cases import Shifted, on_some_storages, ones
 from scipy import sparse
 
+from tests.cases.rows import Shifted, on_some_storages, ones
+from tests.conftest import STORAGES
 from widemargin import as_rows
 
 # -- bad arguments ---------------------------------------------------------------------

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rows_cases import Case, build, gamma, keys_and_weights, on_some_storages
 from scipy import sparse
 
+from tests.cases.rows import Case, build, gamma, keys_and_weights, on_some_storages
 from widemargin import as_rows
 from widemargin.data.blocks import Least, total
 

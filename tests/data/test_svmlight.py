@@ -13,11 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pairwise import product
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
-from svmlight_files import SLICES, STORAGES, assert_same_bits, in_one_folder, put
 
+from tests.cases.pairwise import product
+from tests.cases.svmlight_files import (
+    SLICES,
+    STORAGES,
+    assert_same_bits,
+    in_one_folder,
+    put,
+)
 from widemargin import _core
 from widemargin.data.svmlight import load_svmlight
 from widemargin.data.svmlight import read as svmlight_read

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from svmlight_files import SLICES, in_one_folder, put
 
+from tests.cases.svmlight_files import SLICES, in_one_folder, put
 from widemargin.data.svmlight import load_svmlight
 from widemargin.data.svmlight import read as svmlight_read
 from widemargin.data.svmlight import text as svmlight_text

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy.sparse import coo_array, csc_array, csr_array
-from svmlight_files import assert_same_bits, in_one_folder
 
+from tests.cases.svmlight_files import assert_same_bits, in_one_folder
 from widemargin.data.svmlight import load_svmlight, save_svmlight
 from widemargin.data.svmlight import write as svmlight_write
 

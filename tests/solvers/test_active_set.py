@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from problems import PROBLEMS
 from scipy import sparse
 
+from tests.cases.problems import PROBLEMS
 from widemargin import LinearSVC, Problem, as_rows, make_ndc, solve
 from widemargin.solvers import ActiveSet, InteriorPoint
 from widemargin.solvers.linear import active_set
@@ -59,7 +59,7 @@ def test_few_steps_for_raw_ndc():
     X, y = make_ndc(100_000, 32, 0)
     for start, most in (("sample", 6), (None, 9)):
         solution = solve(
-            Problem(X, y, 0.005, "squared_hinge"), ActiveSet(start=start), tol=1e-8
+            Problem(X, y, 0.005, "squared_hinge"), ActiveSet(begin_with=start), tol=1e-8
         )
         assert solution.status == "solved"
         # Rows 0..100,000; those of the sample are steps too, but no sweeps.
@@ -130,7 +130,7 @@ def test_results_do_not_depend_on_blocks_and_threads():
     for options in ({}, {"memory_limit": 100_000}, {"n_jobs": 1}, {"n_jobs": 4}):
         rows = as_rows(X, **options)
         problem = Problem(rows, y, 1.0, "squared_hinge")
-        found.append(solve(problem, ActiveSet(start=None), tol=1e-9))
+        found.append(solve(problem, ActiveSet(begin_with=None), tol=1e-9))
     for other in found[1:]:
         np.testing.assert_allclose(other.w, found[0].w, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(found[2].w, found[3].w)
@@ -199,8 +199,10 @@ def test_what_it_does_not_solve():
         ValueError, match="'mode' parameter of ActiveSet must be one of"
     ):
         ActiveSet(mode="oops")
-    with pytest.raises(ValueError, match="'start' parameter of ActiveSet must be one"):
-        ActiveSet(start="oops")
+    with pytest.raises(
+        ValueError, match="'begin_with' parameter of ActiveSet must be one"
+    ):
+        ActiveSet(begin_with="oops")
 
 
 def test_estimator_chooses_it():

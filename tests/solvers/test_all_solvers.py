@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS, SETTINGS, SOLVERS
-from pairwise import pairwise
-from reference import objective, reference_objective
 
+from tests.cases.pairwise import pairwise
+from tests.cases.reference import objective, reference_objective
+from tests.conftest import PROBLEMS, SETTINGS, SOLVERS
 from widemargin import Problem, solve
 from widemargin.solvers import auto
 

@@ -5,11 +5,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS, STORAGES
-from problems import ndc
-from reference import objective, reference_objective
 from scipy import sparse
 
+from tests.cases.problems import ndc
+from tests.cases.reference import objective, reference_objective
+from tests.conftest import PROBLEMS, STORAGES
 from widemargin import LinearSVC, Problem, as_rows, solve
 from widemargin.solvers import AugmentedLagrangian
 from widemargin.solvers.linear import augmented_lagrangian

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS
 
+from tests.conftest import PROBLEMS
 from widemargin import LinearSVC, Problem, as_rows, solve
 from widemargin.solvers import (
     AugmentedLagrangian,

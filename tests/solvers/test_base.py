@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from problems import PROBLEMS
 
+from tests.cases.problems import PROBLEMS
 from widemargin import Kernel, Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS
-from kernel_reference import part
 from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import NuSVC
 
+from tests.cases.kernel_reference import part
+from tests.conftest import PROBLEMS
 from widemargin import Kernel, Problem, solve
 from widemargin.losses.mahalanobis import Mahalanobis
 from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm

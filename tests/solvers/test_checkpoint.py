@@ -10,8 +10,8 @@ import zipfile
 
 import numpy as np
 import pytest
-from problems import PROBLEMS
 
+from tests.cases.problems import PROBLEMS
 from widemargin import Checkpoint, Problem, open_rows, solve
 from widemargin.solvers import (
     ActiveSet,

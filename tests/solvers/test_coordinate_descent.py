@@ -4,11 +4,11 @@ import _thread
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS, STORAGES, csr
-from pairwise import product
-from reference import objective, reference_objective
 from scipy import sparse
 
+from tests.cases.pairwise import product
+from tests.cases.reference import objective, reference_objective
+from tests.conftest import PROBLEMS, STORAGES, csr
 from widemargin import LinearSVC, Problem, _core, as_rows, solve
 from widemargin.numerics import linalg
 from widemargin.solvers import CoordinateDescent

@@ -4,14 +4,19 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import PROBLEMS
-from kernel_cases import NAMED, matrix, memory_limit_of, on_every_simd, plain
-from kernel_reference import check_certificate, conic_optimum, objectives, part
-from pairwise import pairwise, product
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
+from tests.cases.kernel_reference import (
+    check_certificate,
+    conic_optimum,
+    objectives,
+    part,
+)
+from tests.cases.kernels import NAMED, matrix, memory_limit_of, on_every_simd, plain
+from tests.cases.pairwise import pairwise, product
+from tests.conftest import PROBLEMS
 from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve
 from widemargin.kernels.packed import padded
 from widemargin.solvers import CoreVector, FrankWolfe
@@ -404,7 +409,11 @@ def test_points_that_were_dropped_leave_the_coreset():
     [
         (FrankWolfe, {"step": "back"}, "'step' parameter of FrankWolfe must be one of"),
         (FrankWolfe, {"selection": 2}, "'selection' parameter of FrankWolfe must be"),
-        (FrankWolfe, {"start": 0}, "'start' parameter of FrankWolfe must be"),
+        (
+            FrankWolfe,
+            {"first_points": 0},
+            "'first_points' parameter of FrankWolfe must be",
+        ),
         (FrankWolfe, {"sample": 0}, "'sample' parameter of FrankWolfe must be"),
         (FrankWolfe, {"epsilon": -1.0}, "'epsilon' parameter of FrankWolfe must be"),
         (CoreVector, {"sample": 0}, "'sample' parameter of CoreVector must be"),

@@ -4,13 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import INTERCEPTS, LOSSES, PROBLEMS, SETTINGS
-from kernel_reference import check_certificate, conic_optimum, objectives, part
-from pairwise import pairwise, product
 from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from tests.cases.kernel_reference import (
+    check_certificate,
+    conic_optimum,
+    objectives,
+    part,
+)
+from tests.cases.pairwise import pairwise, product
+from tests.conftest import INTERCEPTS, LOSSES, PROBLEMS, SETTINGS
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels import matrix as columns
 from widemargin.problems.scores import Scores
@@ -180,7 +185,7 @@ def test_c_grows_within_its_bounds_only(C, grows):
     # The best c is (0.5, -0.5), where C has room for it.
     problem = Problem([[1.0], [-1.0]], [1, -1], C, kernel=Kernel("linear"))
     c = np.array([0.5 - 5e-8, 5e-8 - 0.5])
-    run = working_set.WorkingSet(problem, problem.expand(c), working_set.pair_steps)
+    run = working_set.WorkingSet(problem, problem.expand(c), working_set.solve_by_pairs)
     assert run.grow(1e-5) == grows
     assert np.all(problem.signs * run.c <= C)
     assert np.all(problem.signs * run.scores.values >= 1.0) == grows

@@ -5,17 +5,17 @@ import itertools
 import clarabel
 import numpy as np
 import pytest
-from conftest import INTERCEPTS, LOSSES, SETTINGS
-from pairwise import product
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 
+from tests.cases.pairwise import product
+from tests.conftest import INTERCEPTS, LOSSES, SETTINGS
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import reweighted
 from widemargin.solvers.kernel.reweighted import reweighted_steps
-from widemargin.solvers.kernel.working_set import Small, Solved, pair_steps
+from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
 
 STOP = 1e-8
 WEIGHTS = [1e-2, 1.0, 30.0, 1e3]
@@ -153,7 +153,7 @@ def test_it_agrees_with_the_pair_steps():
     for loss, C in itertools.product(["hinge", "squared_hinge"], [1e-2, 1.0]):
         small = small_problem(K, y, C, loss, "free", start(y, C))
         ours = change_of_objective(small, reweighted_steps(small, 1e-10).c)
-        pairs = change_of_objective(small, pair_steps(small, 1e-10).c)
+        pairs = change_of_objective(small, solve_by_pairs(small, 1e-10).c)
         assert ours == pytest.approx(pairs, rel=1e-12)
 
 
@@ -161,7 +161,7 @@ def test_few_passes_are_enough_and_need_no_pair_steps(monkeypatch):
     def refuse(small, stop):
         raise AssertionError("no pair steps are needed")
 
-    monkeypatch.setattr("widemargin.solvers.kernel.reweighted.pair_steps", refuse)
+    monkeypatch.setattr("widemargin.solvers.kernel.reweighted.solve_by_pairs", refuse)
     X, y = data(200)
     for gamma, C in itertools.product([0.1, 1.0], [1.0, 100.0]):
         small = small_problem(rbf_kernel(X, gamma=gamma), y, C, "hinge", "free")
@@ -245,7 +245,9 @@ def test_an_unknown_inner_solver_is_refused():
 @pytest.mark.parametrize("C", [1e3, 1e6, 1e9, 1e12, 1e15])
 def test_a_price_far_above_all_of_c(C, monkeypatch):
     """The best c is 4; it begins far below that. Nothing is left to pair steps."""
-    monkeypatch.setattr(reweighted, "pair_steps", lambda left, _: Solved(left.c, 0, 0))
+    monkeypatch.setattr(
+        reweighted, "solve_by_pairs", lambda left, _: Solved(left.c, 0, 0)
+    )
     X, _ = data(40)
     y = np.sign(X[:, 0] + 0.3 * X[:, 1])
     c = 1e-3 * np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())

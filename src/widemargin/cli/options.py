@@ -94,7 +94,7 @@ def _add_train(train: Any) -> None:
     _add_kernel(train)
     _add_smaller(train)
     add("-C", type=values.positive, default=1.0, help="weight of the losses (1)")
-    # These choices are in widemargin.problems.linear, too, which is slow to import.
+    # These choices are in `LOSSES` and `INTERCEPTS` too, which are slow to import.
     add(
         "--loss",
         choices=("hinge", "squared_hinge"),

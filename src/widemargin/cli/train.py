@@ -22,6 +22,7 @@ from widemargin.cli.output import (
 )
 from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
+from widemargin.estimators.classifier import keep_in_model
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
@@ -228,7 +229,7 @@ def _other_place(reason: str) -> str:
 
 def _count_as_in_file(classifier: LinearSVC | SVC, data: Data) -> None:
     """Let the model, the messages and the report count columns as the file does."""
-    classifier._meta |= data.meta
+    keep_in_model(classifier, data.meta)
     classifier.solutions_ = [
         dataclasses.replace(s, message=reading.as_in_file(s.message, data.first_index))
         for s in classifier.solutions_

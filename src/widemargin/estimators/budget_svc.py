@@ -18,8 +18,8 @@ from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.svc import SVC
 from widemargin.losses.norms import BudgetL1, BudgetL2
 from widemargin.parameters import Checker, is_integer
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.reduction.reduce import Reduced, reduce_path
 from widemargin.solution import Solution, Status, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint

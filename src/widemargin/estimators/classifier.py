@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -33,9 +33,10 @@ from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
     keep_support_vectors,
 )
+from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
-from widemargin.problems.linear import INTERCEPTS, LOSSES, Problem
+from widemargin.problems.base import INTERCEPTS, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
@@ -270,7 +271,7 @@ class Classifier(
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
         check_limits(check, self)
-        check.choice("loss", self.loss, LOSSES)
+        check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
         check.choice("multi_class", self.multi_class, self._schemes)
         Checkpoint.of(self.checkpoint, type(self).__name__)
@@ -492,3 +493,8 @@ def _support(
         else:
             found[chosen[alpha != 0.0]] = True
     return np.flatnonzero(found)
+
+
+def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:
+    """Add facts that only the caller knows to those which the model file keeps."""
+    classifier._meta |= facts

@@ -44,7 +44,7 @@ from widemargin.kernels.distances import (
 from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import linalg
-from widemargin.numerics.rounding import gamma
+from widemargin.numerics.rounding import gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.ball import BallProblem
 from widemargin.solution import NOT_CONVEX, Certificate, Status, Step
@@ -526,7 +526,7 @@ class EnclosingBall(
         self, problem: BallProblem, points: _Points, ball: Ball
     ) -> Certificate:
         """The certificate with what rounding of ``center_`` does to the distances."""
-        off = gamma(len(ball.a) + 8) * _longest(points.rows)
+        off = gamma_n(len(ball.a) + 8) * _longest(points.rows)
         d = ball.distances
         values = [
             problem.certify(ball.a, some).certificate.primal

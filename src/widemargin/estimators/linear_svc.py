@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import Classifier, Training, Vector
 from widemargin.models.model import Decision, Model
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.contract import Solver
 

@@ -139,7 +139,7 @@ def keep_support_vectors(estimator: Any, rows: Rows) -> None:
         vars(estimator).pop(name, None)
     if (X := rows.in_memory()) is None:
         return
-    estimator._rows_of_fit = rows
+    vars(estimator)["_rows_of_fit"] = rows
     share = estimator.support_.size / rows.shape[0]
     if share * linalg.n_bytes(X) <= COPIED_BYTES:
         _ = estimator.support_vectors_

@@ -35,7 +35,7 @@ from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.kernels.matrix import NoRoomError
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver

@@ -23,7 +23,7 @@ from widemargin.kernels.packed import (
     padded,
 )
 from widemargin.numerics import linalg, twofold
-from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma
+from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, ValueBounds, gamma_n
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -160,7 +160,7 @@ class Named:
         known = self._layout.form[0] == RBF and not self._all.is_sparse
         if not known or n > PACKED_COLUMNS:
             return self._layout.lengths(self._X)
-        largest = 1.0 + 2.0 * gamma(n + 2, self._unit)
+        largest = 1.0 + 2.0 * gamma_n(n + 2, self._unit)
         lost = n * np.finfo(self._layout.dtype).tiny
         return np.asarray(self._all.norms[:m] * largest + lost, dtype=np.float64)
 
@@ -295,7 +295,7 @@ class Called:
             _, i, j = np.intersect1d(rows[some], seen, return_indices=True)
             square[j] = values[i, : len(seen)]
             out[some] = values @ c
-            errors[some] = gamma(len(J) + 2) * (np.abs(values) @ np.abs(c)) * SLACK
+            errors[some] = gamma_n(len(J) + 2) * (np.abs(values) @ np.abs(c)) * SLACK
         known = np.flatnonzero(np.isfinite(square).all(axis=1))
         self._refuse_asymmetric(square[np.ix_(known, known)])
         return out, errors

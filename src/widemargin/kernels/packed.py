@@ -22,7 +22,7 @@ from widemargin.numerics.rounding import (
     UNIT,
     ValueBounds,
     differences_bounds,
-    gamma,
+    gamma_n,
     value_bounds,
 )
 from widemargin.system import deadline
@@ -500,7 +500,7 @@ class Expansion:
         self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]
     ) -> Vector:
         """The same by lengths and terms of rows and Z, from a layout's center."""
-        own, off = self._layout, gamma(self._Z.shape[0] + 4)
+        own, off = self._layout, gamma_n(self._Z.shape[0] + 4)
         if own.form[0] != RBF or own.by_differences:
             terms = (max(map(np.max, terms)),) * 2
         rows, others = (

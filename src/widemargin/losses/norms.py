@@ -31,7 +31,8 @@ class LossNorm(ABC):
     Notes
     -----
     ``has_box``: a_i <= c_i; ``ball``: the bound of sqrt(sum a_i^2 / c_i), or None;
-    ``cap``: the bound of sum a_i, or None. A is the intersection of these.
+    ``cap``: the bound of sum a_i, or None. A lies in these; of a `BoundedNorm` it is
+    their intersection.
 
     References
     ----------
@@ -61,40 +62,9 @@ class LossNorm(ABC):
         """
         return float(self.slope(t, c) @ t)
 
+    @abstractmethod
     def at_most(self, t: Vector, c: Vector) -> float:
-        """N(max(0, t)) from above, where `value` comes from below.
-
-        N(t) <= N1(max(0, t - z)) + N2(min(t, z)) for each z >= 0, where A lies in the
-        sets of N1 and of N2: those of its bounds. The least one is found.
-        """
-        x = np.maximum(t, 0.0)
-        largest = float(x.max(initial=0.0))
-        if self.cap is None and not (self.ball is not None and self.has_box):
-            return self._single(x, c, self.ball is not None)
-        in_ball = self.ball is not None and not self.has_box
-
-        def above(z: float) -> float:
-            """Both parts for one z."""
-            rest, below = np.maximum(x - z, 0.0), np.minimum(x, z)
-            if self.cap is None:
-                second = self._single(below, c, True)
-            else:
-                second = self.cap * float(below.max(initial=0.0))
-            return self._single(rest, c, in_ball) + second
-
-        found = optimize.minimize_scalar(
-            above, bounds=(0.0, largest), method="bounded", options={"xatol": 1e-12}
-        )
-        levels = np.sort(x)
-        near = np.searchsorted(levels, float(found.x)) + np.arange(-2, 3)
-        ends = levels[np.clip(near, 0, len(levels) - 1)]
-        return min(map(above, (0.0, largest, float(found.x), *ends)))
-
-    def _single(self, x: Vector, c: Vector, in_ball: bool) -> float:
-        """The norm of x >= 0 for one bound of A: its ball, or its box."""
-        if in_ball:
-            return float(self.ball or 0.0) * float(np.sqrt((c * x * x).sum()))
-        return float((c * x).sum())
+        """N(max(0, t)) from above, where `value` may come from below."""
 
     def slope(self, t: Vector, c: Vector) -> Vector:
         """A maximiser (m,) of a't over a in A: a subgradient of N at max(0, t).
@@ -113,20 +83,9 @@ class LossNorm(ABC):
     def _maximiser(self, t: Vector, c: Vector) -> Vector:
         """The slope at t in (0, 1], whose maximum is 1, for c > 0."""
 
+    @abstractmethod
     def gauge(self, a: Vector, c: Vector) -> float:
         """The least s with a in s A: inf for a_i < 0, or a_i > 0 where c_i = 0."""
-        if np.any(a < 0) or np.any(a[c == 0] > 0):
-            return np.inf
-        a, c = a[c > 0], c[c > 0]
-        sizes = [0.0]
-        with np.errstate(over="ignore"):  # c near 1e-308
-            if self.has_box:
-                sizes.append(float(np.max(a / c, initial=0.0)))
-            if self.ball is not None:
-                sizes.append(_length(a, c) / self.ball)
-            if self.cap is not None:
-                sizes.append(float(a.sum()) / self.cap)
-        return max(sizes)
 
     def project(
         self,
@@ -188,8 +147,62 @@ class LossNorm(ABC):
         return x / max(1.0, self.gauge(x, c))
 
 
+class BoundedNorm(LossNorm):
+    """A norm whose set A is the intersection of its bounds: box, ball and cap."""
+
+    def at_most(self, t: Vector, c: Vector) -> float:
+        """N(max(0, t)) from above, where `value` comes from below.
+
+        N(t) <= N1(max(0, t - z)) + N2(min(t, z)) for each z >= 0, where A lies in the
+        sets of N1 and of N2: those of its bounds. The least one is found.
+        """
+        x = np.maximum(t, 0.0)
+        largest = float(x.max(initial=0.0))
+        if self.cap is None and not (self.ball is not None and self.has_box):
+            return self._single(x, c, self.ball is not None)
+        in_ball = self.ball is not None and not self.has_box
+
+        def above(z: float) -> float:
+            """Both parts for one z."""
+            rest, below = np.maximum(x - z, 0.0), np.minimum(x, z)
+            if self.cap is None:
+                second = self._single(below, c, True)
+            else:
+                second = self.cap * float(below.max(initial=0.0))
+            return self._single(rest, c, in_ball) + second
+
+        found = optimize.minimize_scalar(
+            above, bounds=(0.0, largest), method="bounded", options={"xatol": 1e-12}
+        )
+        levels = np.sort(x)
+        near = np.searchsorted(levels, float(found.x)) + np.arange(-2, 3)
+        ends = levels[np.clip(near, 0, len(levels) - 1)]
+        return min(map(above, (0.0, largest, float(found.x), *ends)))
+
+    def _single(self, x: Vector, c: Vector, in_ball: bool) -> float:
+        """The norm of x >= 0 for one bound of A: its ball, or its box."""
+        if in_ball:
+            return float(self.ball or 0.0) * float(np.sqrt((c * x * x).sum()))
+        return float((c * x).sum())
+
+    def gauge(self, a: Vector, c: Vector) -> float:
+        """The least s with a in s A: inf for a_i < 0, or a_i > 0 where c_i = 0."""
+        if np.any(a < 0) or np.any(a[c == 0] > 0):
+            return np.inf
+        a, c = a[c > 0], c[c > 0]
+        sizes = [0.0]
+        with np.errstate(over="ignore"):  # c near 1e-308
+            if self.has_box:
+                sizes.append(float(np.max(a / c, initial=0.0)))
+            if self.ball is not None:
+                sizes.append(_length(a, c) / self.ball)
+            if self.cap is not None:
+                sizes.append(float(a.sum()) / self.cap)
+        return max(sizes)
+
+
 @dataclass(frozen=True, kw_only=True)
-class L1Norm(LossNorm):
+class L1Norm(BoundedNorm):
     """The sum of the losses, N(t) = sum c_i t_i: the usual SVM. A: a_i <= c_i.
 
     References
@@ -207,7 +220,7 @@ class L1Norm(LossNorm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class L2Norm(LossNorm):
+class L2Norm(BoundedNorm):
     """The length of the losses, N(t) = sqrt(sum c_i t_i^2), not squared.
 
     A: sum a_i^2 / c_i <= 1.
@@ -230,7 +243,7 @@ class L2Norm(LossNorm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetL1(LossNorm):  # numpydoc ignore=PR02
+class BudgetL1(BoundedNorm):  # numpydoc ignore=PR02
     """The sum of the B largest losses, N(t) = K(1, inf, B).
 
     A row of weight c_i counts c_i times, a part of it for what is left of B.
@@ -273,7 +286,7 @@ class BudgetL1(LossNorm):  # numpydoc ignore=PR02
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetL2(LossNorm):  # numpydoc ignore=PR02
+class BudgetL2(BoundedNorm):  # numpydoc ignore=PR02
     """About the length of the B largest losses, N(t) = K(2, inf, sqrt(B)).
 
     N(t) = min over z >= 0 of sqrt(sum c_i max(0, t_i - z)^2) + sqrt(B) z, at most
@@ -342,7 +355,7 @@ class BudgetL2(LossNorm):  # numpydoc ignore=PR02
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interpolation(LossNorm):  # numpydoc ignore=PR02
+class Interpolation(BoundedNorm):  # numpydoc ignore=PR02
     """Between the L1 and the L2 norm, K(1, 2, t).
 
     The least ``|w|_1 + t |z|_2`` over w + z = xi.

@@ -32,7 +32,7 @@ TINY = 1e-150
 SLACK = 1.0 + 1e-6
 
 
-def gamma(terms: float, unit: float = UNIT) -> float:
+def gamma_n(terms: float, unit: float = UNIT) -> float:
     """The constant gamma_k = k u / (1 - k u) of sums of k products."""
     lost = terms * unit
     return lost / (1.0 - lost) if lost < 1.0 else np.inf
@@ -40,7 +40,7 @@ def gamma(terms: float, unit: float = UNIT) -> float:
 
 def at_zero(total: float, m: int) -> float:
     """Objective of v = 0, the sum of m weights, or a little more."""
-    return total * (1.0 + gamma(m + 2))
+    return total * (1.0 + gamma_n(m + 2))
 
 
 def column_sizes(mean: Vector, std: Vector, m: int, intercept: bool) -> Vector:
@@ -56,18 +56,16 @@ class Weights:
     largest: float
     total: float
 
-    def excess(self, is_squared: bool, losses: float, spread: float) -> float:
-        """How much errors of the slacks add to the losses.
+    def excess(self, spread: float) -> float:
+        """How much errors of the slacks add to their sum.
 
-        Parameters
-        ----------
-        is_squared : bool, whether the losses are squares
-        losses : float, sum C L
-        spread : float, the length of the vector of errors, at most
+        ``spread`` is the length of the vector of errors, at most.
         """
-        if not is_squared:
-            root = np.sqrt(self.largest) * np.sqrt(self.total)
-            return float(root * spread) * SLACK
+        root = np.sqrt(self.largest) * np.sqrt(self.total)
+        return float(root * spread) * SLACK
+
+    def excess_of_squares(self, losses: float, spread: float) -> float:
+        """How much errors of the slacks add to ``losses``, the sum of their squares."""
         root = np.sqrt(self.largest) * spread * SLACK
         return float((2.0 * np.sqrt(losses) * SLACK + root) * root)
 
@@ -77,11 +75,11 @@ class Weights:
         return float(min(root, linear)) * SLACK
 
 
-def dual_error(g: Vector, error: Vector, penalty: Vector) -> float:
+def dual_error(g: Vector, error: Vector, R: Vector) -> float:
     """How much 1/2 g'Rg may be larger with an error of g; R by its diagonal."""
     off = np.abs(g) * error + 0.5 * error * error
-    square = 0.5 * gamma(len(g) + 2) * float(penalty @ (g * g))
-    return (float(penalty @ off) + square) * SLACK
+    square = 0.5 * gamma_n(len(g) + 2) * float(R @ (g * g))
+    return (float(R @ off) + square) * SLACK
 
 
 def repair_error(residual: float, linear: float, slope: float, square: float) -> float:
@@ -130,8 +128,8 @@ def repair_cost(
     if not known < 0.25 * linear:
         return 0.0, np.inf
     t = known / heavy.mass
-    rest = (2.0 * error + (heavy.share + gamma(4)) * known) * SLACK
-    off = t * heavy.error + 0.5 * t * t * square + gamma(4) * abs(t * heavy.slope)
+    rest = (2.0 * error + (heavy.share + gamma_n(4)) * known) * SLACK
+    off = t * heavy.error + 0.5 * t * t * square + gamma_n(4) * abs(t * heavy.slope)
     off += repair_error(rest, linear - known, slope + t * square, square)
     return t * heavy.slope, off * SLACK
 
@@ -204,22 +202,22 @@ def value_bounds(
         laplacian kernel.
     unit : float, of the arithmetic
     """
-    gamma_, coef0, degree = numbers
+    gamma, coef0, degree = numbers
     none = np.zeros(len(lengths))
     lengths = lengths * SLACK + TINY**2
     if kind == "linear":
-        return ValueBounds(gamma(terms + 4, unit), none, np.sqrt(lengths))
+        return ValueBounds(gamma_n(terms + 4, unit), none, np.sqrt(lengths))
     if kind == "poly":
-        size = (abs(gamma_) * lengths + abs(coef0)) ** (0.5 * degree)
-        return ValueBounds(gamma(degree * (terms + 8), unit), none, size * SLACK)
+        size = (abs(gamma) * lengths + abs(coef0)) ** (0.5 * degree)
+        return ValueBounds(gamma_n(degree * (terms + 8), unit), none, size * SLACK)
     if kind == "sigmoid":
-        size = np.sqrt(1.0 + abs(gamma_) * lengths + abs(coef0))
-        return ValueBounds(gamma(terms + 20, unit), none, size)
+        size = np.sqrt(1.0 + abs(gamma) * lengths + abs(coef0))
+        return ValueBounds(gamma_n(terms + 20, unit), none, size)
     # A distance is a difference of sums of squares, or of absolute values.
-    eps, more = gamma(4, unit), 2.0 if kind == "rbf" else 4.0
+    eps, more = gamma_n(4, unit), 2.0 if kind == "rbf" else 4.0
     share = (terms + 10) / (terms + 10).max() if np.ndim(terms) else 1.0
-    share = share * gamma(np.max(terms) + 10, unit) / eps
-    return ValueBounds(eps, more * abs(gamma_) * lengths * share, none + 1.0)
+    share = share * gamma_n(np.max(terms) + 10, unit) / eps
+    return ValueBounds(eps, more * abs(gamma) * lengths * share, none + 1.0)
 
 
 def differences_bounds(m: int, terms: int, unit: float = UNIT) -> ValueBounds:
@@ -227,4 +225,4 @@ def differences_bounds(m: int, terms: int, unit: float = UNIT) -> ValueBounds:
 
     These have all their digits, and of the argument t of exp, |t| exp(t) <= 1 / e.
     """
-    return ValueBounds(gamma(terms + 16, unit), np.zeros(m), np.ones(m))
+    return ValueBounds(gamma_n(terms + 16, unit), np.zeros(m), np.ones(m))

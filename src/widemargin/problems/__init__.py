@@ -1,1 +1,8 @@
 """Optimization problems: objectives, feasible points, certificates."""
+
+from widemargin.problems.base import Problem as Problem
+from widemargin.problems.kernel import KernelProblem as KernelProblem
+from widemargin.problems.linear import LinearProblem as LinearProblem
+from widemargin.problems.norm import NormProblem as NormProblem
+
+__all__ = ["KernelProblem", "LinearProblem", "NormProblem", "Problem"]

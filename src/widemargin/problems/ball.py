@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import twofold
-from widemargin.numerics.rounding import SLACK, UNIT, gamma
+from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
 
@@ -163,7 +163,7 @@ class BallProblem:
         phi(x_j) is more than that from the center of their own by rounding squared.
         """
         V, S = float((a * d).sum()), float((self.ridge * a * a).sum())
-        off = gamma(len(a) + 8)
+        off = gamma_n(len(a) + 8)
         lost = 4.0 * off * off * float(self.diagonal.max())
         # What predicts may have the center of the weights divided by their sum, or one
         # that was rounded itself: it lies so far from this one at most.

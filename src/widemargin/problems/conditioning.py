@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from widemargin.data.equal_rows import equal_rows
 from widemargin.data.memory import as_rows
 from widemargin.numerics import linalg
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ Vector = NDArray[np.float64]
 # centring them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
 CENTER_RATIO = 30.0
 # Rows from which equal ones are looked for, those that are looked at first, and the
-# share of them that must equal another one: reading all rows must pay.
+# share of them that must equal another one: reading all rows must pay. Not tuned.
 MERGED_ROWS, MERGE_SAMPLE, MERGE_SHARE = 10_000, 4096, 0.3
 
 

@@ -27,10 +27,11 @@ from widemargin.data.state import RowState
 from widemargin.features.maps import SquareFeatures, tiles
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import Expansion
+from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg, rounding, twofold
-from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
+from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma_n
+from widemargin.problems.base import Problem
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.linear import Problem, total_loss
 from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
 
@@ -100,7 +101,7 @@ class Combination:
             values = self._kernel.called(block, self._vectors)
         else:
             values = linalg.dense(block[:, self._columns])
-        off = gamma(len(self._c) + 2) * SLACK
+        off = gamma_n(len(self._c) + 2) * SLACK
         return Sums(values @ self._c, off * (np.abs(values) @ np.abs(self._c)))
 
     def _unit(self) -> float:
@@ -124,7 +125,7 @@ class Monomials:
     def __init__(self, expand: SquareFeatures, w: Vector) -> None:
         self._expand, self._w = replace(expand, dtype=np.float64), w
         self.square = float(w @ w)
-        self.rounding = gamma(len(w) + 2) * self.square
+        self.rounding = gamma_n(len(w) + 2) * self.square
 
     def precise(self) -> "Monomials":
         """Itself: nothing cancels in a squared norm of w."""
@@ -132,7 +133,7 @@ class Monomials:
 
     def of(self, block: Any) -> Sums:
         """Values of f for some rows: (k,)."""
-        off, size = gamma(len(self._w) + 8) * SLACK, np.abs(self._w)
+        off, size = gamma_n(len(self._w) + 8) * SLACK, np.abs(self._w)
         found = [
             (features @ self._w, off * (np.abs(features) @ size))
             for _, features in tiles(self._expand, block)
@@ -191,7 +192,7 @@ def _certificate(
 ) -> Certificate:
     """The bounds by one sweep, in the precision of the combinations."""
     penalized = problem.intercept == "penalized"
-    total = abs(lifted.total) + gamma(len(alpha) + 4) * float(alpha.sum())
+    total = abs(lifted.total) + gamma_n(len(alpha) + 4) * float(alpha.sum())
     square = _square(lifted) + penalized * total**2
     dual, t = _dual(problem, alpha, square)
     f, scale = (lifted, t) if model is None else (model, 1.0)
@@ -200,9 +201,9 @@ def _certificate(
     if model is None:
         b = t * lifted.total if penalized else 0.0
         if problem.intercept == "free":
-            b = best_intercept(state, b, problem.loss)
-    losses, largest = state.sweep(_losses, b, problem.loss)
-    off = gamma(problem.rows.shape[0] + 8)
+            b = best_intercept(state, b, problem.pointwise)
+    losses, largest = state.sweep(_losses, b, problem.pointwise)
+    off = gamma_n(problem.rows.shape[0] + 8)
     rest = 0.5 * (scale**2 * _square(f) + penalized * b * b)
     primal = (1.0 + off) * (rest + largest)
     dual -= _repair_error(problem, alpha, lifted, t) + off * t * float(alpha.sum())
@@ -220,7 +221,7 @@ def _repair_error(problem: Problem, alpha: Vector, f: Combination, t: float) -> 
     if problem.intercept != "free":
         return 0.0
     linear = float(alpha.sum())
-    total = abs(f.total) + gamma(len(alpha) + 4) * linear
+    total = abs(f.total) + gamma_n(len(alpha) + 4) * linear
     # Slopes sum alpha_i |1 - y_i f_i| of a class, by its |w_h| |w|, each below |c|'k.
     size = f.length
     slope = linear + t * size * size
@@ -239,8 +240,7 @@ def _dual(problem: Problem, alpha: Vector, square: float) -> tuple[float, float]
     linear, most = float(alpha.sum()), np.inf
     if problem.is_bounded:
         most = float((C / alpha).min(initial=np.inf))
-    else:
-        square += float((alpha * alpha / C).sum()) / 2.0
+    square += 2.0 * problem.pointwise.dual_term(alpha, C)
     t = min(most, linear / square) if square > 0.0 else 0.0
     return t * linear - 0.5 * t * t * square, t
 
@@ -255,8 +255,8 @@ def _score(
     part.low = scale * low + np.zeros(len(values))
 
 
-def _losses(part: RowState, b: float, loss: str) -> tuple[float, float]:
+def _losses(part: RowState, b: float, loss: PointwiseLoss) -> tuple[float, float]:
     """Sum C L of rows, and what it is at most without rounding."""
     f = Sums(part.score, part.error, part.low)
     plain, largest = f.slacks(part.labels, b)
-    return total_loss(part.C, plain, loss), total_loss(part.C, largest, loss)
+    return loss.total(part.C, plain), loss.total(part.C, largest)

@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
+from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.roots import monotone_root
 
 Vector = NDArray[np.float64]
 
 
-def best_intercept(state: RowState, near: float, loss: str) -> float:
+def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
     """Minimiser nearest to ``near``, for row vectors C, labels and ``score`` = x'w."""
-    if loss == "hinge":
-        return _hinge_intercept(state, near)
-    return monotone_root(lambda b: state.sweep(_slope, b), near)
+    if not loss.curvature:
+        return _by_breakpoints(state, near)
+    return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
 
 
-def _hinge_intercept(state: RowState, near: float) -> float:
+def _by_breakpoints(state: RowState, near: float) -> float:
     """Nearest point of the interval of minimisers in b."""
     positive, negative = state.sweep(_class_weights)
     # The slope is zero up to rounding between these two breakpoints: mostly one.
@@ -41,12 +42,12 @@ def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
     return part.labels - part.score, part.C
 
 
-def _slope(part: RowState, b: float) -> tuple[float, float, float]:
+def _slope(part: RowState, b: float, loss: PointwiseLoss) -> tuple[float, float, float]:
     """First and second derivative of sum C L in b, and the scale of the first."""
-    t = np.maximum(1.0 - part.labels * (part.score + b), 0.0)
-    weighted = part.C * t
+    t = 1.0 - part.labels * (part.score + b)
+    weighted = part.C * loss.slope(t)
     return (
-        -2.0 * float(part.labels @ weighted),
-        2.0 * float(part.C @ (t > 0)),
+        -float(part.labels @ weighted),
+        loss.curvature * float(part.C @ (t > 0)),
         float(weighted.sum()),
     )

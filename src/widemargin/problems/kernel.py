@@ -22,21 +22,24 @@ from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import rounding, twofold
-from widemargin.numerics.rounding import SLACK, Heavy, gamma
+from widemargin.numerics.rounding import SLACK, Heavy, gamma_n
 from widemargin.parameters import Checker
+from widemargin.problems.base import KINDS, Problem
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores, Sums
-from widemargin.solution import Certificate
+from widemargin.solution import Certificate, Step
 
 Vector = NDArray[np.float64]
 
 # All rows get exact scores where that takes no more multiplications than these: 5 ms.
 ALL_ROWS = 1e8
-# Margins that are this far above 1 have no loss, while a solver is at work.
+# Margins that are this far above 1 have no loss, while a solver is at work. Not tuned.
 NEAR = 1e-3
-# A gap so large needs no exact scores: it only says that there is no answer yet.
+# A gap so large needs no exact scores: it only says that there is no answer yet. Not
+# tuned.
 COARSE = 1e-2
+# Share of sum alpha by which y'alpha may miss zero: that is rounding.
+BALANCED = 1e-13
 
 
 class KernelProblem(Problem):
@@ -150,8 +153,29 @@ class KernelProblem(Problem):
 
     def _sum_losses(self, t: Vector) -> float:
         """What slacks t of the kept rows cost."""
-        t = np.maximum(t, 0.0)
-        return float((self.weights * (t if self.loss == "hinge" else t * t)).sum())
+        return float((self.weights * self.pointwise.value(t)).sum())
+
+    def step(
+        self,
+        iteration: int,
+        point: tuple[Vector, Vector, float],
+        active: int,
+        details: dict[str, float],
+    ) -> Step:
+        """The step at c = Y alpha, with the scores f = K c that are known, and b."""
+        c, f, b = point
+        bounds = self.values(c, f, b)
+        details = {
+            "support_vectors": float(np.count_nonzero(c)),
+            "evaluations": float(self.columns.evaluations),
+            "hits": float(self.columns.hits),
+            **details,
+        }
+        v = c.copy() if self.intercept == "none" else np.append(c, b)
+        pair = v, self.state(alpha=np.abs(c))
+        return Step(
+            iteration, bounds.primal, bounds.dual, 0.0, active, details, lambda: pair
+        )
 
     def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
         """Bounds of the optimum by (c, b), alpha = Y c and scores f = K c with errors.
@@ -165,15 +189,15 @@ class KernelProblem(Problem):
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
         plain, largest = self._losses_of(*f.slacks(self.signs, b))
-        losses = (1.0 + gamma(len(c) + 8)) * largest
+        losses = (1.0 + gamma_n(len(c) + 8)) * largest
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(b))
-        over = 0.5 * error + gamma(8) * abs(rest)
+        over = 0.5 * error + gamma_n(8) * abs(rest)
         return rest + over + losses, over + losses - plain
 
     def lower_bound(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """Lower bound D, and how much it may lack by rounding."""
-        alpha, off = self.signs * c, gamma(len(c) + 8)
+        alpha, off = self.signs * c, gamma_n(len(c) + 8)
         linear, squares = float(alpha.sum()), self.squares(alpha)
         total = abs(float(c.sum())) + off * linear
         square, error = f.squared_norm(c)
@@ -187,7 +211,7 @@ class KernelProblem(Problem):
 
     def _cost_by_scores(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """What exact feasibility costs, and how far off that may be."""
-        y, off = self.signs, gamma(len(c) + 8)
+        y, off = self.signs, gamma_n(len(c) + 8)
         total, low, error = twofold.dot(c, np.ones(len(c)), np.zeros(len(c)))
         alpha, heavy = y * c, y * total > 0.0
         slack, errors = alpha * (1.0 - y * f.values), alpha * (f.errors + np.abs(f.low))
@@ -203,10 +227,8 @@ class KernelProblem(Problem):
         return b * b if self.intercept == "penalized" else 0.0
 
     def squares(self, alpha: Vector) -> float:
-        """Sum alpha^2 / (4 C), of the squared hinge."""
-        if self.loss == "hinge":
-            return 0.0
-        return 0.25 * float((alpha * (alpha / self.weights)).sum())
+        """The dual term of the loss: sum alpha^2 / (4 C), or 0."""
+        return self.pointwise.dual_term(alpha, self.weights)
 
     def _exact(self, c: Vector) -> "Sums":
         """K c in float64."""
@@ -230,20 +252,29 @@ class KernelProblem(Problem):
         c = self.signs * state.alpha
         return self.values(c, self._exact(c).values, 0.0).dual
 
-    def certify(
-        self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
-    ) -> Certificate:
-        """Certificate of an answer: all kernel values it needs, anew in float64."""
-        state = self.dual_state(alpha)
-        self.repair(state)
-        v = self.stack(w, b)
-        bounds = self.bounds(state, v)
-        return self._bounds_by(self._twofold, state, v) if bounds.hides(tol) else bounds
-
     def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
         """Certificate of v and the feasible ``alpha`` of a row state; c = Y alpha."""
         bounds = self._bounds_by(self._exact, state, v)
         return bounds, self.signs * state.alpha
+
+    def twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
+        """The same certificate from scores in twice the precision."""
+        return self._bounds_by(self._twofold, state, v)
+
+    def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
+        """Row state with alpha = C L'(1 - y (f + b)), and its `bounds` with v."""
+        m = self.rows.shape[0]
+        b = float(v[m]) if len(v) > m else 0.0
+        t = 1.0 - self.signs * (self._exact(v[:m]).values + b)
+        state = self.state(alpha=self.weights * self.pointwise.slope(t))
+        return state, self.bounds(state, v)
+
+    def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
+        """The best b of w = sum_j w_j phi(x_j): see `Problem.best_intercept`."""
+        v = self.stack(w, b)
+        if self.intercept != "free":
+            return self.split(v)[1]
+        return self.intercept_for(self._exact(v[:-1]).values, v[:-1], b)
 
     def _bounds_by(self, scores: Any, state: RowState, v: Vector) -> Certificate:
         """Certificate of v and ``alpha`` by a function that makes the scores."""
@@ -260,9 +291,9 @@ class KernelProblem(Problem):
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
         alpha, y = getattr(state, name), self.signs
-        clipped = np.clip(alpha, 0.0, self.weights if self.loss == "hinge" else None)
+        clipped = self.pointwise.clipped(alpha, self.weights)
         excess = abs(float(y @ clipped)) if self.intercept == "free" else 0.0
-        if np.array_equal(clipped, alpha) and excess <= 1e-13 * float(clipped.sum()):
+        if np.array_equal(clipped, alpha) and excess <= BALANCED * float(clipped.sum()):
             return
         super().repair(state, name)
 
@@ -338,4 +369,7 @@ class KernelProblem(Problem):
         """The best b for scores f, nearest to ``near``."""
         if self.intercept != "free":
             return self.intercept_near(c, near)
-        return best_intercept(self.state(score=f), near, self.loss)
+        return best_intercept(self.state(score=f), near, self.pointwise)
+
+
+KINDS["kernel"] = KernelProblem

@@ -19,9 +19,10 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
 from widemargin.losses.norms import LossNorm
-from widemargin.numerics.rounding import SLACK, gamma
+from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.parameters import Checker
-from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.base import KINDS
+from widemargin.problems.kernel import BALANCED, KernelProblem
 from widemargin.problems.scores import Sums
 
 Vector = NDArray[np.float64]
@@ -132,7 +133,7 @@ class NormProblem(KernelProblem):
         """
         dual, under = super().lower_bound(c, f)
         linear = float(np.abs(c).sum())
-        more = gamma(4 * len(c) + 64) * (linear + abs(f.squared_norm(c)[0]))
+        more = gamma_n(4 * len(c) + 64) * (linear + abs(f.squared_norm(c)[0]))
         return dual - more, under + more
 
     def room(self, alpha: Vector) -> float:
@@ -149,7 +150,7 @@ class NormProblem(KernelProblem):
         alpha, y = getattr(state, name), self.signs
         fixed = np.clip(alpha, 0.0, self.weights if self.is_bounded else None)
         sums = float(fixed[y > 0].sum()), float(fixed[y < 0].sum())
-        if abs(sums[0] - sums[1]) > 1e-13 * sum(sums):
+        if abs(sums[0] - sums[1]) > BALANCED * sum(sums):
             heavy = y > 0 if sums[0] > sums[1] else y < 0
             fixed[heavy] *= min(sums) / max(sums)
         fixed *= self.room(fixed)
@@ -159,6 +160,9 @@ class NormProblem(KernelProblem):
     def intercept_for(self, f: Vector, c: Vector, near: float) -> float:
         """The best b for scores f, nearest to ``near``."""
         return best_norm_intercept(self.norm, f, self.signs, self.shares, near)
+
+
+KINDS["norm"] = NormProblem
 
 
 def best_norm_intercept(

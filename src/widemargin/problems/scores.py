@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import padded
 from widemargin.numerics import twofold
-from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma
+from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma_n
 
 Vector = NDArray[np.float64]
 
@@ -146,9 +146,9 @@ class Scores:
         if self._added == 0:
             return Sums(self.values, errors)
         bounds, unit = self._values
-        added = gamma(2 * self._added)  # to scores that were at most so large before:
+        added = gamma_n(2 * self._added)  # to scores that were at most so large before:
         errors += added * SLACK * (np.abs(self.values) + bounds.s * self._moved)
-        rounded = gamma(self._columns.roundings, unit) + added
+        rounded = gamma_n(self._columns.roundings, unit) + added
         errors += bounds.sums(bounds, self.c - self._then.c, 0.0)
         errors += bounds.s * ((rounded * self._moved + self._lost) * SLACK)
         if unit == SINGLE:  # values and weights too small for float32 are lost
@@ -193,8 +193,8 @@ class Scores:
     def _rounded(self) -> Vector:
         """Errors of scores that follow c where both are multiplied by a number."""
         s = self._values[0].s
-        lost = gamma(2) * float((np.abs(self.c) * s).sum())
-        return np.asarray(gamma(2) * np.abs(self.values) + lost * s)
+        lost = gamma_n(2) * float((np.abs(self.c) * s).sum())
+        return np.asarray(gamma_n(2) * np.abs(self.values) + lost * s)
 
     def refresh(self, rows: NDArray[np.intp]) -> Vector:
         """Compute some scores in float64; the errors that they had."""

@@ -10,12 +10,12 @@ from widemargin.data.state import finite
 Vector = NDArray[np.float64]
 
 
-def distinct(C: Vector) -> Vector:
+def unrepeated(C: Vector) -> Vector:
     """The numbers of a vector: one, where it is that for every row."""
     return C[:1] if C.strides == (0,) else C
 
 
-def check_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector]:
+def as_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector]:
     """Labels, and weights as a float64 vector, (m,); perhaps the user's own."""
     y = np.asarray(y)
     if y.shape != (m,):
@@ -27,14 +27,14 @@ def check_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vec
         C = np.broadcast_to(finite("C", np.ravel(C), 1)[0], m)
     C = finite("C", C, m)
     with np.errstate(over="ignore"):
-        if np.any(distinct(C) < 0) or not np.isfinite(m * distinct(C).mean()):
+        if np.any(unrepeated(C) < 0) or not np.isfinite(m * unrepeated(C).mean()):
             raise ValueError(
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
     for sign in (1, -1):
         weighted = y == sign
-        if len(distinct(C)) > 1:
+        if len(unrepeated(C)) > 1:
             weighted &= C > 0
         if not (weighted.any() and C.any()):
             raise ValueError(

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from widemargin.kernels.matrix import Columns
-from widemargin.numerics.rounding import SLACK, gamma, repair_error
+from widemargin.numerics.rounding import SLACK, gamma_n, repair_error
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Certificate, Solution, Status, Step
 from widemargin.solvers.auto import solve
@@ -46,11 +46,6 @@ SOLVED, PRECISE = 0.6, 1e-4
 RAMP = 0.1
 # Kernel values that are in memory at a time, beside those of the features.
 VALUES = 1 << 20
-
-_SOLVERS: dict[str, type[Solver]] = {
-    "hinge": AugmentedLagrangian,
-    "squared_hinge": ActiveSet,
-}
 
 
 @dataclass(frozen=True)
@@ -114,8 +109,8 @@ class Whole:
 
     def losses(self, f: Vector, b: float) -> Vector:
         """What each row with the score f + b costs, (m,)."""
-        t = np.maximum(1.0 - self.y * (f + b), 0.0)
-        return self.C * (t if self.problem.loss == "hinge" else t * t)
+        t = 1.0 - self.y * (f + b)
+        return self.C * self.problem.pointwise.value(t)
 
     def scores(self, J: Index, beta: Vector) -> Scores:
         """Scores of a model, in float32."""
@@ -234,7 +229,7 @@ class Features:
         """
         problem, I = self.whole.problem, np.flatnonzero(alpha)  # noqa: E741
         c, linear = (self.whole.y * alpha)[I], float(alpha.sum())
-        square, off = self._square(I, c, k), gamma(len(c) + 8)
+        square, off = self._square(I, c, k), gamma_n(len(c) + 8)
         total = abs(float(c.sum())) + off * linear
         rest = problem.squares(alpha)
         if problem.intercept == "penalized":
@@ -257,9 +252,11 @@ class Features:
         g, errors = bounded(J, I, c)
         b = self.beta(solve_triangular(self.L[:k, :k], g, lower=True))
         f, more = bounded(J, J, b)
-        r = (np.abs(g - f) + gamma(2) * (np.abs(g) + np.abs(f)) + errors + more) * SLACK
+        r = (
+            np.abs(g - f) + gamma_n(2) * (np.abs(g) + np.abs(f)) + errors + more
+        ) * SLACK
         size = 2.0 * np.abs(g) + np.abs(f)
-        off = float(np.abs(b) @ (2.0 * errors + more + gamma(k + 8) * size)) * SLACK
+        off = float(np.abs(b) @ (2.0 * errors + more + gamma_n(k + 8) * size)) * SLACK
         left = float(r @ r) * self._longest[k - 1]
         return max(0.0, float(b @ (2.0 * g - f))) + off + float(left) * SLACK
 
@@ -282,7 +279,7 @@ class Features:
         inverse = solve_triangular(self.L, np.eye(k), lower=True)
         found = 2.0 * np.cumsum(np.square(inverse).sum(axis=1))
         errors = self.whole.columns.bounded(self.J, self.J, np.ones(k))[1]
-        lost = gamma(k + 2) * float(np.square(self.L).sum()) + float(errors.max())
+        lost = gamma_n(k + 2) * float(np.square(self.L).sum()) + float(errors.max())
         return np.where(lost * found < 0.5, 2.0 * found, np.inf)
 
 
@@ -351,8 +348,8 @@ def _near(whole: Whole, f: Vector, b: float, near: Mask, beside: float) -> Mask:
 def _multipliers(whole: Whole, f: Vector, b: float, known: Vector | None) -> Vector:
     """Dual variables to begin at: known ones, others by how far rows are from 1."""
     t = 1.0 - whole.y * (f + b)
-    if whole.problem.loss == "squared_hinge":
-        return np.asarray(2.0 * whole.C * np.maximum(t, 0.0))
+    if not whole.problem.is_bounded:
+        return whole.C * whole.problem.pointwise.slope(t)
     ramp = whole.C * np.clip(t / RAMP + 0.5, 0.0, 1.0)
     return ramp if known is None else np.where((known > 0) | (t <= 0), known, ramp)
 
@@ -363,7 +360,8 @@ def _solved(
     """The answer for some rows; solved where its gap is small beside the cut's cost."""
     problem, y, C = whole.problem, whole.y[rows], whole.C[rows]
     linear = Problem(Z, y, C, problem.loss, problem.intercept)
-    solver, tol = _SOLVERS[problem.loss](), SOLVED * whole.limits.tol
+    solver: Solver = AugmentedLagrangian() if problem.is_bounded else ActiveSet()
+    tol = SOLVED * whole.limits.tol
 
     def is_enough(gap: float, primal: float) -> bool:
         return gap <= SOLVED * whole.enough(primal)

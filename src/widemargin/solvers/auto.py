@@ -2,10 +2,11 @@
 
 import dataclasses
 import os
+from collections.abc import Callable
 from typing import Any
 
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Plan, Reserve, Solver
@@ -31,10 +32,10 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # fewer Newton's method is, whatever C is): from benchmarks/linear_rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
-# Rows a column from which Newton's method on a sample is a better start.
+# Rows a column from which Newton's method on a sample is a better start. Not tuned.
 DESCENT_ROWS = 2500
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
-# the augmented Lagrangian does.
+# the augmented Lagrangian does. Not tuned.
 MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 
 # A new solver is one file and one line here.
@@ -75,8 +76,7 @@ def choose(
     ValueError for an unknown name; TypeError for something else.
     """
     if solver == "auto":
-        rule = _for_kernel if problem.couples else _RULES[problem.loss]
-        solver, reason, reserves = rule(problem)
+        solver, reason, reserves = _rule(problem)(problem)
         return Plan(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
         return Plan(_seeded(solver, random_state), "as asked")
@@ -84,7 +84,7 @@ def choose(
     return Plan(_seeded(SOLVERS[solver](), random_state), "as asked")
 
 
-def _for_hinge(problem: Problem) -> Plan:
+def _for_bounded(problem: Problem) -> Plan:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     last = InteriorPoint()
@@ -106,7 +106,7 @@ def _for_hinge(problem: Problem) -> Plan:
     return Plan(newton, f"because {reason} ({size})", reserves)
 
 
-def _for_squared_hinge(problem: Problem) -> Plan:
+def _for_unbounded(problem: Problem) -> Plan:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     descent, newton = CoordinateDescent(), ActiveSet()
@@ -134,7 +134,11 @@ def _small(kappa: float, most: float, size: str) -> str:
     )
 
 
-_RULES = {"hinge": _for_hinge, "squared_hinge": _for_squared_hinge}
+def _rule(problem: Problem) -> Callable[[Problem], Plan]:
+    """What chooses: by the kernel, and by whether the loss bounds alpha."""
+    if problem.couples:
+        return _for_kernel
+    return _for_bounded if problem.is_bounded else _for_unbounded
 
 
 def _never(step: Step) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import (
     NOT_CONVEX,
     Status,
@@ -15,6 +15,10 @@ from widemargin.solution import (
 from widemargin.solvers.driver.limits import Limits
 
 Vector = NDArray[np.float64]
+
+# Sizes of columns beside the typical one, and means beside deviations, that are worth a
+# sentence. Not tuned.
+LARGE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -77,22 +81,22 @@ def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
     mean, std = problem.rows.moments
     size = np.hypot(mean, std)
     typical = np.median(size[size > 0]) if np.any(size > 0) else 1.0
-    if np.any(size > 1000.0 * typical):
+    if np.any(size > LARGE * typical):
         return (
-            f"Feature(s) {_first(size > 1000.0 * typical, names)} are up to "
+            f"Feature(s) {_named(size > LARGE * typical, names)} are up to "
             f"{size.max() / typical:,.0f} times larger than the typical one: scaling "
             "them (StandardScaler) usually helps most. "
         )
-    far = (np.abs(mean) > 1000.0 * std) & (std > 0)
+    far = (np.abs(mean) > LARGE * std) & (std > 0)
     if np.any(far) and problem.intercept != "free":
         return (
-            f"Feature(s) {_first(far, names)} lie far from zero beside their spread: "
+            f"Feature(s) {_named(far, names)} lie far from zero beside their spread: "
             "centring them (StandardScaler) or intercept='free' usually helps most. "
         )
     return ""
 
 
-def _first(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
+def _named(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
     """The first three of the chosen features."""
     found = np.flatnonzero(chosen)
     called = [str(j) if names is None else names[j] for j in found[:3]]

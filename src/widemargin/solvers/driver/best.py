@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]

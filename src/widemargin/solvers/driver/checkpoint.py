@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
-from widemargin.problems.targets import distinct
+from widemargin.problems.base import Problem
+from widemargin.problems.targets import unrepeated
 from widemargin.solution import Step
 from widemargin.solvers.driver.best import Best
 from widemargin.system.files import check_outputs, open_regular, replacing
@@ -226,7 +226,7 @@ def _facts(problem: Problem) -> dict[str, Any]:
         "total C": problem.zero_objective,
         "positive rows": int(np.count_nonzero(problem.y > 0)),
         "checksum of the labels": zlib.crc32(problem.y.data),
-        "checksum of C": zlib.crc32(np.ascontiguousarray(distinct(problem.C)).data),
+        "checksum of C": zlib.crc32(np.ascontiguousarray(unrepeated(problem.C)).data),
         "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
     }
     return facts | problem.kernel_facts

@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.problems.linear import Problem
+from widemargin.data.state import RowState
+from widemargin.problems.base import Problem
 from widemargin.solution import (
     Step,
 )
@@ -67,6 +68,11 @@ class Start:
     alpha: Vector
     vectors: dict[str, Vector] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+
+
+def at(v: Vector, state: RowState | None = None) -> Callable[[], Any]:
+    """What `Step.point` of a step is to give: v and a row state with ``alpha``."""
+    return lambda: (v, state)
 
 
 def in_one_blas_thread(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.conditioning import conditioned
-from widemargin.problems.linear import Problem
 from widemargin.solution import (
     Certificate,
     Solution,
@@ -46,7 +46,7 @@ ALMOST = 100.0
 # a later one may take. Not tuned.
 SHARE, LONGER = 0.5, 1.5
 # Progress is a cut of the best gap, or of the least gap of one step, by this factor:
-# far from the end zero may be the best point while the steps come nearer.
+# far from the end zero may be the best point while the steps come nearer. Not tuned.
 PROGRESS = 0.9
 
 

@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-from widemargin.problems.kernel_points import record
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.problems.norm import NormProblem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
@@ -163,7 +162,7 @@ def _projected_gradients(
         if iteration % STRIDE == 0:
             b = problem.intercept_for(f, c, 0.0)
             details = {"steps": float(iteration)}
-            yield record(problem, iteration // STRIDE, (c, f, b), m, details)
+            yield problem.step(iteration // STRIDE, (c, f, b), m, details)
         if value > last:  # from here without momentum
             ahead, momentum = a, 1.0
         last = value
@@ -314,4 +313,4 @@ def _record(
         "inner_steps": float(run.steps),
         "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
     }
-    return record(problem, iteration, (c, f, b), len(run.rows), details)
+    return problem.step(iteration, (c, f, b), len(run.rows), details)

@@ -15,8 +15,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset
@@ -42,7 +42,7 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
     tries : int >= 1, default=1
         Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
         For ``sample`` and ``epsilon`` only.
-    start : int >= 1 or "pair", default=20
+    first_points : int >= 1 or "pair", default=20
         Points of the first coreset, of both classes, drawn at random; "pair": a random
         one and the farthest one from it.
     epsilon : float > 0 or None, default=None

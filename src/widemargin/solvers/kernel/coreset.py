@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from widemargin.kernels.packed import aligned, padded
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.kernel_points import record
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.samples import Samples
-from widemargin.solvers.kernel.working_set import Small, pair_steps
+from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -40,8 +39,9 @@ Index = NDArray[np.intp]
 
 # Points that are added between two looks at all rows (and at the clock), where only
 # samples are looked at, times the size of the sample: some times the work of the look.
+# Not tuned.
 LOOKS = 4
-# Share by which diagonal entries may differ that are called one.
+# Share by which diagonal entries may differ that are called one. Not tuned.
 SAME = 1e-6
 # The start that is a random row and the farthest one from it.
 PAIR = "pair"
@@ -91,7 +91,7 @@ class Quadratic:
             details["negative"] = 1.0
         point = (t * c, t * f, t * b)
         active = int(np.count_nonzero(c))
-        return record(self._problem, iteration, point, active, details)
+        return self._problem.step(iteration, point, active, details)
 
 
 class Coreset:
@@ -181,7 +181,7 @@ class Coreset:
             Q.shift,
             0,
         )
-        solved = pair_steps(small, stop)
+        solved = solve_by_pairs(small, stop)
         self.steps += solved.steps
         self.negative += solved.negative
         moved = np.flatnonzero(solved.c != self.c)
@@ -251,7 +251,7 @@ class BallSolver(Solver):
     sample: int | None = None
     balanced: bool = False
     tries: int = 1
-    start: int | str = 20
+    first_points: int | str = 20
     epsilon: float | None = None
     random_state: int | None = None
 
@@ -260,8 +260,8 @@ class BallSolver(Solver):
         check.count("sample", self.sample, least=1, optional=True)
         check.choice("balanced", self.balanced, (False, True))
         check.count("tries", self.tries, least=1)
-        if self.start != PAIR:
-            check.count("start", self.start, least=1)
+        if self.first_points != PAIR:
+            check.count("first_points", self.first_points, least=1)
         check.positive("epsilon", self.epsilon, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)
         self._refuse_unused(check)
@@ -293,12 +293,12 @@ class BallSolver(Solver):
         rows = np.flatnonzero(() if start is None else start.alpha)
         if rows.size:
             return rows
-        if self.start == PAIR:
+        if self.first_points == PAIR:
             return _far_pair(problem, random)
         some = []
         for side in (problem.signs > 0, problem.signs < 0):
             drawn = random.permutation(np.flatnonzero(side))
-            some.append(drawn[: -(-int(self.start) // 2)])
+            some.append(drawn[: -(-int(self.first_points) // 2)])
         return np.concatenate(some)
 
     def grow(

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.linear import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset, Quadratic
@@ -54,7 +54,7 @@ LOOK = 1 << 23
 AT_ONCE = 1 << 16
 # The points of a start are solved to this violation of their conditions.
 SOLVED = 1e-4
-START_WEIGHTS = ("equal", "solved")
+FIRST_WEIGHTS = ("equal", "solved")
 # Share of its rows that a coreset has c for at least; else those without are left out.
 # Not tuned.
 DENSE = 0.5
@@ -87,10 +87,10 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
     tries : int >= 1, default=1
         Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
         For ``sample`` and ``epsilon`` only.
-    start : int >= 1 or "pair", default=20
+    first_points : int >= 1 or "pair", default=20
         Points of the start, of both classes, drawn at random; "pair": a random one and
         the farthest one from it.
-    start_weights : {"equal", "solved"}, default="equal"
+    first_weights : {"equal", "solved"}, default="equal"
         The weights of the start: equal ones, or those of its own smallest ball, which
         leave out some of the points.
     epsilon : float > 0 or None, default=None
@@ -133,14 +133,14 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
 
     step: str = "pairwise"
     selection: str = "second"
-    start_weights: str = "equal"
+    first_weights: str = "equal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check = Checker("FrankWolfe")
         check.choice("step", self.step, STEPS)
         check.choice("selection", self.selection, SELECTIONS)
-        check.choice("start_weights", self.start_weights, START_WEIGHTS)
+        check.choice("first_weights", self.first_weights, FIRST_WEIGHTS)
 
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
@@ -211,7 +211,7 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         rows = self.first(problem, None, random)
         a = np.zeros(len(problem.signs))
         a[rows] = 1.0
-        if self.start_weights == "solved":
+        if self.first_weights == "solved":
             coreset = Coreset(problem, rows)
             self._begin(coreset)
             a[rows] = np.abs(coreset.c)
@@ -219,7 +219,7 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
 
     def _begin(self, coreset: Coreset) -> None:
         """Give the points of the start their weights."""
-        if self.start_weights == "solved":
+        if self.first_weights == "solved":
             coreset.solve(SOLVED)
             coreset.drop()
             return

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
-from widemargin.problems.kernel_points import record
-from widemargin.problems.linear import Problem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
@@ -39,7 +38,7 @@ from widemargin.solvers.kernel.working_set import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# The violation of problems that are solved `AT_ONCE`.
+# The violation of problems that are solved `AT_ONCE`: rounding. Not tuned.
 ROUNDING_STOP = 1e-12
 
 
@@ -147,7 +146,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         at_once = problem.rows.shape[0] <= AT_ONCE
         if at_once:
             problem.columns.refine()
-        run = WorkingSet(problem, _first(problem, start), INNER[self.inner]())
+        run = WorkingSet(problem, _first_scores(problem, start), INNER[self.inner]())
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
@@ -170,7 +169,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             run.advance(found, kept, new, stop)
 
 
-def _first(problem: KernelProblem, start: Start | None) -> Scores:
+def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     """Where to start: zero, or a start along its best multiple.
 
     D(t alpha) is largest at t = sum alpha / (alpha'Q alpha); bounds cap t.
@@ -185,8 +184,8 @@ def _first(problem: KernelProblem, start: Start | None) -> Scores:
     if problem.intercept == "penalized":
         curved += float(c.sum()) ** 2
     t = float(np.abs(c).sum()) / curved if curved > 0 else 1.0
-    if problem.loss == "hinge":
-        t = min(t, float((problem.weights[c != 0] / np.abs(c[c != 0])).min()))
+    most = problem.pointwise.upper(problem.weights)
+    t = min(t, float((most[c != 0] / np.abs(c[c != 0])).min()))
     scores.scale(t)
     return scores
 
@@ -206,4 +205,4 @@ def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
         "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),
     }
-    return record(problem, iteration, (c, f, b), len(run.rows), details)
+    return problem.step(iteration, (c, f, b), len(run.rows), details)

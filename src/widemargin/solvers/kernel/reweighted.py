@@ -37,7 +37,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
-from widemargin.solvers.kernel.working_set import Small, Solved, pair_steps
+from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -49,24 +49,24 @@ Mask = NDArray[np.bool_]
 # the corners leave is half of that.
 FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 # Passes on one rung; at its end K (z - c), by which z changes u, is at most this share
-# of the width of the corner, or of what may stay.
+# of the width of the corner, or of what may stay. Not tuned.
 MOST_PASSES, SETTLED = 60, 0.25
-# A corner has to be so many times as wide as the rounding of u.
+# A corner has to be so many times as wide as the rounding of u. Not tuned.
 SHARPEST = 10.0
 # Bounds are no farther than so many times the largest c at first; then, while some c
-# is at them, the square of that farther.
+# is at them, the square of that farther. Not tuned.
 ROOM = 10.0
 # So often IRWLS may fail where pair steps have. Not tuned.
 FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
-# a step that K does not see is made to the end.
+# a step that K does not see is made to the end. Not tuned, as the next two.
 LONGEST, NOTHING = 10.0, 1e-12
 # Share of d that the line search has in K.
 SHARE = 0.03
 # Share of sum |c| that is rounding of the sum.
 ROUNDING = 1e-14
 # What is added to d, as a share of the mean of diag K: at first, and where the matrix
-# does not factor.
+# does not factor. Not tuned.
 JITTERS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)
 
 
@@ -114,7 +114,7 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
         room *= ROOM**2
     if not left.violations.size > stop:
         return Solved(left.c.copy(), count, 0)
-    polished = pair_steps(left, stop)
+    polished = solve_by_pairs(left, stop)
     return Solved(polished.c, count, polished.negative, polished.reached)
 
 
@@ -143,15 +143,15 @@ def _ladder(
 ) -> Iterator[tuple[Vector, float]]:
     """Rungs while u has digits for them: d = 1 / a, (q,), and what u may be off."""
     C, last = small.upper - small.lower, END / stop
-    hinge = bool(np.isfinite(C).all())
-    if not hinge:  # its own corner is a = 2 C
+    bounded = bool(np.isfinite(C).all())
+    if not bounded:  # its own corner is a = 2 C
         C, last = 0.5 / small.ridge, 2.0
     wrong = small.violations.size
     first = FIRST / max(wrong, min(passes.stiffness * C.max(), WARM * wrong))
     for rung in range(max(0, math.floor(math.log(last / first, RUNG))), -1, -1):
         sharpest = 1.0 / (SHARPEST * passes.rounding)
         kappa = min(last / RUNG**rung, sharpest)
-        yield 1.0 / (kappa * C), SETTLED * (1.0 / kappa if rung or hinge else stop)
+        yield 1.0 / (kappa * C), SETTLED * (1.0 / kappa if rung or bounded else stop)
         if kappa == sharpest:
             return
 
@@ -349,7 +349,7 @@ class PairsFirst:
 
     def __call__(self, small: Small, stop: float) -> Solved:
         """The new c of a small problem."""
-        solved = pair_steps(small, stop)
+        solved = solve_by_pairs(small, stop)
         failed = small.sums > 1 or self._failures >= FAILURES
         if solved.reached or solved.negative or failed:
             return solved

@@ -41,6 +41,7 @@ MOST_STEPS = 50
 # covtype; with 0.5 four of covtype's had, which cost a second certificate.
 REACH = 1.0
 # Where c grows, scores are taken to be off by so many times what rounding of c does.
+# Not tuned.
 ROUNDED = 2.0
 
 
@@ -93,7 +94,7 @@ class Solved(NamedTuple):
 Inner = Callable[[Small, float], Solved]
 
 
-def pair_steps(small: Small, stop: float) -> Solved:
+def solve_by_pairs(small: Small, stop: float) -> Solved:
     """Second-order pair steps ([fan2005]_) until no violation is above ``stop``."""
     q, width = small.K.shape
     dtype = small.K.dtype
@@ -151,10 +152,8 @@ class Form(NamedTuple):
     @classmethod
     def of(cls, problem: KernelProblem) -> "Form":
         """That of a problem's loss and intercept."""
-        C, sums = problem.weights, int(problem.intercept == "free")
-        if problem.loss == "hinge":
-            return cls(C, np.zeros(len(C)), sums)
-        return cls(np.full(len(C), np.inf), 0.5 / C, sums)
+        C, loss = problem.weights, problem.pointwise
+        return cls(loss.upper(C), loss.ridge(C), int(problem.intercept == "free"))
 
 
 class WorkingSet:
@@ -255,7 +254,7 @@ class WorkingSet:
         above the largest slack, no row has one, and the objective is 2 d larger.
         """
         c, f = self.c, self.scores.values
-        if self.problem.loss != "hinge" or self.scores.current is not None:
+        if not self.problem.is_bounded or self.scores.current is not None:
             return False
         b = self.problem.intercept_near(c, self.look().intercept)
         s = self.problem.columns.value_bounds.s

@@ -11,7 +11,6 @@ piecewise quadratic, which ends after finitely many steps at the exact answer. O
 a step finds P, D, B and the change of G_B.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -21,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
+from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
 from widemargin.solvers.linear.newton import (
     DENSE_ORDER,
-    SQUARED,
+    Iterate,
     Piece,
-    Point,
     sampled,
 )
 from widemargin.solvers.linear.published_asvm import PublishedASVM
@@ -65,7 +63,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         "newton": B is taken anew from all rows after each step. "asvm": Algorithm 3.1
         of the paper, where B only shrinks between gradient projections; once these have
         been needed too often it goes on as "newton". Not for a free intercept.
-    start : {"sample"} or None, default="sample"
+    begin_with : {"sample"} or None, default="sample"
         Where there are at least 5 times max(10,000, 100 n) rows, begin at the answer
         for so many of them (0.6 % of all, if that is more), spread evenly. None: begin
         at zero. Where the solve is given a start, that is taken.
@@ -104,12 +102,12 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     patience: ClassVar[int] = 200
 
     mode: Literal["newton", "asvm"] = "newton"
-    start: Literal["sample"] | None = "sample"
+    begin_with: Literal["sample"] | None = "sample"
 
     def __post_init__(self) -> None:
         check = Checker("ActiveSet")
         check.choice("mode", self.mode, ("newton", "asvm"))
-        check.choice("start", self.start, ("sample", None))
+        check.choice("begin_with", self.begin_with, ("sample", None))
 
     def supports(self, problem: Problem) -> str | None:
         """The squared hinge; with a free intercept only in mode "newton"."""
@@ -149,17 +147,18 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             yield from published.steps(numbers)
             v = published.z
             del published  # its row vectors
-        elif self.start == "sample":
+        elif self.begin_with == "sample":
             for piece, point in _sampled(problem):
                 yield _step(next(numbers), _at_zero(problem), piece)
                 v = point.v
-        piece = Piece(problem.A, problem.state(), problem.penalty, hinge=False)
-        point = piece.evaluate(v, SQUARED)
+        piece = Piece(problem.A, problem.state(), problem.R, bounded=False)
+        s = problem.pointwise.curvature
+        point = piece.evaluate(v, s)
         piece.accept()
         idle = 0
         while idle < ROUNDING_STEPS:
             yield _step(next(numbers), point, piece)
-            last, point = point, piece.newton_step(point, SQUARED)
+            last, point = point, piece.newton_step(point, s)
             falls = point.primal < (1.0 - ROUNDING) * last.primal
             nearer = piece.half_norm(point.residual) < 0.5 * piece.half_norm(
                 last.residual
@@ -169,38 +168,35 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 piece.renew_matrix()
 
 
-def _sampled(problem: Problem) -> Generator[tuple[Piece, Point], None, None]:
+def _sampled(problem: Problem) -> Generator[tuple[Piece, Iterate], None, None]:
     """Newton's method on a sample, from zero, where there are many rows."""
     m, n = problem.rows.shape
     size = max(SAMPLE_ROWS, SAMPLE_PER_COLUMN * n, int(SAMPLE_SHARE * m))
     piece = sampled(problem, size) if m >= SAMPLE_TIMES * size else None
     if piece is None:
         return
-    point = piece.evaluate(np.zeros(problem.A.shape[1]), SQUARED)
+    s = problem.pointwise.curvature
+    point = piece.evaluate(np.zeros(problem.A.shape[1]), s)
     piece.accept()
     for _ in range(SAMPLE_STEPS):
         if point.gap <= SAMPLE_GAP * point.primal:
             break
         yield piece, point
-        point = piece.newton_step(point, SQUARED)
+        point = piece.newton_step(point, s)
     yield piece, point
 
 
-def _at_zero(problem: Problem) -> Point:
+def _at_zero(problem: Problem) -> Iterate:
     """The point v = 0 of all rows, which needs no sweep."""
     v = np.zeros(problem.A.shape[1])
-    return Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
+    return Iterate(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
 
 
-def _step(number: int, point: Point, piece: Piece) -> Step:
+def _step(number: int, point: Iterate, piece: Piece) -> Step:
     """The point of all rows, and the rows that the method is at work on."""
     residual = float(np.abs(point.residual).max())
     if not np.isfinite(residual + point.gap):
         raise FloatingPointError("the iterate is not finite")
     details: dict[str, float] = {"rows": piece.A.shape[0]}
-    here = functools.partial(_pair, point.v)
+    here = at(point.v)
     return Step(number, point.primal, point.dual, residual, point.active, details, here)
-
-
-def _pair(v: Vector) -> tuple[Vector, None]:
-    return v, None

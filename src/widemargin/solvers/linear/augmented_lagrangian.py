@@ -11,7 +11,6 @@ small, the rows far from it are fixed at their bounds and the problem over the r
 rows were fixed wrongly. Tall data begin with a sample of the rows instead.
 """
 
-import functools
 import itertools
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -25,10 +24,10 @@ from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
-from widemargin.solvers.linear.newton import Piece, Point, sampled
+from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
+from widemargin.solvers.linear.newton import Iterate, Piece, sampled
 
 Vector = NDArray[np.float64]
 
@@ -151,8 +150,8 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     ) -> Generator[Step, None, None]:
         """The start, then sweeps of all rows and bands in turn."""
         v = np.zeros(problem.A.shape[1])
-        whole = _Run(Piece(problem.A, problem.state(), problem.penalty))
-        whole.point = Point(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
+        whole = _PieceRun(Piece(problem.A, problem.state(), problem.R))
+        whole.point = Iterate(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
         many_rows = problem.rows.shape[0] >= BAND_ROWS
         band = _Band(problem, whole) if self.reduction and many_rows else None
         numbers = itertools.count()
@@ -191,7 +190,7 @@ def _first_penalty(problem: Problem) -> float:
     return MANY_PENALTY / float(np.sqrt(max(1.0, problem.kappa)))
 
 
-def _step(number: int, whole: "_Run", inner: "_Run | None" = None) -> Step:
+def _step(number: int, whole: "_PieceRun", inner: "_PieceRun | None" = None) -> Step:
     """The point of all rows, and the numbers of the run that is at work."""
     run, point = inner or whole, whole.point
     details = {
@@ -202,7 +201,7 @@ def _step(number: int, whole: "_Run", inner: "_Run | None" = None) -> Step:
     residual = float(np.abs(run.point.residual).max())
     if not np.isfinite(residual + run.point.gap):
         raise FloatingPointError("the iterate is not finite")
-    here = functools.partial(_pair, point.v, whole.piece.state)
+    here = at(point.v, whole.piece.state)
     step = Step(
         number, point.primal, point.dual, residual, run.point.active, details, here
     )
@@ -210,14 +209,10 @@ def _step(number: int, whole: "_Run", inner: "_Run | None" = None) -> Step:
     return step
 
 
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
-
-
-class _Run:
+class _PieceRun:
     """The method of multipliers on a piece: its point, penalty and Newton steps."""
 
-    point: Point
+    point: Iterate
     s: float
 
     def __init__(self, piece: Piece) -> None:
@@ -270,7 +265,7 @@ class _Run:
 class _Band:
     """Which rows may move, and what solving for them was worth."""
 
-    def __init__(self, problem: Problem, whole: _Run) -> None:
+    def __init__(self, problem: Problem, whole: _PieceRun) -> None:
         self._problem, self._whole = problem, whole
         self._gap = BAND_GAP  # relative gap from which a band is tried
         self._width = 0.0  # |1 - f| of its rows, at most; 0: not known
@@ -286,7 +281,7 @@ class _Band:
         gap = min(point.gap, self._level * point.primal)
         return max(BAND_TOL * tol * point.primal, BAND_PROGRESS * gap)
 
-    def begin_beside(self, sample: _Run) -> bool:
+    def begin_beside(self, sample: _PieceRun) -> bool:
         """Go to the v of a sample, with multipliers by how far rows are from 1.
 
         False, and nothing is done, where the sample was not solved.
@@ -300,7 +295,7 @@ class _Band:
         self._level, self._again = SAMPLE_GAP, True
         return True
 
-    def choose(self) -> _Run | None:
+    def choose(self) -> _PieceRun | None:
         """A run on the rows that may move, where they are few; else None."""
         whole = self._whole
         relative = whole.point.gap / whole.point.primal
@@ -328,7 +323,7 @@ class _Band:
             return True
         return bool(self._whole.piece.state.sweep(_count_free, self._width) <= most)
 
-    def _gather(self) -> _Run | None:
+    def _gather(self) -> _PieceRun | None:
         """The run on the rows at most ``width`` from 1; the others are fixed."""
         problem, whole = self._problem, self._whole
         state = whole.piece.state.join(self._rows)
@@ -342,12 +337,12 @@ class _Band:
             return None
         X = as_rows(linalg.stack(blocks), **problem.rows.options)
         A = X.signed(y, problem.intercept != "none")
-        inner = _Run(Piece(A, A.state(C=C), problem.penalty, fixed, constant))
+        inner = _PieceRun(Piece(A, A.state(C=C), problem.R, fixed, constant))
         inner.piece.state.multiplier = self._multiplier
         inner.begin(whole.point.v, whole.s)
         return inner
 
-    def judge(self, inner: _Run) -> None:
+    def judge(self, inner: _PieceRun) -> None:
         """Take the answer of the inner run to all rows, if it is one for them."""
         whole, piece, old = self._whole, self._whole.piece, self._whole.point
         state = piece.state.join(self._rows)
@@ -371,19 +366,19 @@ class _Band:
         self._level = np.inf
 
 
-def _sample(problem: Problem) -> _Run | None:
+def _sample(problem: Problem) -> _PieceRun | None:
     """A run on a sample of the rows, begun at zero, where there are many; else None."""
     m, n = problem.rows.shape
     size = max(SAMPLE_ROWS, SAMPLE_PER_COLUMN * n, int(SAMPLE_SHARE * m))
     piece = sampled(problem, size) if m >= SAMPLE_TIMES * size else None
     if piece is None:
         return None
-    sample = _Run(piece)
+    sample = _PieceRun(piece)
     sample.begin(np.zeros(problem.A.shape[1]), START_PENALTY)
     return sample
 
 
-def _keys(run: _Run) -> Vector:
+def _keys(run: _PieceRun) -> Vector:
     """|1 - f| of some rows, from all blocks."""
     step = max(1, run.piece.A.shape[0] // BAND_KEYS)
     return np.concatenate(run.piece.state.sweep(_some_keys, step))

@@ -28,7 +28,6 @@ b' = b: where many rows are on the margin a few times are enough. In between, wh
 is over soon, b' = b alone.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -41,9 +40,9 @@ from widemargin import _core
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start, in_one_blas_thread
+from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
 
 Vector = NDArray[np.float64]
 
@@ -58,8 +57,8 @@ QUICK_MARK, QUICK_LOOKS = 40.0, 2
 # The gap by the gradients of an epoch may be so many times what is asked for: they are
 # those before its visits, and the gap behind them is less. (By TF-IDF, scattered
 # entries, Reuters, C = 1: 0.31 to 0.62 of it, and 0.5 to 0.97 for the hinge.)
-SHARE = {"hinge": 1.0, "squared_hinge": 1.5}
-# The gap may be so many times what the gradients promised.
+SHARE, CURVED_SHARE = 1.0, 1.5
+# The gap may be so many times what the gradients promised. Not tuned.
 WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
 # to 1e-6, with 0.01, 0.1, 0.3, 1: TF-IDF, C = 1 118, 17, 18, 29; scattered entries,
@@ -179,7 +178,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
             v, primal, dual, residual = descent.certify(state, tol)
             if not np.isfinite(primal - dual):
                 raise FloatingPointError("the objectives are not finite")
-            point, due = functools.partial(_pair, v, state), False
+            point, due = at(v, state), False
             while not due:
                 active, details = descent.look()
                 yield Step(iteration, primal, dual, residual, active, details, point)
@@ -196,7 +195,7 @@ class _Descent:
         self, solver: CoordinateDescent, problem: Problem, state: RowState
     ) -> None:
         self._problem, self._shrinking = problem, solver.shrinking
-        self._share = SHARE[problem.loss]
+        self._share = CURVED_SHARE if problem.pointwise.curvature else SHARE
         m = problem.rows.shape[0]
         matrix = problem.rows.in_memory()
         if matrix is None:  # its columns are centred
@@ -306,7 +305,7 @@ class _Descent:
         """
         state, gap = self._state, float(self._state["gap"][0])
         alpha, _, diagonal, _ = self._coordinates.T
-        ridge = float(self._problem.penalty @ np.square(self._v))
+        ridge = float(self._problem.R @ np.square(self._v))
         dual = float(alpha.sum() - 0.5 * (diagonal @ (alpha * alpha))) - 0.5 * ridge
         state["goal"] = min(state["goal"][0], self._share * tol * (dual + gap))
         return bool(gap <= state["goal"][0])
@@ -332,11 +331,8 @@ def _coordinates(problem: Problem, state: RowState, squares: Vector) -> Vector:
     """Columns alpha, U, D and y / q, (m, 4), with the squares |z_i|^2."""
     coordinates = np.zeros((problem.rows.shape[0], 4))
     coordinates[:, 0] = state.alpha
-    if problem.loss == "hinge":
-        coordinates[:, 1] = state.C
-    else:
-        coordinates[:, 1] = np.inf
-        coordinates[:, 2] = 0.5 / state.C
+    coordinates[:, 1] = problem.pointwise.upper(state.C)
+    coordinates[:, 2] = problem.pointwise.ridge(state.C)
     with np.errstate(divide="ignore"):  # a row of zeros: alpha goes to its bound
         coordinates[:, 3] = state.labels / (squares + coordinates[:, 2])
     return coordinates
@@ -350,10 +346,6 @@ def _initial_state(m: int, seed: int) -> NDArray[np.void]:
     state["upper"] = state["smallest"] = state["gap"] = np.inf
     state["lower"] = state["largest"] = -np.inf
     return state
-
-
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
 
 
 # -- functions of one block ------------------------------------------------------------

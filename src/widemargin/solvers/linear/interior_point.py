@@ -13,11 +13,10 @@ X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs
 give the same iterates.
 """
 
-import functools
 import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +26,27 @@ from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
 from widemargin.numerics.roots import monotone_root
 from widemargin.parameters import Checker
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
-from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.driver.contract import Solver, Start, at
 from widemargin.solvers.linear.normal_equations import (
+    DENSE_ORDER,
     DUAL_COLUMNS,
     FORMS,
+    REPAIR_TOL,
     VECTORS,
     ConstraintSet,
+    MatrixOptions,
     NormalEquations,
     row_vectors,
 )
-from widemargin.solvers.linear.step_length import Ahead, blocking, inverse, recentre
+from widemargin.solvers.linear.published_crsvm import MADE, OWN, START, published_steps
+from widemargin.solvers.linear.step_length import (
+    Ahead,
+    blocking,
+    recentre,
+    step_to_zero,
+)
 
 Vector = NDArray[np.float64]
 
@@ -47,6 +55,7 @@ Vector = NDArray[np.float64]
 CLIP = 10.0
 # Where complementarity is below this share of the gap and the residual w - X'Y alpha
 # did not shrink as Newton's method promises, rounding rules: the next step keeps mu.
+# Not tuned.
 RESTORE = 0.1
 # Relative gap from which steps are refined: raw columns (breast_cancer, C = 1000, rows
 # in 25 orders) then reach 4e-9 instead of 1e-8 at worst, in as many iterations.
@@ -56,7 +65,7 @@ COLD_MU, WARM_MU = 0.75, 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class InteriorPoint(Solver):  # numpydoc ignore=PR02
+class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     """Mehrotra's predictor-corrector with adaptive constraint reduction.
 
     Solves both losses with all three intercepts. Each iteration factors
@@ -69,13 +78,25 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
 
     Parameters
     ----------
-    reduction : {"auto", "omega", "one_sided"} or None, default="auto"
+    mode : {"repaired", "published", "damped"}, default="repaired"
+        "published" is Algorithm 1 as its equations stand: the start w = 0, b = 0 and
+        xi = s = alpha = u = 2, a first Q by chance, then Q of exactly the size
+        (3.18)-(3.22), no repair, and the end where mu and all residuals are at most
+        1e-8. It solves the hinge with a free intercept, and fails for ``max_active``
+        of a third and less. "damped" multiplies the second-order terms of
+        (3.9)-(3.10) by the square of the predictor's step, and converges there.
+        "repaired" starts on the central path, clips these terms, lets Q grow, and
+        corrects directions by conjugate gradients.
+    reduction : {"auto", "omega", "one_sided"}, callable or None, default="auto"
         Rule of the active set: rows with the smallest 1 / d_i (Rule 2), the smallest
         s_i (Rule 1), or all rows (None; with the dual matrix as many as it may have).
-        "auto" is "omega" where the Gram matrix dominates (dense data with many columns,
-        the dual matrix) or ``max_active`` < 1, None elsewhere.
+        A function takes slacks s, multipliers alpha and classes +1 or -1 of some rows,
+        (k,) each, and returns their scores (k,); the smallest are in Q, with the least
+        sizes q_L of Rule 2. "auto" is "omega" where the Gram matrix dominates (dense
+        data with many columns, the dual matrix), for ``max_active`` < 1 and for the
+        published modes, None elsewhere.
     balanced : bool, default=True
-        Choose as many rows of both classes, (3.21)-(3.22).
+        Choose as many rows of both classes where both have them, (3.21)-(3.22).
     adaptive : bool, default=True
         q = mu^(1/beta) m, (3.18). Otherwise q = ``max_active`` m throughout.
     max_active : float in (0, 1], default=1.0
@@ -84,9 +105,9 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         Exponent of (3.18), and factor of the thresholds (3.20).
     pcg_tol : float in (0, 1], default=1e-2
         Relative residual at which conjugate gradients stop.
-    pcg_steps : int >= 0, default=10
-        Their largest number for a reduced matrix. 0 gives the published method, which
-        fails where Q is too small.
+    pcg_steps : int >= 0 or None, default=None
+        Their largest number for a reduced matrix; None: 10, and 0 in the published
+        modes, which take no other.
     corrector : bool, default=False
         One extra centrality corrector (Gondzio): up to a quarter fewer iterations for
         two sweeps each; it never saved time (n = 22 to 300).
@@ -128,21 +149,14 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
     default_max_iter: ClassVar[int] = 200
     patience: ClassVar[int] = 30
 
-    reduction: Literal["auto", "omega", "one_sided"] | None = "auto"
-    balanced: bool = True
-    adaptive: bool = True
-    max_active: float = 1.0
-    beta: float = 4.0
-    theta: float = 100.0
-    pcg_tol: float = 1e-2
-    pcg_steps: int = 10
     corrector: bool = False
-    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
-    random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker("InteriorPoint")
-        check.choice("reduction", self.reduction, ("auto", "omega", "one_sided", None))
+        check.choice("mode", self.mode, ("repaired", "published", "damped"))
+        if not callable(self.reduction):
+            rules = ("auto", "omega", "one_sided", None)
+            check.choice("reduction", self.reduction, rules)
         check.choice("normal_matrix", self.normal_matrix, ("auto", *FORMS))
         for name in ("balanced", "adaptive", "corrector"):
             check.choice(name, getattr(self, name), (True, False))
@@ -152,12 +166,49 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         check.positive("beta", self.beta)
         check.positive("theta", self.theta)
         check.positive("pcg_tol", self.pcg_tol, most=1.0)
-        check.count("pcg_steps", self.pcg_steps, least=0)
+        check.count("pcg_steps", self.pcg_steps, least=0, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)
+        if self.mode != "repaired":
+            self._check_published(check)
+
+    def _check_published(self, check: Checker) -> None:
+        """Refuse what the paper has not."""
+        allowed = {
+            "pcg_steps": (None, 0),
+            "pcg_tol": (REPAIR_TOL,),
+            "corrector": (False,),
+            "normal_matrix": ("auto", "dense", "sparse"),
+        }
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                expected = " or ".join(repr(value) for value in values)
+                check.refuse(
+                    name, f"{expected} with mode={self.mode!r}", getattr(self, name)
+                )
+
+    def patience_for(self, problem: Problem) -> int:
+        """The patience; the published modes have all of the paper's iterations."""
+        return self.patience if self.mode == "repaired" else self.default_max_iter
 
     def supports(self, problem: Problem) -> str | None:
-        """All problems, but a dual normal matrix needs many columns."""
+        """All problems; published modes the hinge with a free intercept only.
+
+        A dual normal matrix needs many columns.
+        """
         m, n = problem.rows.shape
+        if self.mode != "repaired" and (problem.loss, problem.intercept) != (
+            "hinge",
+            "free",
+        ):
+            return (
+                f"InteriorPoint(mode={self.mode!r}) solves the hinge with a free "
+                "intercept only. Use mode='repaired'."
+            )
+        if self.mode != "repaired" and n > DENSE_ORDER:
+            return (
+                f"InteriorPoint(mode={self.mode!r}) takes at most {DENSE_ORDER:,} "
+                f"columns. Got {n:,} instead."
+            )
         if self.normal_matrix == "dual" and n < min(m, DUAL_COLUMNS):
             return (
                 f"InteriorPoint(normal_matrix='dual') needs at least {DUAL_COLUMNS} "
@@ -169,19 +220,22 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps of Algorithm 1: see `Solver.iterate`."""
-        A, R, hinge = problem.A, problem.penalty, problem.loss == "hinge"
-        pairs = (2.0 if hinge else 1.0) * problem.zero_objective
+        if self.mode != "repaired":
+            yield from self._published(problem, start)
+            return
+        A, R, bounded = problem.A, problem.R, problem.is_bounded
+        pairs = (2.0 if bounded else 1.0) * problem.zero_objective
         state, v = self._start(problem, start)
         normal = NormalEquations(self, problem, state)
         active = ConstraintSet(self, problem, state, normal.form)
         t, expected = 0.0, np.inf
         for iteration in itertools.count():
-            products, losses, linear = state.sweep(_advance, t, hinge)
+            products, losses, linear = state.sweep(_advance, t, bounded)
             mu, pcg_steps = products / pairs, normal.steps
             if not np.isfinite(mu):
                 raise FloatingPointError("the iterate is not finite")
-            active.choose(mu)
-            g, h = normal.assemble(active, hinge)  # A'alpha, A'(d r_Omega)
+            active.choose(mu, knows=iteration > 0 or start is not None)
+            g, h = normal.assemble(active, bounded)  # A'alpha, A'(d r_Omega)
             residual = float(np.abs(R * v - g).max())
             primal = 0.5 * float(R @ (v * v)) + losses
             dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
@@ -190,29 +244,41 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
             if not np.isfinite(primal - dual):
                 raise FloatingPointError("the iterate is not finite")
             details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
-            point = functools.partial(_pair, v, state)
+            point = at(v, state)
             step = Step(
                 iteration, primal, dual, residual, normal.n_active, details, point
             )
-            step.vectors = _OWN
+            step.vectors = OWN
             yield step
             normal.factor()
             normal.refines = primal - dual <= REFINED * abs(primal)
             rhs = g - h - R * v
             dv = normal.solve(rhs)  # predictor (3.7)-(3.8)
-            ahead, E = A.sweep(_predict, state, dv, CLIP * mu, hinge)
+            ahead, E = A.sweep(_predict, state, dv, CLIP * mu, bounded)
             sigma = (ahead.products(min(1.0, ahead.step), products) / products) ** 3
             behind = residual > expected and products < RESTORE * (primal - dual)
             if behind:
                 sigma = 1.0
             target = sigma * mu
             dv = normal.solve(rhs - E[0] + target * E[1])  # corrector (3.9)-(3.10)
-            t = A.sweep(_correct, state, dv, target, hinge).length(products, pairs)
+            t = A.sweep(_correct, state, dv, target, bounded).length(products, pairs)
             if self.corrector:
-                extra, t = recentre(state, normal, t, target, products, pairs, hinge)
+                extra, t = recentre(state, normal, t, target, products, pairs, bounded)
                 dv = dv + extra
             v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
             active.grow(normal, behind)
+
+    def _published(
+        self, problem: Problem, start: Start | None
+    ) -> Generator[Step, None, None]:
+        """Steps of the algorithm as published, or damped."""
+        state = problem.state(**dict.fromkeys(OWN, START), **dict.fromkeys(MADE, 0.0))
+        normal = NormalEquations(self, problem, state)
+        active = ConstraintSet(self, problem, state, normal.form)
+        if start is not None and not start.vectors:
+            start = None  # only its own row vectors are an iterate
+        damped = self.mode == "damped"
+        yield from published_steps(problem, normal, active, start, damped)
 
     def _start(self, problem: Problem, start: Start | None) -> tuple[RowState, Vector]:
         """Row vectors on the central path, for v = 0 or a given v (section 13).
@@ -221,43 +287,35 @@ class InteriorPoint(Solver):  # numpydoc ignore=PR02
         """
         state = problem.state(**dict.fromkeys(VECTORS, 0.0))
         if start is not None and start.vectors:
-            for name in _OWN:
+            for name in OWN:
                 setattr(state, name, start.vectors[name])
             return state, start.v.copy()
         v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
         mu = COLD_MU if start is None else WARM_MU
         problem.A.sweep(_violations, state, v)
-        hinge, shift = problem.loss == "hinge", 0.0
+        bounded, shift = problem.is_bounded, 0.0
         if problem.intercept == "free":
             shift = monotone_root(
-                lambda b: state.sweep(_central_balance, b, mu, hinge), 0.0
+                lambda b: state.sweep(_central_balance, b, mu, bounded), 0.0
             )
             v[-1] += shift
-        state.sweep(_central_point, shift, mu, hinge)
+        state.sweep(_central_point, shift, mu, bounded)
         return state, v
-
-
-# Row vectors that an iteration begins with; the others are made of them.
-_OWN = ("alpha", "u", "s", "xi")
-
-
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
 
 
 # -- functions of one block ------------------------------------------------------------
 
 
-def _advance(part: RowState, t: float, hinge: bool) -> tuple[float, float, float]:
+def _advance(part: RowState, t: float, bounded: bool) -> tuple[float, float, float]:
     """Apply the last step and weigh the rows anew: d = 1 / omega.
 
     Returns the sum of complementary products, the losses, and the linear part of D.
     """
-    return _core.advance(part.C, row_vectors(part), t, hinge)
+    return _core.advance(part.C, row_vectors(part), t, bounded)
 
 
 def _predict(
-    block: Any, part: RowState, dv: Vector, clip: float, hinge: bool
+    block: Any, part: RowState, dv: Vector, clip: float, bounded: bool
 ) -> tuple[Ahead, Vector]:
     """Predictor along dv: what lies ahead, and the right sides of the corrector.
 
@@ -266,19 +324,21 @@ def _predict(
     """
     E = np.zeros((2, block.shape[1]))
     ratio, _, first, second = _core.predict_sweep(
-        block.in_core(), dv, part.C, row_vectors(part), clip, E, hinge
+        block.in_core(), dv, part.C, row_vectors(part), clip, E, bounded
     )
-    return Ahead(Least(inverse(ratio)), first, second), E
+    return Ahead(Least(step_to_zero(ratio)), first, second), E
 
 
 def _correct(
-    block: Any, part: RowState, dv: Vector, target: float, hinge: bool
+    block: Any, part: RowState, dv: Vector, target: float, bounded: bool
 ) -> Ahead:
     """Corrector along dv, left in the state, (3.13)-(3.16), and what lies ahead."""
     ratio, row, first, second = _core.correct_sweep(
-        block.in_core(), dv, part.C, row_vectors(part), target, hinge
+        block.in_core(), dv, part.C, row_vectors(part), target, bounded
     )
-    return Ahead(Least(inverse(ratio), blocking(part, row, hinge)), first, second)
+    return Ahead(
+        Least(step_to_zero(ratio), blocking(part, row, bounded)), first, second
+    )
 
 
 # -- the start -------------------------------------------------------------------------
@@ -288,10 +348,10 @@ def _violations(block: Any, part: RowState, v: Vector) -> None:
     part.xi = 1.0 - block @ v
 
 
-def _central_share(z: Vector, mu: float, hinge: bool) -> Vector:
+def _central_share(z: Vector, mu: float, bounded: bool) -> Vector:
     """Alpha / C of the central point where 1 - A v = z."""
-    root = np.sqrt(z * z + (4.0 * mu * mu if hinge else 2.0 * mu))
-    if not hinge:
+    root = np.sqrt(z * z + (4.0 * mu * mu if bounded else 2.0 * mu))
+    if not bounded:
         return np.where(z >= 0.0, z + root, 2.0 * mu / (root - z))
     small = z <= 2.0 * mu
     # Two forms of one root; each is free of cancellation on its side.
@@ -300,12 +360,12 @@ def _central_share(z: Vector, mu: float, hinge: bool) -> Vector:
 
 
 def _central_balance(
-    part: RowState, b: float, mu: float, hinge: bool
+    part: RowState, b: float, mu: float, bounded: bool
 ) -> tuple[float, float, float]:
     """Minus y'alpha at intercept b, its slope and its scale."""
     z = part.xi - b * part.labels
-    a = _central_share(z, mu, hinge)
-    if hinge:
+    a = _central_share(z, mu, bounded)
+    if bounded:
         slope = a * a * (1 - a) ** 2 / (mu * (a * a + (1 - a) ** 2))
     else:
         slope = a / np.sqrt(z * z + 2.0 * mu)
@@ -313,12 +373,12 @@ def _central_balance(
     return -float(part.labels @ alpha), float(part.C @ slope), float(alpha.sum())
 
 
-def _central_point(part: RowState, shift: float, mu: float, hinge: bool) -> None:
+def _central_point(part: RowState, shift: float, mu: float, bounded: bool) -> None:
     z = part.xi - shift * part.labels
-    a = _central_share(z, mu, hinge)
+    a = _central_share(z, mu, bounded)
     part.alpha, part.s = part.C * a, mu / a
-    if hinge:
-        rest = _central_share(-z, mu, hinge)  # 1 - a, without cancellation
+    if bounded:
+        rest = _central_share(-z, mu, bounded)  # 1 - a, without cancellation
         part.u, part.xi = part.C * rest, mu / rest
     else:
         part.xi = part.alpha / (2.0 * part.C)

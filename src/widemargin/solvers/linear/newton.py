@@ -29,7 +29,7 @@ from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
 from widemargin.numerics.roots import monotone_root
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 
@@ -43,19 +43,17 @@ DENSE_ORDER = 1500
 EAGER_ORDER = 400
 # It is updated by the rows that have changed since the last one, where they are at most
 # this share of the active ones (where that is not known yet: were at most, the last
-# time), and so many times.
+# time), and so many times (benchmarks/active_set.py).
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
-# The penalty of the squared hinge.
-SQUARED = 2.0
-# Relative residual of conjugate gradients, and their most steps.
+# Relative residual of conjugate gradients, and their most steps. Not tuned.
 CG_TOL = 1e-2
 CG_STEPS = 500
-# Share of the curvature of all rows that a free intercept has at least.
+# Share of the curvature of all rows that a free intercept has at least. Not tuned.
 FREE_CURVATURE = 1e-9
 
 
 @dataclass(frozen=True)
-class Point:
+class Iterate:
     """What one sweep finds at v.
 
     Attributes
@@ -97,13 +95,16 @@ class Piece:
     R : ndarray (k,), diagonal of the ridge
     fixed, constant : ndarray (k,) and float
         Sums of C_i A_i and C_i over the rows that are fixed at C.
-    hinge : bool; else the squared hinge, of which no rows are fixed
+    bounded : bool
+        Whether alpha <= C; else the loss is its own augmented Lagrangian, with its
+        curvature as the penalty, and no rows are fixed.
 
     Attributes
     ----------
     state : RowState with ``f`` of the current point and ``new_f`` of the point that is
-        tried; for the hinge also ``alpha``, ``new_alpha`` and ``multiplier``. Up to
-        1500 columns with ``counted``: whether the Hessian as last made counts a row
+        tried; where alpha is bounded also ``alpha``, ``new_alpha`` and ``multiplier``.
+        Up to 1500 columns with ``counted``: whether the Hessian as last made counts a
+        row
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Piece:
         fixed: Vector | None = None,
         constant: float = 0.0,
         *,
-        hinge: bool = True,
+        bounded: bool = True,
     ) -> None:
         self.A, self._R, self._constant = A, R, constant
         self._fixed = np.zeros(R.size) if fixed is None else fixed
@@ -124,8 +125,8 @@ class Piece:
         self._gram: Vector | None = None
         self._updates = 0  # of this matrix since it was made
         self._stale = True  # whether it is to be made anew
-        vectors = {"f": 0.0, "alpha": 0.0} if hinge else {"f": 0.0}
-        self._shared = C.join(A.state(multiplier=0.0)) if hinge else C
+        vectors = {"f": 0.0, "alpha": 0.0} if bounded else {"f": 0.0}
+        self._shared = C.join(A.state(multiplier=0.0)) if bounded else C
         if self._dense:
             none = np.broadcast_to(np.uint8(0), A.shape[0])
             self._shared = self._shared.join(A.state(counted=none))
@@ -144,7 +145,7 @@ class Piece:
 
     def evaluate(
         self, v: Vector, s: float, *, scores: bool = True, hessian: bool = True
-    ) -> Point:
+    ) -> Iterate:
         """Try v, with the scores of the point tried before where ``scores`` is false.
 
         One sweep.
@@ -166,7 +167,7 @@ class Piece:
             imbalance = 3.0 * max(1.0, abs(v[-1])) * abs(residual[-1])
         dual = self._constant + linear - 0.5 * float(self._R @ (g * g)) - imbalance
         matrix = self._gram if make else None
-        return Point(
+        return Iterate(
             v, residual, matrix, rest + losses, dual, rest + value, active, imbalance
         )
 
@@ -187,7 +188,7 @@ class Piece:
         """Alpha as multipliers."""
         self.state.sweep(_renew)
 
-    def revisit(self, v: Vector, s: float) -> Point:
+    def revisit(self, v: Vector, s: float) -> Iterate:
         """The current point again, with the multipliers and the penalty as they are."""
         self.state.sweep(_renew_scores)
         point = self.evaluate(v, s, scores=False)
@@ -198,7 +199,7 @@ class Piece:
         """1/2 r'R r: how far L is from its minimum, at most."""
         return 0.5 * float(self._R @ (residual * residual))
 
-    def newton_step(self, point: Point, s: float) -> Point:
+    def newton_step(self, point: Iterate, s: float) -> Iterate:
         """The next point: Newton's direction with an exact line search where needed."""
         if self._dense and point.active and point.hessian is None:
             point = replace(point, hessian=self._hessian(point.active))
@@ -221,7 +222,7 @@ class Piece:
         self._add(self.A.sweep(_gram_change, self.state, fresh), fresh)
         return self._gram
 
-    def _search(self, point: Point, dv: Vector, s: float, scale: float) -> float:
+    def _search(self, point: Iterate, dv: Vector, s: float, scale: float) -> float:
         """Step to the minimum of L along dv, to a tenth of the slope. No read of X."""
         first = float((self._R * point.v - self._fixed) @ dv)
         second = float(self._R @ (dv * dv))
@@ -232,7 +233,7 @@ class Piece:
 
         return monotone_root(slope, 0.5, tol=0.1)
 
-    def _direction(self, point: Point, s: float) -> Vector:
+    def _direction(self, point: Iterate, s: float) -> Vector:
         """-(R + s A'D A)^-1 r."""
         diagonal = self._R.copy()
         if self._free:
@@ -296,7 +297,7 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     X = as_rows(problem.rows.take(index), **problem.rows.options)
     A = X.signed(y, problem.intercept != "none")
     C = C * (problem.zero_objective / C.sum())
-    return Piece(A, A.state(C=C), problem.penalty, hinge=problem.loss == "hinge")
+    return Piece(A, A.state(C=C), problem.R, bounded=problem.is_bounded)
 
 
 # -- functions of one block ------------------------------------------------------------
@@ -328,7 +329,7 @@ def _evaluate(
 
 
 def _multiplier(part: RowState) -> Vector | None:
-    """The multipliers of the hinge; None for the squared hinge."""
+    """The multipliers; None where alpha has no upper bound."""
     return getattr(part, "multiplier", None)
 
 

@@ -6,7 +6,8 @@ numbers are those of [jung2008]_.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse.linalg
@@ -17,26 +18,33 @@ from widemargin import _core
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky, threads_for, with_jitter
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 # The row vectors, in the order of RowVectors in cpp/row_steps.hpp.
 VECTORS = ("alpha", "u", "s", "xi", "d", "dalpha", "ds", "dxi")
+# What orders the rows, smallest first, by slacks, multipliers and classes (k,) of some.
+Score = Callable[[Vector, Vector, Vector], Vector]
 # Solves M_Q x = r, and whether M_Q is then exactly the matrix of its rows.
 Factor = tuple[Callable[[Vector], Vector], bool]
 
 # Dense data with fewer columns than this gain nothing from reduction
 # (benchmarks/interior_point.py).
 REDUCED_COLUMNS = 200
-# Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows.
+# Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows. It
+# takes 128 MB. Not tuned.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
 # factors of rows without structure fill up (benchmarks/interior_point.py).
 SPARSE_ENTRIES = 4.0
 SPARSE_COLUMNS = 1000
 # Rows of the q x q matrix as preconditioner, and how many times more steps it may take.
+# Not tuned.
 DUAL_ROWS = 1200
 DUAL_STEPS = 20
+# Conjugate gradients for a reduced matrix: the most steps, and the relative residual at
+# their end (of 105 problems 104 were solved; with 0.1 some took 41 iterations more).
+REPAIR_STEPS, REPAIR_TOL = 10, 1e-2
 # Columns from which the dual form is offered: with q > n it cancels.
 DUAL_COLUMNS = 500
 
@@ -46,29 +54,30 @@ def row_vectors(part: RowState) -> list[Vector]:
     return [getattr(part, name) for name in VECTORS]
 
 
-class _Options(Protocol):
-    """What `InteriorPoint` chooses here; its docstring says what each is."""
+@dataclass(frozen=True, kw_only=True)
+class MatrixOptions:
+    """Which rows are in the matrix, and how it is solved with.
+
+    The docstring of `InteriorPoint`, which has these options, says what each is.
+    """
+
+    mode: Literal["repaired", "published", "damped"] = "repaired"
+    reduction: Literal["auto", "omega", "one_sided"] | Score | None = "auto"
+    balanced: bool = True
+    adaptive: bool = True
+    max_active: float = 1.0
+    beta: float = 4.0
+    theta: float = 100.0
+    pcg_tol: float = REPAIR_TOL
+    pcg_steps: int | None = None
+    normal_matrix: Literal["auto", "dense", "sparse", "dual"] = "auto"
+    random_state: int | None = None
 
     @property
-    def reduction(self) -> str | None: ...
-    @property
-    def balanced(self) -> bool: ...
-    @property
-    def adaptive(self) -> bool: ...
-    @property
-    def max_active(self) -> float: ...
-    @property
-    def beta(self) -> float: ...
-    @property
-    def theta(self) -> float: ...
-    @property
-    def pcg_tol(self) -> float: ...
-    @property
-    def pcg_steps(self) -> int: ...
-    @property
-    def normal_matrix(self) -> str: ...
-    @property
-    def random_state(self) -> int | None: ...
+    def repair_steps(self) -> int:
+        """The most conjugate gradient steps for a reduced matrix."""
+        default = REPAIR_STEPS if self.mode == "repaired" else 0
+        return default if self.pcg_steps is None else self.pcg_steps
 
 
 # -- the active set --------------------------------------------------------------------
@@ -79,52 +88,66 @@ class ConstraintSet:
 
     Attributes
     ----------
+    rule : what orders the rows: "omega", "one_sided", a function, or "random"
     levels : ndarray (2,) for the classes -1 and +1, or None for all rows
     state : RowState, with what breaks ties of the rule
+
+    Notes
+    -----
+    The set as published holds the q rows of (3.18)-(3.22), no more and no fewer. Other
+    modes let it grow where directions are bad, keep 2 n rows, and take all of them
+    where that hardly costs more.
     """
 
     def __init__(
-        self, options: _Options, problem: Problem, state: RowState, form: str
+        self, options: MatrixOptions, problem: Problem, state: RowState, form: str
     ) -> None:
         self._options, self.state = options, state
+        self._published = options.mode != "repaired"
         self._m, n = problem.rows.shape
-        self.rule = _choose_rule(options, problem, form)
+        self._rule = _choose_rule(options, problem, form)
+        self.rule = self._rule
         if self.rule is not None:
             rng = np.random.default_rng(options.random_state or 0)
             tie = 1.0 + 1e-6 * rng.random(self._m)
             self.state = state.join(problem.A.state(tie=tie))
-        self._scale = problem.zero_objective / self._m  # mean C
+        self._scale = 1.0 if self._published else problem.zero_objective / self._m
         self._most = max(1, round(options.max_active * self._m))
-        self._least = min(self._m, 2 * n) if options.pcg_steps else 1
+        self._least = min(self._m, 2 * n) if options.repair_steps else 1
         self._cap = self._m
         if form == "dual" and self._m > min(n, DENSE_ORDER):
             self._cap = self._most = self._least = min(self._most, n, DUAL_ROWS)
         self._floor = self._least
         self.levels: Vector | None = None
 
-    def choose(self, mu: float) -> None:
-        """Q for this mu, (3.18)-(3.22)."""
-        if self.rule is None:
+    def choose(self, mu: float, knows: bool = True) -> None:
+        """Q for this mu, (3.18)-(3.22): q_U random rows where nothing is known yet."""
+        if self._rule is None:
             return
-        options, q, needed = self._options, self._most, np.zeros(2)
-        threshold = options.theta * np.sqrt(mu)
+        self.rule = self._rule if knows else "random"
+        threshold = self._options.theta * np.sqrt(mu)
         sizes, must = self.state.sweep(
             _class_counts, self.rule, self._scale * threshold, np.sqrt(mu)
         )
-        if options.adaptive:
-            q, needed = min(q, int(np.ceil(mu ** (1 / options.beta) * self._m))), must
-        q = min(max(q, self._floor, int(needed.sum())), self._cap)
-        if q > 0.8 * self._m:
+        q, needed = self._most, np.zeros(2)
+        if knows and self._options.adaptive:
+            q = min(q, int(np.ceil(mu ** (1 / self._options.beta) * self._m)))
+            needed = must
+        q = min(max(q, self._floor), self._cap)
+        total = min(max(q, int(needed.sum())), self._cap)
+        if not self._published and total > 0.8 * self._m:
             self.levels = None  # a gather would cost more than it saves
-        elif options.balanced:
-            wanted = np.minimum(np.maximum(needed, np.ceil(q / 2)), sizes)
-            wanted *= min(1.0, self._cap / wanted.sum())
-            wanted = np.minimum(wanted + max(0.0, q - wanted.sum()), sizes)
+        elif self._options.balanced:
+            wanted = class_sizes(q, needed, sizes)
+            wanted = np.floor(wanted * min(1.0, self._cap / wanted.sum()))
             self.levels = np.array([self._level(wanted[k], k) for k in (0, 1)])
         else:
-            self.levels = np.full(2, self._level(q, None))
+            self.levels = np.full(2, self._level(total, None))
 
     def _level(self, count: float, label: int | None) -> float:
+        """The key up to which the rows of a class, or of both, are so many."""
+        if count == 0:
+            return -np.inf
         return self.state.threshold(_class_keys, count, self.rule, label)
 
     def grow(self, normal: "NormalEquations", behind: bool) -> None:
@@ -141,22 +164,56 @@ class ConstraintSet:
             self._least = self._floor
 
 
-def _choose_rule(options: _Options, problem: Problem, form: str) -> str | None:
+def class_sizes(q: float, needed: Vector, sizes: Vector) -> Vector:
+    """Rows of the classes -1 and +1 in a balanced Q, (3.21)-(3.22): (2,).
+
+    A class has max(q_L, min(ceil(q / 2), m)) rows, with its ``needed`` q_L and its size
+    m; ``q`` is min(ceil(rho m), q_U), without q_L. Then one of the classes is adjusted
+    until both have max(q_L, q) together, with q_L now of both, as in (3.18).
+    """
+    wanted = np.maximum(needed, np.minimum(np.ceil(q / 2), sizes))
+    total = max(q, needed.sum())
+    for k in np.argsort(needed - wanted):  # from the class with the most to spare
+        wanted[k] = np.clip(total - wanted[1 - k], needed[k], sizes[k])
+    return wanted
+
+
+def _choose_rule(
+    options: MatrixOptions, problem: Problem, form: str
+) -> "str | Score | None":
     """The rule of the active set, or None where reduction does not pay."""
     if options.reduction == "auto":
         dense = problem.rows.density > linalg.DENSE_GRAM_DENSITY
         wide = form == "dense" and problem.rows.shape[1] >= REDUCED_COLUMNS
-        pays = form == "dual" or (dense and wide) or options.max_active < 1.0
+        asked = options.max_active < 1.0 or options.mode != "repaired"
+        pays = form == "dual" or (dense and wide) or asked
         return "omega" if pays else None
     return options.reduction or ("omega" if form == "dual" else None)
 
 
-def _key(part: RowState, rule: str | None) -> Vector:
+def _key(part: RowState, rule: "str | Score | None") -> Vector:
     """What orders the rows, smallest first; ``tie`` is random, 1 to 1 + 1e-6."""
+    if rule == "random":
+        return np.asarray(part.tie)
+    if callable(rule):
+        return np.asarray(_score(part, rule) * part.tie)
     return np.asarray((-part.d if rule == "omega" else part.s) * part.tie)
 
 
-def _class_keys(part: RowState, rule: str, label: int | None) -> tuple[Vector, Vector]:
+def _score(part: RowState, rule: Score) -> Vector:
+    """What the user's function says of some rows, checked."""
+    score = np.asarray(rule(part.s, part.alpha, part.labels), dtype=np.float64)
+    if score.shape != part.s.shape or not np.isfinite(score).all():
+        raise ValueError(
+            "The 'reduction' function of InteriorPoint must return finite numbers of "
+            f"shape {part.s.shape}. Got shape {score.shape} instead."
+        )
+    return score
+
+
+def _class_keys(
+    part: RowState, rule: "str | Score", label: int | None
+) -> tuple[Vector, Vector]:
     """Keys, and weight 1 for the rows of one class (0: -1, 1: +1) or of both."""
     if label is None:
         return _key(part, rule), np.ones(part.s.shape)
@@ -164,13 +221,13 @@ def _class_keys(part: RowState, rule: str, label: int | None) -> tuple[Vector, V
 
 
 def _class_counts(
-    part: RowState, rule: str, level: float, root: float
+    part: RowState, rule: "str | Score", level: float, root: float
 ) -> tuple[Vector, Vector]:
     """Rows, and rows that must be in Q (3.20), of the classes -1 and +1."""
-    if rule == "omega":
-        must = part.d >= level
-    else:
+    if rule == "one_sided":
         must = (part.alpha / part.s >= level) | (part.s <= root)
+    else:
+        must = part.d >= level
     label = (part.labels > 0).astype(np.intp)
     return _count(label), _count(label[must])
 
@@ -180,7 +237,7 @@ def _count(label: NDArray[np.intp]) -> Vector:
 
 
 def _in_active_set(
-    part: RowState, rule: str | None, levels: Vector | None
+    part: RowState, rule: "str | Score | None", levels: Vector | None
 ) -> NDArray[np.intp] | None:
     """Indices of the rows in Q; None for all."""
     if levels is None:
@@ -208,27 +265,36 @@ class NormalEquations:
 
     refines: bool = False
 
-    def __init__(self, options: _Options, problem: Problem, state: RowState) -> None:
-        self.A, self._state, self._R = problem.A, state, problem.penalty
+    def __init__(
+        self, options: MatrixOptions, problem: Problem, state: RowState
+    ) -> None:
+        self.A, self._state, self._R = problem.A, state, problem.R
         self._m, self._n = problem.rows.shape
         self.form = _choose_form(options, problem)
         self._tol = options.pcg_tol
-        self._most = options.pcg_steps * (DUAL_STEPS if self.form == "dual" else 1)
+        self._most = options.repair_steps * (DUAL_STEPS if self.form == "dual" else 1)
         self.n_active, self.steps = self._m, 0
         self._whole: tuple[Any, Vector] | None = None
         self._blas = threads_for(min(self._m, self._n))
 
-    def assemble(self, active: ConstraintSet, hinge: bool) -> tuple[Vector, Vector]:
+    def assemble(self, active: ConstraintSet, bounded: bool) -> tuple[Vector, Vector]:
         """First sweep: the matrix of Q, and (A'alpha, A'(d r_Omega)) of all rows."""
-        self._sums, self.n_active, self._matrix = self.A.sweep(
-            _assemble, active.state, active.rule, active.levels, hinge, self.form
+        sums, self.n_active, self._matrix = self.A.sweep(
+            _assemble, active.state, active.rule, active.levels, bounded, self.form
         )
-        self.steps = 0
-        return self._sums[0], self._sums[1]
+        self.steps, self._border_sums = 0, sums[2]
+        return sums[0], sums[1]
+
+    def assemble_active(self, active: ConstraintSet, border: Vector) -> None:
+        """A sweep for the matrix of Q alone, where A'(d y) of all rows is known."""
+        self.n_active, self._matrix = self.A.sweep(
+            _active_matrix, active.state, active.rule, active.levels, self.form
+        )
+        self._border_sums = border
 
     def factor(self) -> None:
         """Factor M_Q; with all rows in Q it needs no conjugate gradients."""
-        n, border = self._n, self._sums[2]
+        n, border = self._n, self._border_sums
         self._border = border[:n] if border.size > n else None
         self._pivot = float(border[-1] + self._R[-1])
         with self._blas:
@@ -291,11 +357,13 @@ class NormalEquations:
         return self._R * x + product
 
 
-def _choose_form(options: _Options, problem: Problem) -> str:
+def _choose_form(options: MatrixOptions, problem: Problem) -> str:
     """How to solve with M_Q: see ``normal_matrix`` of `InteriorPoint`."""
     if options.normal_matrix != "auto":
         return options.normal_matrix
     m, n = problem.rows.shape
+    if options.mode != "repaired":
+        return "sparse" if _gram_is_sparse(problem) else "dense"
     if n >= SPARSE_COLUMNS and _gram_is_sparse(problem):
         return "sparse"
     if n <= DENSE_ORDER and n <= m:
@@ -319,9 +387,9 @@ def _gram_entries(block: Any, part: None) -> float:
 def _assemble(
     block: Any,
     part: RowState,
-    rule: str | None,
+    rule: "str | Score | None",
     levels: Vector | None,
-    hinge: bool,
+    bounded: bool,
     form: str,
 ) -> tuple[Vector, int, Any]:
     """A'[alpha, d r_Omega, d y] over all rows, |Q|, and what the matrix of Q needs."""
@@ -329,18 +397,36 @@ def _assemble(
     sums, whole = np.zeros((3, block.shape[1])), None
     if index is None and form == "dense" and block.has_core_gram:
         whole = np.empty((block.shape[1],) * 2)
-    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, hinge)
+    _core.normal_sweep(block.in_core(), part.C, row_vectors(part), sums, whole, bounded)
     if whole is not None:
         return sums, block.shape[0], whole
+    return sums, *_matrix_of(block, part, index, form)
+
+
+def _active_matrix(
+    block: Any,
+    part: RowState,
+    rule: "str | Score | None",
+    levels: Vector | None,
+    form: str,
+) -> tuple[int, Any]:
+    """|Q|, and what the matrix of Q needs."""
+    return _matrix_of(block, part, _in_active_set(part, rule, levels), form)
+
+
+def _matrix_of(
+    block: Any, part: RowState, index: NDArray[np.intp] | None, form: str
+) -> tuple[int, Any]:
+    """How many rows are in Q, and what their matrix needs."""
     rows, d = (block, part.d) if index is None else (block[index], part.d[index])
     if form == "dense":
-        return sums, rows.shape[0], linalg.gram(rows, d)
+        return rows.shape[0], linalg.gram(rows, d)
     if form == "sparse":
-        return sums, rows.shape[0], linalg.sparse_gram(rows, d)
+        return rows.shape[0], linalg.sparse_gram(rows, d)
     others = part.d.copy()
     others[slice(None) if index is None else index] = 0.0
     diagonal = linalg.gram_diagonal(block, others)
-    return sums, rows.shape[0], ([(rows.matrix(), d)], diagonal)
+    return rows.shape[0], ([(rows.matrix(), d)], diagonal)
 
 
 def _weighted_product(block: Any, part: RowState, x: Vector) -> Vector:

@@ -9,7 +9,6 @@ face u_B = nu_B (1 - A_B z), with A'u = z (by (1), Sherman-Morrison-Woodbury). N
 in brackets are the paper's steps; (4b), where the text breaks off, is reconstructed.
 """
 
-import functools
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -20,8 +19,9 @@ from widemargin.data.blocks import Least
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.numerics.cholesky import cholesky
-from widemargin.problems.linear import Problem
+from widemargin.problems.base import Problem
 from widemargin.solution import Step
+from widemargin.solvers.driver.contract import at
 
 Vector = NDArray[np.float64]
 
@@ -63,9 +63,9 @@ class PublishedASVM:
         """
         face = self._face()
         while self._safeguards < MOST_SAFEGUARDS:
-            self.z = _solve(*face)
+            self.z = _face_minimum(*face)
             losses, dropped, violated, basic, sums, face = self._A.sweep(
-                _clip, self._state, self.z
+                _clipped_face, self._state, self.z
             )
             value = _objective(*sums)
             primal = 0.5 * float(self.z @ self.z) + losses
@@ -74,7 +74,7 @@ class PublishedASVM:
                 "rows": self._A.shape[0],
                 "safeguards": self._safeguards,
             }
-            here = functools.partial(_pair, self.z, self._state)
+            here = at(self.z, self._state)
             yield Step(next(numbers), primal, -value, residual, basic, details, here)
             if dropped and value >= self._value:  # (2a)
                 again = self._line_step()
@@ -130,7 +130,7 @@ class PublishedASVM:
         return False
 
 
-def _solve(G: Vector, h: Vector) -> Vector:
+def _face_minimum(G: Vector, h: Vector) -> Vector:
     """(I + G)^-1 h."""
     M = G.copy()
     M[np.diag_indices_from(M)] += 1.0
@@ -143,10 +143,6 @@ def _objective(g: Vector, linear: float, squares: float) -> float:
     return 0.5 * float(g @ g) + squares - linear
 
 
-def _pair(v: Vector, state: RowState) -> tuple[Vector, RowState]:
-    return v, state
-
-
 # -- functions of one block ------------------------------------------------------------
 
 
@@ -155,7 +151,7 @@ def _face(block: Any, part: RowState) -> tuple[Vector, Vector]:
     return block.gram(nu), block.T @ nu
 
 
-def _clip(block: Any, part: RowState, z: Vector) -> Any:
+def _clipped_face(block: Any, part: RowState, z: Vector) -> Any:
     """U+ and what is known of it, and the face of its basic rows."""
     left = 1.0 - block @ z
     basic = part.u > 0.0

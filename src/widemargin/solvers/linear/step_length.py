@@ -49,15 +49,15 @@ class Ahead:
         return float((1.0 - 1e-8) * min(t, max(aimed, 0.99 * t)))
 
 
-def inverse(ratio: float) -> float:
+def step_to_zero(ratio: float) -> float:
     """Largest feasible step from the largest -dx / x; inf where nothing falls."""
     return 1.0 / ratio if ratio > 0.0 else np.inf
 
 
-def blocking(part: RowState, row: int, hinge: bool) -> tuple[float, ...]:
+def blocking(part: RowState, row: int, bounded: bool) -> tuple[float, ...]:
     """What blocks the step in a row: see `Ahead`."""
     pairs = [(part.s[row], part.ds[row], part.alpha[row], part.dalpha[row])]
-    if hinge:
+    if bounded:
         pairs.append((part.u[row], -part.dalpha[row], part.xi[row], part.dxi[row]))
     pairs += [(partner, change, x, dx) for x, dx, partner, change in pairs]
     return (*max(pairs, key=lambda pair: -pair[1] / pair[0]), part.C[row])
@@ -72,7 +72,7 @@ class _Trial:
 
     t: float
     goal: float
-    hinge: bool
+    bounded: bool
 
 
 def recentre(
@@ -82,14 +82,14 @@ def recentre(
     target: float,
     products: float,
     pairs: float,
-    hinge: bool,
+    bounded: bool,
 ) -> tuple[Vector, float]:
     """One centrality corrector: what it adds to dv, and the new step length.
 
     Aims the products at the trial step min(1, 1.5 t + 0.3) back into [0.1, 10] sigma
     mu; kept if the step grows by 1 %. Two sweeps more. [gondzio1996]_
     """
-    trial, A = _Trial(min(1.0, 1.5 * t + 0.3), target, hinge), normal.A
+    trial, A = _Trial(min(1.0, 1.5 * t + 0.3), target, bounded), normal.A
     extra = normal.solve(A.sweep(_correction_sums, state, trial))
     moved = state.join(A.state(shift=0.0))
     longer = A.sweep(_try_correction, moved, extra, trial).length(products, pairs)
@@ -109,14 +109,14 @@ def _corrections(part: RowState, trial: _Trial) -> tuple[Vector, Vector]:
         return np.maximum(inside - product, -10.0 * goal)
 
     e_s = aim(part.s, part.ds, part.alpha, part.dalpha)
-    if not trial.hinge:
+    if not trial.bounded:
         return e_s, np.zeros_like(e_s)
     return e_s, aim(part.xi, part.dxi, part.u, -part.dalpha)
 
 
 def _pull(part: RowState, trial: _Trial, e_s: Vector, e_x: Vector) -> Vector:
     """Minus the change of r_Omega: e_s / alpha - e_x / u."""
-    return np.asarray(e_s / part.alpha - (e_x / part.u if trial.hinge else 0.0))
+    return np.asarray(e_s / part.alpha - (e_x / part.u if trial.bounded else 0.0))
 
 
 def _correction_sums(block: Any, part: RowState, trial: _Trial) -> Vector:
@@ -130,7 +130,7 @@ def _corrected(part: RowState, trial: _Trial) -> tuple[Vector, Vector, Vector]:
     e_s, e_x = _corrections(part, trial)
     more = part.d * (_pull(part, trial, e_s, e_x) - part.shift)
     ds = part.ds + (e_s - part.s * more) / part.alpha
-    if not trial.hinge:
+    if not trial.bounded:
         return part.dalpha + more, ds, part.dxi + 0.5 * more / part.C
     return part.dalpha + more, ds, part.dxi + (e_x + part.xi * more) / part.u
 
@@ -140,7 +140,7 @@ def _try_correction(block: Any, part: RowState, extra: Vector, trial: _Trial) ->
     part.shift = block @ extra
     dalpha, ds, dxi = _corrected(part, trial)
     quads = [(part.s, ds, part.alpha, dalpha)]
-    if trial.hinge:
+    if trial.bounded:
         quads.append((part.xi, dxi, part.u, -dalpha))
     first = sum(float(x @ change + partner @ dx) for x, dx, partner, change in quads)
     second = sum(float(dx @ change) for _, dx, _, change in quads)
@@ -151,7 +151,7 @@ def _try_correction(block: Any, part: RowState, extra: Vector, trial: _Trial) ->
     ):
         i = int(np.argmax(-dx / x))
         blocks = (x[i], dx[i], partner[i], change[i], part.C[i])
-        least += Least(inverse(float(-dx[i] / x[i])), blocks)
+        least += Least(step_to_zero(float(-dx[i] / x[i])), blocks)
     return Ahead(least, first, second)
 
 

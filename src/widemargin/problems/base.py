@@ -1,0 +1,338 @@
+"""The one problem that every solver solves: data, targets, loss, intercept.
+
+    minimise over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
+
+A = Y [X 1], L a loss of `widemargin.losses.pointwise`; p = 0 for a free intercept, p =
+1 for a penalized one, and no column of ones without. With g = A'alpha and R = diag(1,
+.., 1, p) its dual is
+
+    maximise   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
+
+over alpha >= 0, with alpha <= C for the hinge and y'alpha = 0 for a free intercept; the
+term in brackets belongs to the squared hinge. D <= P always: a feasible pair proves how
+far from optimal it can be.
+
+What holds for every kind of problem is here; how its objectives are computed and proved
+is in a module of each kind, which enters it in `KINDS`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState, finite, read_only
+from widemargin.losses.pointwise import LOSSES, PointwiseLoss
+from widemargin.parameters import Checker
+from widemargin.problems.targets import as_targets, unrepeated
+from widemargin.solution import Certificate
+
+Vector = NDArray[np.float64]
+
+INTERCEPTS = ("free", "penalized", "none", "auto")
+
+# What a problem is where it has a "norm" of the losses, a "kernel", or is "linear".
+KINDS: dict[str, type["Problem"]] = {}
+
+
+class Problem:
+    """A support vector problem: data, labels, weights, loss and intercept.
+
+    Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
+    max(0, t) or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
+
+    Parameters
+    ----------
+    features : Rows, or array or sparse matrix (m, n)
+        The data, finite numbers.
+    y : array (m,) of +1 and -1
+        The labels; both must occur with positive C.
+    C : float or array (m,), default=1.0
+        Weight of the loss, for all rows or per row; finite, >= 0. A row with C = 0 is
+        left out.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The squared hinge has no factor 1/2, as in LIBLINEAR and scikit-learn.
+    intercept : {"free", "penalized", "none", "auto"}, default="auto"
+        "auto" is free for the hinge (LIBSVM's problem) and penalized for the squared
+        hinge (LIBLINEAR's).
+    kernel : Kernel or None, default=None
+        With a kernel w is a sum of features, w = sum_j w_j phi(x_j), and x'w stands for
+        sum_j w_j k(x, x_j): see `widemargin.problems.kernel.KernelProblem`, which this
+        is then.
+    memory_limit : int or None, in bytes
+        For kernel values that are kept; None: half of the free memory.
+    norm : LossNorm or None, default=None
+        With a kernel: a norm of the losses in place of their sum, and then C is its
+        factor, and ``sample_weight`` another keyword: see
+        `widemargin.problems.norm.NormProblem`, which this is then.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows with C > 0.
+    A : Rows
+        View Y [X 1] of these rows (Y X without intercept).
+    R : ndarray (k,)
+        The diagonal of R: ones, and p for the intercept.
+    shape : tuple (m, n) of all rows
+
+    Raises
+    ------
+    ValueError
+        Labels other than +1 and -1, one class only, a C that is negative, not finite or
+        zero everywhere, NaN or infinity in the data, wrong lengths.
+
+    Notes
+    -----
+    Reads the data once, to check it. Vectors of length m live beside the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import Problem, solve
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> problem = Problem(X, [-1, -1, 1, 1], C=10.0)
+    >>> solution = solve(problem, tol=1e-8)
+    >>> print(solution.status, solution.w.round(4), round(solution.b, 4))
+    solved [2.] -3.0
+    """
+
+    couples = False  # whether v and alpha say the same
+    norm: Any = None  # of the losses, in place of their sum
+
+    def __new__(  # noqa: D102
+        cls, *_: Any, kernel: Any = None, norm: Any = None, **__: Any
+    ) -> "Problem":
+        kind = "linear" if kernel is None else "kernel"
+        kind = kind if norm is None else "norm"
+        return super().__new__(KINDS[kind] if cls is Problem else cls)
+
+    def __init__(  # noqa: PLR0913  (options, by keyword)
+        self,
+        features: Rows | ArrayLike,
+        y: ArrayLike,
+        C: ArrayLike = 1.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+        *,
+        kernel: Any = None,
+        memory_limit: int | None = None,
+        norm: Any = None,
+    ) -> None:
+        check = Checker("Problem")
+        if memory_limit is not None:
+            check.refuse("memory_limit", "None without a kernel", memory_limit)
+        check.choice("loss", loss, tuple(LOSSES))
+        check.choice("intercept", intercept, INTERCEPTS)
+        if intercept == "auto":
+            intercept = "free" if loss == "hinge" else "penalized"
+        rows = features if isinstance(features, Rows) else as_rows(features)
+        self.shape = rows.shape
+        self.loss, self.pointwise = loss, LOSSES[loss]
+        self.intercept = intercept
+        y, C = as_targets(y, C, rows.shape[0])
+        self.kept = None if np.all(unrepeated(C) > 0) else C > 0
+        self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
+        self.C = C if C.strides == (0,) else C.copy()
+        self._total = float(self.C.sum())
+        more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)
+        if more > 0:
+            rows.reserve(more * rows.shape[0], "weights of the rows", self)
+        self.view(rows if self.kept is None else rows.select(self.kept))
+        self.rows.moments  # noqa: B018  (refuses NaN and infinity)
+
+    def view(self, rows: Rows) -> None:
+        """Make these the kept rows, and fold labels and intercept into them."""
+        kept = slice(None) if self.kept is None else self.kept
+        self.rows = rows
+        self.A = rows.signed(read_only(self.y)[kept], self.intercept != "none")
+        self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
+        if self.kept is None and rows.is_in_memory:  # the same vectors, by reference
+            self.y, self.C = read_only(self._state.labels), read_only(self._state.C)
+        self.R = np.ones(self.A.shape[1])
+        if self.intercept == "free":
+            self.R[-1] = 0.0
+
+    def state(self, **vectors: Any) -> RowState:
+        """Row vectors of the kept rows, beside their ``C`` and ``labels``."""
+        return self._state.join(self.A.state(**vectors))
+
+    def dual_state(self, alpha: ArrayLike) -> RowState:
+        """Row state with ``alpha``, from a vector over all rows (m,) or a number."""
+        if np.ndim(alpha) == 0:
+            return self.state(alpha=alpha)
+        alpha = finite("alpha", alpha, self.shape[0])
+        return self.state(alpha=alpha if self.kept is None else alpha[self.kept])
+
+    def gather(self, state: RowState) -> Vector:
+        """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
+        alpha = state.alpha
+        if not alpha.flags.writeable:  # a copy already, but for that of a view
+            alpha = alpha if alpha.base is None else alpha.copy()
+            alpha.flags.writeable = True
+        return self.spread(alpha)
+
+    def spread(self, alpha: Vector) -> Vector:
+        """Dual variables of the kept rows over all rows, (m,): zero where C is."""
+        if self.kept is None:
+            return alpha
+        whole = np.zeros(self.shape[0])
+        whole[self.kept] = alpha
+        return whole
+
+    # -- what a problem is asked -------------------------------------------------------
+
+    @property
+    def order(self) -> int:
+        """Length of v."""
+        raise NotImplementedError
+
+    def split(self, v: Vector) -> tuple[Vector, float]:
+        """The pair (w, b) of v."""
+        raise NotImplementedError
+
+    def stack(self, w: ArrayLike, b: float = 0.0) -> Vector:
+        """The vector v of (w, b)."""
+        raise NotImplementedError
+
+    @property
+    def zero_objective(self) -> float:
+        """Objective of v = 0, which is sum C."""
+        return self._total
+
+    @property
+    def kernel_facts(self) -> dict[str, Any]:
+        """What tells its kernel from others: nothing where there is none."""
+        return {}
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether alpha_i <= C_i."""
+        return self.pointwise.is_bounded
+
+    @property
+    def kappa(self) -> float:
+        """Mean C times mean |z|^2 of the rows z of A: how far from v = 0 they pull.
+
+        The mean of C |z|^2 where all weights are equal. By the moments of the rows,
+        which a sweep finds once.
+        """
+        mean, std = self.rows.moments
+        square = float(np.sum(mean * mean + std * std)) + (self.intercept != "none")
+        return self.zero_objective / self.rows.shape[0] * square
+
+    def primal(self, w: ArrayLike, b: float = 0.0) -> float:
+        """Primal objective P(w, b)."""
+        raise NotImplementedError
+
+    def dual(self, alpha: ArrayLike) -> float:
+        """Dual objective D of the repaired ``alpha`` (m,): at most P."""
+        raise NotImplementedError
+
+    def certify(
+        self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
+    ) -> Certificate:
+        """Certificate of an answer: bounds of the optimum that rounding cannot break.
+
+        Parameters
+        ----------
+        alpha : ndarray (m,)
+            Dual variables; a copy is made feasible first (`repair`).
+        w : ndarray (n,)
+        b : float, ignored without intercept
+        tol : float >= 0, default=0.0
+            Where float64 can tell neither that the relative gap is above this nor that
+            it is not, all is computed again in twice the precision.
+
+        Returns
+        -------
+        Certificate
+
+        Notes
+        -----
+        One sweep, and mostly no second one, which takes about ten times as long.
+        """
+        state = self.dual_state(alpha)
+        self.repair(state)
+        v = self.stack(w, b)
+        bounds = self.bounds(state, v)
+        return self.twofold_bounds(state, v) if bounds.hides(tol) else bounds
+
+    def bounds(self, state: RowState, v: Vector) -> Certificate:
+        """Certificate of v and the feasible ``alpha`` of a row state. One sweep."""
+        return self.evaluate(state, v)[0]
+
+    def evaluate(self, state: RowState, v: Vector) -> tuple[Certificate, Vector]:
+        """Certificate of v and the feasible ``alpha`` of a row state, and A'alpha."""
+        raise NotImplementedError
+
+    def twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
+        """The same certificate from sums in twice the precision."""
+        raise NotImplementedError
+
+    def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
+        """Row state with alpha_i = C_i L'(1 - (A v)_i), and its `bounds` with v.
+
+        For the squared hinge: (9) in [mangasarian2001]_.
+        """
+        raise NotImplementedError
+
+    def answer(
+        self, alpha: Vector, v: Vector, tol: float
+    ) -> tuple[Vector, Vector, float, Certificate]:
+        """The best answer (alpha, w, b) near a point, with its certificate."""
+        raise NotImplementedError
+
+    def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
+        """The free intercept that minimises P for w, nearest to b; b if it is not free.
+
+        For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
+        the C of the positive class: an exact weighted selection. For the squared hinge
+        the slope is piecewise linear, and Newton's method ends after finitely many
+        steps.
+        """
+        raise NotImplementedError
+
+    def repair(self, state: RowState, name: str = "alpha") -> None:
+        """Make dual variables feasible, in place. No read of the data.
+
+        Clips to the bounds and, for a free intercept, scales the heavier class down to
+        y'alpha = 0: those of its variables that are free, if they suffice, else all.
+        """
+        state.sweep(_clip, name, self.pointwise)
+        if self.intercept != "free":
+            return
+        sums, free = state.sweep(_class_sums, name)
+        heavy = int(sums[1] > sums[0])
+        excess = sums[heavy] - sums[1 - heavy]
+        only_free = bool(free[heavy] > excess)
+        mass = free[heavy] if only_free else sums[heavy]
+        if excess > 0:
+            state.sweep(_scale_class, name, heavy, 1.0 - excess / mass, only_free)
+
+
+# -- functions of one block ------------------------------------------------------------
+
+
+def _clip(part: RowState, name: str, loss: PointwiseLoss) -> None:
+    setattr(part, name, loss.clipped(getattr(part, name), part.C))
+
+
+def _class_sums(part: RowState, name: str) -> tuple[Vector, Vector]:
+    """Sums over the classes -1 and +1, of all dual variables and of the free ones."""
+    alpha, label = getattr(part, name), (part.labels > 0).astype(np.intp)
+    sums = (np.bincount(label, a, 2) for a in (alpha, alpha * (alpha < part.C)))
+    all_rows, free_rows = (a.astype(np.float64) for a in sums)
+    return all_rows, free_rows
+
+
+def _scale_class(
+    part: RowState, name: str, heavy: int, factor: float, only_free: bool
+) -> None:
+    alpha = getattr(part, name)
+    chosen = (part.labels > 0) == bool(heavy)
+    if only_free:
+        chosen &= alpha < part.C
+    alpha[chosen] *= factor

@@ -1,0 +1,1 @@
+"""Data, problems, references and marks that tests of several rooms share."""

@@ -1,0 +1,89 @@
+"""Matrices, kernels and plain formulas for the tests of kernels."""
+
+import contextlib
+import functools
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from tests.cases.rows import in_memory
+from widemargin import Kernel, _core, as_rows
+from widemargin.kernels.matrix import FOCUS_SHARE, LEAST_BLOCK, Columns
+from widemargin.kernels.packed import padded
+
+# By name, with parameters that are none of the defaults.
+NAMED = {
+    "linear": Kernel("linear", gamma=1.0),
+    "poly": Kernel("poly", gamma=0.7, degree=3, coef0=0.5),
+    "poly-2": Kernel("poly", gamma=1.3, degree=2, coef0=-0.2),
+    "poly-5": Kernel("poly", gamma=0.5, degree=5, coef0=1.0),
+    "rbf": Kernel("rbf", gamma=0.4),
+    "sigmoid": Kernel("sigmoid", gamma=0.6, coef0=-0.3),
+    "laplacian": Kernel("laplacian", gamma=0.3),
+}
+# One of each name.
+KINDS = [name for name in NAMED if "-" not in name]
+
+on_every_kernel = pytest.mark.parametrize("kernel", NAMED.values(), ids=NAMED)
+on_every_kind = pytest.mark.parametrize(
+    "kernel", [NAMED[name] for name in KINDS], ids=KINDS
+)
+on_storages_in_memory = pytest.mark.parametrize(
+    "storage", in_memory, ids=lambda s: s.name
+)
+on_every_simd = pytest.mark.parametrize("simd", _core.simd_levels())
+
+
+def plain(kernel, X, Z):
+    """Kernel values from their definitions: (k, l)."""
+    products = X @ Z.T
+    if kernel.name == "linear":
+        return products
+    if kernel.name == "poly":
+        return (kernel.gamma * products + kernel.coef0) ** kernel.degree
+    if kernel.name == "sigmoid":
+        return np.tanh(kernel.gamma * products + kernel.coef0)
+    metric = "sqeuclidean" if kernel.name == "rbf" else "cityblock"
+    return np.exp(-kernel.gamma * cdist(X, Z, metric))
+
+
+def matrix(m, n, density=1.0, seed=0):
+    """Normal numbers, zeros, and an empty row; |x|^2 is about 1.
+
+    The first eight columns hold multiples of 1 and the first rows do: then integer
+    storages hold something.
+    """
+    rng = np.random.default_rng((seed, m, n))
+    X = rng.normal(size=(m, n)) / np.sqrt(max(1.0, n * density))
+    X[:, : min(n, 3)] = rng.integers(0, 2, (m, min(n, 3)))
+    X[rng.random((m, n)) >= density] = 0.0
+    if m > 2:
+        X[m // 2] = 0.0
+    return X
+
+
+@contextlib.contextmanager
+def instruction_set(simd):
+    """The kernel functions of the core of one instruction set."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("pack", "kernel_rows", "add_rows", "pair_steps"):
+            function = getattr(_core, name)
+            patch.setattr(_core, name, functools.partial(function, simd=simd))
+        yield
+
+
+def memory_limit_of(data, kernel, places, size=4):
+    """The limit, in bytes, for so many kept rows beside samples and blocks."""
+    columns = Columns(as_rows(data), kernel)
+    if size == 8:
+        columns.refine()
+    some = padded(int(FOCUS_SHARE * columns.shape[0]))
+    focus = columns._source.n_bytes * some // columns.width
+    needed = -(-4 * (places * size * columns.width + focus) // 3)
+    return columns._source.n_bytes + max(needed, block_bytes(columns.width, size))
+
+
+def block_bytes(width, size=4):
+    """Four times two of the least blocks."""
+    return 8 * size * min(LEAST_BLOCK, width) ** 2

@@ -1,0 +1,430 @@
+"""Kernel rows, sums and pair steps of the core: what does not fit is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.cases.kernels import on_every_simd
+from widemargin import _core
+from widemargin.kernels.packed import Expansion, aligned, kernel_values
+
+M, N, COUNT, WIDTH = 70, 5, 3, 128
+FORM = (2, 1.0, 0.0, 3)
+SQUARES = (5, 1.0, 0.0, 3)
+NO_FIT = "do not fit each other"
+# Of three sparse rows: where they begin and end, and their columns.
+BEGIN, END = np.array([0, 2, 2]), np.array([2, 2, 3])
+INDICES = np.array([0, 4, 1], np.int32)
+ROWS = np.linspace(0, M, M + 1).astype(np.int64)  # of samples with one entry each
+
+
+def strips(data=WIDTH * N, norms=WIDTH, indptr=None, indices=None, samples=M, n=N):
+    arrays = (np.zeros(size, np.float32) for size in (data, norms))
+    return _core.strips(*arrays, indptr, indices, samples, n)
+
+
+def batch(data=COUNT * N, norms=COUNT, begin=None, end=None, indices=None, n=N):
+    arrays = (np.zeros(size, np.float32) for size in (data, norms))
+    return _core.batch(*arrays, begin, end, indices, n)
+
+
+def sparse_batch(**changes):
+    inside = {"begin": BEGIN, "end": END, "indices": INDICES}
+    return batch(**({"data": 3} | inside | changes))
+
+
+def sparse_strips(**changes):
+    inside = {"indptr": ROWS, "indices": np.zeros(M, np.int32)}
+    return strips(**({"data": M} | inside | changes))
+
+
+def kernel_rows(form=FORM, X=strips, Z=batch, begin=0, end=2, **targets):
+    out, place, weights, sums = (
+        targets.get(name) for name in ("out", "place", "weights", "sums")
+    )
+    simd = targets.get("simd", -1)
+    _core.kernel_rows(form, X(), Z(), begin, end, out, place, weights, sums, simd)
+
+
+def room(rows=COUNT, width=WIDTH):
+    out = aligned((rows, width), np.float32)
+    out[:] = 0
+    return out
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: strips(data=WIDTH * N - 1),
+        lambda: strips(norms=M),
+        lambda: strips(samples=WIDTH + 1),
+        lambda: strips(n=N + 1),
+        lambda: sparse_strips(indptr=ROWS[:-1]),
+        lambda: sparse_strips(indptr=ROWS + 1),
+        lambda: sparse_strips(indptr=ROWS[::-1].copy()),
+        lambda: sparse_strips(indptr=ROWS - 1),
+        lambda: sparse_strips(indices=np.zeros(M - 1, np.int32)),
+        lambda: sparse_strips(indices=np.full(M, N, np.int32)),
+        lambda: sparse_strips(indices=np.full(M, -1, np.int32)),
+        lambda: sparse_strips(indices=None),
+        lambda: batch(data=COUNT * N - 1),
+        lambda: batch(data=16 * N + 1),
+        lambda: sparse_batch(data=2),
+        lambda: sparse_batch(begin=BEGIN[:-1]),
+        lambda: sparse_batch(end=END[:-1]),
+        lambda: sparse_batch(end=None),
+        lambda: sparse_batch(indices=None),
+        lambda: sparse_batch(begin=BEGIN - 1),
+        lambda: sparse_batch(end=END + 1),
+        lambda: sparse_batch(begin=END, end=BEGIN),
+    ],
+)
+def test_samples_and_batches_that_do_not_fit_are_refused(call):
+    with pytest.raises(ValueError, match=NO_FIT):
+        call()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"begin": 2, "end": 1},
+        {"end": 3},
+        {"form": (6, 1.0, 0.0, 3)},
+        {"form": (-1, 1.0, 0.0, 3)},
+        {"Z": lambda: batch(COUNT * (N + 1), n=N + 1)},  # of other features
+        {"X": sparse_strips},  # the batch is in rows, not in groups
+        {"X": sparse_strips, "Z": sparse_batch},
+        {"form": SQUARES, "X": sparse_strips},  # squares are of equal storages
+        {"form": SQUARES, "X": sparse_strips, "Z": lambda: batch(16 * N)},
+        {"form": SQUARES, "Z": sparse_batch},
+        {"out": room(COUNT - 1)},
+        {"out": room(width=64)},
+        {"out": room(width=WIDTH + 8)},
+        {"out": aligned((COUNT * WIDTH + 1,), np.float32)[1:].reshape(COUNT, -1)},
+        {"out": room(), "place": np.array([0, 1])},
+        {"out": room(), "place": np.array([0, 1, 3])},
+        {"weights": np.ones((COUNT, 1))},
+        {"sums": np.zeros((1, WIDTH))},
+        {"weights": np.ones((COUNT + 1, 1)), "sums": np.zeros((1, WIDTH))},
+        {"weights": np.ones((COUNT, 2)), "sums": np.zeros((1, WIDTH))},
+        {"weights": np.ones((COUNT, 1)), "sums": np.zeros((1, WIDTH - 1))},
+    ],
+)
+def test_kernel_rows_refuse_what_does_not_fit(arguments):
+    with pytest.raises(ValueError, match=NO_FIT):
+        kernel_rows(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"out": room().astype(np.float64)},
+        {"out": np.asfortranarray(room())},
+        {"out": room(), "place": np.array([0, 1, 2], np.int32)},
+        {"weights": np.ones((COUNT, 1)), "sums": np.zeros((1, WIDTH), np.float32)},
+        {"begin": -1},
+        {
+            "Z": lambda: _core.batch(np.zeros(15), np.zeros(3), None, None, None, N)
+        },  # float64
+    ],
+)
+def test_kernel_rows_convert_nothing(arguments):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        kernel_rows(**arguments)
+
+
+@on_every_simd
+def test_rows_go_to_their_places_and_nowhere_else(simd):
+    out = room(6)
+    out[:] = 77.0
+    kernel_rows(out=out, place=np.array([4, -1, 1]), simd=simd)
+    np.testing.assert_array_equal(out[[1, 4]], 1.0)
+    np.testing.assert_array_equal(out[[0, 2, 3, 5]], 77.0)
+    out[:] = 77.0
+    kernel_rows(out=out, begin=1, end=2, simd=simd)
+    np.testing.assert_array_equal(out[:3, :64], 77.0)
+    np.testing.assert_array_equal(out[:3, 64:], 1.0)
+    np.testing.assert_array_equal(out[3:], 77.0)
+
+
+def kernel_sums(dtype=np.float64, samples=1, columns=70, simd=-1, **changes):
+    """Sums (2, columns, samples) of two groups of random rows, in three batches."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(64, N)), rng.normal(size=(31, N))
+    W = rng.normal(size=(31, columns))
+    W[rng.random(W.shape) < 0.5] = 0.0
+    norms, packed = (np.zeros(size, dtype) for size in (64, 64 * N))
+    index, center = np.arange(samples), np.zeros(N)
+    _core.pack(X, index, center, packed, norms, False, simd)
+    cuts = [slice(0, 9), slice(9, 20), slice(20, 31)]
+    arrays = [(Z[some].astype(dtype).ravel(), Z[some].astype(dtype)) for some in cuts]
+    batches = [
+        _core.batch(rows, (z * z).sum(axis=1), None, None, None, N)
+        for rows, z in arrays
+    ]
+    sums = np.zeros((2 * columns, 64))
+    arguments = {
+        "form": FORM,
+        "X": _core.strips(packed, norms, None, None, samples, N),
+        "batches": batches,
+        "first_sum": np.array([0, 0, columns]),
+        "weights": W,
+        "sums": sums,
+    }
+    _core.kernel_sums(**(arguments | changes), simd=simd)
+    distances = ((Z[:, np.newaxis] - X[:samples]) ** 2).sum(axis=2)
+    values = np.exp(-distances)
+    expected = [W[:20].T @ values[:20], W[20:].T @ values[20:]]
+    return sums.reshape(2, columns, 64)[:, :, :samples], np.stack(expected)
+
+
+@on_every_simd
+@pytest.mark.parametrize("columns", [1, 3, 64, 70])
+@pytest.mark.parametrize(("dtype", "off"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+def test_sums_of_groups_are_those_of_one_sample_too(simd, columns, dtype, off):
+    many, expected = kernel_sums(dtype, 64, columns, simd)
+    np.testing.assert_allclose(many, expected, atol=off)
+    for samples in (1, 2, 9):
+        few, _ = kernel_sums(dtype, samples, columns, simd)
+        np.testing.assert_array_equal(few, many[:, :, :samples])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"batches": []},
+        {"first_sum": np.array([0, 0])},
+        {"first_sum": np.array([0, 0, 71])},
+        {"first_sum": np.array([0, -1, 0])},
+        {"weights": np.ones((30, 70))},
+        {"weights": np.ones((31, 71))},
+        {"sums": np.zeros((140, 63))},
+        {"sums": np.zeros((139, 64))},
+        {"form": (6, 1.0, 0.0, 3)},
+    ],
+)
+def test_sums_of_groups_refuse_what_does_not_fit(changes):
+    with pytest.raises(ValueError, match=NO_FIT):
+        kernel_sums(**changes)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 6])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_votes(classes, order):
+    pairs = list(itertools.combinations(range(classes), 2))
+    values = np.random.default_rng(classes).normal(size=(9, len(pairs)))
+    values[0] = 0.0  # for the first of the two
+    scores, sums, votes = (np.zeros((9, classes)) for _ in range(3))
+    _core.votes(np.asarray(values, order=order), scores)
+    for (i, j), value in zip(pairs, values.T, strict=True):
+        sums[:, i] += value
+        sums[:, j] -= value
+        votes[:, i] += value >= 0
+        votes[:, j] += value < 0
+    expected = votes + sums / (3.0 * (np.abs(sums) + 1.0))
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("values", "scores"), [((2, 3), (2, 4)), ((2, 3), (3, 3))])
+def test_votes_refuse_what_does_not_fit(values, scores):
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.votes(np.zeros(values), np.zeros(scores))
+
+
+def add_rows(
+    rows=(6, WIDTH),
+    place=(0, 5),
+    weights=2,
+    begin=0,
+    end=WIDTH,
+    sums=WIDTH,
+    simd=-1,
+):
+    sums = np.zeros(sums)
+    rows = np.arange(np.prod(rows), dtype=np.float32).reshape(rows)
+    _core.add_rows(rows, np.array(place), np.ones(weights), begin, end, sums, simd)
+    return rows, sums
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"place": (0, 6)},
+        {"place": (0, -1)},
+        {"weights": 3},
+        {"begin": 9, "end": 8},
+        {"end": WIDTH + 1},
+        {"sums": WIDTH - 1},
+        {"rows": (6, WIDTH - 1)},
+    ],
+)
+def test_sums_refuse_what_does_not_fit(arguments):
+    with pytest.raises(ValueError, match=NO_FIT):
+        add_rows(**arguments)
+
+
+@on_every_simd
+def test_sums_are_those_of_the_range(simd):
+    for begin, end in ((0, WIDTH), (0, 0), (3, 4), (5, 77)):
+        rows, sums = add_rows(begin=begin, end=end, simd=simd)
+        expected = np.zeros(WIDTH)
+        expected[begin:end] = (rows[0] + rows[5])[begin:end]
+        np.testing.assert_array_equal(sums, expected)
+
+
+# -- pair steps ------------------------------------------------------------------------
+
+
+def small(q=5, width=16, dtype=np.float32, **changes):
+    """Arguments of `pair_steps` for the identity, labels +1 and -1, and C = 1."""
+    y = np.where(np.arange(q) % 2, -1.0, 1.0)
+    K, F = np.zeros((q, width), dtype), np.zeros(width, dtype)
+    np.fill_diagonal(K, 1.0)
+    F[:q] = -y
+    arguments = {
+        "K": K,
+        "q": q,
+        "diagonal": np.ones(width, dtype),
+        "ridge": np.zeros(width, dtype),
+        "shift": 0.0,
+        "lower": np.minimum(y, 0.0),
+        "upper": np.maximum(y, 0.0),
+        "x": np.zeros(q),
+        "F": F,
+        "room": np.zeros((2, width), dtype),
+        "sums": 1,
+        "stop": 1e-3,
+        "most": 1000,
+    }
+    return arguments | changes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"q": 0},
+        {"q": 6},
+        {"q": 17},
+        {"K": np.zeros((5, 8), np.float32)},
+        {"K": np.zeros((4, 16), np.float32)},
+        {"diagonal": np.ones(5, np.float32)},
+        {"ridge": np.ones(15, np.float32)},
+        {"F": np.ones(5, np.float32)},
+        {"room": np.zeros((1, 16), np.float32)},
+        {"room": np.zeros((2, 15), np.float32)},
+        {"lower": np.zeros(4)},
+        {"upper": np.ones(6)},
+        {"x": np.zeros(16)},
+        {"shift": 1.0},  # not with equalities
+        {"sums": 3},
+        {"sums": -1},
+        {"sums": 2},  # which need more room
+    ],
+)
+def test_pair_steps_refuse_what_does_not_fit(changes):
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.pair_steps(**(small() | changes))
+
+
+@on_every_simd
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sums", [0, 1, 2])
+@pytest.mark.parametrize("q", [1, 2, 5, 16, 37])
+def test_pair_steps_solve_a_small_problem(simd, dtype, sums, q):
+    width = -(-q // 16) * 16
+    room = np.zeros((4 if sums > 1 else 2, width), dtype)
+    problem = small(q, width, dtype, sums=sums, room=room)
+    x, y = problem["x"], np.where(np.arange(q) % 2, -1.0, 1.0)
+    if sums > 1:  # each class has something to share
+        x[:] = y * np.random.default_rng(0).uniform(size=q)
+        problem["F"][:q] += x
+    start = x.copy()
+    steps, negative, left = _core.pair_steps(**problem, simd=simd)
+    assert left <= 1e-3
+    assert negative == 0
+    assert np.all((problem["lower"] <= x) & (x <= problem["upper"]))
+    np.testing.assert_allclose(problem["F"][:q], x - y, atol=1e-6)
+    if sums == 1:
+        assert abs(x.sum()) <= 1e-6
+    elif sums == 0:
+        np.testing.assert_allclose(x, y, atol=1e-3)
+    else:
+        for own in (y > 0, y < 0):
+            expected = np.full(own.sum(), start[own].sum() / max(1, own.sum()))
+            np.testing.assert_allclose(x[own], expected, atol=1e-3)
+    assert steps <= 20 * q
+
+
+@on_every_simd
+@pytest.mark.parametrize("sums", [0, 1, 2])
+def test_pair_steps_end_where_numbers_are_none(simd, sums):
+    for bad in (np.nan, np.inf):
+        problem = small(
+            sums=sums, room=np.zeros((4 if sums > 1 else 2, 16), np.float32)
+        )
+        problem["K"][:] = bad
+        problem["diagonal"][:] = bad
+        steps, *_ = _core.pair_steps(**problem, simd=simd)
+        assert steps <= 1000
+
+
+@on_every_simd
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+@pytest.mark.parametrize("sums", [0, 1])
+def test_each_pair_step_descends_and_keeps_the_gradient(simd, sums, shift):
+    shift = 0.0 if sums else shift
+    q, rng = 12, np.random.default_rng(4)
+    Z, ridge = rng.normal(size=(q, 3)), rng.uniform(0.5, 2.0, 16)
+    problem = small(q, 16, np.float64, sums=sums, shift=shift, ridge=ridge)
+    K, x, F = problem["K"], problem["x"], problem["F"]
+    K[:q, :q] = Z @ Z.T
+    problem["diagonal"][:q] = np.diagonal(K[:q, :q]) + ridge[:q] + shift
+    Q, start, values = K[:q, :q] + np.diag(ridge[:q]) + shift, F[:q].copy(), [0.0]
+    for _ in range(200):
+        steps, *_ = _core.pair_steps(**problem | {"most": 1}, simd=simd)
+        values.append(start @ x + 0.5 * x @ Q @ x)
+        np.testing.assert_allclose(F[:q], start + Q @ x, atol=1e-12)
+        if not steps:
+            break
+    assert steps == 0
+    assert np.all(np.diff(values) <= 1e-12)
+
+
+@on_every_simd
+def test_pair_steps_count_negative_curvature(simd):
+    problem = small(sums=1)
+    problem["K"][:] = 0.0
+    problem["diagonal"][:] = -1.0
+    np.fill_diagonal(problem["K"], -1.0)
+    steps, negative, _ = _core.pair_steps(**problem, simd=simd)
+    assert 0 < negative <= steps <= 1000
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("h", "q", "width"), [(0, 5, 16), (7, 7, 16), (37, 90, 128)])
+def test_the_upper_right_part_mirrors_the_lower_left_one(h, q, width, dtype):
+    K = np.random.default_rng(0).normal(size=(q, width)).astype(dtype)
+    expected = K.copy()
+    expected[:h, h:q] = K[h:q, :h].T
+    _core.mirror(K, h, q)
+    np.testing.assert_array_equal(K, expected)
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.mirror(K, 0, q + 1)
+
+
+@pytest.mark.parametrize("form", [(0, 0.0, 0.0, 0), (1, 0.5, 1.0, 3), (2, 0.5, 0.0, 0)])
+@pytest.mark.parametrize("m", [1, 63, 64, 700])
+@pytest.mark.parametrize("packed", [1 << 25, 1])
+def test_half_of_the_values_make_the_same_sums(monkeypatch, form, m, packed):
+    """Samples in one piece, and in pieces of a strip; dense, sparse and wide rows."""
+    monkeypatch.setattr("widemargin.kernels.packed.PACKED_BYTES", packed)
+    rng = np.random.default_rng(m)
+    c = rng.normal(size=m)
+    for n, density in ((7, 1.0), (40, 0.1), (3000, 0.01)):
+        Z = sparse.random_array((m, n), density=density, rng=rng, format="csr")
+        Z = Z.toarray() if density == 1.0 else Z
+        K = kernel_values(form, Z, Z)
+        found = Expansion(form, Z, c[:, np.newaxis]).at_own_rows(n_jobs=2)
+        np.testing.assert_allclose(found, K @ c, atol=1e-12 * (abs(K) @ abs(c)).max())

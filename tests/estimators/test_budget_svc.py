@@ -1,0 +1,353 @@
+"""BudgetSVC: scikit-learn's checks, the size of models, paths, bad input."""
+
+import functools
+import itertools
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import NuSVC
+
+from tests.cases.pairwise import checks_by_turns
+from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model, solve
+from widemargin.estimators import budget_svc
+from widemargin.reduction import restricted
+from widemargin.report import write_report
+
+
+@pytest.mark.filterwarnings("ignore:.*is more than the:UserWarning")
+@checks_by_turns(
+    [
+        BudgetSVC(),
+        BudgetSVC(budget=0.5),
+        BudgetSVC(budget=0.4, norm="l2"),
+        BudgetSVC(budget=0.5, hard=True),
+        BudgetSVC(budget=4, norm="l2", hard=True, multi_class="ovr"),
+        BudgetSVC(budget=0.3, kernel="linear", class_weight="balanced"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(600, noise=0.25, random_state=0)
+
+
+# -- the machine of the paper ----------------------------------------------------------
+
+
+def test_a_cap_that_binds_predicts_as_the_nu_machine(moons):
+    X, y = moons
+    clf = BudgetSVC(budget=100, gamma=1.0, tol=1e-6).fit(X, y)
+    nu = NuSVC(nu=100 / len(y), gamma=1.0, tol=1e-8).fit(X, y)
+    assert clf.cap_active_.tolist() == [True]
+    assert 0.0 < clf.theta_[0] < 1.0
+    scores = clf.decision_function(X) / (1.0 - clf.theta_[0])
+    expected = nu.decision_function(X)
+    np.testing.assert_allclose(scores, expected, atol=2e-3 * np.abs(expected).max())
+    at_bound = np.count_nonzero(clf.solution_.alpha >= clf.C)
+    assert at_bound <= 100 <= len(clf.support_)
+
+
+def test_without_a_cap_it_is_svc(moons):
+    X, y = moons
+    clf = BudgetSVC(budget=400, gamma=1.0, tol=1e-7).fit(X, y)
+    usual = SVC(gamma=1.0, tol=1e-7).fit(X, y)
+    assert clf.cap_active_.tolist() == [False]
+    assert clf.theta_.tolist() == [0.0]
+    np.testing.assert_allclose(
+        clf.decision_function(X), usual.decision_function(X), atol=1e-2
+    )
+
+
+def test_shares_are_of_the_rows(moons):
+    X, y = moons
+    share = BudgetSVC(budget=0.1, gamma=1.0, tol=1e-6).fit(X, y)
+    count = BudgetSVC(budget=60, gamma=1.0, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(share.primal_, count.primal_, rtol=1e-5)
+
+
+def test_the_l2_norm_has_a_ridge(moons):
+    X, y = moons
+    clf = BudgetSVC(budget=500, norm="l2", gamma=1.0, tol=1e-6).fit(X, y)
+    assert clf.ridge_[0] > 0.0
+    length = np.linalg.norm(clf.solution_.alpha)
+    assert length == pytest.approx(clf.C, rel=1e-3)
+
+
+# -- hard caps -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("budget", [5, 20, 60])
+def test_a_hard_cap_bounds_the_model(moons, budget, norm):
+    X, y = moons
+    clf = BudgetSVC(budget=budget, hard=True, norm=norm, gamma=1.0).fit(X, y)
+    loss = "hinge" if norm == "l1" else "squared_hinge"
+    usual = SVC(gamma=1.0, loss=loss, intercept="free").fit(X, y)
+    assert len(clf.support_) <= budget < len(usual.support_)
+    assert clf.pruned_[0] == np.count_nonzero(clf.solution_.alpha) - len(clf.support_)
+    assert clf.cap_active_.tolist() == [True]
+    assert clf.dual_gap_ <= 1e-4
+    # Its objective, anew.
+    K = rbf_kernel(X, clf.support_vectors_, gamma=1.0)
+    c = clf.dual_coef_[0]
+    signs = np.where(y == clf.classes_[1], 1.0, -1.0)
+    t = np.maximum(1.0 - signs * (K @ c + clf.intercept_[0]), 0.0)
+    inner = rbf_kernel(clf.support_vectors_, gamma=1.0)
+    primal = 0.5 * c @ inner @ c + (t if norm == "l1" else t * t).sum()
+    assert clf.primal_[0] == pytest.approx(primal, rel=1e-6)
+    dual = clf.solution_.certificate.dual
+    assert primal >= dual
+    assert clf.increase_[0] == pytest.approx(primal / dual - 1.0, abs=1e-6)
+    np.testing.assert_allclose(clf.decision_function(X), K @ c + clf.intercept_[0])
+
+
+def test_larger_budgets_are_better(moons):
+    X, y = moons
+    increase = [
+        BudgetSVC(budget=b, hard=True, gamma=1.0).fit(X, y).increase_[0]
+        for b in (5, 20, 100)
+    ]
+    assert increase[0] > increase[1] > increase[2]
+    assert increase[2] < 0.01
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_a_total_is_that_of_all_classes(scheme):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16.0, y[:600]
+    clf = BudgetSVC(budget=180, hard=True, total=True, multi_class=scheme).fit(X, y)
+    assert len(clf.support_) <= 180
+    assert clf.score(X, y) > 0.9
+    each = BudgetSVC(budget=18, hard=True, multi_class=scheme).fit(X, y)
+    assert all(np.count_nonzero(s.alpha) > 18 for s in each.solutions_)
+
+
+def test_a_total_smaller_than_the_number_of_problems_is_refused():
+    X, y = load_iris(return_X_y=True)
+    clf = BudgetSVC(budget=2, hard=True, total=True)
+    with pytest.raises(ValueError, match="at least 3, the number of binary problems"):
+        clf.fit(X, y)
+    with pytest.raises(ValueError, match="at least 3, the number of binary problems"):
+        clf.path(X, y, [2, 20])
+    assert len(clf.set_params(budget=3).fit(X, y).support_) <= 3
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+@pytest.mark.parametrize("hard", [True, False])
+def test_kernels_that_are_linear_in_what_predict_gets(moons, hard, kernel):
+    (X, y), budget = moons, 20 if hard else 200
+    given = X if kernel == "linear" else rbf_kernel(X, gamma=1.0)
+    clf = BudgetSVC(budget=budget, hard=hard, kernel=kernel).fit(given, y)
+    c, J = clf.dual_coef_[0], clf.support_
+    if kernel == "linear":
+        np.testing.assert_allclose(clf.coef_[0], c @ X[J], atol=1e-9)
+        expected = X @ clf.coef_[0]
+    else:
+        expected = given[:, J] @ c
+        same = BudgetSVC(budget=budget, hard=hard, gamma=1.0).fit(X, y)
+        np.testing.assert_allclose(clf.primal_, same.primal_, rtol=1e-4)
+    expected += clf.intercept_[0]
+    np.testing.assert_allclose(clf.decision_function(given), expected, atol=1e-9)
+
+
+def test_a_number_of_numpy_is_a_share(moons):
+    assert BudgetSVC(budget=np.float32(0.1)).fit(*moons).status_ == "solved"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_kernel_that_is_not_positive_semidefinite_is_told(moons):
+    X, y = moons
+    clf = BudgetSVC(budget=100, kernel="sigmoid", gamma=1.0)
+    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
+        clf.fit(X, y)
+
+
+@pytest.mark.parametrize("hard", [True, False])
+def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, hard):
+    pytest.importorskip("matplotlib")
+    X, y = moons
+    clf = BudgetSVC(budget=20, hard=hard).fit(X, y)
+    write_report(tmp_path / "report.html", clf, X, y)
+    kind = "support vectors" if hard else "losses"
+    page = re.sub("<[^>]*>", "", (tmp_path / "report.html").read_text())
+    assert f"hinge, a budget of 20 {kind}, C = 1" in page
+    before = np.count_nonzero(clf.solution_.alpha)
+    cut = (
+        "The model that predicts keeps 20 support vectors, and its objective is at most"
+    )
+    assert (cut in page) == hard
+    assert (
+        f"the machine before the cut, with {before:,} support vectors." in page
+    ) == hard
+    save_model(clf, tmp_path / "model.wm")
+    meta = load_model(tmp_path / "model.wm").meta
+    assert (meta["budget"], meta["norm"], meta["hard"]) == (20, "l1", hard)
+    assert meta.get("increase") == (clf.increase_.max() if hard else None)
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupted_refits(monkeypatch):
+    """Ctrl-C in the n-th refit, from 1."""
+
+    def press_in(n):
+        count = itertools.count(1)
+
+        def refit(linear, solver, **options):
+            def stop(step):
+                raise KeyboardInterrupt
+
+            if next(count) == n:
+                options["callback"] = stop
+            return solve(linear, solver, **options)
+
+        monkeypatch.setattr(restricted, "solve", refit)
+
+    return press_in
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ctrl_c_in_the_reduction_is_not_lost(interrupted_refits, classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes, 1:3], y[y < classes]
+    interrupted_refits(1)
+    clf = BudgetSVC(budget=3, hard=True, C=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert clf.status_ == "interrupted"
+    assert clf.solution_.status == "interrupted"
+    assert "Ctrl-C" in clf.solution_.message
+    assert clf.predict(X).shape == y.shape
+    interrupted_refits(1)
+    with pytest.raises(KeyboardInterrupt):
+        clf.path(X, y, [2, 3])
+
+
+def test_models_are_written_and_read(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    clf = BudgetSVC(budget=6, hard=True).fit(X, y)
+    save_model(clf, tmp_path / "model.wm")
+    scores = load_model(tmp_path / "model.wm").scores(as_rows(X))
+    np.testing.assert_array_equal(scores, clf.decision_function(X))
+    again = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(again.decision_function(X), scores)
+
+
+def test_it_is_searched_over(moons):
+    X, y = moons
+    search = GridSearchCV(BudgetSVC(hard=True), {"budget": [5, 40]}, cv=3).fit(X, y)
+    assert search.best_params_["budget"] in (5, 40)
+
+
+# -- paths -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_path_is_that_of_single_fits(moons, norm, hard):
+    X, y = moons
+    # Below some 80 the best f without a hard cap is zero: its score means nothing.
+    budgets = [80, 10, 30] if hard else [120, 80, 200]
+    clf = BudgetSVC(norm=norm, hard=hard, gamma=1.0, tol=1e-5)
+    models = clf.path(X, y, budgets)
+    assert [model.budget for model in models] == budgets
+    assert not hasattr(clf, "support_")
+    for model in models:
+        single = clone(model).fit(X, y)
+        rtol = 2e-3 if hard else 2e-5
+        np.testing.assert_allclose(model.primal_, single.primal_, rtol=rtol)
+        if hard:
+            assert len(model.support_) <= model.budget
+        assert model.score(X, y) == pytest.approx(single.score(X, y), abs=0.02)
+        pickle.loads(pickle.dumps(model)).predict(X)
+
+
+def test_a_path_of_several_classes():
+    X, y = load_iris(return_X_y=True)
+    models = BudgetSVC(hard=True).path(X, y, [0.05, 0.1])
+    sizes = [len(model.support_) for model in models]
+    assert sizes[0] < sizes[1]
+    assert models[1].score(X, y) > 0.9
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 1}, "'budget' parameter of BudgetSVC must be an int in the range"),
+        ({"budget": 0.0}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": 1.5}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": -3}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": True}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": "many"}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": None}, "'budget' parameter of BudgetSVC must be an int"),
+        ({"budget": 1e-9}, "must be a share of at least 2 of the 600 rows. Got 1e-09"),
+        ({"norm": "l3"}, "'norm' parameter of BudgetSVC must be one of"),
+        ({"hard": "yes"}, "'hard' parameter of BudgetSVC must be one of"),
+        ({"total": True}, "'total' parameter of BudgetSVC must be False where 'hard'"),
+        ({"C": 0.0}, "'C' parameter of BudgetSVC must be a float in the range"),
+        ({"kernel": "rfb"}, "'kernel' parameter of BudgetSVC must be"),
+    ],
+)
+def test_bad_parameters_are_refused(moons, options, message):
+    X, y = moons
+    with pytest.raises((TypeError, ValueError), match=message):
+        BudgetSVC(**options).fit(X, y)
+
+
+def test_more_than_all_rows_is_no_cap(moons):
+    X, y = moons
+    with pytest.warns(UserWarning, match="is more than the 600 rows: there is no cap"):
+        clf = BudgetSVC(budget=601).fit(X, y)
+    assert clf.cap_active_.tolist() == [False]
+
+
+def test_the_time_limit_is_of_the_cut_too(moons, monkeypatch):
+    X, y = moons
+    clf = BudgetSVC(budget=10, hard=True, gamma=1.0, time_limit=100.0).fit(X, y)
+    assert clf.status_ == "solved"
+    reduce_path = budget_svc.reduce_path
+
+    def over(*args, time_limit, **options):
+        assert 0 < time_limit <= 100.0
+        return reduce_path(*args, time_limit=1e-9, **options)
+
+    monkeypatch.setattr(budget_svc, "reduce_path", over)
+    with pytest.warns(ConvergenceWarning, match="The time limit ended the refit"):
+        clf.fit(X, y)
+    assert clf.status_ == "time_limit"
+    assert len(clf.support_) == 10
+
+
+@pytest.mark.parametrize("budgets", [[], [10, 0.5], [1], ["a"]])
+def test_bad_paths_are_refused(moons, budgets):
+    X, y = moons
+    with pytest.raises((TypeError, ValueError), match=r"'budgets' parameter of"):
+        BudgetSVC().path(X, y, budgets)
+
+
+def test_the_seed_draws_the_candidates(moons, monkeypatch):
+    X, y = moons
+    few = functools.partial(budget_svc.reduce_path, candidates=100)
+    monkeypatch.setattr(budget_svc, "reduce_path", few)
+    supports = [
+        BudgetSVC(budget=10, hard=True, gamma=1.0, random_state=seed).fit(X, y).support_
+        for seed in (None, 0, 1, 1)
+    ]
+    np.testing.assert_array_equal(supports[0], supports[1])
+    np.testing.assert_array_equal(supports[2], supports[3])
+    assert supports[1].tolist() != supports[2].tolist()

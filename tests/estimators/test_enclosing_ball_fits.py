@@ -1,0 +1,221 @@
+"""Fits of EnclosingBall: scikit-learn's checks, limits, Ctrl-C, copies, bad input."""
+
+import _thread
+import contextlib
+import pickle
+from unittest import SkipTest
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import (
+    estimator_checks_generator,
+)
+
+from tests.cases.pairwise import checks_by_turns
+from tests.cases.problems import PROBLEMS
+from widemargin import EnclosingBall, as_rows
+
+# Few rows, or a low price: most are outside then, which test_contamination.py is about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*lie outside of the ball:UserWarning")
+
+
+@checks_by_turns(
+    [
+        EnclosingBall(),
+        EnclosingBall(C=10.0),
+        EnclosingBall(kernel="linear"),
+        EnclosingBall(contamination=0.1),
+        EnclosingBall(C=None, contamination=0.2),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# These want outliers among the rows of the fit, which a hard ball has not.
+WITH_OUTLIERS = ("check_outliers_train", "check_outliers_fit_predict")
+
+
+def test_scikit_learn_checks_of_the_hard_ball():
+    for estimator, check in estimator_checks_generator(EnclosingBall(C=None)):
+        if getattr(check, "func", check).__name__ not in WITH_OUTLIERS:
+            with contextlib.suppress(SkipTest):
+                check(estimator)
+
+
+def points(m=90, n=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, n)) * rng.uniform(0.5, 2.0, n) + rng.uniform(-1, 1, n)
+
+
+# -- how a fit ends --------------------------------------------------------------------
+
+
+def test_limits_are_a_warning_with_the_gap():
+    X, _ = PROBLEMS["breast_cancer"]()
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 steps at a relative gap of .* above the smallest") as caught:  # fmt: skip
+        ball = EnclosingBall(C=None, max_iter=3).fit(X)
+    assert caught[0].filename == __file__
+    assert (ball.status_, ball.n_iter_) == ("max_iter", 3)
+    assert ball.dual_gap_ > 1e-3
+    np.testing.assert_array_equal(ball.predict(X), 1)
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=1e-09 s"):
+        ball = EnclosingBall(time_limit=1e-9, C=0.1).fit(X)
+    assert ball.status_ == "time_limit"
+    with pytest.warns(ConvergenceWarning, match="Stopped by the callback"):
+        ball = EnclosingBall(callback=lambda step: True).fit(X)
+    assert ball.status_ == "stopped_by_callback"
+
+
+def test_ctrl_c_keeps_the_ball_and_raises():
+    X = points(500)
+
+    def press(step):
+        _thread.interrupt_main()
+
+    ball = EnclosingBall(C=None, callback=press)
+    with pytest.raises(KeyboardInterrupt):
+        ball.fit(X)
+    assert ball.status_ == "interrupted"
+    np.testing.assert_array_equal(ball.predict(X), 1)
+
+
+def test_callback_and_verbose(capfd):
+    steps = []
+    X = points(500)
+    ball = EnclosingBall(callback=steps.append, verbose=1).fit(X)
+    assert steps[-1].iteration == ball.n_iter_
+    assert steps[-1].details["support_vectors"] == len(ball.support_)
+    # A step reads a row, computed before the first time.
+    reads = steps[-1].details["hits"] + steps[-1].details["evaluations"]
+    assert reads >= ball.n_iter_ * len(X)
+    assert steps[-1].details["hits"] > 0
+    assert np.all(np.diff([step.dual for step in steps]) >= -1e-6)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "1e-03" in err
+
+
+def test_a_failed_fit_changes_nothing():
+    X = points(50)
+    ball = EnclosingBall().fit(pd.DataFrame(X, columns=list("abcd")))
+    before = dict(vars(ball))
+    assert list(ball.feature_names_in_) == list("abcd")
+    for spoiled in (np.full((5, 2), np.nan), np.ones((3, 2, 1))):
+        with pytest.raises(ValueError, match=r"NaN|dim"):
+            ball.fit(spoiled)
+    ball.set_params(callback=lambda step: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ball.fit(X[:, :2])
+    ball.set_params(callback=None)
+    after = vars(ball)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+
+
+def test_pipelines_copies_and_equal_seeds():
+    X = points(400)
+    ball = EnclosingBall(C=0.1, random_state=3)
+    pipe = make_pipeline(StandardScaler(), ball).fit(X)
+    again = clone(pipe).fit(X)
+    expected = pipe.decision_function(X)
+    np.testing.assert_array_equal(again.decision_function(X), expected)
+    copy = pickle.loads(pickle.dumps(pipe))
+    np.testing.assert_array_equal(copy.decision_function(X), expected)
+    np.testing.assert_array_equal(pipe.fit_predict(X), pipe.predict(X))
+    np.testing.assert_array_equal(pipe.predict(X) == 1, expected >= 0)
+    np.testing.assert_allclose(
+        expected, pipe.score_samples(X) - pipe[-1].offset_, atol=1e-15
+    )
+    # For a row the same whatever is in its batch, and for any number of threads.
+    scaled = pipe[0].transform(X)
+    np.testing.assert_array_equal(pipe[-1].decision_function(scaled[:7]), expected[:7])
+    one, two = (
+        EnclosingBall(C=0.1, n_jobs=k).fit(X).decision_function(X) for k in (1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"C": 0}, ValueError, r"The 'C' parameter of EnclosingBall must be a float in the range \(0, inf\) or None. Got 0 instead."),
+        ({"C": -1.0}, ValueError, "'C' parameter"),
+        ({"C": "1"}, ValueError, "'C' parameter"),
+        ({"C": np.nan}, ValueError, "'C' parameter"),
+        ({"contamination": 0.0}, ValueError, r"'contamination' parameter of EnclosingBall must be a float in the range \(0, 0.5\], 'auto' or None. Got 0.0 instead"),
+        ({"contamination": 0.51}, ValueError, "'contamination' parameter"),
+        ({"contamination": True}, ValueError, "'contamination' parameter"),
+        ({"contamination": "none"}, ValueError, "'contamination' parameter"),
+        ({"contamination": np.nan}, ValueError, "'contamination' parameter"),
+        ({"contamination": [0.1]}, TypeError, "'contamination' parameter"),
+        ({"kernel": "gauss"}, ValueError, "'kernel' .* one of"),
+        ({"gamma": 0.0}, ValueError, "'gamma' parameter"),
+        ({"gamma": "wide"}, ValueError, "'gamma' .* one of"),
+        ({"degree": 0}, ValueError, "'degree' parameter"),
+        ({"step": "newton"}, ValueError, "'step' .* one of 'toward', 'away', 'pairwise', 'swap'. Got 'newton'"),
+        ({"tol": 0}, ValueError, "'tol' parameter"),
+        ({"max_iter": 0}, ValueError, "'max_iter' parameter"),
+        ({"time_limit": -1}, ValueError, "'time_limit' parameter"),
+        ({"memory_limit": 5}, ValueError, "'memory_limit' parameter"),
+        ({"memory_limit": 1 << 14}, ValueError, "'memory_limit' parameter must be at least .* bytes"),
+        ({"n_jobs": 0}, ValueError, "'n_jobs' parameter"),
+        ({"random_state": -1}, ValueError, "'random_state' parameter"),
+        ({"verbose": "a"}, ValueError, "'verbose' parameter"),
+        ({"callback": 3}, ValueError, "'callback' parameter"),
+        ({"kernel": "sigmoid", "coef0": -9.0}, ValueError, r"must have k\(x, x\) >= 0.* Got -.* at row \d+ instead"),
+        ({"kernel": "precomputed"}, ValueError, r"must be a square matrix .* Got shape \(300, 4\)"),
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range(parameters, error, message):
+    ball = EnclosingBall(**parameters)
+    with pytest.raises(error, match=message):
+        ball.fit(points(300))
+    assert not hasattr(ball, "radius_")
+
+
+@pytest.mark.parametrize(
+    ("X", "weights", "message"),
+    [
+        ([[1.0], [np.nan]], None, "Got NaN at row 1, column 0"),
+        ([[np.inf], [0.0]], None, "Got infinity at row 0, column 0"),
+        (np.empty((0, 3)), None, "0 sample"),
+        ([1.0, 2.0], None, "Expected 2D array"),
+        ([[1.0], [2.0]], [1.0], "'sample_weight' .* length 2. Got length 1"),
+        ([[1.0], [2.0]], [1.0, -1.0], "nonnegative. Got -1.0 at row 1"),
+        ([[1.0], [2.0]], [0.0, 0.0], "positive somewhere. Got zeros only"),
+    ],
+)
+def test_bad_data(X, weights, message):
+    with pytest.raises(ValueError, match=message):
+        EnclosingBall().fit(X, sample_weight=weights)
+
+
+def test_no_room_for_two_rows_of_the_kernel():
+    X = np.arange(100_000.0)[:, None]
+    with pytest.raises(ValueError, match="'memory_limit' .* room for two rows"):
+        EnclosingBall(memory_limit=1_500_000).fit(X)
+
+
+def test_bad_data_to_predict():
+    X = points(30)
+    with pytest.raises(NotFittedError):
+        EnclosingBall().predict(X)
+    for kernel in ("rbf", "linear"):
+        ball = EnclosingBall(kernel=kernel).fit(X)
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            ball.predict(X[:, :2])
+        with pytest.raises(ValueError, match="X has 2 features, but the model expects"):
+            ball.predict(as_rows(X[:, :2].copy()))
+        spoiled = X.copy()
+        spoiled[3, 1] = np.nan
+        with pytest.raises(ValueError, match="Got NaN at row 3, column 1"):
+            ball.predict(spoiled)

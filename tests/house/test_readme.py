@@ -1,0 +1,71 @@
+"""What the README and the documentation show is what happens."""
+
+import bz2
+import doctest
+import itertools
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cases.problems import PROBLEMS
+from widemargin import Problem, solve
+from widemargin.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with the data of the examples, as if in the repository."""
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_examples(here, page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, _ = doctest.testfile(str(ROOT / page), False, optionflags=flags)
+    assert failed == 0
+    left = {path.name for path in here.iterdir()} - {"examples"}
+    assert all(name.endswith(".wm") for name in left)  # which git ignores
+
+
+def thinned(folder, rows):
+    """Leave the first rows of each set in a folder."""
+    for path in folder.glob("*.bz2"):
+        with bz2.open(path, "rt") as file:
+            few = list(itertools.islice(file, rows))
+        with bz2.open(path, "wt") as file:
+            file.writelines(few)
+
+
+@pytest.mark.parametrize("rows", [2000, pytest.param(None, marks=pytest.mark.full)])
+def test_commands_of_the_readme(here, rows):
+    """The indented commands, in their order, on Adult: as they are, or on few rows."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^    widemargin (.*)$", text, re.MULTILINE)
+    assert len(commands) >= 4
+    if rows:
+        thinned(here / "examples" / "data", rows)
+        commands = [re.sub(r"--rows \d+", f"--rows {rows}", c) for c in commands]
+    for command in commands:
+        command, *_ = command.split(" > ")
+        assert main(command.split()) == 0
+    for made in ("rbf.wm", "adult.wm", "adult.html", "adult.onnx"):
+        assert (here / made).stat().st_size > 100
+
+
+def test_the_solver_of_the_contributing_notes():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {"__name__": "contributing"}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    X, y = PROBLEMS["breast_cancer"]()
+    solver = names["GradientAscent"](step=10.0)
+    found = solve(Problem(X, y, 0.01, intercept="penalized"), solver, tol=0.01)
+    assert found.status == "solved"
+    with pytest.raises(ValueError, match="without a free intercept only"):
+        solve(Problem(X, y), solver)
