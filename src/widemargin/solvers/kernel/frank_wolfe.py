@@ -209,12 +209,12 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
             return start.alpha
         random = np.random.default_rng(self.random_state or 0)
         rows = self.first(problem, None, random)
-        a = np.zeros(len(problem.signs))
-        a[rows] = 1.0
         if self.first_weights == "solved":
             coreset = Coreset(problem, rows)
             self._begin(coreset)
-            a[rows] = np.abs(coreset.c)
+            return coreset.weight
+        a = np.zeros(len(problem.signs))
+        a[rows] = 1.0
         return a
 
     def _begin(self, coreset: Coreset) -> None:
