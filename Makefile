@@ -66,8 +66,8 @@ docstrings: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/pip install -q -e ".[bench]"
-	$(BIN)/python benchmarks/run.py --timeout 10 --budget 600 --output build/bench
-	$(BIN)/python benchmarks/kernel.py --quick --budget 240 --output build/bench/kernel
+	$(BIN)/python -m benchmarks.run --timeout 10 --budget 600 --output build/bench
+	$(BIN)/python -m benchmarks.kernel.run --quick --budget 240 --output build/bench/kernel
 	@echo "All sets: see benchmarks/README.md. Tables and pictures: build/bench"
 
 docs: $(VENV)/installed

@@ -9,7 +9,10 @@ import platform
 import subprocess
 from pathlib import Path
 
+from benchmarks.ratios import OURS
+
 HERE = Path(__file__).parent
+RESULTS = HERE / "results"
 
 
 def list_of(known):
@@ -29,12 +32,18 @@ def numbers(text):
     return [float(part) for part in text.split(",")]
 
 
-def installed(peers, package="peers"):
+def peers_of(kind):
+    """Names of the peers, "linear" or "kernel"; ours first, for its dual bound."""
+    found = sorted(path.stem for path in HERE.glob(f"peers/{kind}/[a-z]*.py"))
+    return sorted(found, key=lambda peer: peer != OURS)
+
+
+def installed(peers, kind):
     """Name -> module of the peers that can be imported; says which cannot."""
     modules = {}
     for name in peers:
         try:
-            modules[name] = importlib.import_module(f"{package}.{name}")
+            modules[name] = importlib.import_module(f"benchmarks.peers.{kind}.{name}")
         except ImportError as reason:
             print(f"{name}: skipped, {reason}; pip install -e .[bench]")
     return modules

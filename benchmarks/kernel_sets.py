@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from datasets import DATASETS, find
 from scipy import sparse
 
+from benchmarks.datasets import DATASETS, find
 from widemargin import load_svmlight
 
 

@@ -1,4 +1,4 @@
-"""One fit in this process, measured and scored: called by run.py, prints nothing."""
+"""One fit in this process, measured and scored, for `run`; prints nothing."""
 
 import importlib
 import json
@@ -18,7 +18,7 @@ from widemargin import Problem
 def main():
     """Run the task given as JSON; say "ready" before the fit; write the result."""
     task = json.loads(sys.argv[1])
-    peer = importlib.import_module(f"peers.{task['peer']}")
+    peer = importlib.import_module(f"benchmarks.peers.linear.{task['peer']}")
     X, y = load_set(task["folder"])
     sys.stdout.write("ready\n")
     sys.stdout.flush()

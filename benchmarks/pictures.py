@@ -2,7 +2,7 @@
 
 import math
 
-from ratios import OURS, SMALLEST_GAP, envelope
+from benchmarks.ratios import OURS, SMALLEST_GAP, envelope
 
 # Line style, marker: told apart without color.
 STYLES = {

@@ -15,15 +15,30 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from datasets import DATASETS
-from environment import installed, list_of, machine, numbers
-from ratios import OURS, best, best_dual, fastest, group, points, problem_of, reach
-from runner import Log, Runner, Sets
-from tables import write_tables
 
-HERE = Path(__file__).parent
-PEERS = sorted(path.stem for path in HERE.glob("peers/[a-z]*.py"))
-PEERS.sort(key=lambda peer: peer != OURS)  # first, for the bound
+from benchmarks.datasets import DATASETS
+from benchmarks.environment import (
+    RESULTS,
+    installed,
+    list_of,
+    machine,
+    numbers,
+    peers_of,
+)
+from benchmarks.ratios import (
+    OURS,
+    best,
+    best_dual,
+    fastest,
+    group,
+    points,
+    problem_of,
+    reach,
+)
+from benchmarks.runner import Log, Runner, Sets
+from benchmarks.tables import write_tables
+
+PEERS = peers_of("linear")
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("penalized", "free", "none")
 
@@ -33,7 +48,7 @@ def main():
     options = _options()
     options.output.mkdir(parents=True, exist_ok=True)
     log = Log(options.output / "runs.jsonl", lambda run: _outdated(run, options))
-    peers = installed(options.peers)
+    peers = installed(options.peers, "linear")
     with tempfile.TemporaryDirectory() as folder:
         sets = Sets(Path(folder), options.data)
         run = Runner(log, sets, options, machine(peers))
@@ -64,7 +79,7 @@ def _options():
     add("--budget", type=float, default=np.inf, help="seconds, then stop cleanly")
     add("--load", type=int, default=0, help="again beside so many busy processes")
     add("--again", type=list_of(PEERS), default=[], help="forget these peers' runs")
-    add("--output", type=Path, default=HERE / "results")
+    add("--output", type=Path, default=RESULTS)
     return parser.parse_args()
 
 

@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from datasets import DATASETS
-from one import save_set
+from benchmarks.datasets import DATASETS
+from benchmarks.one import save_set
 
 SCORING = 10.0  # seconds that a process may take beyond its fit
 
@@ -79,12 +79,14 @@ def _key(record):
 class Runner:
     """Runs one setting of a peer on a problem in a process, unless it is on record.
 
-    ``script`` does the run; it may take ``scoring`` seconds beyond the fit.
+    The module ``script`` does the run; it may take ``scoring`` seconds beyond the fit.
     """
 
-    def __init__(self, log, sets, options, machine, script="one.py", scoring=SCORING):
+    def __init__(
+        self, log, sets, options, machine, script="benchmarks.one", scoring=SCORING
+    ):
         self.log, self.sets, self.machine = log, sets, machine
-        self.script, self.scoring = str(Path(__file__).with_name(script)), scoring
+        self.script, self.scoring = script, scoring
         self.timeout = options.timeout
         self.end = time.monotonic() + options.budget
         self.out_of_time = False
@@ -115,7 +117,7 @@ class Runner:
         with tempfile.TemporaryDirectory() as folder:
             path, errors = Path(folder, "result.json"), Path(folder, "errors")
             task = json.dumps({**task, "result": str(path)})
-            command = [sys.executable, self.script, task]
+            command = [sys.executable, "-m", self.script, task]
             status = self._finish(command, errors)
             result = json.loads(path.read_text()) if path.exists() else {}
             said = errors.read_text().strip().splitlines()

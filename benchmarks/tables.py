@@ -3,8 +3,9 @@
 import csv
 
 import numpy as np
-from pictures import draw_curves
-from ratios import (
+
+from benchmarks.pictures import draw_curves
+from benchmarks.ratios import (
     OURS,
     best,
     best_dual,

@@ -73,19 +73,18 @@ using Form = std::tuple<int, double, double, int>;
 
 // That there is code for these samples and this batch: squares of differences are both packed and
 // dense or both sparse; distances alone may have both sparse.
-void require_storage(int kind, bool sparse_samples, bool sparse_batch, bool whole_groups) {
-  const bool squares = kind == static_cast<int>(widemargin::KernelKind::rbf_by_differences);
-  const bool merges = squares || kind == static_cast<int>(widemargin::KernelKind::laplacian);
-  require(!squares || sparse_samples == sparse_batch);
-  require(!sparse_samples || (sparse_batch ? merges : whole_groups));
+void require_storage(widemargin::Term term, bool sparse_samples, bool sparse_batch,
+                     bool whole_groups) {
+  require(term != widemargin::Term::square || sparse_samples == sparse_batch);
+  require(!sparse_samples || (sparse_batch ? term != widemargin::Term::product : whole_groups));
 }
 
 // That there is such a kernel, and code for it.
 template <class Real>
 void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
-  constexpr int last = static_cast<int>(widemargin::KernelKind::rbf_by_differences);
-  require(0 <= kind && kind <= last && batch.n == X.n);
-  require_storage(kind, X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
+  require(0 <= kind && kind < widemargin::kKernels && batch.n == X.n);
+  require_storage(widemargin::row_term(static_cast<widemargin::KernelKind>(kind)),
+                  X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
 }
 
 template <class Real>

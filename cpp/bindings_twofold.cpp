@@ -14,7 +14,7 @@ widemargin::TwofoldTable table(int simd) {
 
 widemargin::KernelForm kernel_form(const Form& form) {
   const auto [kind, gamma, coef0, degree] = form;
-  require(0 <= kind && kind <= static_cast<int>(widemargin::KernelKind::laplacian) && degree >= 1);
+  require(0 <= kind && kind < widemargin::kNamedKernels && degree >= 1);
   return {static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree};
 }
 

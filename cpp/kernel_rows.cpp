@@ -18,17 +18,15 @@ constexpr std::size_t vectors_of_strip() {
   return wanted * kLanes<Real> < kStrip ? wanted : kStrip / kLanes<Real>;
 }
 
-// What is summed: products for x'z, or differences for |x - z|_1 or |x - z|^2.
-enum class Term { product, size, square };
-
-// One more term. Where z is sparse, |x - z|_1 begins at |x|_1, and its terms say what differs.
+// One more term. Where z is sparse, |x - z|_1 begins at |x|_1, and its terms say what differs; so
+// does what chi2 sums, whose terms of z = 0 are those of |x|_1, too.
 template <typename Real, Term kind, bool is_sparse>
-inline Vector<Real> term(Vector<Real> sum, Real z, Vector<Real> x) {
-  if constexpr (kind == Term::product) return sum + x * z;
-  const Vector<Real> apart = x - z;
-  if constexpr (kind == Term::square) return sum + apart * apart;
-  const Vector<Real> size = absolute<Real>(apart);
-  return is_sparse ? sum + (size - absolute<Real>(x)) : sum + size;
+inline Vector<Real> add_term(Vector<Real> sum, Real z, Vector<Real> x) {
+  const Vector<Real> term = kernel_term<kind>(x, all<Real>(z));
+  if constexpr (is_sparse && (kind == Term::size || kind == Term::share))
+    return sum + (term - magnitude(x));
+  else
+    return sum + term;
 }
 
 // Not inlined: beside the constants of a kernel function GCC spills these sums, and it takes twice
@@ -48,7 +46,7 @@ template <typename Real, Term kind, std::size_t rows, std::size_t wanted>
         for (std::size_t r = 0; r < rows; ++r) {
           const Real zj = z[r * n + j];
           for (std::size_t v = 0; v < vectors; ++v)
-            sums[r][v] = term<Real, kind, false>(sums[r][v], zj, x[v]);
+            sums[r][v] = add_term<Real, kind, false>(sums[r][v], zj, x[v]);
         }
       }
       for (std::size_t r = 0; r < rows; ++r)
@@ -71,7 +69,7 @@ inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* in
       const Real* x = strip + static_cast<std::size_t>(indices[p]) * kStrip + s;
       const Real zj = z[p];
       for (std::size_t v = 0; v < vectors; ++v)
-        sums[v] = term<Real, kind, true>(sums[v], zj, load(x + v * lanes));
+        sums[v] = add_term<Real, kind, true>(sums[v], zj, load(x + v * lanes));
     }
     for (std::size_t v = 0; v < vectors; ++v) store(tile + s + v * lanes, sums[v]);
   }
@@ -88,7 +86,7 @@ inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* gro
     for (auto p = X.indptr[first + s]; p < X.indptr[first + s + 1]; ++p) {
       const Real* z = group + static_cast<std::size_t>(X.indices[p]) * kGroup;
       for (std::size_t v = 0; v < vectors; ++v)
-        sums[v] = term<Real, kind, true>(sums[v], X.data[p], load(z + v * lanes));
+        sums[v] = add_term<Real, kind, true>(sums[v], X.data[p], load(z + v * lanes));
     }
     Real values[kGroup];
     for (std::size_t v = 0; v < vectors; ++v) store(values + v * lanes, sums[v]);
@@ -106,9 +104,7 @@ inline Real apart(const Strips<Real>& X, std::int64_t p, std::int64_t p_end,
   while (p < p_end || q < q_end) {
     const bool has_x = p < p_end && (q == q_end || X.indices[p] <= batch.indices[q]);
     const bool has_z = q < q_end && (p == p_end || batch.indices[q] <= X.indices[p]);
-    const Real difference = (has_x ? X.data[p] : Real(0)) - (has_z ? batch.data[q] : Real(0));
-    sum += kind == Term::square ? difference * difference
-                                : (difference < 0 ? -difference : difference);
+    sum += kernel_term<kind>(has_x ? X.data[p] : Real(0), has_z ? batch.data[q] : Real(0));
     p += has_x;
     q += has_z;
   }
@@ -168,36 +164,23 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
   return rows;
 }
 
-// The kernel function, of vectors of products or distances.
+// The kernel function, of vectors of what rows sum.
 template <typename Real, KernelKind kind>
 struct Function {
   Real gamma, coef0;
   int degree;
 
   Vector<Real> operator()(Vector<Real> p, Vector<Real> x_norm, Real z_norm) const {
-    if constexpr (kind == KernelKind::linear) {
-      return p;
-    } else if constexpr (kind == KernelKind::rbf) {
-      const Vector<Real> t = (((p + p) - x_norm) - z_norm) * gamma;
-      return exponential(least<Real>(t, all<Real>(0)));
-    } else if constexpr (kind == KernelKind::rbf_by_differences) {
-      return exponential(p * -gamma);
-    } else if constexpr (kind == KernelKind::laplacian) {
-      return exponential(least<Real>(((p + x_norm) + z_norm) * -gamma, all<Real>(0)));
-    } else if constexpr (kind == KernelKind::sigmoid) {
-      const Vector<Real> t = p * gamma + coef0;
-      const Vector<Real> e = exponential(absolute<Real>(t) * Real(-2));
-      const Vector<Real> size = (Real(1) - e) / (Real(1) + e);
-      return t < all<Real>(0) ? -size : size;
-    } else {
-      Vector<Real> base = p * gamma + coef0, power = all<Real>(1);
-      for (int d = degree; d > 0; d >>= 1) {
-        if (d & 1) power = power * base;
-        base = base * base;
-      }
-      return power;
-    }
+    if constexpr (kind == KernelKind::rbf)
+      p = not_negative((x_norm - (p + p)) + z_norm);
+    else if constexpr (row_term(kind) == Term::size || row_term(kind) == Term::share)
+      p = not_negative((p + x_norm) + z_norm);
+    return kernel_value<kind>(p, gamma, coef0, degree);
   }
+
+ private:
+  // A distance that is a difference of sums may be below zero by rounding.
+  static Vector<Real> not_negative(Vector<Real> a) { return a > all<Real>(0) ? a : all<Real>(0); }
 };
 
 // Sums of one strip for each column of the weights: of a tile in float32, then added to float64.
@@ -281,9 +264,7 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
                    const Target<Real>& target, std::size_t strip, std::size_t some,
                    std::size_t first_column, std::size_t columns, Total& sums) {
   const std::size_t width = samples > 0 ? samples : some;
-  constexpr Term terms = kind == KernelKind::laplacian            ? Term::size
-                         : kind == KernelKind::rbf_by_differences ? Term::square
-                                                                  : Term::product;
+  constexpr Term terms = row_term(kind);
   constexpr std::size_t lanes = kLanes<Real>;
   const Real* norms = X.norms + strip * kStrip;
   double* total = target.sums + first_column * target.width + strip * kStrip;
@@ -346,20 +327,9 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
 template <typename Real>
 void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real>& batch,
                  const Target<Real>& target, std::size_t begin, std::size_t end) {
-  switch (form.kind) {
-    case KernelKind::linear:
-      return rows_of_kind<Real, KernelKind::linear>(form, X, batch, target, begin, end);
-    case KernelKind::poly:
-      return rows_of_kind<Real, KernelKind::poly>(form, X, batch, target, begin, end);
-    case KernelKind::rbf:
-      return rows_of_kind<Real, KernelKind::rbf>(form, X, batch, target, begin, end);
-    case KernelKind::sigmoid:
-      return rows_of_kind<Real, KernelKind::sigmoid>(form, X, batch, target, begin, end);
-    case KernelKind::laplacian:
-      return rows_of_kind<Real, KernelKind::laplacian>(form, X, batch, target, begin, end);
-    case KernelKind::rbf_by_differences:
-      return rows_of_kind<Real, KernelKind::rbf_by_differences>(form, X, batch, target, begin, end);
-  }
+  with_kind(form.kind, [&](auto kind) {
+    rows_of_kind<Real, decltype(kind)::value>(form, X, batch, target, begin, end);
+  });
 }
 
 template <typename Real>

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel_formulas.hpp"
+
 namespace widemargin {
 
 // Samples are packed in strips of 64: entry j of sample s of a strip lies at j * 64 + s.
@@ -16,27 +18,9 @@ constexpr std::size_t kGroup = 16;
 // of such sums, not with all terms.
 constexpr std::size_t kChunk = 64;
 
-enum class KernelKind : int {
-  linear = 0,
-  poly = 1,
-  rbf = 2,
-  sigmoid = 3,
-  laplacian = 4,
-  rbf_by_differences = 5
-};
-
-// k(x, z) of the product p = x'z, or of the distance |x - z|_1 (laplacian). For rbf the distance is
-// |x|^2 + |z|^2 - 2p, or the sum of (x_j - z_j)^2: that takes twice as long, and its digits do not
-// depend on how far the rows lie from zero.
-struct KernelForm {
-  KernelKind kind;
-  double gamma, coef0;
-  int degree;
-};
-
 // The samples: packed, or sparse rows with `indptr`. `norms` has 64 entries a strip: |x|^2 for rbf;
-// for laplacian |x|_1 where sparse rows meet packed samples, else 0. Distances of sparse samples
-// from sparse rows are sums of differences, for which the columns of each are sorted.
+// for laplacian and chi2 |x|_1 where sparse rows meet packed samples, else 0. Distances of sparse
+// samples from sparse rows are sums of differences, for which the columns of each are sorted.
 template <typename Real>
 struct Strips {
   const Real* data;

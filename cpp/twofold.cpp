@@ -37,9 +37,6 @@ inline Lane fused(Lane a, Lane b, Lane c) {
 #endif
 }
 
-inline double size_of(double a) { return ::fabs(a); }
-inline Lane size_of(Lane a) { return absolute<double>(a); }
-
 // a + b = hi + lo exactly (Knuth); not finite where it overflows.
 template <class T>
 inline Twofold<T> two_sum(T a, T b) {
@@ -116,38 +113,61 @@ struct Values {
   double hi[kRows], lo[kRows], error[kRows];
 };
 
-// Terms of x'z, |x - z|^2 and |x - z|_1. A difference is exact as hi + lo; of its square lo^2 is
-// left out.
-struct Product {
-  Twofold<Lane> operator()(Lane x, Lane z) const { return two_product(x, z); }
-};
-struct Square {
-  Twofold<Lane> operator()(Lane x, Lane z) const {
-    const auto d = two_sum(x, -z), square = two_product(d.hi, d.hi);
-    return {square.hi, fused(d.hi + d.hi, d.lo, square.lo)};
-  }
-};
-struct Absolute {
-  Twofold<Lane> operator()(Lane x, Lane z) const {
-    const auto d = two_sum(x, -z);
-    const auto is_negative = d.hi < all(0.0);
-    return {is_negative ? -d.hi : d.hi, is_negative ? -d.lo : d.lo};
-  }
+// An entry of a row, for `kernel_term`: its operators are exact.
+struct Entry {
+  Lane value;
+
+  friend Twofold<Lane> operator*(Entry x, Entry z) { return two_product(x.value, z.value); }
+  friend Twofold<Lane> operator+(Entry x, Entry z) { return two_sum(x.value, z.value); }
+  friend Twofold<Lane> operator-(Entry x, Entry z) { return two_sum(x.value, -z.value); }
 };
 
-// values = sum of the terms f(x_t, z_t), t < n: group(t) is where the x of the rows lie, z(t, row)
-// what this row and the next ones meet.
-template <class Term, class Group, class Other>
-[[gnu::noinline]] void sum_terms(std::size_t n, Term f, Group group, Other z, Values& values) {
+// Of the square lo^2 is left out.
+inline Twofold<Lane> squared(Twofold<Lane> d) {
+  const auto square = two_product(d.hi, d.hi);
+  return {square.hi, fused(d.hi + d.hi, d.lo, square.lo)};
+}
+
+inline Twofold<Lane> magnitude(Twofold<Lane> d) {
+  const auto is_negative = d.hi < all(0.0);
+  return {is_negative ? -d.hi : d.hi, is_negative ? -d.lo : d.lo};
+}
+
+// a / b; 0 where both are. Off by 11u^2 of itself: lo is 3u of hi at most, its divisor lacks b.lo,
+// and three operations round.
+inline Twofold<Lane> quotient(Twofold<Lane> a, Twofold<Lane> b) {
+  const Lane divisor = b.hi == all(0.0) ? all(1.0) : b.hi, hi = a.hi / divisor;
+  const Lane rest = fused(-hi, divisor, a.hi);
+  return {hi, (rest + fused(-hi, b.lo, a.lo)) / divisor};
+}
+
+// Of an exact a, the product of the low parts is left out: 10u^2 more.
+inline Twofold<Lane> operator*(Twofold<Lane> a, Twofold<Lane> b) {
+  const auto product = two_product(a.hi, b.hi);
+  return {product.hi, fused(a.hi, b.lo, fused(a.lo, b.hi, product.lo))};
+}
+
+// How many terms as `twofold_error` has them a sum counts for. Those of chi2 have |e| <= 5u |p| and
+// are known to 21u^2 |p|: they cost u |l + e| + u |l + e + t| + 21u^2 |p| <= 3u^2 |h| + 32u^2 |p|,
+// in all (3n + 32) u^2 S, and 3 eta each where they underflow. 4n + 8 terms have 16n + 48 of that.
+constexpr std::size_t terms_of(Term term, std::size_t n) {
+  return term == Term::share ? 4 * n + 8 : n;
+}
+
+// values = sum of the terms of x_t and z_t, t < n: group(t) is where the x of the rows lie, z(t,
+// row) what this row and the next ones meet.
+template <Term kind, class Group, class Other>
+[[gnu::noinline]] void sum_terms(std::size_t n, Group group, Other z, Values& values) {
   constexpr std::size_t lanes = kLanes<double>, vectors = kRows / lanes;
   Twofold<Lane> sums[vectors] = {};
   Lane sizes[vectors] = {};
   for (std::size_t t = 0; t < n; ++t) {
     const double* x = group(t);
     for (std::size_t v = 0; v < vectors; ++v) {
-      const auto term = f(load(x + v * lanes), z(t, v * lanes));
+      const Twofold<Lane> term =
+          kernel_term<kind>(Entry{load(x + v * lanes)}, Entry{z(t, v * lanes)});
       sums[v] = add(sums[v], term);
-      sizes[v] += size_of(term.hi);
+      sizes[v] += magnitude(term.hi);
     }
   }
   double size[kRows];
@@ -157,11 +177,11 @@ template <class Term, class Group, class Other>
     store(size + v * lanes, sizes[v]);
   }
   for (std::size_t r = 0; r < kRows; ++r)
-    values.error[r] = twofold_error(n, rounded_up(size[r], n));
+    values.error[r] = twofold_error(terms_of(kind, n), rounded_up(size[r], n));
 }
 
-// values = gamma values + coef0
-inline void affine(double gamma, double coef0, Values& values) {
+// gamma values + coef0
+inline Values affine(Values values, double gamma, double coef0) {
 #pragma omp simd
   for (std::size_t r = 0; r < kRows; ++r) {
     auto p = two_product(gamma, values.hi[r]);
@@ -174,7 +194,9 @@ inline void affine(double gamma, double coef0, Values& values) {
         (::fabs(gamma) * values.error[r] + 8.0 * kUnit * kUnit * size) * (1.0 + 8.0 * kUnit) +
         8.0 * kLeast;
   }
+  return values;
 }
+inline Values scaled(const Values& values, double factor) { return affine(values, factor, 0.0); }
 
 // a = a b. Left out: the product of the low parts.
 inline void multiply(Values& a, const Values& b) {
@@ -193,9 +215,9 @@ inline void multiply(Values& a, const Values& b) {
   }
 }
 
-// values = values^degree, by squaring.
-inline void power(int degree, Values& values) {
-  Values base = values;
+// base^degree, by squaring.
+inline Values power(Values base, int degree) {
+  Values values = base;
   int left = degree - 1;
   while (left > 0) {
     if (left & 1) multiply(values, base);
@@ -205,11 +227,12 @@ inline void power(int degree, Values& values) {
       multiply(base, same);
     }
   }
+  return values;
 }
 
-// values = exp(values). The series of what hi leaves of the argument ends after its first term:
+// exp(values). The series of what hi leaves of the argument ends after its first term:
 // with |lo| <= 746u the next is far below u.
-inline void exponential(Values& values) {
+inline Values exponential(Values values) {
   for (std::size_t r = 0; r < kRows; ++r) {
     const double hi = values.hi[r], lo = values.lo[r], apart = values.error[r];
     const double size = ::exp(hi), value = ::fma(size, lo, size);
@@ -226,10 +249,11 @@ inline void exponential(Values& values) {
       values.error[r] = HUGE_VAL;
     }
   }
+  return values;
 }
 
-// values = tanh(values): tanh hi + lo (1 - tanh^2 hi), whose next term is below lo^2.
-inline void hyperbolic_tangent(Values& values) {
+// tanh(values): tanh hi + lo (1 - tanh^2 hi), whose next term is below lo^2.
+inline Values tangent(Values values) {
   for (std::size_t r = 0; r < kRows; ++r) {
     const double hi = values.hi[r], lo = values.lo[r];
     const double apart = values.error[r], left = ::fabs(lo);
@@ -246,26 +270,15 @@ inline void hyperbolic_tangent(Values& values) {
           8.0 * kLeast;
     }
   }
+  return values;
 }
 
 template <class Group, class Other>
 void kernel_values(const KernelForm& form, std::size_t n, Group group, Other z, Values& values) {
-  if (form.kind == KernelKind::rbf || form.kind == KernelKind::laplacian) {
-    if (form.kind == KernelKind::rbf)
-      sum_terms(n, Square(), group, z, values);
-    else
-      sum_terms(n, Absolute(), group, z, values);
-    affine(-form.gamma, 0.0, values);
-    exponential(values);
-    return;
-  }
-  sum_terms(n, Product(), group, z, values);
-  if (form.kind == KernelKind::linear) return;
-  affine(form.gamma, form.coef0, values);
-  if (form.kind == KernelKind::poly)
-    power(form.degree, values);
-  else
-    hyperbolic_tangent(values);
+  with_kind(form.kind, [&](auto kind) {
+    sum_terms<term_of(kind.value)>(n, group, z, values);
+    values = kernel_value<kind.value>(values, form.gamma, form.coef0, form.degree);
+  });
 }
 
 inline void add_values(const Values& values, double c, TwofoldKernelSums& sums) {

@@ -161,7 +161,7 @@ template <typename View, typename Other>
 void twofold_kernel_sums(const TwofoldTable& table, const KernelForm& form, const View& X,
                          std::size_t k, std::size_t n, const Other& Z, std::span<const double> c,
                          const TwofoldBounded& out) {
-  const bool distance = form.kind == KernelKind::rbf || form.kind == KernelKind::laplacian;
+  const bool distance = term_of(form.kind) != Term::product;
   TwofoldGroup group(n);
   TwofoldReader read;
   for (std::size_t begin = 0; begin < k; begin += kTwofoldRows) {

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
 
 
 def measured(**task):
     """A record of the task: rows, dtype, method, nu, repeat; from a fresh process."""
-    command = [sys.executable, __file__, json.dumps(task)]
-    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    command = [sys.executable, "-m", __spec__.name, json.dumps(task)]
+    pipes = {"stdout": subprocess.PIPE, "text": True}
+    answer = subprocess.run(command, check=True, cwd=ROOT, **pipes)
     return json.loads(answer.stdout)
 
 
@@ -26,7 +26,7 @@ def main():
 def _run(rows, dtype, method, nu, repeat):
     import numpy as np
 
-    from papers.asvm import measure
+    from papers.asvm import methods
     from widemargin import as_rows, make_ndc, solve
 
     X, y = make_ndc(rows, dtype=np.dtype(dtype))
@@ -39,12 +39,12 @@ def _run(rows, dtype, method, nu, repeat):
         matvecs.append(_timed(lambda: source.matvec(ones)))
         before = _reset_peak()
         begin = _now()
-        problem = measure.as_problem(X, y, nu)
+        problem = methods.as_problem(X, y, nu)
         made.append(_now()[0] - begin[0])
-        solution = solve(problem, measure.SOLVERS[method], tol=measure.TOL)
+        solution = solve(problem, methods.SOLVERS[method], tol=methods.TOL)
         solves.append(_now() - begin)
         vectors.append((_kib("VmHWM") - before) * 1024 / (8 * rows))
-        found = measure.record(solution, [wall for wall, _ in solves])
+        found = methods.record(solution, [wall for wall, _ in solves])
         stepped.append(solution.trace[-1].seconds)
         decision = solution.w, solution.b
         del problem, solution  # or the next run begins with its vectors
@@ -70,7 +70,7 @@ def _run(rows, dtype, method, nu, repeat):
 
 
 def _correct(w, b, X, y):
-    from papers.asvm.measure import correctness
+    from papers.asvm.methods import correctness
     from widemargin import as_rows
 
     scores = as_rows(X).matvec(w)[:, None]

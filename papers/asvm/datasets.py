@@ -11,7 +11,8 @@ from papers.files import read as read_file
 from widemargin import make_ndc
 
 # Name -> label of the positive class; the others are the negative one. In cleveland
-# class 0 is a healthy heart.
+# class 0 is a healthy heart. That Table 1 has these six is recalled: the circulating
+# text names none.
 UCI = {
     "liver-disorders": 1,
     "cleveland": 0,

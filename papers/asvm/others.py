@@ -1,11 +1,9 @@
-"""The packages of `benchmarks/peers` on the paper's problem."""
+"""The packages of `benchmarks.peers` on the paper's problem."""
 
 import contextlib
 import importlib
-import sys
 import time
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +12,6 @@ from scipy import sparse
 
 from widemargin import solve
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = ("sklearn", "liblinear", "snapml", "rehline", "sklearnex")
 LABELS = {
     "sklearn": "LIBLINEAR (scikit-learn)",
@@ -23,13 +20,14 @@ LABELS = {
     "rehline": "ReHLine",
 }
 LOSS, INTERCEPT = "squared_hinge", "penalized"
+EPOCHS = 20_000  # the most that a package is allowed
 
 
 def ladders(say=print):
     """{label: (fit, settings)}, settings from coarse to fine; says who is missing."""
     found = {}
     for name in NAMES:
-        peer = _load(name)
+        peer = load(name)
         if peer is None:
             say(f"{name} is skipped: it is not installed.")
         elif INTERCEPT not in peer.INTERCEPTS.get(LOSS, ()):
@@ -40,15 +38,11 @@ def ladders(say=print):
     return found
 
 
-def _load(name):
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with contextlib.suppress(ImportError):
-                return importlib.import_module(f"peers.{name}")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+def load(name):
+    """A module of `benchmarks.peers.linear`, or None where its package is missing."""
+    with warnings.catch_warnings(), contextlib.suppress(ImportError):
+        warnings.simplefilter("ignore")
+        return importlib.import_module(f"benchmarks.peers.linear.{name}")
     return None
 
 
@@ -77,19 +71,20 @@ class Race:
 
     Parameters
     ----------
-    problem : Problem, that of the paper
+    problem : Problem, (7) or (2) of the paper
     X, y, C : what it is made of
     goal : float, the relative gap
     limit : float
         Seconds after which finer settings of a package are left out.
-    epochs : int, the most that a package is allowed
+    clock : function that gives seconds
     """
 
-    def __init__(self, problem, X, y, C, *, goal, limit, epochs=20_000):
+    def __init__(self, problem, X, y, C, *, goal, limit, clock=time.perf_counter):
         if sparse.issparse(X):
             X = sparse.csr_matrix(X)  # Snap ML knows no csr_array
         self._problem, self._data, self._goal = problem, (X, y, C), goal
-        self._limit, self._epochs = limit, epochs
+        self._kind = problem.loss, problem.intercept
+        self._limit, self._clock = limit, clock
         self._dual = solve(problem, tol=1e-9).certificate.dual
 
     def run(self, ladder):
@@ -106,11 +101,11 @@ class Race:
 
     def _fit(self, fit, setting):
         if "max_iter" in setting:
-            setting = {**setting, "max_iter": min(setting["max_iter"], self._epochs)}
-        begin = time.perf_counter()
+            setting = {**setting, "max_iter": min(setting["max_iter"], EPOCHS)}
+        begin = self._clock()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the gap says how good the answer is
-            w, b = fit(*self._data, LOSS, INTERCEPT, **setting)[:2]
-        seconds = time.perf_counter() - begin
+            w, b = fit(*self._data, *self._kind, **setting)[:2]
+        seconds = self._clock() - begin
         primal = self._problem.primal(w, b)
         return Answer(seconds, (primal - self._dual) / abs(primal), w, b)

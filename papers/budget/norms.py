@@ -88,7 +88,7 @@ def mahalanobis_dual(K, y, M, C):
 
 
 def _conic(P, cost, A, right, kinds):
-    """The minimiser of 1/2 x'P x + cost'x with right - A x in the cones, and value."""
+    """The minimizer of 1/2 x'P x + cost'x with right - A x in the cones, and value."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11

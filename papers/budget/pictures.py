@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from papers.budget.measure import style
+from papers import style
 
 DARKEST, LIGHTEST = 50.0, 5.0  # percent, as in the paper
 LEVELS = (10, 20, 30, 40)

@@ -4,8 +4,9 @@ import multiprocessing
 import statistics
 import time
 
-import numpy as np
 from sklearn.svm import SVC
+
+from papers.measure import coefficients
 
 
 def fit_libsvm(X, y, clock=time.perf_counter, **kernel):
@@ -13,9 +14,7 @@ def fit_libsvm(X, y, clock=time.perf_counter, **kernel):
     begin = clock()
     svc = SVC(C=1.0, **kernel).fit(X, y)
     seconds = clock() - begin
-    dual, c = svc.dual_coef_, np.zeros(len(y))
-    c[svc.support_] = dual.toarray() if hasattr(dual, "toarray") else dual
-    return seconds, c, float(svc.intercept_[0])
+    return seconds, coefficients(svc, len(y)), float(svc.intercept_[0])
 
 
 def timed(data, options, **settings):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from papers.crsvm.figures import style
+from papers import style
 from papers.frank_wolfe.datasets import BY_NAME, CVM, FW, METHODS, MFW
 
 
@@ -18,7 +18,7 @@ def series(sets, names, folder, file, label):
         for axis, key, shown in (
             (accuracy, "accuracy", known),
             (seconds, "seconds", done),
-            (points, "coreset", done),
+            (points, "coreset", [r for r in done if r["coreset"]]),
         ):
             x = [r["rows"] for r in shown]
             name = method if done else f"{method}: > limit"

@@ -1,6 +1,6 @@
 """Curves over the size of the working set, a panel for each problem."""
 
-from papers.crsvm.figures import style
+from papers import style
 
 
 def save(records, key, kinds, value, ylabel, folder, name):

@@ -11,12 +11,13 @@ import clarabel
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
 
-from widemargin.numerics.cholesky import threads_for
-from widemargin.solvers.kernel import irwls
-from widemargin.solvers.kernel.working_set import Solved
+from benchmarks.core import inner_solvers
+from benchmarks.core.inner_solvers import Solved
 
 PAIRS, REWEIGHTED, DENSE, CLARABEL = "pairs", "irwls", "dense QP", "Clarabel"
+BLAS = ThreadpoolController()
 # How much of the way to a bound a step may go; passes at most.
 BOUNDARY, MOST_PASSES = 0.995, 100
 # Rounding of a sum, as a share of it.
@@ -47,16 +48,10 @@ class Timed:
 @contextlib.contextmanager
 def engines(*names):
     """{name: Timed} of the named solvers, which `IRWLS(inner=name)` knows meanwhile."""
-    kept = dict(irwls.INNER)
-    made = {name: make() for name, make in kept.items()}
-    known = {**made, DENSE: dense, CLARABEL: by_clarabel}
-    timed = {name: Timed(known[name]) for name in names}
-    irwls.INNER.update({name: lambda t=t: t for name, t in timed.items()})
-    try:
+    all_ = {**inner_solvers.known(), DENSE: dense, CLARABEL: by_clarabel}
+    timed = {name: Timed(all_[name]) for name in names}
+    with inner_solvers.named(timed):
         yield timed
-    finally:
-        irwls.INNER.clear()
-        irwls.INNER.update(kept)
 
 
 def dense(small, stop):
@@ -69,16 +64,18 @@ def dense(small, stop):
         return Solved(small.c.copy(), 0, 0)
     K, g = _quadratic(small)
     lower, upper, total = small.lower, small.upper, float(small.c.sum())
-    x, b = 0.5 * (lower + upper), 0.0
+    # Kept apart from x: where x is at a bound to rounding, x - lower is zero.
+    low, high = 0.5 * (upper - lower), 0.5 * (upper - lower)
+    x, b = lower + low, 0.0
     scale = max(1.0, float(np.abs(K @ x + g).max()))
     z, w = np.full(len(x), scale), np.full(len(x), scale)
     for passes in range(1, MOST_PASSES + 1):
-        low, high = x - lower, upper - x
         rd, rp = K @ x + g - b - z + w, total - float(x.sum())
         state = _Newton(K, low, high, z, w, rd, rp)
         step = _corrected(state)
         t = _longest(state, step)
-        x, b = x + t * step[0], b + t * step[1]
+        low, high, b = low + t * step[0], high - t * step[0], b + t * step[1]
+        x = np.where(low < high, lower + low, upper - high)
         z, w = z + t * step[2], w + t * step[3]
         c = _rounded(x, z, w, small)
         if _violation(small, K, c) <= stop:
@@ -117,7 +114,7 @@ class _Newton:
         M = K.copy()
         shift = ROUNDED * float(M.diagonal().max())
         M[np.diag_indices(len(low))] += z / low + w / high + shift
-        with threads_for(len(low)):  # those of IRWLS: threads wait on small factors
+        with BLAS.limit(limits=1, user_api="blas"):  # as IRWLS: factors are small
             self._factor = cho_factor(M, True, overwrite_a=True, check_finite=False)
         self._ones = cho_solve(self._factor, np.ones(len(low)), check_finite=False)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 # Rounding that matters, as a share of the gap. (0 to 0.9 solve the same 166 of 180
-# problems: benchmarks/twofold_share.py. A small one tells smaller gaps of the others.)
+# problems: benchmarks/core/twofold_share.py. A small one tells smaller gaps of the
+# others.)
 SHARE = 0.1
 # Fields of a solution that may have a number for each training row.
 _OF_ROWS = ("alpha", "w")

@@ -1,49 +1,37 @@
-"""The models that the benchmark of budgets compares; `benchmarks` is no package."""
-
-import runpy
-import sys
-from pathlib import Path
+"""The models that the benchmark of budgets compares."""
 
 import numpy as np
-import pytest
 
+from benchmarks.budget import models
+from benchmarks.core.refit import refitted
 from widemargin import Kernel, Problem, solve
 from widemargin.reduction.reduce import reduce
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 
-
-@pytest.fixture(scope="module")
-def budget():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(FOLDER), *sys.path])
-        yield runpy.run_path(str(FOLDER / "budget.py"))
-
-
-def test_every_model_has_the_budget_and_ours_the_least_objective(budget):
+def test_every_model_has_the_budget_and_ours_the_least_objective():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = np.where((X**2).sum(axis=1) + 0.3 * rng.normal(size=300) < 1.5, 1.0, -1.0)
-    task = budget["TASKS"]["a9a"]._replace(gamma=0.5)
+    task = models.TASKS["a9a"]._replace(gamma=0.5)
     problem = Problem(X, y, task.C, kernel=Kernel("rbf", gamma=task.gamma))
     solution = solve(problem)
     ours = reduce(problem, solution, 10).certificate.primal
-    chosen = budget["pivots"](X, problem.kernel, 10)
-    models = [
-        budget["refitted"](problem, solution, budget["largest"](solution.w, 10)),
-        budget["refitted"](problem, solution, chosen),
-        budget["pruned"](problem, solution.w, solution.b, 10),
-        budget["nystroem"](X, y, task, 10),
-        budget["nusvc"](problem, X, y, task, 10, 10_000),
+    chosen = models.pivots(X, problem.kernel, 10)
+    found = [
+        models.parts(refitted(problem, solution, models.largest(solution.w, 10))),
+        models.parts(refitted(problem, solution, chosen)),
+        models.pruned(problem, solution.w, solution.b, 10),
+        models.nystroem(X, y, task, 10),
+        models.nusvc(problem, X, y, task, 10, 10_000),
     ]
-    for J, c, b in models:
+    for J, c, b in found:
         assert len(J) <= 10
         w = np.zeros(300)
         w[J] = c
         assert ours <= problem.primal(w, b) * (1.0 + 1e-12)  # ours has rounding too
 
 
-def test_nystroem_has_the_scores_of_its_pipeline(budget):
+def test_nystroem_has_the_scores_of_its_pipeline():
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
@@ -51,8 +39,8 @@ def test_nystroem_has_the_scores_of_its_pipeline(budget):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
-    task = budget["TASKS"]["a9a"]
-    J, c, b = budget["nystroem"](X, y, task, 9)
+    task = models.TASKS["a9a"]
+    J, c, b = models.nystroem(X, y, task, 9)
     features = Nystroem(gamma=task.gamma, n_components=9, random_state=0)
     expected = make_pipeline(features, LinearSVC(C=task.C, dual=False)).fit(X, y)
     scores = Kernel("rbf", gamma=task.gamma)(X, X[J]) @ c + b

@@ -5,39 +5,28 @@ import importlib
 import json
 import sys
 import warnings
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from benchmarks.core import kernel_rows
+from benchmarks.environment import peers_of
+from benchmarks.kernel import growth, one, run, tables
+from benchmarks.one import save_set
 from widemargin import Kernel, Problem, solve
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-NAMES = sorted(
-    p.stem for p in (FOLDER / "kernel_peers").glob("*.py") if p.stem != "__init__"
-)
-MODULES = ("kernel_one", "kernel_rows", "kernel_tables", "kernel_growth", "kernel")
+
+def installed():
+    """The peers whose packages are here, by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in peers_of("kernel"):
+            with contextlib.suppress(ImportError):
+                yield name, importlib.import_module(f"benchmarks.peers.kernel.{name}")
 
 
-def loaded():
-    """The modules of the benchmark; peers whose packages are here."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            peers = {}
-            for name in NAMES:
-                with contextlib.suppress(ImportError):
-                    peers[name] = importlib.import_module(f"kernel_peers.{name}")
-            modules = {name: importlib.import_module(name) for name in MODULES}
-    finally:
-        sys.path.remove(str(FOLDER))
-    return peers, SimpleNamespace(**modules)
-
-
-PEERS, BENCH = loaded()
+PEERS = dict(installed())
 C, GAMMA = 2.0, 0.4
 
 
@@ -54,7 +43,7 @@ def answered(name, X, y, setting):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answer = peer.fit(peer.prepared(X, **setting), y, C, GAMMA, **setting)
-    return BENCH.kernel_one.scored(X, y, C, GAMMA, answer)
+    return one.scored(X, y, C, GAMMA, answer)
 
 
 def test_those_of_the_test_extra_are_here():
@@ -83,25 +72,25 @@ def test_labels_that_begin_with_either_class(data):
 
 def test_rows_are_thinned_to_nested_choices(data):
     X, y = data
-    some, _ = BENCH.kernel_one.thinned(X, y, 50)
-    more, labels = BENCH.kernel_one.thinned(X, y, 100)
+    some, _ = one.thinned(X, y, 50)
+    more, labels = one.thinned(X, y, 100)
     assert len(labels) == 100
     assert abs(some - more[:50]).max() == 0
-    assert BENCH.kernel_one.thinned(X, y, None)[0] is X
+    assert one.thinned(X, y, None)[0] is X
 
 
 def test_sizes_double_up_to_all():
-    assert BENCH.kernel.sizes(9000) == [2000, 4000, 8000, 9000]
-    assert BENCH.kernel.sizes(1500) == [1500]
-    assert BENCH.kernel.sizes(0) == []
+    assert run.sizes(9000) == [2000, 4000, 8000, 9000]
+    assert run.sizes(1500) == [1500]
+    assert run.sizes(0) == []
 
 
 def test_rates_are_measured(data):
-    rates = BENCH.kernel_rows.measure(data[0], GAMMA, 0.001)
+    rates = kernel_rows.measure(data[0], GAMMA, 0.001)
     assert rates["m"] == 300
     assert min(value for key, value in rates.items()) > 0
     assert ("product" in rates) == sparse.issparse(data[0])
-    assert len(list(BENCH.kernel_rows.table({"toy": rates}))) == 3
+    assert len(list(kernel_rows.table({"toy": rates}))) == 3
 
 
 def record(part, peer, setting, seconds, m=300, **more):
@@ -118,7 +107,7 @@ def test_tables_of_runs(tmp_path, data):
         runs.append(record("fit", name, {"tol": tol}, 0.5, **found))
     runs.append({**record("fit", "libsvm", {"tol": 1e-5}, 0.0), "failed": "> 1 s"})
     rates = {"a9a": {"fused32": 1e6, "stored32": 2e6}}
-    lines = BENCH.kernel_tables.write_summary(tmp_path, runs, [], rates)
+    lines = tables.write_summary(tmp_path, runs, [], rates)
     text = "\n".join(lines)
     vectors = runs[1]["support_vectors"]
     assert f"lower bound {vectors * 300 / 2e6:.3f} s" in text
@@ -133,22 +122,20 @@ def test_table_of_growth(tmp_path):
         record("growth", "widemargin", {}, seconds, m=m, own_gap=1e-4)
         for m, seconds in ((1000, 1.0), (2000, 4.0), (4000, 16.0))
     ]
-    lines = BENCH.kernel_growth.write_growth(tmp_path, runs)
+    lines = growth.write_growth(tmp_path, runs)
     assert lines[-1].endswith("2.00")
     assert (tmp_path / "growth.png").exists()
-    assert BENCH.kernel_growth.write_growth(tmp_path, []) == []
+    assert growth.write_growth(tmp_path, []) == []
 
 
 def test_tables_of_memory_and_predictions(tmp_path):
     kept = {"kept_mib": 8.0, "rows_of_k": 10.0}
     free = record("memory", "widemargin", {"memory": "free"}, 1.0, **kept)
     tight = record("memory", "widemargin", {"memory": 10}, 3.0, **kept)
-    assert BENCH.kernel_tables.write_memory(tmp_path, [free, tight])[-1].endswith(
-        "3.00"
-    )
+    assert tables.write_memory(tmp_path, [free, tight])[-1].endswith("3.00")
     about = {"predict_seconds": 0.5, "correct": 0.9, "test_m": 10}
     runs = [record("predict", p, {}, 1.0, **about) for p in ("widemargin", "libsvm")]
-    assert BENCH.kernel_tables.write_predictions(tmp_path, runs)[-1].endswith("1.00")
+    assert tables.write_predictions(tmp_path, runs)[-1].endswith("1.00")
 
 
 def test_a_run_in_a_process_of_its_own(tmp_path, data):
@@ -156,11 +143,11 @@ def test_a_run_in_a_process_of_its_own(tmp_path, data):
     import subprocess
 
     X, y = data
-    BENCH.kernel_one.load_set.__globals__["save_set"](tmp_path, X, y)
+    save_set(tmp_path, X, y)
     result = tmp_path / "result.json"
     task = record("memory", "widemargin", {"tol": 1e-4, "memory": "free"}, 0.0)
     task |= {"folder": str(tmp_path), "result": str(result), "rows": None}
-    command = [sys.executable, str(FOLDER / "kernel_one.py"), json.dumps(task)]
+    command = [sys.executable, "-m", one.__name__, json.dumps(task)]
     assert subprocess.check_output(command, text=True) == "ready\n"
     found = json.loads(result.read_text())
     assert found["own_gap"] <= 1e-4

@@ -1,34 +1,25 @@
-"""The methods that the benchmark of feature maps compares; `benchmarks` is no package."""
+"""The methods that the benchmark of feature maps compares."""
 
-import runpy
-import sys
 from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+from benchmarks.lowrank import maps
+from widemargin import Kernel
 
 
-@pytest.fixture(scope="module")
-def lowrank():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(FOLDER), *sys.path])
-        yield runpy.run_path(str(FOLDER / "lowrank.py"))
-
-
-def test_every_method_is_measured(lowrank, tmp_path):
+def test_every_method_is_measured(tmp_path):
     options = Namespace(
         sets=["a9a"],
-        methods=list(lowrank["METHODS"]),
+        methods=list(maps.METHODS),
         dtypes=["float64"],
         ranks=[10],
         data=None,
         rows=400,
         repeat=1,
     )
-    results = list(lowrank["measure"](options))
+    results = list(maps.measure(options))
     assert [r[2] for r in results] == options.methods
     trace = {r[2]: float(r[5]) for r in results}
     assert all(r[4] == 10 for r in results)
@@ -36,15 +27,15 @@ def test_every_method_is_measured(lowrank, tmp_path):
     assert 0 < trace["eigen"] < min(landmarks)
     assert max(landmarks) < 0.8
     file = tmp_path / "lowrank.csv"
-    lines = [lowrank["COLUMNS"], *results, *results]
+    lines = [maps.COLUMNS, *results, *results]
     file.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
-    assert len(list(lowrank["table"](file))) == 1 + len(results)
+    assert len(list(maps.table(file))) == 1 + len(results)
 
 
-def test_features_of_others_are_measured_as_ours(lowrank):
+def test_features_of_others_are_measured_as_ours():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    kernel = lowrank["Kernel"]("rbf", gamma=0.5)
-    z = lowrank["own"](X, kernel, 10, "cholesky", "float64")
-    same = lowrank["Measured"](X, kernel, z.features, 1.0)
+    kernel = Kernel("rbf", gamma=0.5)
+    z = maps.own(X, kernel, 10, "cholesky", "float64")
+    same = maps.Measured(X, kernel, z.features, 1.0)
     assert (same.trace_residual, same.rank) == (z.trace_residual, 10)
     assert same.error == pytest.approx(z.error)

@@ -1,24 +1,16 @@
-"""The benchmark of SVC with a rank; `benchmarks` is no package."""
+"""The benchmark of SVC with a rank."""
 
-import runpy
-import sys
 from argparse import Namespace
-from pathlib import Path
 
-import pytest
-
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+from benchmarks.lowrank import svc
 
 
 def test_every_method_is_measured():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(FOLDER), *sys.path])
-        bench = runpy.run_path(str(FOLDER / "lowrank_svc.py"))
     options = Namespace(
         sets=["a9a"], methods=["auto", "fourier"], ranks=[10], data=None, rows=300
     )
     options.repeat = 1
-    exact, *low = (line.split() for line in bench["measure"](options))
+    exact, *low = (line.split() for line in svc.measure(options))
     assert exact[:2] == ["a9a", "exact"]
     assert [line[:3] for line in low] == [["a9a", "10", m] for m in options.methods]
     optimum = float(exact[-3])

@@ -5,38 +5,30 @@ How close is limited by LIBLINEAR (300 epochs) and Snap ML (about 1e-4 on few ro
 
 import contextlib
 import importlib
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from benchmarks.environment import peers_of
 from widemargin import Problem, solve
-
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-NAMES = sorted(p.stem for p in (FOLDER / "peers").glob("*.py") if p.stem != "__init__")
 
 
 def installed():
-    """The peers whose packages are here: those of the tests, all after `make bench`."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for name in NAMES:
-                with contextlib.suppress(ImportError):
-                    yield importlib.import_module(f"peers.{name}")
-    finally:
-        sys.path.remove(str(FOLDER))
+    """Names and modules of the peers that are here: after `make bench` all of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in peers_of("linear"):
+            with contextlib.suppress(ImportError):
+                yield name, importlib.import_module(f"benchmarks.peers.linear.{name}")
 
 
-PEERS = {peer.__name__: peer for peer in installed()}
+PEERS = dict(installed())
 
 
 def test_the_peers_of_the_test_extra_are_here():
-    assert {f"peers.{n}" for n in ("sklearn", "liblinear", "libsvm")} <= set(PEERS)
+    assert {"sklearn", "liblinear", "libsvm"} <= set(PEERS)
 
 
 @pytest.fixture(params=PEERS)

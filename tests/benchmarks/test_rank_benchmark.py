@@ -2,23 +2,13 @@
 
 import argparse
 import csv
-import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import kernel_sets
+from benchmarks.lowrank import rank
 from widemargin import Kernel, Problem, solve
-
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture(scope="module")
-def rank():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(FOLDER), *sys.path])
-        yield importlib.import_module("rank")
 
 
 @pytest.fixture
@@ -35,17 +25,16 @@ def options(tmp_path):
 
 
 @pytest.fixture
-def small(monkeypatch, rank):
+def small(monkeypatch):
     """A set of 500 rows in the place of Covertype."""
-    sets = importlib.import_module("kernel_sets")
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(500, 5))
     y = np.where(X[:, 0] + X[:, 1] ** 2 + 0.2 * rng.normal(size=500) > 0.8, 1.0, -1.0)
-    monkeypatch.setitem(sets.KERNEL_SETS, "covtype_20k", lambda folder: (X, y))
+    monkeypatch.setitem(kernel_sets.KERNEL_SETS, "covtype_20k", lambda folder: (X, y))
     return X, y
 
 
-def test_objectives_are_those_of_the_problem(rank, options, small):
+def test_objectives_are_those_of_the_problem(options, small):
     found = {(r[1], r[2]): r for r in rank.measure(options)}
     (X, y), (X_test, _) = rank.divided("covtype_20k", None, 300)
     assert X.shape == (300, 5)
@@ -65,7 +54,7 @@ def test_objectives_are_those_of_the_problem(rank, options, small):
     assert ("libsvm", "squared_hinge") not in found
 
 
-def test_the_last_result_of_a_kind_counts(rank, options, small, capsys):
+def test_the_last_result_of_a_kind_counts(options, small, capsys):
     file = options.output / "rank.csv"
     rows = [dict.fromkeys(rank.COLUMNS, "1.0") for _ in range(2)]
     for row, seconds in zip(rows, ("1.0", "2.0"), strict=True):

@@ -1,13 +1,9 @@
-"""What the benchmark computes from its runs; `benchmarks` itself is no package."""
-
-import runpy
-from pathlib import Path
+"""What the benchmark computes from its runs."""
 
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-ratios = runpy.run_path(str(FOLDER / "ratios.py"))
+from benchmarks import ratios
 
 
 def run(peer, tol, seconds, primal, **more):
@@ -29,8 +25,8 @@ RUNS = [
 
 
 def curves():
-    assert ratios["best_dual"](RUNS) == 1.0
-    return ratios["points"](RUNS, 1.0)
+    assert ratios.best_dual(RUNS) == 1.0
+    return ratios.points(RUNS, 1.0)
 
 
 def test_points_are_medians():
@@ -41,25 +37,25 @@ def test_points_are_medians():
 
 
 def test_envelope_keeps_what_is_better_than_everything_faster():
-    assert [p.seconds for p in ratios["envelope"](curves()["other"])] == [0.5, 4.0]
+    assert [p.seconds for p in ratios.envelope(curves()["other"])] == [0.5, 4.0]
 
 
 def test_ratio_is_our_time_to_the_gap_of_the_peer():
     ours, other = curves()["widemargin"], curves()["other"]
-    best = ratios["best"](other)
+    best = ratios.best(other)
     assert best.seconds == 4.0
-    assert ratios["ratio"](ours, best) == 2.0 / 4.0
-    assert ratios["worst_ratio"](ours, other) == 1.0 / 0.5
-    assert ratios["ratio"](ours[:1], best) == np.inf
+    assert ratios.ratio(ours, best) == 2.0 / 4.0
+    assert ratios.worst_ratio(ours, other) == 1.0 / 0.5
+    assert ratios.ratio(ours[:1], best) == np.inf
 
 
 def test_gaps_below_the_smallest_count_as_it():
     point = curves()["widemargin"][0]
     exact = [point._replace(seconds=5.0, gap=-1e-12), point._replace(gap=9e-9)]
-    assert ratios["best"](exact).seconds == point.seconds
+    assert ratios.best(exact).seconds == point.seconds
 
 
 def test_fastest_reaches_the_gap_or_is_the_most_accurate():
-    assert ratios["fastest"](curves(), 1e-2) == "other"
-    assert ratios["fastest"](curves(), 1e-9) == "other"
-    assert ratios["fastest"]({"widemargin": curves()["widemargin"]}) is None
+    assert ratios.fastest(curves(), 1e-2) == "other"
+    assert ratios.fastest(curves(), 1e-9) == "other"
+    assert ratios.fastest({"widemargin": curves()["widemargin"]}) is None

@@ -11,6 +11,7 @@ from tests.cases.rows import in_memory
 from widemargin import Kernel, _core, as_rows
 from widemargin.kernels.matrix import FOCUS_SHARE, LEAST_BLOCK, Columns
 from widemargin.kernels.packed import padded
+from widemargin.kernels.table import KERNELS, NAMES
 
 # By name, with parameters that are none of the defaults.
 NAMED = {
@@ -21,9 +22,15 @@ NAMED = {
     "rbf": Kernel("rbf", gamma=0.4),
     "sigmoid": Kernel("sigmoid", gamma=0.6, coef0=-0.3),
     "laplacian": Kernel("laplacian", gamma=0.3),
+    "chi2": Kernel("chi2", gamma=0.3),
 }
-# One of each name.
-KINDS = [name for name in NAMED if "-" not in name]
+# One of each name: those of the table, which all have a kernel above.
+KINDS = list(NAMES)
+# Those that are positive semidefinite.
+SEMIDEFINITE = [name for name in KINDS if NAMED[name].is_psd]
+assert {NAMED[name].name for name in KINDS} == {
+    kernel.name for kernel in NAMED.values()
+}
 
 on_every_kernel = pytest.mark.parametrize("kernel", NAMED.values(), ids=NAMED)
 on_every_kind = pytest.mark.parametrize(
@@ -37,15 +44,39 @@ on_every_simd = pytest.mark.parametrize("simd", _core.simd_levels())
 
 def plain(kernel, X, Z):
     """Kernel values from their definitions: (k, l)."""
-    products = X @ Z.T
-    if kernel.name == "linear":
-        return products
-    if kernel.name == "poly":
-        return (kernel.gamma * products + kernel.coef0) ** kernel.degree
-    if kernel.name == "sigmoid":
-        return np.tanh(kernel.gamma * products + kernel.coef0)
-    metric = "sqeuclidean" if kernel.name == "rbf" else "cityblock"
-    return np.exp(-kernel.gamma * cdist(X, Z, metric))
+    row, gamma, coef0 = KERNELS[kernel.name], kernel.gamma, kernel.coef0
+    sums = _SUMS[row.sums](X, Z)
+    return {
+        "itself": lambda s: s,
+        "power": lambda s: (gamma * s + coef0) ** kernel.degree,
+        "tangent": lambda s: np.tanh(gamma * s + coef0),
+        "decay": lambda s: np.exp(-gamma * s),
+    }[row.value](sums)
+
+
+def shares(X, Z):
+    """Sums of (x - z)^2 / (x + z), 0 / 0 being 0: (k, l)."""
+    return np.stack([_share(x, Z) for x in X]) if len(X) else np.zeros((0, len(Z)))
+
+
+def _share(x, Z):
+    """The same for one row x: (l,)."""
+    apart, sizes = x - Z, x + Z
+    return (apart**2 / np.where(sizes == 0.0, 1.0, sizes)).sum(axis=1)
+
+
+_SUMS = {
+    "product": lambda X, Z: X @ Z.T,
+    "square": lambda X, Z: cdist(X, Z, "sqeuclidean"),
+    "size": lambda X, Z: cdist(X, Z, "cityblock"),
+    "share": shares,
+}
+
+
+def matrix_of(kernel, *shape, **options):
+    """A `matrix` that a kernel, or one of such a name, is for."""
+    X, row = matrix(*shape, **options), KERNELS.get(getattr(kernel, "name", kernel))
+    return np.abs(X) if row is not None and row.is_nonnegative else X
 
 
 def matrix(m, n, density=1.0, seed=0):

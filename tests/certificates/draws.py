@@ -13,6 +13,7 @@ from scipy import sparse
 
 from widemargin import Kernel, as_rows
 from widemargin.data.matrix import as_matrix
+from widemargin.kernels.table import NAMES, with_spectrum
 from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
 from widemargin.numerics.linalg import n_bytes
 
@@ -28,7 +29,7 @@ LEVELS = {
     "ball": 0.04,
     "EnclosingBall": 0.04,
 }
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
+KERNELS = (*NAMES, "precomputed")
 DATA = {
     "normal": 0.34,
     "clusters": 0.14,
@@ -118,6 +119,8 @@ def draw(seed, number):
     storage = _storage(rng, X, kind)
     X = _as_stored(X, storage)
     kernel = None if level in ("linear", "LinearSVC") else _kernel(rng, level, X, scale)
+    if kernel is not None and kernel.name == "chi2":
+        X = np.abs(X)
     if kernel is not None and kernel.name == "precomputed":
         X = _as_stored(_matrix(rng, X), storage := "float64")
     setting = _setting(rng, level)
@@ -229,7 +232,8 @@ def _kernel(rng, level, X, scale):
     names = [k for k in KERNELS if k not in _WITHOUT.get(level, ())]
     name = str(rng.choice(names))
     unit = scale if rng.random() < 0.7 else 1.0
-    gamma = 10.0 ** rng.uniform(-2, 1) / (unit if name == "laplacian" else unit**2)
+    power = 1 if name in ("laplacian", "chi2") else 2
+    gamma = 10.0 ** rng.uniform(-2, 1) / unit**power
     coef0 = float(rng.choice([0.0, 1.0, 0.3]))
     gamma = float(np.clip(gamma / X.shape[1], 1e-300, 1e300))
     return Kernel(name, gamma=gamma, degree=int(rng.integers(1, 5)), coef0=coef0)
@@ -287,7 +291,7 @@ def _options(rng, level, kernel, m):
         }
     if level == "rank":
         names = ["nystroem", "cholesky", "eigen"]
-        names += ["fourier"] * (kernel.name in ("rbf", "laplacian"))
+        names += ["fourier"] * (kernel.name in with_spectrum())
         method = str(rng.choice(names))
         return {"rank": int(rng.integers(1, m + 1)), "approximation": method}
     if level in ("ball", "EnclosingBall"):

@@ -17,8 +17,7 @@ from widemargin.cli import main
 from widemargin.cli.options import _parser
 from widemargin.cli.reading import as_in_file
 from widemargin.estimators.progress import Printer
-from widemargin.kernels.kernel import GAMMAS
-from widemargin.kernels.packed import NAMES
+from widemargin.kernels.table import GAMMAS, NAMES
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Decision, Model
 from widemargin.problems.base import INTERCEPTS

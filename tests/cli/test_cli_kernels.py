@@ -108,7 +108,7 @@ def test_a_kernel_that_is_not_positive_semidefinite(here, capsys):
 
 def test_numbers_that_a_kernel_has_not_are_refused(here, capsys):
     for options, words in [
-        (["--gamma", "1"], "--gamma is of the kernel poly or rbf or sigmoid or laplacian, found --kernel linear"),
+        (["--gamma", "1"], "--gamma is of the kernel poly or rbf or sigmoid or laplacian or chi2, found --kernel linear"),
         (["--kernel", "rbf", "--degree", "2"], "--degree is of the kernel poly, found --kernel rbf"),
         (["--kernel", "laplacian", "--coef0", "2"], "--coef0 is of the kernel poly or sigmoid"),
         (["--kernel", "rbf", "--gamma", "-1"], "found '-1'"),

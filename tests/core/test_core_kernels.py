@@ -8,11 +8,16 @@ from scipy import sparse
 
 from tests.cases.kernels import on_every_simd
 from widemargin import _core
-from widemargin.kernels.packed import Expansion, aligned, kernel_values
+from widemargin.kernels.packed import (
+    RBF_BY_DIFFERENCES,
+    CoreSums,
+    aligned,
+    kernel_values,
+)
 
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)
-SQUARES = (5, 1.0, 0.0, 3)
+SQUARES = (RBF_BY_DIFFERENCES, 1.0, 0.0, 3)
 NO_FIT = "do not fit each other"
 # Of three sparse rows: where they begin and end, and their columns.
 BEGIN, END = np.array([0, 2, 2]), np.array([2, 2, 3])
@@ -91,7 +96,7 @@ def test_samples_and_batches_that_do_not_fit_are_refused(call):
     [
         {"begin": 2, "end": 1},
         {"end": 3},
-        {"form": (6, 1.0, 0.0, 3)},
+        {"form": (RBF_BY_DIFFERENCES + 1, 1.0, 0.0, 3)},
         {"form": (-1, 1.0, 0.0, 3)},
         {"Z": lambda: batch(COUNT * (N + 1), n=N + 1)},  # of other features
         {"X": sparse_strips},  # the batch is in rows, not in groups
@@ -202,7 +207,7 @@ def test_sums_of_groups_are_those_of_one_sample_too(simd, columns, dtype, off):
         {"weights": np.ones((31, 71))},
         {"sums": np.zeros((140, 63))},
         {"sums": np.zeros((139, 64))},
-        {"form": (6, 1.0, 0.0, 3)},
+        {"form": (RBF_BY_DIFFERENCES + 1, 1.0, 0.0, 3)},
     ],
 )
 def test_sums_of_groups_refuse_what_does_not_fit(changes):
@@ -426,5 +431,5 @@ def test_half_of_the_values_make_the_same_sums(monkeypatch, form, m, packed):
         Z = sparse.random_array((m, n), density=density, rng=rng, format="csr")
         Z = Z.toarray() if density == 1.0 else Z
         K = kernel_values(form, Z, Z)
-        found = Expansion(form, Z, c[:, np.newaxis]).at_own_rows(n_jobs=2)
+        found = CoreSums(form, Z, c[:, np.newaxis]).at_own_rows(n_jobs=2)
         np.testing.assert_allclose(found, K @ c, atol=1e-12 * (abs(K) @ abs(c)).max())

@@ -19,7 +19,8 @@ from tests.cases.approximate import (  # noqa: F401
 from tests.cases.kernel_reference import objectives
 from tests.cases.pairwise import checks_by_turns
 from widemargin import SVC, LinearSVC, open_rows
-from widemargin.estimators.low_rank import advised, approximate
+from widemargin.estimators.low_rank import approximate
+from widemargin.estimators.plans import advised
 from widemargin.features.methods import feature_map
 from widemargin.solution import Status
 from widemargin.solvers import InteriorPoint
@@ -173,7 +174,7 @@ def test_a_second_fit_forgets_the_first(moons):
     clf.set_params(rank=None, approximation="auto", certify="approximate").fit(*moons)
     names = ("feature_map_", "coef_", "exact_certificates_", "exact_gap_")
     assert not any(hasattr(clf, name) for name in names)
-    assert clf._approximation is None
+    assert set(vars(clf)) == set(vars(SVC().fit(*moons)))
 
 
 def test_a_time_limit_and_the_callback(moons):
@@ -363,7 +364,7 @@ def test_rows_in_files_make_a_model(moons, tmp_path, approximation, classes):
 
 def test_polish_refuses_rows_in_files_before_the_work(moons, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", moons[0])
-    monkeypatch.setattr("widemargin.estimators.svc.approximate", None)
+    monkeypatch.setattr("widemargin.estimators.plans.approximate", None)
     words = "The 'polish' parameter of SVC must be False for rows that are not in mem"
     with pytest.raises(ValueError, match=words):
         SVC(rank=40, polish=True).fit(open_rows(tmp_path / "X.npy"), moons[1])
@@ -397,7 +398,7 @@ def test_the_rows_have_one_way_in(moons):
     made = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "widemargin.estimators.svc.approximate",
+            "widemargin.estimators.plans.approximate",
             lambda *given: made.append(approximate(*given)) or made[-1],
         )
         clf = SVC(rank=10).fit(X, y)

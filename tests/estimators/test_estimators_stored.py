@@ -161,9 +161,9 @@ def test_labels_of_a_regression_are_refused_wherever_they_are(monkeypatch):
 def test_classes_of_bytes_take_few_bytes_a_row():
     y = (np.arange(4_000_000) % 2).astype(np.int8)
     check = labels.Checker("fit")
-    weights = labels.read_weights(check, None, len(y))
+    weights = labels.as_weights(check, None, len(y))
     tracemalloc.start()
-    classes, index = labels.find_classes(check, labels.read_labels(check, y, len(y)),
+    classes, index = labels.find_classes(check, labels.as_labels(check, y, len(y)),
                                          weights)  # fmt: skip
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

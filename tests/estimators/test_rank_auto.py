@@ -9,6 +9,7 @@ import pytest
 
 from tests.cases.approximate import LOSSES, digits_data, moons_data  # noqa: F401
 from widemargin import SVC, as_rows, open_rows
+from widemargin.estimators import plans
 from widemargin.estimators.low_rank import ERROR, MOST, SECONDS, rank_for
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.solution import Status
@@ -73,20 +74,18 @@ def test_auto_is_exact_where_it_can(moons):
 
 def late(monkeypatch, max_iter, seconds=0.0):
     """Exact solves are ended by time after some iterations, with some time used up."""
-    solve = SVC._solve_exactly
+    solve = plans.exact
 
-    def stopped(self, training):
+    def stopped(training):
         if training.known is not None:
-            return solve(self, training)
-        self.set_params(max_iter=max_iter or 1)
-        until = training.until if max_iter else 1e-9
-        found = solve(self, replace(training, until=until))
-        self.set_params(max_iter=None)
+            return solve(training)
+        until = training.limits.until if max_iter else 1e-9
+        found = solve(training.limited(max_iter=max_iter or 1, until=until))
         training.clock._begin -= seconds
         solutions = [replace(s, status=Status.TIME_LIMIT) for s in found.solutions]
-        return replace(found, solutions=solutions)
+        return replace(found, solutions=solutions, training=training)
 
-    monkeypatch.setattr(SVC, "_solve_exactly", stopped)
+    monkeypatch.setattr(plans, "exact", stopped)
 
 
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])
@@ -115,10 +114,10 @@ def test_auto_takes_a_rank_where_time_is_short(digits, scheme, monkeypatch):
 
 def test_auto_keeps_the_exact_machine_where_it_is_better(digits, monkeypatch):
     X, y = digits[0][:300], digits[1][:300] % 2
-    monkeypatch.setattr("widemargin.estimators.low_rank.NEAR", 0.0)
+    monkeypatch.setattr("widemargin.estimators.plans.NEAR", 0.0)
     late(monkeypatch, max_iter=1)
     monkeypatch.setattr("widemargin.estimators.low_rank.MOST", 2)
-    monkeypatch.setattr("widemargin.estimators.svc.LEAST", 2)
+    monkeypatch.setattr("widemargin.estimators.plans.LEAST", 2)
     clf = SVC(gamma=0.05, rank="auto", certify="exact", time_limit=100.0)
     with pytest.warns(UserWarning, match="at a relative gap of"):
         clf.fit(X, y)
@@ -133,7 +132,7 @@ def test_auto_keeps_the_exact_machine_where_it_is_better(digits, monkeypatch):
 
 def test_auto_goes_on_where_the_exact_solver_is_near(digits, monkeypatch):
     X, y = digits[0][:300], digits[1][:300] % 2
-    monkeypatch.setattr("widemargin.estimators.low_rank.NEAR", 1.0)
+    monkeypatch.setattr("widemargin.estimators.plans.NEAR", 1.0)
     late(monkeypatch, max_iter=1)
     clf = SVC(gamma=0.05, rank="auto", time_limit=100.0).fit(X, y)
     assert clf.status_ == "solved"
@@ -243,7 +242,7 @@ def test_the_rank_is_that_for_the_rows_of_all_problems(
 def test_fourier_features_are_judged_by_what_they_predict(digits, monkeypatch):
     X, y = digits[0][:300], digits[1][:300] % 2
     late(monkeypatch, max_iter=2)
-    monkeypatch.setattr("widemargin.estimators.low_rank.NEAR", 0.0)
+    monkeypatch.setattr("widemargin.estimators.plans.NEAR", 0.0)
     options = {"gamma": 0.05, "approximation": "fourier", "certify": "exact"}
     for most in (10, 150):
         monkeypatch.setattr("widemargin.estimators.low_rank.MOST", most)

@@ -19,7 +19,7 @@ from tests.cases.pairwise import checks_by_turns
 from tests.cases.problems import PROBLEMS
 from tests.conftest import csr
 from widemargin import SVC, Checkpoint, Kernel, LinearSVC, Problem, as_rows
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 from widemargin.solvers import InteriorPoint
 from widemargin.solvers.kernel.irwls import IRWLS
 
@@ -244,7 +244,7 @@ def test_pickles_and_clones(binary):
     model.predict(X)
     assert "_expand" in vars(model.kernels)
     copy = pickle.loads(pickle.dumps(model))
-    assert isinstance(copy.kernels, KernelDecisions)
+    assert isinstance(copy.kernels, Expansion)
     np.testing.assert_array_equal(copy.predict(X), clf.predict(X))
 
 

@@ -20,7 +20,7 @@ from widemargin.features.methods import (
     polynomial,
 )
 from widemargin.features.partial_cholesky import pivots_of
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 
 RBF, SQUARE = NAMED["rbf"], Kernel("poly", gamma=0.7, degree=2, coef0=0.5)
 # Each method that has landmarks, with its options.
@@ -141,7 +141,7 @@ def test_a_model_is_one_of_its_landmarks(options, dtype):
     W = np.random.default_rng(0).normal(size=(15, 2))
     c = z.coefficients(W)
     counts = np.array([len(c)])
-    decide = KernelDecisions(z.kernel, z.vectors, c.T, np.zeros(2), counts)
+    decide = Expansion(z.kernel, z.vectors, c.T, np.zeros(2), counts)
     atol = 1e-10 if dtype == np.float64 else 2e-3
     np.testing.assert_allclose(decide(new), z.transform(new) @ W, atol=atol)
     np.testing.assert_allclose(z.coefficients(W[:, 0]), c[:, 0])

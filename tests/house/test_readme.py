@@ -14,7 +14,10 @@ from widemargin import Problem, solve
 from widemargin.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))),
+]
 
 
 @pytest.fixture

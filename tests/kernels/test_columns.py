@@ -9,6 +9,7 @@ from tests.cases.kernels import (
     block_bytes,
     instruction_set,
     matrix,
+    matrix_of,
     memory_limit_of,
     on_every_kind,
     on_every_simd,
@@ -56,7 +57,7 @@ def check(columns, K, tolerance=1e-5):
 @on_every_case
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_all_ways_to_ask_agree(kernel, case, convert):
-    X = matrix(*case)
+    X = matrix_of(kernel, *case)
     K = plain(kernel, X, X)
     columns = Columns(as_rows(convert(X)), kernel)
     assert columns.shape == (len(X), len(X))

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.cases.kernels import instruction_set, on_every_simd
 from widemargin import SVC, Kernel, as_rows
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.packed import Expansion, Layout
+from widemargin.kernels.packed import CoreSums, Layout
 
 UNIT = 2.0**-53
 GAMMA = 0.5
@@ -85,7 +85,7 @@ def test_values_are_right_to_the_last_digits(name, n, dtype, simd):
             A, B = convert(X), other(Z)
             with instruction_set(simd):
                 values = kernel(A, B)
-                sums = Expansion(kernel.form, B, W)(A)
+                sums = CoreSums(kernel.form, B, W)(A)
             assert np.all(np.abs(values - expected) <= bound)
             assert values[5, 3] == 1.0
             rounding = (23 + 3) * UNIT * (expected @ np.abs(W))
@@ -117,7 +117,7 @@ def test_columns_are_as_right(name, n, convert, simd):
 def test_values_do_not_depend_on_other_rows(name, n, convert):
     X, Z = clusters(n, 130), clusters(n, 23, seed=1)
     kernel, W = Kernel(name, gamma=GAMMA), np.linspace(-1.0, 1.0, 23)[:, np.newaxis]
-    expand = Expansion(kernel.form, convert(Z), W)
+    expand = CoreSums(kernel.form, convert(Z), W)
     whole, sums = kernel(convert(X), convert(Z)), expand(convert(X))
     for rows in ([0], [5, 77, 129], range(63, 66)):
         some = convert(X[rows])

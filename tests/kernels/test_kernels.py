@@ -13,6 +13,7 @@ from tests.cases.kernels import (
     NAMED,
     instruction_set,
     matrix,
+    matrix_of,
     on_every_kernel,
     on_every_kind,
     on_every_simd,
@@ -22,7 +23,8 @@ from tests.cases.kernels import (
 from tests.conftest import csr, long_indices
 from widemargin import Kernel, _core, as_rows
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.packed import Expansion, aligned, kernel_values, padded
+from widemargin.kernels.packed import CoreSums, aligned, kernel_values, padded
+from widemargin.kernels.table import PARAMETERS
 
 # Rows, other rows, columns: no multiples of 64, 192 or 16, and multiples; one row; more
 # columns than sparse samples are packed with.
@@ -52,7 +54,10 @@ def assert_close(actual, expected, tolerance):
 @pytest.mark.parametrize("density", [1.0, 0.3, 0.02])
 def test_values_are_those_of_the_formula(kernel, convert, density):
     for m, k, n in SHAPES:
-        X, Z = matrix(m, n, density), matrix(k, n, density, seed=1)
+        X, Z = (
+            matrix_of(kernel, m, n, density),
+            matrix_of(kernel, k, n, density, seed=1),
+        )
         expected = plain(kernel, X, Z)
         assert_close(kernel(convert(X), convert(Z)), expected, 1e-12)
         assert_close(kernel(convert(X), Z), expected, 1e-12)
@@ -63,7 +68,7 @@ def test_values_are_those_of_the_formula(kernel, convert, density):
 @on_storages_in_memory
 def test_values_are_the_same_of_every_storage(kernel, storage):
     for m, n, density in ((67, 5, 0.8), (67, 40, 0.1), (19, 2060, 0.02)):
-        X = matrix(m, n, density)
+        X = matrix_of(kernel, m, n, density)
         A = storage.make(X.copy()).in_memory()
         exact = storage.exact(X)
         expected = plain(kernel, exact, exact)
@@ -77,15 +82,15 @@ def test_values_are_the_same_of_every_storage(kernel, storage):
 @pytest.mark.parametrize("density", [1.0, 0.1])
 def test_values_are_the_same_of_every_instruction_set(kernel, simd, density):
     for m, _, n in SHAPES:
-        X = matrix(m, n, density)
+        X = matrix_of(kernel, m, n, density)
         for convert in (np.asarray, sparse.csr_array):
             rows = as_rows(convert(X))
             W = np.linspace(-1.0, 1.0, 2 * m).reshape(m, 2)
-            expected = kernel(X, X), Expansion(kernel.form, X, W)(X)
+            expected = kernel(X, X), CoreSums(kernel.form, X, W)(X)
             single = Columns(rows, kernel).block(np.arange(m), np.arange(m))
             with instruction_set(simd):
                 values = kernel_values(kernel.form, rows.in_memory(), rows.in_memory())
-                sums = Expansion(kernel.form, rows.in_memory(), W)(X)
+                sums = CoreSums(kernel.form, rows.in_memory(), W)(X)
                 block = Columns(rows, kernel).block(np.arange(m), np.arange(m))
             assert_close(values, expected[0], 1e-13)
             assert_close(sums, expected[1], 1e-13)
@@ -99,13 +104,11 @@ def test_values_are_the_same_of_every_instruction_set(kernel, simd, density):
 @pytest.mark.parametrize("density", [1.0, 0.05])
 def test_values_are_those_of_scikit_learn(name, density):
     kernel = NAMED[name]
-    X, Z = matrix(60, 30, density), matrix(41, 30, density, seed=1)
-    used = {
-        "poly": ("gamma", "degree", "coef0"),
-        "sigmoid": ("gamma", "coef0"),
-        "linear": (),
-    }.get(name, ("gamma",))
-    options = {option: getattr(kernel, option) for option in used}
+    X, Z = (
+        matrix_of(kernel, 60, 30, density),
+        matrix_of(kernel, 41, 30, density, seed=1),
+    )
+    options = {name: getattr(kernel, name) for name in PARAMETERS.get(name, ())}
     expected = pairwise_kernels(X, Z, metric=name, **options)
     assert_close(kernel(X, Z), expected, 1e-12)
 
@@ -113,7 +116,7 @@ def test_values_are_those_of_scikit_learn(name, density):
 @on_every_kind
 @on_every_simd
 def test_each_sample_has_a_lane_of_its_own(kernel, simd):
-    X, Z = matrix(130, 9), matrix(20, 9, seed=1)
+    X, Z = matrix_of(kernel, 130, 9), matrix_of(kernel, 20, 9, seed=1)
     with instruction_set(simd):
         whole = kernel(X, Z)
         for rows in ([0], [5, 77, 129], range(63, 66)):
@@ -123,12 +126,12 @@ def test_each_sample_has_a_lane_of_its_own(kernel, simd):
 @on_every_kind
 @on_every_simd
 def test_rows_are_summed_up_as_a_product_with_their_weights(kernel, simd):
-    X, Z = matrix(70, 6), matrix(200, 6, seed=1)
+    X, Z = matrix_of(kernel, 70, 6), matrix_of(kernel, 200, 6, seed=1)
     for columns in (1, 2, 64, 65, 130):
         W = np.random.default_rng(columns).normal(size=(200, columns))
         expected = plain(kernel, X, Z) @ W
         with instruction_set(simd):
-            sums = Expansion(kernel.form, Z, W)(X)
+            sums = CoreSums(kernel.form, Z, W)(X)
         np.testing.assert_allclose(sums, expected, atol=1e-10)
 
 
@@ -277,7 +280,7 @@ def test_a_callable_gets_the_rows_and_returns_their_values():
 
 @on_every_kind
 def test_the_diagonal_is_that_of_the_values(kernel):
-    X = matrix(37, 6, 0.6)
+    X = matrix_of(kernel, 37, 6, 0.6)
     expected = kernel(X, X).diagonal()
     for A in (X, sparse.csr_array(X), X.astype(np.float32).astype(np.float64)):
         np.testing.assert_allclose(kernel.diag(A), expected, rtol=1e-6)
@@ -293,7 +296,7 @@ def test_a_precomputed_kernel_is_returned():
 
 
 def test_sparse_rows_that_are_not_canonical_give_the_same_values():
-    X = matrix(20, 30, 0.1)
+    X = np.abs(matrix(20, 30, 0.1))
     rows = long_indices(X)
     doubled = csr(
         rows,

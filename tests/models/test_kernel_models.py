@@ -10,9 +10,10 @@ import pytest
 from scipy import sparse
 
 from widemargin import SVC, load_model, save_model
+from widemargin.kernels.table import NAMES
 from widemargin.models.liblinear import write_liblinear
 
-KERNELS = ["rbf", "poly", "sigmoid", "laplacian", "linear", "precomputed"]
+KERNELS = [*NAMES, "precomputed"]
 
 
 def fitted(iris, kernel="rbf", scheme="ovo", kind=np.asarray, **parameters):

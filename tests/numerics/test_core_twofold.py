@@ -11,10 +11,12 @@ from scipy import sparse
 
 from tests.cases.kernels import on_every_simd
 from widemargin import Kernel, _core
+from widemargin.kernels.table import KERNELS
 from widemargin.numerics import linalg, twofold
 
 NO_FIT = "do not fit each other"
-KINDS = ("linear", "poly", "rbf", "sigmoid", "laplacian")
+KINDS = list(KERNELS.values())
+LINEAR, POLY = KERNELS["linear"].code, KERNELS["poly"].code
 TYPES = (np.float64, np.float32, np.int16, np.uint8)
 CONTEXT = decimal.Context(prec=80)
 
@@ -206,14 +208,26 @@ def kernel_value(form, x, z):
     """The value k(x, z) of fractions: exact, or with 80 digits."""
     kind, gamma, coef0, degree = form
     gamma, coef0 = Fraction(gamma), Fraction(coef0)
-    if KINDS[kind] == "rbf":
-        return exp(-gamma * sum((a - b) ** 2 for a, b in zip(x, z, strict=True)))
-    if KINDS[kind] == "laplacian":
-        return exp(-gamma * sum(abs(a - b) for a, b in zip(x, z, strict=True)))
-    p = product(x, z)
-    if KINDS[kind] == "linear":
-        return p
-    return tanh(gamma * p + coef0) if kind == 3 else (gamma * p + coef0) ** degree
+    s = sum((TERMS[KINDS[kind].sums](a, b) for a, b in zip(x, z, strict=True)))
+    return {
+        "itself": lambda: s,
+        "power": lambda: (gamma * s + coef0) ** degree,
+        "tangent": lambda: tanh(gamma * s + coef0),
+        "decay": lambda: exp(-gamma * s),
+    }[KINDS[kind].value]()
+
+
+TERMS = {
+    "product": lambda a, b: a * b,
+    "square": lambda a, b: (a - b) ** 2,
+    "size": lambda a, b: abs(a - b),
+    "share": lambda a, b: (a - b) ** 2 / (a + b) if a + b else Fraction(0),
+}
+
+
+def rows_of(form, *parts):
+    """Rows that a kernel is for."""
+    return [np.abs(X) if KINDS[form[0]].is_nonnegative else X for X in parts]
 
 
 def check_sums(form, X, Z, c, simd, relative=None):
@@ -241,7 +255,9 @@ FORMS = [
     (2, 0.4, 0.0, 3),
     (3, 0.3, -0.3, 3),
     (4, 0.3, 0.0, 3),
+    (5, 0.3, 0.0, 3),
 ]
+assert {KINDS[form[0]] for form in FORMS} == set(KINDS)
 
 
 @on_every_simd
@@ -253,10 +269,11 @@ def test_kernel_sums_are_within_their_errors(form, k, n, simd):
     for A in (X, Z):
         A[rng.uniform(size=A.shape) < 0.5] = 0.0
     Z[0] = X[0]
+    X, Z = rows_of(form, X, Z)
     c = rng.normal(size=4) * 10.0 ** rng.uniform(-3, 3, size=4)
     # Of a polynomial |k| may be far below the sizes of what is added up in it.
-    check_sums(form, X, Z, c, simd, {0: None, 1: None}.get(form[0], 1e-14))
-    if form[0] < 2:
+    check_sums(form, X, Z, c, simd, {LINEAR: None, POLY: None}.get(form[0], 1e-14))
+    if form[0] in (LINEAR, POLY):
         check_sums(form, abs(X), abs(Z), c, simd, 1e-28 if form[2] >= 0 else None)
 
 
@@ -265,13 +282,17 @@ def test_kernel_sums_are_within_their_errors(form, k, n, simd):
 @pytest.mark.parametrize("scale", [1e-170, 1e-150, 1e-30, 1e-5, 10.0, 1e5, 1e20, 1e150])
 def test_errors_hold_at_every_scale(form, scale, simd):
     X, Z = rows(3, 5, scale / 1e6, seed=0), rows(3, 5, scale / 1e6, seed=1)
-    form = (form[0], form[1], form[2], 1 if form[0] == 1 else form[3])
+    X, Z = rows_of(form, X, Z)
+    form = (form[0], form[1], form[2], 1 if form[0] == POLY else form[3])
     c = np.array([1.0, -1.0, 1e-10])
     check_sums(form, X, Z, c, simd)
 
 
+DISTANCES = [form for form in FORMS if KINDS[form[0]].sums != "product"]
+
+
 @on_every_simd
-@pytest.mark.parametrize("form", FORMS[4:5] + FORMS[6:])
+@pytest.mark.parametrize("form", DISTANCES)
 def test_distances_of_far_clusters_are_exact(form, simd):
     rng = np.random.default_rng(0)
     X, Z = (1e10 + rng.normal(size=(k, 6)) for k in (3, 4))
@@ -293,6 +314,7 @@ def test_sums_that_cancel(simd):
 def test_diagonals_are_within_their_errors(form, simd):
     X = np.random.default_rng(0).normal(size=(21, 7))
     X[X < -1.0] = 0.0
+    (X,) = rows_of(form, X)
     expected = [kernel_value(form, exact(x), exact(x)) for x in X]
     for storage in storages(X):
         hi, lo, error = np.empty((3, 21))
@@ -302,7 +324,7 @@ def test_diagonals_are_within_their_errors(form, simd):
         assert np.all(error <= 1e-14 * np.maximum(1.0, np.abs(hi)))
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", range(len(KINDS)))
 @on_every_simd
 def test_what_overflows_has_no_finite_error(kind, simd):
     huge, most = 1e200, np.finfo(np.float64).max
@@ -315,9 +337,9 @@ def test_what_overflows_has_no_finite_error(kind, simd):
         ([[1e-3]], [[1e-3]], 1.0, np.inf),
     ]
     for x, z, gamma, c in cases:
-        if kind == 4 and x == [[huge]]:
+        if KINDS[kind].sums in ("size", "share") and x == [[huge]]:
             continue  # the distance is 0
-        if kind == 2 and x == [[huge]]:
+        if KINDS[kind].sums == "square" and x == [[huge]]:
             z = [[-huge]]
         hi, lo, error, size = np.zeros((4, 1))
         form = (kind, gamma, 0.0, 2)
@@ -330,8 +352,9 @@ def test_what_overflows_has_no_finite_error(kind, simd):
 def test_kernel_objects_say_their_form():
     X, Z = np.random.default_rng(0).normal(size=(2, 9, 4))
     c = np.arange(9.0)
-    for name in KINDS:
-        kernel = Kernel(name, gamma=0.3, degree=2, coef0=0.1)
+    for row in KINDS:
+        kernel = Kernel(row.name, gamma=0.3, degree=2, coef0=0.1)
+        X, Z = rows_of(kernel.form, X, Z)
         hi, *_ = twofold.kernel_sums(kernel.form, X, Z, c)
         np.testing.assert_allclose(hi, kernel(X, Z) @ c, rtol=1e-12, atol=1e-12)
         hi, lo, _ = twofold.kernel_diag(kernel.form, X.astype(np.float32))
@@ -373,7 +396,7 @@ def test_products_refuse_other_lengths(lengths):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"form": (5, 1.0, 0.0, 1)},
+        {"form": (len(KINDS), 1.0, 0.0, 1)},
         {"form": (-1, 1.0, 0.0, 1)},
         {"form": (1, 1.0, 0.0, 0)},
         {"Z": np.zeros((2, 4))},

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from papers.asvm import apart, datasets, measure, others, run
-from papers.asvm.options import Options
-from papers.asvm.parts import faces, growth, ndc, sweeps, uci
+from papers.__main__ import main
+from papers.asvm import apart, conic, datasets, methods, others
+from papers.asvm.paper import Options
+from papers.asvm.parts import faces, growth, ndc, quadratic, sweeps, uci
 from papers.crsvm.datasets import Dataset
 from widemargin import load_svmlight, make_ndc, save_svmlight
 
@@ -25,11 +26,11 @@ def small_adult():
 @pytest.fixture(scope="module", params=[0.01, 1.0])
 def found(request):
     X, y = make_ndc(60_000)
-    return measure.compare(X, y, request.param, measure.SOLVERS, repeat=1)
+    return methods.compare(X, y, request.param, methods.SOLVERS, repeat=1)
 
 
 def test_on_clusters_a_few_steps_are_exact_without_safeguards(found):
-    published = found[measure.PUBLISHED]
+    published = found[methods.PUBLISHED]
     assert published["status"] == "solved"
     assert published["safeguards"] == 0
     assert published["iterations"] <= 7
@@ -42,15 +43,15 @@ def test_all_methods_find_the_same_objective(found):
 
 
 def test_a_sample_as_start_saves_sweeps_of_all_rows(found):
-    assert found[measure.DEFAULT]["sweeps"] < found[measure.ZERO]["sweeps"]
+    assert found[methods.DEFAULT]["sweeps"] < found[methods.ZERO]["sweeps"]
 
 
 def test_the_steps_do_not_grow_with_the_rows():
     steps = []
     for m in (10_000, 100_000):
         X, y = make_ndc(m)
-        answer = measure.compare(X, y, measure.NU, [measure.PUBLISHED], repeat=1)
-        steps.append(answer[measure.PUBLISHED]["iterations"])
+        answer = methods.compare(X, y, methods.NU, [methods.PUBLISHED], repeat=1)
+        steps.append(answer[methods.PUBLISHED]["iterations"])
     assert max(steps) <= min(steps) + 2
 
 
@@ -58,10 +59,10 @@ def test_the_steps_do_not_grow_with_the_rows():
 def test_the_storage_of_integers_changes_nothing(storage):
     X, y = make_ndc(20_000)
     primal = [
-        measure.compare(rows, y, measure.NU, [measure.DEFAULT], repeat=1)
+        methods.compare(rows, y, methods.NU, [methods.DEFAULT], repeat=1)
         for rows in (X, X.astype(storage))
     ]
-    first, second = (p[measure.DEFAULT]["primal"] for p in primal)
+    first, second = (p[methods.DEFAULT]["primal"] for p in primal)
     assert second == pytest.approx(first, rel=1e-8)
 
 
@@ -71,10 +72,10 @@ def test_the_problem_is_that_of_liblinear():
     nu = 0.3
     other = LinearSVC(C=nu / 2, loss="squared_hinge", dual=False, tol=1e-10)
     other.fit(data.X, data.y)
-    problem = measure.as_problem(data.X, data.y, nu)
-    ours = measure.compare(data.X, data.y, nu, [measure.PUBLISHED], repeat=1)
+    problem = methods.as_problem(data.X, data.y, nu)
+    ours = methods.compare(data.X, data.y, nu, [methods.PUBLISHED], repeat=1)
     theirs = problem.primal(other.coef_[0], other.intercept_[0])
-    assert ours[measure.PUBLISHED]["primal"] == pytest.approx(theirs, rel=1e-7)
+    assert ours[methods.PUBLISHED]["primal"] == pytest.approx(theirs, rel=1e-7)
 
 
 def test_where_the_short_form_is_exact():
@@ -86,13 +87,14 @@ def test_where_the_short_form_is_exact():
     assert not faces.exact(large)
     assert large["safeguards"] > 0
     assert large["status"] == "solved"
+    assert large["left"] == 0
 
 
 def test_memory_and_passes_are_measured_in_a_process_apart():
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from /proc")
     record = apart.measured(
-        rows=50_000, dtype="int16", method=measure.DEFAULT, nu=measure.NU, repeat=1
+        rows=50_000, dtype="int16", method=methods.DEFAULT, nu=methods.NU, repeat=1
     )
     assert record["status"] == "solved"
     assert record["pass_by"] == "rows.matvec"
@@ -122,16 +124,25 @@ def test_packages_reach_the_gap_on_the_same_problem():
     said = []
     ladders = others.ladders(said.append)
     assert any("sklearnex" in line for line in said)
-    problem = measure.as_problem(data.X, data.y, 0.1)
+    problem = methods.as_problem(data.X, data.y, 0.1)
     race = others.Race(problem, data.X, data.y, 0.05, goal=1e-5, limit=10.0)
     for label in ("LIBLINEAR, primal", "LIBLINEAR (scikit-learn), dual"):
         answer = race.run(ladders[label])
         assert -1e-9 < answer.gap <= 1e-5, label
 
 
+@pytest.mark.parametrize("problem", [methods.as_problem, methods.ordinary])
+def test_a_quadratic_program_has_the_same_answer(problem):
+    data = small_adult()
+    X, y, nu = data.X.toarray(), data.y, 0.1
+    C = problem(X, y, nu).C[0]
+    race = others.Race(problem(X, y, nu), X, y, C, goal=1e-6, limit=30.0)
+    assert -1e-9 < race.run((conic.fit, conic.LADDER)).gap <= 1e-6
+
+
 def test_a_peer_that_is_too_slow_is_asked_no_finer():
     data = small_adult()
-    problem = measure.as_problem(data.X, data.y, 0.1)
+    problem = methods.as_problem(data.X, data.y, 0.1)
     race = others.Race(problem, data.X, data.y, 0.05, goal=0.0, limit=0.0)
     ladder = others.ladders(lambda _: None)["LIBLINEAR, primal"]
     assert race.run(ladder).gap > 1e-9  # the first setting
@@ -144,12 +155,29 @@ def test_cross_validation_gives_every_method_a_record(monkeypatch):
     monkeypatch.setattr(Options, "sets", lambda self, names: [data])
     monkeypatch.setattr(uci, "NUS", np.array([0.1, 1.0]))
     records = uci.run(Options(ROOT, quick=True, repeat=1))
-    methods = {r["method"]: r for r in records}
-    assert {measure.PUBLISHED, measure.DEFAULT, uci.ORDINARY} <= set(methods)
-    for label in (measure.PUBLISHED, measure.DEFAULT):
-        assert methods[label]["gap"] <= uci.GOAL
-    assert methods[measure.PUBLISHED]["test"] == methods[measure.DEFAULT]["test"]
+    found = {r["method"]: r for r in records}
+    assert {methods.PUBLISHED, methods.DEFAULT, uci.ORDINARY} <= set(found)
+    for label in (methods.PUBLISHED, methods.DEFAULT):
+        assert found[label]["gap"] <= uci.GOAL
+    assert found[methods.PUBLISHED]["test"] == found[methods.DEFAULT]["test"]
     assert len(list(uci.table(records))) == 1 + len(records)
+
+
+def test_quadratic_programs_have_the_folds_of_the_others(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    data = Dataset("toy", rng.normal(size=(60, 3)) + y[:, None], y, 3)
+    monkeypatch.setattr(Options, "sets", lambda self, names: [data])
+    monkeypatch.setattr(uci, "NUS", np.array([0.1, 1.0]))
+    records = quadratic.run(Options(ROOT, quick=True))
+    found = {(r["problem"], r["method"]): r for r in records}
+    assert len(found) == len(records) == 6
+    for label in ("(7)", "(2)"):
+        ours, theirs = found[label, methods.DEFAULT], found[label, quadratic.CLARABEL]
+        assert max(ours["gap"], theirs["gap"]) <= uci.GOAL
+        assert ours["nu"] == theirs["nu"]
+        assert ours["test"] == theirs["test"]
+    assert len(list(quadratic.table(records))) == 1 + len(records)
 
 
 def test_growth_exponents():
@@ -169,16 +197,22 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys, monkeypatch):
         pytest.skip("peak memory is read from /proc")
     monkeypatch.setattr(ndc, "DTYPES", ("int16",))
     monkeypatch.setattr(growth, "DTYPES", ("float64",))
-    monkeypatch.setattr(growth, "METHODS", (measure.DEFAULT,))
-    monkeypatch.setattr(
-        run, "QUICK", {**run.QUICK, "sizes": (4000,), "growth": (500, 1000)}
-    )
+    monkeypatch.setattr(growth, "METHODS", (methods.DEFAULT,))
+    small = {"sizes": (4000,), "growth": (500, 1000), "repeat": 1}
+    monkeypatch.setattr(Options, "QUICK", small)
     folder, output = tmp_path / "data", tmp_path / "output"
     (folder / "a1a").mkdir(parents=True)
     X, y = load_svmlight(SHIPPED, n_features=123)
     save_svmlight(X[::16], y[::16], folder / "a1a" / "train.svm")
-    line = ["--quick", "--data", str(folder), "--parts", "ndc,growth,sweeps,uci,adult"]
-    run.main([*line, "--output", str(output)])
+    line = [
+        "asvm",
+        "--quick",
+        "--data",
+        str(folder),
+        "--parts",
+        "ndc,growth,sweeps,uci,adult",
+    ]
+    main([*line, "--output", str(output)])
     said = capsys.readouterr().out
     assert "a2a is skipped: there is no a2a/train.svm[.bz2|.xz] in" in said
     assert "uci is skipped: it has no data." in said
@@ -187,7 +221,7 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys, monkeypatch):
     records = json.loads((output / "adult.json").read_text())["records"]
     assert {r["set"] for r in records} == {"a1a"}
     again = (output / "ndc.txt").read_text()
-    run.main(["--redraw", "--parts", "ndc", "--output", str(output)])
+    main(["asvm", "--redraw", "--parts", "ndc", "--output", str(output)])
     assert (output / "ndc.txt").read_text() == again
 
 
@@ -199,5 +233,5 @@ def test_sweeps_are_counted_until_a_gap():
 
 def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
-        run.main(["--parts", "table_2"])
+        main(["asvm", "--parts", "table_2"])
     assert "there is no part table_2" in capsys.readouterr().err

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.budget import digits, measure, norms, run, smo
-from papers.budget.options import Options
+from papers.__main__ import arguments
+from papers.budget import digits, methods, norms, paper, smo
+from papers.budget.paper import Options
 from papers.budget.parts import equivalences, figure_1, theorems
 from papers.budget.parts import smo as smo_part
 from widemargin.losses.norms import BudgetL1, BudgetL2
@@ -32,7 +33,7 @@ def options(monkeypatch, small):
 
 @pytest.fixture(scope="module")
 def K(small):
-    return measure.kernel(small.X, small.X)
+    return methods.kernel(small.X, small.X)
 
 
 def test_a_split_has_five_digits_a_side_and_points_of_mean_length_one(tmp_path):
@@ -63,7 +64,7 @@ def test_budgets_are_those_of_the_paper():
 
 def test_the_best_pair_of_all_solves_the_L1_problem(small, K):
     found = smo.solve(K, small.y, smo.Limits.of("L1", 10, 1.0), smo.LARGEST_GAIN)
-    best = measure.ours("L1", small.X, small.y, 10, C=1.0, tol=1e-9)
+    best = methods.ours("L1", small.X, small.y, 10, C=1.0, tol=1e-9)
     value, optimum = (smo.dual(s.alpha, small.y, K) for s in (found, best))
     assert found.stalled
     assert value == pytest.approx(optimum, rel=1e-9)
@@ -71,12 +72,12 @@ def test_the_best_pair_of_all_solves_the_L1_problem(small, K):
 
 def test_the_usual_pair_fills_the_cap_and_stalls(small, K):
     """As many support vectors as the budget, all at C, beside the optimum."""
-    C = measure.heuristic("L1", 10)
+    C = methods.heuristic("L1", 10)
     found = smo.solve(K, small.y, smo.Limits.of("L1", 10, C))
-    best = measure.ours("L1", small.X, small.y, 10, tol=1e-9)
+    best = methods.ours("L1", small.X, small.y, 10, tol=1e-9)
     assert found.stalled
     assert found.gain > 1e-3
-    assert measure.counts(found.alpha, C) == {"vectors": 10, "bounded": 10, "free": 0}
+    assert methods.counts(found.alpha, C) == {"vectors": 10, "bounded": 10, "free": 0}
     assert smo.dual(found.alpha, small.y, K) < smo.dual(best.alpha, small.y, K) - 0.01
 
 
@@ -154,10 +155,10 @@ def test_objectives_are_those_of_libsvm(options, small, K):
 
 
 def test_pruning_keeps_the_largest(small, K):
-    given = measure.problem("L1", small.X, small.y, 20)
+    given = methods.problem("L1", small.X, small.y, 20)
     c = np.zeros(60)
     c[[3, 5, 7]] = -2.0, 1.0, 3.0
-    (two, test, _), (rest, *_) = measure.pruned(given, (K, K), c, [2, 60])
+    (two, test, _), (rest, *_) = methods.pruned(given, (K, K), c, [2, 60])
     assert np.allclose(two, K[:, [3, 7]] @ [-2.0, 3.0])
     assert np.allclose(test, two)
     assert np.allclose(rest, K @ c)
@@ -181,6 +182,6 @@ def test_without_digits_the_rest_is_measured(tmp_path):
 
 
 def test_parts_are_known():
-    assert run.arguments(["--parts", "smo"]).parts == [smo_part]
+    assert arguments(paper, ["--parts", "smo"]).parts == [smo_part]
     with pytest.raises(SystemExit):
-        run.arguments(["--parts", "figure_9"])
+        arguments(paper, ["--parts", "figure_9"])

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.crsvm import algorithm, datasets, libsvm, lowrank, measure, run
-from papers.crsvm.figures import approximation, gaussian, iterations, rules, sweeps, toy
-from papers.crsvm.options import Options
+from papers import measure
+from papers.__main__ import main
+from papers.crsvm import algorithm, datasets, libsvm, lowrank, methods
+from papers.crsvm.paper import Options
+from papers.crsvm.parts import approximation, gaussian, iterations, rules, sweeps, toy
 from widemargin import Problem, load_svmlight, save_svmlight
 
 ROOT = Path(__file__).parents[2]
@@ -30,23 +32,23 @@ def data(request):
 
 @pytest.fixture(scope="module")
 def found(data):
-    return measure.compare(data, rules.solvers(), repeat=1, tol=measure.TIGHT)
+    return methods.compare(data, rules.solvers(), repeat=1, tol=methods.TIGHT)
 
 
 def test_all_variants_that_end_find_the_same_objective(found):
     for label in (rules.ALL, "omega", "omega, repaired", "default"):
         assert found[label]["status"] == "solved"  # others may not: see claim.md
-    assert measure.disagreement(list(found.values())) <= 1e-6
+    assert methods.disagreement(list(found.values())) <= 1e-6
 
 
 def test_rule_2_ends_with_the_patterns_on_the_boundary(data, found):
-    _, (on, plus, minus) = measure.support_vectors(data)
+    _, (on, plus, minus) = methods.support_vectors(data)
     assert on == plus + minus
     assert on / 2 <= found["omega"]["active_last"] <= 2 * on
 
 
 def test_rule_1_ends_with_all_support_vectors(data, found):
-    (support, _, _), _ = measure.support_vectors(data)
+    (support, _, _), _ = methods.support_vectors(data)
     assert support / 2 <= found["one-sided"]["active_last"] <= 2 * support
 
 
@@ -60,7 +62,7 @@ def test_reduction_uses_fewer_patterns_on_average(data, found):
 def test_the_algorithm_as_printed_solves_the_same_problem():
     _, data = datasets.ellipse(1000)
     printed = algorithm.run(data)
-    ours = measure.compare(data, {"": measure.unreduced()}, repeat=1)[""]
+    ours = methods.compare(data, {"": methods.unreduced()}, repeat=1)[""]
     assert printed["gap"] <= 1e-6
     assert abs(printed["primal"] - ours["primal"]) <= 1e-5 * ours["primal"]
     assert printed["active_last"] < 0.1 * len(data.y)
@@ -108,7 +110,7 @@ def test_libsvm_solves_the_same_problem():
     data = small_adult()
     _, c, b = libsvm.fit_libsvm(data.X, data.y, kernel="linear")
     theirs = Problem(data.X, data.y).certify(abs(c), data.X.T @ c, b)
-    ours = measure.compare(data, {"": measure.unreduced()}, repeat=1)[""]
+    ours = methods.compare(data, {"": methods.unreduced()}, repeat=1)[""]
     assert theirs.relative_gap < 0.01
     assert abs(theirs.primal - ours["primal"]) <= 1e-3 * ours["primal"]
 
@@ -228,8 +230,15 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys):
     (data / "a1a").mkdir(parents=True)
     X, y = load_svmlight(SHIPPED, n_features=123)
     save_svmlight(X[::16], y[::16], data / "a1a" / "train.svm")
-    line = ["--quick", "--data", str(data), "--parts", "5.1,5.6,5.9"]
-    run.main([*line, "--output", str(output)])
+    line = [
+        "crsvm",
+        "--quick",
+        "--data",
+        str(data),
+        "--parts",
+        "figure_5.1,figure_5.6,figure_5.9",
+    ]
+    main([*line, "--output", str(output)])
     said = capsys.readouterr().out
     assert "a5a is skipped: there is no a5a/train.svm[.bz2|.xz] in" in said
     assert "figure_5.1 is skipped: it has no data." in said
@@ -244,5 +253,5 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys):
 
 def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
-        run.main(["--parts", "5.10"])
-    assert "there is no part 5.10" in capsys.readouterr().err
+        main(["crsvm", "--parts", "figure_5.10"])
+    assert "there is no part figure_5.10" in capsys.readouterr().err

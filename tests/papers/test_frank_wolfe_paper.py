@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.frank_wolfe import datasets, measure, ranks, run
+from papers.__main__ import main
+from papers.frank_wolfe import datasets, methods, ranks
 from papers.frank_wolfe.datasets import CVM, FW, METHODS, MFW, TABLE, Data
-from papers.frank_wolfe.options import Options
+from papers.frank_wolfe.paper import Options
 from papers.frank_wolfe.parts import (
     certified,
     figures_7_8,
@@ -107,18 +108,18 @@ def test_a_part_has_every_class(folder):
 
 def test_the_C_of_the_paper_weighs_half(folder, options):
     data = datasets.read(folder, "a1a")
-    assert measure.rbf(4.0)["C"] == 2.0
-    one = measure.train(data, measure.rbf(4.0), measure.by_gap(CVM), 20.0, 1e-6)
+    assert methods.rbf(4.0)["C"] == 2.0
+    one = methods.train(data, methods.rbf(4.0), methods.by_gap(CVM), 20.0, 1e-6)
     assert one.gap <= 1e-6
     assert not one.over
 
 
 def test_methods_agree_at_a_small_gap(folder):
     data = datasets.read(folder, "a2a")
-    methods = (measure.DEFAULT, CVM, MFW, measure.PAIRWISE)
+    asked = (methods.DEFAULT, CVM, MFW, methods.PAIRWISE)
     primal = [
-        measure.train(data, measure.rbf(2.0), measure.by_gap(m), 20.0, 1e-5).primal
-        for m in methods
+        methods.train(data, methods.rbf(2.0), methods.by_gap(m), 20.0, 1e-5).primal
+        for m in asked
     ]
     assert max(primal) - min(primal) <= 2e-5 * min(primal)
 
@@ -126,8 +127,8 @@ def test_methods_agree_at_a_small_gap(folder):
 @pytest.mark.parametrize("method", [CVM, MFW])
 def test_the_rule_of_the_paper_ends_a_run(folder, method):
     data = datasets.read(folder, "a2a")
-    solver = measure.by_paper(method)
-    one = measure.train(data, measure.rbf(16.0), solver, 20.0, measure.NO_GAP)
+    solver = methods.by_paper(method)
+    one = methods.train(data, methods.rbf(16.0), solver, 20.0, methods.NO_GAP)
     assert not one.over
     assert (one.balls, one.ended, one.pairs) == (1, 1, 1)
     assert 0 < one.vectors <= one.coreset <= len(data.y)
@@ -135,25 +136,25 @@ def test_the_rule_of_the_paper_ends_a_run(folder, method):
 
 def test_a_run_over_its_limit_is_said(folder):
     data = datasets.read(folder, "a2a")
-    one = measure.train(data, measure.rbf(64.0), measure.by_gap(FW), 0.05, 1e-9)
-    record = measure.summed([one], 0.05)
+    one = methods.train(data, methods.rbf(64.0), methods.by_gap(FW), 0.05, 1e-9)
+    record = methods.summed([one], 0.05)
     assert record["over"]
-    assert measure.seconds(record) == "> 0.05"
+    assert methods.seconds(record) == "> 0.05"
 
 
 def test_a_solver_that_does_not_look_is_interrupted():
-    with pytest.raises(KeyboardInterrupt), measure.interrupted_after(0.05):
+    with pytest.raises(KeyboardInterrupt), methods.interrupted_after(0.05):
         time.sleep(10.0)
 
 
 def test_there_is_no_other_run_after_one_over_the_limit(folder, monkeypatch):
-    late = measure.Run(9.0, 0.1, 1.0, 90.0, True, 1, 1, 1, 3, 2, 2)
-    monkeypatch.setattr(measure, "train", lambda *_: late)
-    record = measure.repeated(
+    late = methods.Run(9.0, 0.1, 1.0, 90.0, True, 1, 1, 1, 3, 2, 2)
+    monkeypatch.setattr(methods, "train", lambda *_: late)
+    record = methods.repeated(
         None, None, lambda seed: None, Options(folder, repeat=5, limit=8.0), 1e-3
     )
     assert record["runs"] == 1
-    assert measure.seconds(record) == "> 8, 2 of 3"
+    assert methods.seconds(record) == "> 8, 2 of 3"
 
 
 def test_speed_ups_where_a_method_came_to_no_end():
@@ -189,8 +190,8 @@ def test_tables_and_pictures(options, tmp_path, monkeypatch):
 
 
 def test_the_script_takes_names_of_sets(folder, tmp_path, capsys):
-    line = ["--quick", "--data", str(folder), "--output", str(tmp_path)]
-    run.main([*line, "--parts", "table_1", "--sets", "a1a"])
+    line = ["frank_wolfe", "--quick", "--data", str(folder), "--output", str(tmp_path)]
+    main([*line, "--parts", "table_1", "--names", "a1a"])
     assert "a1a" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        run.arguments(["--parts", "table_9"])
+        main(["frank_wolfe", "--parts", "table_9"])

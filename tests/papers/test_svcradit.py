@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.svcradit import datasets, engines, measure, run
-from papers.svcradit.options import Options
+from papers.__main__ import arguments
+from papers.svcradit import datasets, engines, methods, paper
+from papers.svcradit.paper import Options
 from papers.svcradit.parts import selection, table_2, table_3
 from widemargin import load_svmlight
 
@@ -49,12 +50,25 @@ def test_every_solver_of_small_problems_ends_at_the_same_objective(small, option
     names = (engines.PAIRS, engines.REWEIGHTED, engines.DENSE, engines.CLARABEL)
     with engines.engines(*names) as timed:
         for name in names:
-            solver = measure.policy("violation", 0.5, 60, name)
-            found[name] = measure.ours(ROW, *small, solver, options, tol=1e-5)
+            solver = methods.policy("violation", 0.5, 60, name)
+            found[name] = methods.ours(ROW, *small, solver, options, tol=1e-5)
             assert timed[name].calls == found[name]["sets"]
     assert {r["status"] for r in found.values()} == {"solved"}
     primal = [r["primal"] for r in found.values()]
     assert max(primal) - min(primal) <= 2e-5 * min(primal)
+
+
+@pytest.mark.parametrize("q", [20, 60])
+def test_the_interior_point_survives_few_rows(q, options):
+    """Slacks stay positive where points come to a bound to rounding."""
+    row = ROW._replace(C=100)
+    few = datasets.gauss(150)
+    with engines.engines(engines.DENSE):
+        solver = methods.policy("violation", 0.5, q, engines.DENSE)
+        found = methods.ours(row, *few, solver, options, tol=1e-5)
+    best = methods.ours(row, *few, methods.policy("violation", 0.5), options, tol=1e-5)
+    assert found["status"] == "solved"
+    assert found["primal"] == pytest.approx(best["primal"], rel=2e-5)
 
 
 def test_the_names_are_as_before_when_it_is_over():
@@ -76,8 +90,8 @@ def test_on_equal_problems_all_reach_what_is_asked(small, options):
 
 def test_carrying_beats_pure_largest_violation_with_a_large_C(small, options):
     sets = {
-        carry: measure.ours(
-            ROW, *small, measure.policy("violation", carry, 40), options
+        carry: methods.ours(
+            ROW, *small, methods.policy("violation", carry, 40), options
         )["sets"]
         for carry in (0.0, 0.5)
     }
@@ -85,8 +99,8 @@ def test_carrying_beats_pure_largest_violation_with_a_large_C(small, options):
 
 
 def test_libsvm_solves_the_same_problem(small, options):
-    mine = measure.ours(ROW, *small, measure.policy("violation", 0.5), options)
-    theirs = measure.libsvm(ROW, *small, options)
+    mine = methods.ours(ROW, *small, methods.policy("violation", 0.5), options)
+    theirs = methods.libsvm(ROW, *small, options)
     assert theirs["gap"] < 1e-3
     assert theirs["primal"] == pytest.approx(mine["primal"], rel=1e-3)
     assert abs(theirs["vectors"] - mine["vectors"]) <= 5
@@ -104,9 +118,9 @@ def test_support_vectors_of_adult_1_are_those_of_libsvm():
     X, y = load_svmlight(ROOT / "examples" / "data" / "a9a.svm.bz2")
     row = datasets.TABLE_3[2]
     options = Options(ROOT, repeat=1, limit=20.0)
-    solver = measure.policy("violation", 0.5)
-    mine = measure.ours(row, X[:500], y[:500], solver, options, tol=1e-6)
-    theirs = measure.libsvm(row, X[:500], y[:500], options, tol=1e-5)
+    solver = methods.policy("violation", 0.5)
+    mine = methods.ours(row, X[:500], y[:500], solver, options, tol=1e-6)
+    theirs = methods.libsvm(row, X[:500], y[:500], options, tol=1e-5)
     assert abs(mine["vectors"] - theirs["vectors"]) <= 3
 
 
@@ -122,6 +136,6 @@ def test_tables_and_pictures(only_gauss, options, tmp_path, monkeypatch):
 
 
 def test_parts_are_known():
-    assert run.arguments(["--parts", "table_2"]).parts == [table_2]
+    assert arguments(paper, ["--parts", "table_2"]).parts == [table_2]
     with pytest.raises(SystemExit):
-        run.arguments(["--parts", "table_9"])
+        arguments(paper, ["--parts", "table_9"])

@@ -7,9 +7,9 @@ from scipy import sparse
 from tests.cases.problems import PROBLEMS
 from widemargin import LinearSVC, Problem, as_rows, make_ndc, solve
 from widemargin.solvers import ActiveSet, InteriorPoint
-from widemargin.solvers.linear import active_set
+from widemargin.solvers.linear import active_set, published_asvm
 from widemargin.solvers.linear import newton as penalty
-from widemargin.solvers.linear import published_asvm as published
+from widemargin.solvers.linear.published_asvm import PublishedASVM
 
 NDC = make_ndc(5000, 32, 0)
 
@@ -153,22 +153,35 @@ def test_safeguards_bring_back_rows():
     solution = solve(problem_of("digits", 1e2), ActiveSet(mode="asvm"), tol=1e-9)
     assert solution.status == "solved"
     safeguards = solution.trace.column("safeguards")
-    assert 0 < safeguards[-1] < published.MOST_SAFEGUARDS
+    assert 0 < safeguards[-1] < ActiveSet.max_safeguards
     assert np.any(np.diff(solution.trace.column("active")) > 0)
 
 
-def test_it_falls_through_where_safeguards_do_not_end(monkeypatch):
-    monkeypatch.setattr(published, "MOST_SAFEGUARDS", 5)
-    solution = solve(problem_of("digits", 1e4), ActiveSet(mode="asvm"), tol=1e-8)
+@pytest.mark.parametrize("most", [0, 5])
+def test_it_falls_through_where_safeguards_do_not_end(most):
+    solver = ActiveSet(mode="asvm", max_safeguards=most)
+    solution = solve(problem_of("digits", 1e4), solver, tol=1e-8)
     assert solution.status == "solved"
     safeguards = solution.trace.column("safeguards")
-    assert np.nanmax(safeguards) == 4  # then Newton's method, which has none
+    assert np.nanmax(safeguards) == most  # then Newton's method, which has none
     assert np.isnan(safeguards[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "nu"), [("breast_cancer", 1e4), ("digits", 1e4), ("digits", 1e6)]
+)
+def test_it_ends_by_itself_beyond_fifty_safeguards(name, nu):
+    """The finite termination of the paper, on a face that is the answer's."""
+    solver = ActiveSet(mode="asvm", max_safeguards=10_000)
+    solution = solve(problem_of(name, nu), solver, tol=1e-8, max_iter=10_000)
+    assert solution.status == "solved"
+    safeguards = solution.trace.column("safeguards")
+    assert 50 < safeguards[-1] < 1000  # not NaN, so Newton's method was not called
 
 
 def test_f_falls_at_every_step_that_is_taken():
     problem = problem_of("breast_cancer", 1e2)
-    method = published.PublishedASVM(problem)
+    method = PublishedASVM(problem, 50)
     values = []
     for _ in method.steps(iter(range(1000))):
         values.append(method._value)
@@ -182,6 +195,38 @@ def test_f_falls_at_every_step_that_is_taken():
             np.testing.assert_allclose(method._g, g, atol=1e-8 * np.abs(g).max())
     finite = np.array(values[1:])
     assert np.all(np.diff(finite) <= 1e-12 * np.abs(finite[1:]))
+
+
+def test_gradients_go_on_from_where_the_last_one_ended(monkeypatch):
+    """(4b) until f is below a goal, here one that the first gradient does not reach."""
+    problem, goal = problem_of("digits", 1.0), -0.2
+
+    def projected(most):
+        monkeypatch.setattr(published_asvm, "MOST_PROJECTIONS", most)
+        method = PublishedASVM(problem, 50)
+        method._state.sweep(_at_zero)
+        method._value = goal
+        return method, method._project()
+
+    method, reached = projected(1)
+    assert not reached
+    assert goal < method._value < 0.0
+    method, reached = projected(10)
+    assert reached
+    u = np.asarray(method._state.u)
+    assert np.all(u >= 0.0)
+    g = problem.A.sweep(_product, method._state)
+    f = 0.5 * g @ g + np.sum(u * u / (4.0 * problem.C)) - u.sum()
+    assert f == pytest.approx(method._value, rel=1e-9)
+    assert f < goal
+
+
+def _at_zero(part):
+    part.u = np.zeros_like(part.u)
+
+
+def _product(block, part):
+    return block.T @ part.u
 
 
 # -- what is refused -------------------------------------------------------------------
@@ -199,6 +244,8 @@ def test_what_it_does_not_solve():
         ValueError, match="'mode' parameter of ActiveSet must be one of"
     ):
         ActiveSet(mode="oops")
+    with pytest.raises(ValueError, match="'max_safeguards' parameter of ActiveSet"):
+        ActiveSet(max_safeguards=-1)
     with pytest.raises(
         ValueError, match="'begin_with' parameter of ActiveSet must be one"
     ):

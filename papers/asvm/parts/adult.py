@@ -1,11 +1,11 @@
 """The Adult series: seconds to the same gap over the number of points."""
 
-from papers.asvm import datasets, measure, others
-from papers.crsvm.figures import style
+from papers import measure, style
+from papers.asvm import datasets, methods, others
 
 NAME = "adult"
 NU, GOAL, LIMIT = 1.0, 1e-6, 1.0
-METHODS = (measure.PUBLISHED, measure.DEFAULT)
+METHODS = (methods.PUBLISHED, methods.DEFAULT)
 # As many curves as can be told apart; the table has all.
 CURVES = (
     *METHODS,
@@ -22,8 +22,8 @@ def run(options):
     for data in options.sets(datasets.ADULT):
         X, y = data.X, data.y
         again = {"repeat": options.repeat, "tol": GOAL}
-        found = measure.compare(X, y, NU, METHODS, **again)
-        problem = measure.as_problem(X, y, NU)
+        found = methods.compare(X, y, NU, METHODS, **again)
+        problem = methods.as_problem(X, y, NU)
         race = others.Race(problem, X, y, 0.5 * NU, goal=GOAL, limit=LIMIT)
         for label, ladder in ladders.items():
             answer = race.run(ladder)

@@ -1,18 +1,18 @@
 """Seconds over the number of points, from memory, and the exponents of growth."""
 
-from papers.asvm import apart, measure
-from papers.crsvm.figures import style
+from papers import measure, style
+from papers.asvm import apart, methods
 
 NAME = "growth"
 DTYPES = ("int16", "float64")
-METHODS = (measure.PUBLISHED, measure.DEFAULT)
+METHODS = (methods.PUBLISHED, methods.DEFAULT)
 
 
 def run(options):
     """A record for each size, storage and method, each from a fresh process."""
     return [
         apart.measured(
-            rows=rows, dtype=dtype, method=m, nu=measure.NU, repeat=options.repeat
+            rows=rows, dtype=dtype, method=m, nu=methods.NU, repeat=options.repeat
         )
         for dtype in DTYPES
         for rows in options.growth
@@ -44,17 +44,17 @@ def _curves(records):
 
 def table(records):
     """Lines of text: seconds (steps on all rows) and exponents."""
-    methods = list(dict.fromkeys(r["method"] for r in records))
-    head = "".join(f"{m:>22}" for m in methods)
+    labels = list(dict.fromkeys(r["method"] for r in records))
+    head = "".join(f"{m:>22}" for m in labels)
     yield f"{'dtype':9}{'rows':>11}{'one pass':>12}{head}"
     slopes = exponents(records)
     for dtype in dict.fromkeys(r["dtype"] for r in records):
         mine = [r for r in records if r["dtype"] == dtype]
         for rows in dict.fromkeys(r["rows"] for r in mine):
             line = {r["method"]: r for r in mine if r["rows"] == rows}
-            cells = "".join(f"{_cell(line[m]):>22}" for m in methods)
-            yield f"{dtype:9}{rows:11,}{line[methods[-1]]['pass']:12.5f}{cells}"
-        found = [slopes.get((dtype, m), float("nan")) for m in ("one pass", *methods)]
+            cells = "".join(f"{_cell(line[m]):>22}" for m in labels)
+            yield f"{dtype:9}{rows:11,}{line[labels[-1]]['pass']:12.5f}{cells}"
+        found = [slopes.get((dtype, m), float("nan")) for m in ("one pass", *labels)]
         cells = "".join(f"{slope:22.2f}" for slope in found[1:])
         yield f"{dtype:9}{'exponent':>11}{found[0]:12.2f}{cells}"
 

@@ -1,17 +1,17 @@
 """Section 4, millions of points: steps, seconds, passes over the data, memory."""
 
-from papers.asvm import apart, measure
+from papers.asvm import apart, methods
 
 NAME = "ndc"
 DTYPES = ("int16", "float32", "float64")
-METHODS = (measure.PUBLISHED, measure.DEFAULT)
+METHODS = (methods.PUBLISHED, methods.DEFAULT)
 
 
 def run(options):
     """A record for each size, storage and method, each from a fresh process."""
     return [
         apart.measured(
-            rows=rows, dtype=dtype, method=m, nu=measure.NU, repeat=options.repeat
+            rows=rows, dtype=dtype, method=m, nu=methods.NU, repeat=options.repeat
         )
         for rows in options.sizes
         for dtype in DTYPES

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from papers.asvm import measure
+from papers import style
+from papers.asvm import methods
 from papers.crsvm.datasets import Dataset
-from papers.crsvm.figures import style
 from widemargin import make_ndc, solve
 
 NAME = "sweeps"
-METHODS = (measure.PUBLISHED, measure.DEFAULT, measure.ZERO)
+METHODS = (methods.PUBLISHED, methods.DEFAULT, methods.ZERO)
 ROWS = 1_000_000
 # Set -> nu: that of the paper, and one at which the two algorithms differ.
-NUS = {"NDC": measure.NU, "a9a": 1.0}
+NUS = {"NDC": methods.NU, "a9a": 1.0}
 LEAST = 1e-14  # where pictures end
 
 
@@ -22,13 +22,13 @@ def run(options):
     return [
         {"set": data.name, "method": label, "nu": NUS[data.name], **_history(data, s)}
         for data in sets
-        for label, s in measure.SOLVERS.items()
+        for label, s in methods.SOLVERS.items()
         if label in METHODS
     ]
 
 
 def _history(data, solver):
-    problem = measure.as_problem(data.X, data.y, NUS[data.name])
+    problem = methods.as_problem(data.X, data.y, NUS[data.name])
     solution = solve(problem, solver, tol=1e-12)
     rows = solution.trace.column("rows")
     steps = [s for s, r in zip(solution.trace, rows, strict=True) if r == rows.max()]

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from papers.asvm import datasets, measure, others
+from papers.asvm import datasets, methods, others
 from widemargin import solve
 
 NAME = "uci"
@@ -15,7 +15,7 @@ NUS = 2.0 ** np.arange(-13, 8, 2)
 GOAL = 1e-6  # the gap that all packages are asked for
 LIMIT = 0.3  # seconds of a fit after which a package is given up
 ORDINARY = "ordinary SVM (2)"
-METHODS = (measure.PUBLISHED, measure.DEFAULT)
+METHODS = (methods.PUBLISHED, methods.DEFAULT)
 
 
 def run(options):
@@ -38,18 +38,18 @@ def _cross_validated(data, ladders, options):
     found, guards = {}, []
     for train, test in folds(len(data.y), FOLDS):
         X, y = data.X[train], data.y[train]
-        nu = _chosen(X, y, measure.as_problem)
-        problem = measure.as_problem(X, y, nu)
+        nu = chosen(X, y, methods.as_problem)
+        problem = methods.as_problem(X, y, nu)
         for label, answer in _answers(problem, X, y, nu, ladders, options).items():
             found.setdefault(label, []).append((*answer, nu, train, test))
         guards.append(_safeguards(problem))
-        soft = _chosen(X, y, measure.ordinary)
-        solution = solve(measure.ordinary(X, y, soft), tol=GOAL)
+        soft = chosen(X, y, methods.ordinary)
+        solution = solve(methods.ordinary(X, y, soft), tol=GOAL)
         gap = solution.certificate.relative_gap
         answer = (solution.trace[-1].seconds, gap, solution.w, solution.b)
         found.setdefault(ORDINARY, []).append((*answer, soft, train, test))
     shape = {"set": data.name, "rows": len(data.y), "columns": data.X.shape[1]}
-    records = [shape | {"method": m} | _mean(data, runs) for m, runs in found.items()]
+    records = [shape | {"method": m} | mean(data, runs) for m, runs in found.items()]
     needed = sum(count > 0 for count in guards)
     records[0] |= {"folds_guarded": needed, "safeguards": max(guards)}
     return records
@@ -57,8 +57,8 @@ def _cross_validated(data, ladders, options):
 
 def _safeguards(problem):
     """How many safeguards Algorithm 3.1 needs."""
-    solution = solve(problem, measure.SOLVERS[measure.PUBLISHED], tol=GOAL)
-    return measure.record(solution, [0.0])["safeguards"]
+    solution = solve(problem, methods.SOLVERS[methods.PUBLISHED], tol=GOAL)
+    return methods.record(solution, [0.0])["safeguards"]
 
 
 def _answers(problem, X, y, nu, ladders, options):
@@ -67,7 +67,7 @@ def _answers(problem, X, y, nu, ladders, options):
     for label in METHODS:
         seconds, solution = [], None
         for _ in range(options.repeat):
-            solution, spent = _timed(X, y, nu, measure.SOLVERS[label])
+            solution, spent = _timed(X, y, nu, methods.SOLVERS[label])
             seconds.append(spent)
         gap = solution.certificate.relative_gap
         found[label] = statistics.median(seconds), gap, solution.w, solution.b
@@ -77,11 +77,11 @@ def _answers(problem, X, y, nu, ladders, options):
 
 def _timed(X, y, nu, solver):
     begin = time.perf_counter()
-    solution = solve(measure.as_problem(X, y, nu), solver, tol=GOAL)
+    solution = solve(methods.as_problem(X, y, nu), solver, tol=GOAL)
     return solution, time.perf_counter() - begin
 
 
-def _chosen(X, y, problem):
+def chosen(X, y, problem):
     """The nu with most correct rows in cross-validation; the smallest of equals."""
     right = np.zeros(len(NUS))
     for train, test in folds(len(y), INNER, seed=1):
@@ -92,11 +92,12 @@ def _chosen(X, y, problem):
     return float(NUS[np.argmax(right)])
 
 
-def _mean(data, runs):
+def mean(data, runs):
+    """The record of a method's runs on all folds."""
     seconds, gaps, w, b, nu, train, test = zip(*runs, strict=True)
     correct = [
         [
-            measure.correctness(wi, bi, data.X[rows], data.y[rows])
+            methods.correctness(wi, bi, data.X[rows], data.y[rows])
             for wi, bi, rows in zip(w, b, part, strict=True)
         ]
         for part in (train, test)

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 from sklearn.svm import SVC, NuSVC
 
-from papers.budget import measure, smo
-from papers.budget.measure import style
+from papers import measure, style
+from papers.budget import methods, smo
 
 NAME = "equivalences"
 POINTS, BUDGETS, TOL = 300, (10, 20, 40, 80, 120, 160, 200, 240, 270, 300), 1e-9
@@ -21,8 +21,8 @@ def run(options):
     """A record for each norm, C, budget and split: differences beside LIBSVM."""
     records = []
     for split in options.problems(POINTS):
-        K = measure.kernel(split.X, split.X)
-        for kind, C, budget in product(measure.NORMS, FACTORS, BUDGETS):
+        K = methods.kernel(split.X, split.X)
+        for kind, C, budget in product(methods.NORMS, FACTORS, BUDGETS):
             if budget <= len(split.y):
                 records.append(_compared(kind, split, K, budget, C))
         print(f"  split {split.seed} is done", flush=True)
@@ -34,8 +34,8 @@ def run(options):
 def _compared(kind, split, K, budget, C=None):
     """Our optimum beside that of C-SVC or nu-SVC with the ridge on the diagonal."""
     y, rule = split.y, "Section 5" if C is None else f"{C:g}"
-    C = measure.heuristic(kind, budget) if C is None else C
-    found = measure.ours(kind, split.X, y, budget, C, TOL)
+    C = methods.heuristic(kind, budget) if C is None else C
+    found = methods.ours(kind, split.X, y, budget, C, TOL)
     ridge, capped = found.extras["ridge"], bool(found.extras["capped"])
     cap = C * (budget if kind == "L1" else np.sqrt(budget))
     ridged = K + ridge * np.eye(len(y))
@@ -85,9 +85,7 @@ def _fitted(model, K, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(K, y)
-    alpha = np.zeros(len(y))
-    alpha[model.support_] = np.abs(np.ravel(model.dual_coef_))
-    return alpha
+    return np.abs(measure.coefficients(model, len(y)))
 
 
 def table(records):
@@ -112,7 +110,7 @@ def draw(records, folder):
     """Differences over B; the cap binds on gray ground."""
     figure, axes = style.panels(2, 2, width=4.8, height=3.4)
     rules = dict.fromkeys(r["C"] for r in records)
-    for axis, (rule, kind) in zip(axes, product(rules, measure.NORMS), strict=True):
+    for axis, (rule, kind) in zip(axes, product(rules, methods.NORMS), strict=True):
         mine = [
             r for r in records if (r["norm"], r["C"], r["split"]) == (kind, rule, 0)
         ]

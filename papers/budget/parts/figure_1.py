@@ -3,7 +3,8 @@
 import numpy as np
 from joblib import Parallel, delayed
 
-from papers.budget import digits, measure, pictures, smo
+from papers import measure
+from papers.budget import digits, methods, pictures, smo
 from widemargin import Kernel, Problem, solve
 from widemargin.reduction.reduce import reduce_path
 
@@ -45,10 +46,10 @@ def run(options):
 
 def _machines(split, budgets):
     """(norm, machine, B, numbers) of all machines on a split."""
-    kernels = [measure.kernel(Z, split.X) for Z in (split.X, split.X_test)]
+    kernels = [methods.kernel(Z, split.X) for Z in (split.X, split.X_test)]
     return [
         (kind, *result)
-        for kind in measure.NORMS
+        for kind in methods.NORMS
         for machines in (_budget, _usual)
         for result in machines(kind, split, kernels, budgets)
     ]
@@ -57,14 +58,14 @@ def _machines(split, budgets):
 def _budget(kind, split, kernels, budgets):
     """(machine, B, numbers) of the optimum, and of where the paper's SMO stalls."""
     for budget in budgets:
-        C = measure.heuristic(kind, budget)
-        given = measure.problem(kind, split.X, split.y, budget)
-        found = solve(given, tol=measure.TOL)
+        C = methods.heuristic(kind, budget)
+        given = methods.problem(kind, split.X, split.y, budget)
+        found = solve(given, tol=methods.TOL)
         numbers = _errors(given, split, kernels, found.w, (budget, budgets), found.b)
         numbers["capped"] = float(found.extras["capped"])
         numbers["gap"] = found.certificate.relative_gap
         top = C if kind == "L1" else np.inf
-        yield OPTIMUM, budget, {**numbers, **measure.counts(found.alpha, top)}
+        yield OPTIMUM, budget, {**numbers, **methods.counts(found.alpha, top)}
         limits = smo.Limits.of(kind, budget, C)
         best = smo.dual(found.alpha, split.y, kernels[0])
         for name, rule in SMO.items():
@@ -73,17 +74,17 @@ def _budget(kind, split, kernels, budgets):
             numbers = _errors(given, split, kernels, c, (budget, budgets))
             value = smo.dual(ended.alpha, split.y, kernels[0])
             numbers |= {"steps": ended.steps, "lost": 1.0 - value / best}
-            yield name, budget, {**numbers, **measure.counts(ended.alpha, top)}
+            yield name, budget, {**numbers, **methods.counts(ended.alpha, top)}
 
 
 def _errors(given, split, kernels, c, numbers, b=None):
     """Test errors of each s, at s = B, and of the whole model: the last s is m."""
     budget, sizes = numbers
     percent, kept, at = [], [], sizes.index(budget)
-    for _, f, best in measure.pruned(given, kernels, c, sizes):
-        percent.append(100.0 * measure.error(f + best, split.y_test))
+    for _, f, best in methods.pruned(given, kernels, c, sizes):
+        percent.append(100.0 * methods.error(f + best, split.y_test))
         if b is not None:
-            kept.append(100.0 * measure.error(f + b, split.y_test))
+            kept.append(100.0 * methods.error(f + b, split.y_test))
     found = {
         "sizes": sizes,
         "errors": percent,
@@ -99,15 +100,15 @@ def _usual(kind, split, kernels, budgets):
     """(machine, B, numbers) of the usual machine: B largest alpha, or B chosen rows."""
     about, y = Kernel("rbf", gamma=digits.GAMMA), split.y
     given = Problem(split.X, y, USUAL_C, loss=LOSSES[kind], kernel=about)
-    found = solve(given, tol=measure.TOL)
-    counts = measure.counts(found.alpha, USUAL_C if kind == "L1" else np.inf)
-    scores = list(measure.pruned(given, kernels, found.w, budgets))
+    found = solve(given, tol=methods.TOL)
+    counts = methods.counts(found.alpha, USUAL_C if kind == "L1" else np.inf)
+    scores = list(methods.pruned(given, kernels, found.w, budgets))
     models = reduce_path(given, found, budgets)
     for budget, (_, f, b), model in zip(budgets, scores, models, strict=True):
-        percent = 100.0 * measure.error(f + b, split.y_test)
+        percent = 100.0 * methods.error(f + b, split.y_test)
         yield PLAIN, budget, {"diagonal": percent, **counts}
         again = kernels[1][:, model.rows] @ model.coefficients + model.b
-        percent = 100.0 * measure.error(again, split.y_test)
+        percent = 100.0 * methods.error(again, split.y_test)
         yield REFIT, budget, {"diagonal": percent, "vectors": len(model.rows)}
 
 
@@ -130,7 +131,7 @@ def table(records):
     """Lines of text: errors at s = B, and what the machines are like."""
     splits = records[0]["splits"]
     yield f"Test error in % at s = B, mean of {splits} splits (standard deviation)"
-    for kind in measure.NORMS:
+    for kind in methods.NORMS:
         yield ""
         yield f"budget-{kind}" + "".join(f"{m:>34}" for m in CURVES)
         rows = zip(*(pick(records, kind, m) for m in CURVES), strict=True)
@@ -139,7 +140,7 @@ def table(records):
             yield f"B = {row[0]['B']:<5}" + "".join(f"{cell:>34}" for cell in cells)
     yield ""
     yield "Not pruned: error (with b of the optimum), support vectors, of them at C"
-    for kind in measure.NORMS:
+    for kind in methods.NORMS:
         yield ""
         yield from _whole(records, kind)
 

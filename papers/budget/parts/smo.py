@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from papers.budget import measure, smo
-from papers.budget.measure import style
+from papers import measure, style
+from papers.budget import methods, smo
 
 NAME = "smo"
 POINTS, BUDGETS, SPLITS = 150, (10, 20, 40, 70, 100, 130, 150), 3
@@ -14,8 +14,8 @@ def run(options):
     """A record for each split, norm, budget and rule."""
     records = []
     for split in options.problems(POINTS):
-        K = measure.kernel(split.X, split.X)
-        for kind in measure.NORMS:
+        K = methods.kernel(split.X, split.X)
+        for kind in methods.NORMS:
             for budget in BUDGETS:
                 if budget <= len(split.y):
                     records += _stalls(kind, split, K, budget, options.quick)
@@ -27,8 +27,8 @@ def run(options):
 
 def _stalls(kind, split, K, budget, quick):
     """A record for each rule."""
-    y, C = split.y, measure.heuristic(kind, budget)
-    best = measure.ours(kind, split.X, y, budget, tol=TOL)
+    y, C = split.y, methods.heuristic(kind, budget)
+    best = methods.ours(kind, split.X, y, budget, tol=TOL)
     optimum, half = smo.dual(best.alpha, y, K), 0.5 * float(best.w @ K @ best.w)
     limits = smo.Limits.of(kind, budget, C)
     for rule in smo.RULES:
@@ -87,7 +87,7 @@ def draw(records, folder):
     """What is missing of the optimum, over B."""
     figure, axes = style.panels(1, 2, width=4.8, height=4.0)
     groups = _groups(records)
-    for axis, kind in zip(axes, measure.NORMS, strict=True):
+    for axis, kind in zip(axes, methods.NORMS, strict=True):
         for k, rule in enumerate(smo.RULES):
             mine = {B: g for (n, B, r), g in groups.items() if (n, r) == (kind, rule)}
             lost = [np.mean([max(r["lost"], 1e-12) for r in g]) for g in mine.values()]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from papers.budget import measure, norms
-from papers.budget.measure import style
+from papers import measure, style
+from papers.budget import methods, norms
 from widemargin import Kernel, Problem, solve
 from widemargin.losses.mahalanobis import Mahalanobis
 from widemargin.losses.norms import BudgetL1, BudgetL2
@@ -66,13 +66,13 @@ def _first():
 
 def _second(split):
     """Theorem 2: whether it held, and how many support vectors of which kind."""
-    K = measure.kernel(split.X, split.X)
+    K = methods.kernel(split.X, split.X)
     for budget in BUDGETS:
         if budget > len(split.y):
             continue
-        for kind in measure.NORMS:
-            found = measure.ours(kind, split.X, split.y, budget, tol=TOL)
-            top = measure.heuristic(kind, budget) if kind == "L1" else np.inf
+        for kind in methods.NORMS:
+            found = methods.ours(kind, split.X, split.y, budget, tol=TOL)
+            top = methods.heuristic(kind, budget) if kind == "L1" else np.inf
             margins = split.y * (K @ found.w + found.b)
             at = float(np.sort(margins)[budget - 1])
             beyond = found.alpha[margins > at + TIE]
@@ -83,7 +83,7 @@ def _second(split):
                 "split": split.seed,
                 "points": len(split.y),
                 "B": budget,
-                **measure.counts(found.alpha, top),
+                **methods.counts(found.alpha, top),
                 "capped": float(found.extras["capped"]),
                 "theta": measure.rounded(found.extras["theta"]),
                 "margin": measure.rounded(at),
@@ -115,7 +115,7 @@ def _mahalanobis(m=24):
     rng, C = np.random.default_rng(1), 2.0
     X = rng.normal(size=(m, 2))
     y = np.where(X[:, 0] + rng.normal(size=m) > 0, 1.0, -1.0)
-    K = measure.kernel(X, X)
+    K = methods.kernel(X, X)
     about = Kernel("rbf", gamma=0.5)
     for share in CORRELATIONS:
         M = share * np.ones((m, m)) + (1.0 - share) * np.eye(m)
@@ -185,7 +185,7 @@ def draw(records, folder):
     if not found:
         return
     figure, axes = style.panels(1, 2, width=4.8, height=4.0)
-    for axis, kind in zip(axes, measure.NORMS, strict=True):
+    for axis, kind in zip(axes, methods.NORMS, strict=True):
         mine = [r for r in found if r["norm"] == kind]
         budgets = [r["B"] for r in mine]
         style.curve(axis, budgets, [r["vectors"] for r in mine], 0, "support vectors")

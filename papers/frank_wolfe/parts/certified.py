@@ -6,12 +6,12 @@ All rows are looked at. The others may take at most ten times the time of the de
 
 import numpy as np
 
-from papers.crsvm.figures import style
-from papers.crsvm.measure import growth_exponent
-from papers.frank_wolfe import measure
+from papers import style
+from papers.frank_wolfe import methods
 from papers.frank_wolfe.datasets import BY_NAME, C_TUNED, CVM, FW, MFW, TABLE
-from papers.frank_wolfe.measure import DEFAULT, PAIRWISE, percent, seconds
+from papers.frank_wolfe.methods import DEFAULT, PAIRWISE, percent, seconds
 from papers.frank_wolfe.parts.tables_2_3 import SERIES, by_set, series
+from papers.measure import growth_exponent
 
 NAME = "certified"
 OTHERS = (CVM, FW, MFW, PAIRWISE)
@@ -24,7 +24,7 @@ def run(options):
     for row, data in options.sets([row.name for row in TABLE]):
         about = {"set": row.name, "label": row.label, "rows": len(data.y)}
         about |= {"C": C_TUNED[row.name]}
-        found = trained(data, measure.rbf(about["C"]), options, OTHERS)
+        found = trained(data, methods.rbf(about["C"]), options, OTHERS)
         records += [{**about, "method": m, **r} for m, r in found.items()]
         line = ", ".join(f"{m} {seconds(r)}" for m, r in found.items())
         print(f"  {row.label}: {line} s", flush=True)
@@ -35,12 +35,12 @@ def trained(data, problem, options, others):
     """{method: record}: the default, and others with a limit that depends on it."""
     found = {}
     for method in (DEFAULT, *others):
-        found[method] = measure.repeated(
+        found[method] = methods.repeated(
             data,
             problem,
-            lambda seed, m=method: measure.by_gap(m, seed),
+            lambda seed, m=method: methods.by_gap(m, seed),
             options,
-            measure.GAP,
+            methods.GAP,
         )
         if method == DEFAULT:
             options = options.least(max(LEAST, SHARE * found[DEFAULT]["seconds"]))
@@ -58,7 +58,7 @@ def fastest(found):
 
 def solved(r):
     """Whether every run got to the gap."""
-    return not r["over"] and r["gap_most"] <= measure.GAP
+    return not r["over"] and r["gap_most"] <= methods.GAP
 
 
 def table(records):

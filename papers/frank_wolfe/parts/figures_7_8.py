@@ -1,9 +1,9 @@
 """Figures 7 and 8: the influence of C on times and accuracies."""
 
-from papers.crsvm.figures import style
-from papers.frank_wolfe import measure
+from papers import style
+from papers.frank_wolfe import methods
 from papers.frank_wolfe.datasets import CVM, FW, MFW
-from papers.frank_wolfe.measure import DEFAULT, percent, seconds
+from papers.frank_wolfe.methods import DEFAULT, percent, seconds
 
 NAME = "figures_7_8"
 SETS = ("shuttle", "kdd99_10pc", "pendigits", "reuters")
@@ -21,8 +21,8 @@ def run(options):
             about = {"set": row.name, "label": row.label, "C": C, "rows": len(data.y)}
             for method in SHOWN:
                 solver, tol = _stop(method)
-                one = measure.train(data, measure.rbf(C), solver, options.limit, tol)
-                found = measure.summed([one], options.limit)
+                one = methods.train(data, methods.rbf(C), solver, options.limit, tol)
+                found = methods.summed([one], options.limit)
                 records.append({**about, "method": method, **found})
         print(f"  {row.label} is done", flush=True)
     return records
@@ -31,8 +31,8 @@ def run(options):
 def _stop(method):
     """The solver and its gap: the paper's stop, but for the default."""
     if method == DEFAULT:
-        return measure.by_gap(DEFAULT), measure.GAP
-    return measure.by_paper(method), measure.NO_GAP
+        return methods.by_gap(DEFAULT), methods.GAP
+    return methods.by_paper(method), methods.NO_GAP
 
 
 def table(records):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from papers.crsvm.figures import style
+from papers import style
 from papers.frank_wolfe.datasets import C_TUNED, TABLE
 from widemargin import Kernel, as_rows
 

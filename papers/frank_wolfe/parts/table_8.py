@@ -6,10 +6,10 @@ certified gap, of all rows.
 
 import numpy as np
 
-from papers.crsvm.figures import style
-from papers.frank_wolfe import measure
+from papers import style
+from papers.frank_wolfe import methods
 from papers.frank_wolfe.datasets import BY_NAME, FW, MFW
-from papers.frank_wolfe.measure import DEFAULT, percent, seconds
+from papers.frank_wolfe.methods import DEFAULT, percent, seconds
 from papers.frank_wolfe.parts import tuning
 from papers.frank_wolfe.parts.certified import trained
 from papers.frank_wolfe.parts.tables_2_3 import by_set
@@ -39,7 +39,7 @@ def run(options):
         rbf = Kernel("rbf", gamma="mean_distance").resolved(as_rows(data.X))
         gamma = 2.0 * float(rbf.gamma)  # one over the mean squared distance
         C = tuned(data, gamma, options)
-        found = trained(data, measure.polynomial(C, gamma), options, (FW, MFW))
+        found = trained(data, methods.polynomial(C, gamma), options, (FW, MFW))
         about = {"set": row.name, "label": row.label, "rows": len(data.y), "C": C}
         records += [{**about, "method": m, **r} for m, r in found.items()]
         print(f"  {row.label}: C = {C:g}", flush=True)
@@ -48,11 +48,11 @@ def run(options):
 
 def tuned(data, gamma, options):
     """The first C of the best accuracy on the validation rows."""
-    part, solver = tuning.split(data), measure.by_gap(DEFAULT)
+    part, solver = tuning.split(data), methods.by_gap(DEFAULT)
     grid = tuning.GRID[::6] if options.quick else tuning.GRID
     accuracy = [
-        measure.train(
-            part, measure.polynomial(C, gamma), solver, options.limit, tuning.LOOSE
+        methods.train(
+            part, methods.polynomial(C, gamma), solver, options.limit, tuning.LOOSE
         ).accuracy
         for C in grid
     ]

@@ -6,10 +6,10 @@ radii: whatever the gap is then, which is certified afterwards.
 
 import numpy as np
 
-from papers.crsvm.measure import growth_exponent
-from papers.frank_wolfe import measure, pictures, ranks
+from papers.frank_wolfe import methods, pictures, ranks
 from papers.frank_wolfe.datasets import BY_NAME, C_TUNED, CVM, FW, METHODS, MFW, TABLE
-from papers.frank_wolfe.measure import percent, seconds
+from papers.frank_wolfe.methods import percent, seconds
+from papers.measure import growth_exponent
 
 NAME = "tables_2_3"
 SERIES = {"Web": "w", "Adult": "a"}
@@ -19,14 +19,14 @@ def run(options):
     """A record for each set and method."""
     records = []
     for row, data in options.sets([row.name for row in TABLE]):
-        problem = measure.rbf(C_TUNED[row.name])
+        problem = methods.rbf(C_TUNED[row.name])
         for method in METHODS:
-            found = measure.repeated(
+            found = methods.repeated(
                 data,
                 problem,
-                lambda seed, m=method: measure.by_paper(m, seed),
+                lambda seed, m=method: methods.by_paper(m, seed),
                 options,
-                measure.NO_GAP,
+                methods.NO_GAP,
             )
             about = {"set": row.name, "label": row.label, "rows": len(data.y)}
             about |= {"C": C_TUNED[row.name], "method": method}

@@ -6,8 +6,8 @@ default solver, to a loose gap.
 
 import numpy as np
 
-from papers.crsvm.figures import style
-from papers.frank_wolfe import measure
+from papers import style
+from papers.frank_wolfe import methods
 from papers.frank_wolfe.datasets import TABLE, Data
 
 NAME = "tuning"
@@ -21,23 +21,23 @@ def run(options):
     for row, data in options.sets([row.name for row in TABLE]):
         part = split(data)
         found = [
-            measure.train(
+            methods.train(
                 part,
-                measure.rbf(C),
-                measure.by_gap(measure.DEFAULT),
+                methods.rbf(C),
+                methods.by_gap(methods.DEFAULT),
                 options.limit,
                 LOOSE,
             )
             for C in GRID
         ]
-        accuracy = [measure.rounded(r.accuracy) for r in found]
+        accuracy = [methods.rounded(r.accuracy) for r in found]
         about = {"set": row.name, "label": row.label, "rows": len(part.y)}
         records.append(
             {
                 **about,
                 "C": GRID[int(np.argmax(accuracy))],
                 "accuracy": accuracy,
-                "seconds": [measure.rounded(r.seconds) for r in found],
+                "seconds": [methods.rounded(r.seconds) for r in found],
                 "over": any(r.over for r in found),
             }
         )

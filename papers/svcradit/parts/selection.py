@@ -1,6 +1,6 @@
 """Section 3: which rows come into the working set, and which ones stay."""
 
-from papers.svcradit import curves, measure
+from papers.svcradit import curves, methods
 from papers.svcradit.datasets import Row
 
 NAME = "selection"
@@ -26,8 +26,8 @@ def run(options):
     for row, X, y in options.sets(cases):
         for q in cases[row]:
             for name, (selection, carry) in POLICIES.items():
-                solver = measure.policy(selection, carry, q)
-                found = measure.ours(row, X, y, solver, options)
+                solver = methods.policy(selection, carry, q)
+                found = methods.ours(row, X, y, solver, options)
                 about = {"set": row.label, "C": row.C, "rows": len(y), "q": q}
                 records.append({**about, "policy": name, **found})
             print(f"  {row.label}, {q} rows, is done", flush=True)

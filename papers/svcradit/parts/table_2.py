@@ -4,7 +4,8 @@ import time
 
 import numpy as np
 
-from papers.svcradit import curves, measure
+from papers import measure
+from papers.svcradit import curves, methods
 from papers.svcradit.datasets import TABLE_2, TABLE_2_SIZES
 from papers.svcradit.engines import CLARABEL, DENSE, PAIRS, REWEIGHTED, engines
 
@@ -38,8 +39,8 @@ def run(options):
 def _whole(row, X, y, q, name, options):
     """A run with this engine: its record, and the small problems that it met."""
     with engines(name) as timed:
-        solver = measure.policy("violation", 0.5, q, name)
-        record = measure.ours(row, X, y, solver, options)
+        solver = methods.policy("violation", 0.5, q, name)
+        record = methods.ours(row, X, y, solver, options)
         engine = timed[name]
     runs = max(1, round(engine.calls / max(record["sets"], 1)))
     record["inner_seconds"] = measure.rounded(engine.seconds / runs)

@@ -1,7 +1,7 @@
 """Table 3: support vectors and times, random working sets beside others."""
 
-from papers.crsvm.figures import style
-from papers.svcradit import measure
+from papers import style
+from papers.svcradit import methods
 from papers.svcradit.datasets import TABLE_3
 
 NAME = "table_3"
@@ -21,14 +21,14 @@ def run(options):
     records = []
     for row, X, y in options.sets(TABLE_3):
         solvers = {
-            PAPER: measure.policy("random", 0.0, row.q, "irwls"),
-            RANDOM: measure.policy("random", 0.0, row.q),
-            OLD: measure.policy("violation", 0.0, row.q),
-            CARRIED: measure.policy("violation", 0.5, row.q),
-            DEFAULT: measure.policy("violation", 0.5),
+            PAPER: methods.policy("random", 0.0, row.q, "irwls"),
+            RANDOM: methods.policy("random", 0.0, row.q),
+            OLD: methods.policy("violation", 0.0, row.q),
+            CARRIED: methods.policy("violation", 0.5, row.q),
+            DEFAULT: methods.policy("violation", 0.5),
         }
-        found = {m: measure.ours(row, X, y, s, options) for m, s in solvers.items()}
-        found[LIBSVM] = measure.libsvm(row, X, y, options)
+        found = {m: methods.ours(row, X, y, s, options) for m, s in solvers.items()}
+        found[LIBSVM] = methods.libsvm(row, X, y, options)
         about = {"set": row.label, "rows": len(y), "C": row.C, "q": row.q}
         about |= {"paper": row.vectors, "paper_seconds": row.seconds}
         about |= {"light_seconds": row.seconds_light}
@@ -70,10 +70,10 @@ def table(records):
         yield f"{name:16}{line}"
 
 
-def _lines(records, methods, cell):
-    yield f"{'set':16}{'q':>5}" + "".join(f"{m:>25}" for m in methods)
+def _lines(records, labels, cell):
+    yield f"{'set':16}{'q':>5}" + "".join(f"{m:>25}" for m in labels)
     for name, found in by_set(records).items():
-        cells = "".join(f"{cell(found[m]):>25}" for m in methods)
+        cells = "".join(f"{cell(found[m]):>25}" for m in labels)
         yield f"{name:16}{found[DEFAULT]['q']:5}{cells}"
 
 

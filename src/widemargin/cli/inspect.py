@@ -8,7 +8,7 @@ import numpy as np
 
 from widemargin.cli.output import SOLVED, as_text, escaped, say
 from widemargin.cli.reading import read_model
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 from widemargin.models.model import Model
 from widemargin.report.html import above
 from widemargin.report.weights import columns, largest_weights
@@ -57,7 +57,7 @@ def _linear(model: Model) -> dict[str, Any]:
     return facts
 
 
-def _kernel(model: Model, kernels: KernelDecisions) -> dict[str, Any]:
+def _kernel(model: Model, kernels: Expansion) -> dict[str, Any]:
     """Facts about the kernel and the vectors."""
     name = model.vectors_name.replace(" ", "_")
     return {

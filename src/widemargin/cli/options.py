@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from widemargin import __version__
 from widemargin.cli import examples, values
 from widemargin.cli.output import BAD_INPUT, note, say
+from widemargin.kernels.table import GAMMAS, NAMES, having
 
 _FORMATS = "svmlight text, .npy, .parquet, or a folder of these two"
 _GUESS = "0 if an index is 0, else 1"
@@ -116,25 +117,33 @@ def _add_train(train: Any) -> None:
 
 def _add_kernel(train: Any) -> None:
     add = train.add_argument
-    # These choices are in widemargin.kernels.packed, too, which is slow to import.
     add(
         "--kernel",
-        choices=("linear", "poly", "rbf", "sigmoid", "laplacian"),
+        choices=NAMES,
         default="linear",
         help="others than linear, without --rank, hold the data in memory (linear)",
     )
     add(
         "--gamma",
         type=values.gamma,
-        help="of kernels but linear: a number, scale, auto or mean_distance (scale)",
+        help=f"{_of_kernels('gamma')}: a number, {', '.join(GAMMAS[:-1])} or "
+        f"{GAMMAS[-1]} (scale)",
     )
-    add("--degree", type=values.count, metavar="D", help="of the kernel poly (3)")
+    add("--degree", type=values.count, metavar="D", help=f"{_of_kernels('degree')} (3)")
     add(
         "--coef0",
         type=values.number,
         metavar="R",
-        help="of the kernels poly and sigmoid (0)",
+        help=f"{_of_kernels('coef0')} (0)",
     )
+
+
+def _of_kernels(parameter: str) -> str:
+    """Which kernels have a parameter, for a help text."""
+    names = having(parameter)
+    if len(names) > len(NAMES) / 2:
+        return f"of kernels but {' and '.join(k for k in NAMES if k not in names)}"
+    return f"of the kernel{'s' * (len(names) > 1)} {' and '.join(names)}"
 
 
 def _add_smaller(train: Any) -> None:

@@ -10,7 +10,8 @@ from widemargin.cli.datasets import Data
 from widemargin.cli.output import doing, note, say
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
-from widemargin.estimators import SVC, BudgetSVC, LinearSVC
+from widemargin.estimators import BudgetSVC, LinearSVC
+from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.low_rank import facts_of
 from widemargin.models.model import Model
 from widemargin.report import write_report
@@ -22,7 +23,7 @@ _ROWS = 1 << 20  # labels that are compared at a time
 
 def report_training(
     options: argparse.Namespace,
-    classifier: LinearSVC | SVC,
+    classifier: Classifier,
     data: Data,
     test: Data | None,
 ) -> None:
@@ -59,7 +60,7 @@ def _right(model: Model, test: Data) -> int:
     return right
 
 
-def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
+def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
     """Facts about a training, by name."""
     solution, solutions = classifier.solution_, classifier.solutions_
     worst = max(solutions, key=lambda s: s.certificate.relative_gap)
@@ -83,9 +84,9 @@ def _facts(classifier: LinearSVC | SVC, data: Data) -> dict[str, Any]:
     } | _of_kind(classifier)
 
 
-def _of_kind(classifier: LinearSVC | SVC) -> dict[str, Any]:
+def _of_kind(classifier: Classifier) -> dict[str, Any]:
     """Facts that not all classifiers have."""
-    facts = dict(classifier.kernel_.facts) if isinstance(classifier, SVC) else {}
+    facts = {} if isinstance(classifier, LinearSVC) else dict(classifier.kernel_.facts)
     if isinstance(classifier, BudgetSVC):
         facts["budget"] = classifier.budget
         facts["pruned"] = classifier.pruned_.tolist()
@@ -98,7 +99,7 @@ def _of_kind(classifier: LinearSVC | SVC) -> dict[str, Any]:
     return facts
 
 
-def _against(classifier: LinearSVC | SVC) -> str:
+def _against(classifier: Classifier) -> str:
     one = classifier.multi_class == "ovo"
     return f"one class against {'one' if one else 'the rest'}"
 
@@ -135,7 +136,7 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _lines(
-    options: argparse.Namespace, classifier: LinearSVC | SVC, facts: dict[str, Any]
+    options: argparse.Namespace, classifier: Classifier, facts: dict[str, Any]
 ) -> list[str]:
     """The facts in words."""
     lines = [

@@ -22,11 +22,11 @@ from widemargin.cli.output import (
 )
 from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
-from widemargin.estimators.classifier import keep_in_model
+from widemargin.estimators.classifier import Classifier, keep_in_model
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
-from widemargin.kernels.kernel import PARAMETERS
+from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
@@ -73,9 +73,8 @@ def _check_kernel(options: argparse.Namespace) -> None:
     for name in ("gamma", "degree", "coef0"):
         value = getattr(options, name)
         if value is not None and name not in PARAMETERS.get(options.kernel, ()):
-            having = [kernel for kernel, used in PARAMETERS.items() if name in used]
             raise ValueError(
-                f"--{name} is of the kernel {' or '.join(having)}, "
+                f"--{name} is of the kernel {' or '.join(having(name))}, "
                 f"found --kernel {options.kernel}"
             )
 
@@ -133,7 +132,7 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
-def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
+def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
     """What the options ask for."""
     kind: Any = LinearSVC
     own = {"intercept": options.intercept, "solver": options.solver}
@@ -151,7 +150,7 @@ def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
     elif kind is SVC:
         for name in ("rank", "approximation", "certify"):
             others[name] = getattr(options, name)
-    classifier: LinearSVC | SVC = kind(
+    classifier: Classifier = kind(
         C=options.C,
         class_weight=options.class_weight,
         tol=options.tol,
@@ -167,7 +166,7 @@ def _classifier(options: argparse.Namespace, **others: Any) -> LinearSVC | SVC:
 
 def _fit(
     options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
-) -> LinearSVC | SVC:
+) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
     classifier = _classifier(options, checkpoint=checkpoint)
     problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
@@ -194,7 +193,7 @@ def _fit(
     return classifier
 
 
-def _save(classifier: LinearSVC | SVC, path: str) -> str:
+def _save(classifier: Classifier, path: str) -> str:
     """Write the model, elsewhere where the path cannot be written; where it is."""
     try:
         save_model(classifier, path)
@@ -227,7 +226,7 @@ def _other_place(reason: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def _count_as_in_file(classifier: LinearSVC | SVC, data: Data) -> None:
+def _count_as_in_file(classifier: Classifier, data: Data) -> None:
     """Let the model, the messages and the report count columns as the file does."""
     keep_in_model(classifier, data.meta)
     classifier.solutions_ = [

@@ -3,6 +3,8 @@
 import argparse
 import re
 
+from widemargin.kernels.table import GAMMAS
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST_BYTES = 1 << 14
 
@@ -92,14 +94,13 @@ def index_base(text: str) -> int | None:
 
 def gamma(text: str) -> float | str:
     """A positive number, or a word for one."""
-    words = ("scale", "auto", "mean_distance")
-    if text in words:
+    if text in GAMMAS:
         return text
     try:
         return positive(text)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
-            f"expected a positive number, or {', '.join(words)}, found {text!r}"
+            f"expected a positive number, or {', '.join(GAMMAS)}, found {text!r}"
         ) from None
 
 

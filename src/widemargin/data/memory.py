@@ -13,7 +13,7 @@ from widemargin.numerics import linalg
 from widemargin.parameters import Checker, is_integer
 
 # A block and its state should stay in cache while a sweep works on it, and hold enough
-# rows to pay for the interpreter (benchmarks/sweeps.py).
+# rows to pay for the interpreter (benchmarks/core/sweeps.py).
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 2048
 # A weighted Gram matrix makes n^2 numbers a block: blocks have this many bytes for each

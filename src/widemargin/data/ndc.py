@@ -88,7 +88,7 @@ def make_ndc(
 
     References
     ----------
-    Generator of Thompson (2006) as used in [mangasarian2001]_, written anew
+    The generator is NDC [musicant1998]_, which [mangasarian2001]_ used, written anew
     from its published facts.
 
     Examples

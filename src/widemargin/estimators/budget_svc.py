@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -13,29 +14,30 @@ from sklearn.base import clone
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.checks import seed_of, users_level
-from widemargin.estimators.classifier import MOMENT, Training, Vector
-from widemargin.estimators.multiclass import tasks_of
-from widemargin.estimators.svc import SVC
+from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.kernel_machines import (
+    check_kernel_of,
+    keep_machines,
+    kernel_model,
+    kernel_point,
+    set_kernel,
+)
+from widemargin.estimators.plans import Fit, exact, reduced
+from widemargin.estimators.training import Form, Training, Vector
 from widemargin.losses.norms import BudgetL1, BudgetL2
+from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer
 from widemargin.problems.base import Problem
-from widemargin.problems.kernel import KernelProblem
 from widemargin.reduction.reduce import Reduced, reduce_path
-from widemargin.solution import Solution, Status, Step
-from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.limits import Clock
+from widemargin.solution import Solution, Step
 
 NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # The coefficients of few support vectors are refitted to this gap, which is small
 # beside what leaving out the others costs.
 REFIT = 1e-3
-# The share of the time of a binary problem that its machine gets where it is cut
-# afterwards. Not tuned.
-MACHINE = 0.5
-ENDED = {Status.INTERRUPTED: "Ctrl-C", Status.TIME_LIMIT: "The time limit"}
 
 
-class BudgetSVC(SVC):
+class BudgetSVC(Classifier):
     """Support vector classifier on a budget: for B support vectors, or of B losses.
 
     With ``hard=True`` a model of at most B support vectors: the usual machine is
@@ -111,7 +113,8 @@ class BudgetSVC(SVC):
 
     References
     ----------
-    [dekel2006]_. That B is no bound of the number of support vectors: docs/budget.md.
+    [dekel2006]_. That B is no bound of the number of support vectors:
+    docs/explanation/budgets.md.
 
     Examples
     --------
@@ -123,20 +126,7 @@ class BudgetSVC(SVC):
     (20, True)
     """
 
-    # What SVC has as parameters.
-    solver = "auto"
-    intercept = "free"
-    rank = None
-    approximation = "auto"
-    certify = "approximate"
-    polish = False
-
-    # Of `path`: all budgets, where among them this one is, and the model before.
-    _budgets: Sequence[float] | None = None
-    _place = 0
-    _before: "BudgetSVC | None" = None
-    _end: float  # when the time of the binary problem at work is over
-    _shares_time = False  # a problem is cut before the next one is solved
+    _schemes = ("ovo", "ovr")
 
     def __init__(
         self,
@@ -184,7 +174,7 @@ class BudgetSVC(SVC):
         self.checkpoint = checkpoint
 
     @property
-    def loss(self) -> str:  # type: ignore[override]
+    def loss(self) -> str:
         """The loss of which a sum is minimised with ``hard``."""
         return "squared_hinge" if self.hard and self.norm == "l2" else "hinge"
 
@@ -213,7 +203,7 @@ class BudgetSVC(SVC):
         """
         check = Checker("BudgetSVC.path")
         for budget in budgets:
-            self._check_budget(check, "budgets", budget)
+            _check_budget(check, "budgets", budget)
         if not len(budgets) or len({is_integer(budget) for budget in budgets}) > 1:
             check.refuse_part("budgets", "be counts only, or shares only", str(budgets))
         order = np.argsort(np.asarray(budgets, float), kind="stable")
@@ -221,175 +211,131 @@ class BudgetSVC(SVC):
         models = self._path(X, y, rising, sample_weight)
         return [models[k] for k in np.argsort(order)]
 
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: as of `SVC`."""
+        return kernel_model(self)
+
+    # -- parts of path -----------------------------------------------------------------
+
     def _path(
         self, X: Any, y: Any, budgets: Sequence[float], sample_weight: Any
     ) -> list[Self]:
         """Fitted copies for rising budgets."""
+        if self.hard:
+            return self._path_of_cuts(X, y, budgets, sample_weight)
         models: list[Self] = []
-        for place, budget in enumerate(budgets):
-            if self.hard and models:
-                model = copy.copy(models[0]).set_params(budget=budget)
-                model._place = place
-                model._store(models[0]._training, models[0].solutions_)
-            else:
-                model = clone(self).set_params(budget=budget)
-                model._budgets = budgets if self.hard else None
-                model._before = models[-1] if models else None
-                model.fit(X, y, sample_weight)
+        for budget in budgets:
+            model = clone(self).set_params(budget=budget)
+            starts = models[-1].solutions_ if models else None
+            plan = functools.partial(model._plan, starts=starts)
+            model._fit(X, y, sample_weight, plan)
             models.append(model)
-        for model in models:  # nothing of the path is left in them
-            for name in ("_budgets", "_place", "_before", "_training", "_reduced"):
-                model.__dict__.pop(name, None)
+        return models
+
+    def _path_of_cuts(
+        self, X: Any, y: Any, budgets: Sequence[float], sample_weight: Any
+    ) -> list[Self]:
+        """Copies of one fit, whose machines are cut to all budgets at once."""
+        fits: list[Fit] = []
+
+        def plan(training: Training) -> Fit:
+            fits.extend(first._cuts(training, budgets))
+            return fits[0]
+
+        first = clone(self).set_params(budget=budgets[0])
+        first._fit(X, y, sample_weight, plan)
+        models = [first]
+        for budget, fit in zip(budgets[1:], fits[1:], strict=True):
+            model = copy.copy(first).set_params(budget=budget)
+            model._store(fit)
+            models.append(model)
         return models
 
     # -- parts of fit ------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        check = Checker("BudgetSVC")
-        self._check_budget(check, "budget", self.budget)
+    def _check_parameters(self, check: Checker) -> None:
+        _check_budget(check, "budget", self.budget)
         check.choice("norm", self.norm, tuple(NORMS))
         for name in ("hard", "total"):
             check.choice(name, getattr(self, name), (True, False))
         if self.total and not self.hard:
             check.refuse("total", "False where 'hard' is", self.total)
-        super()._check_parameters()
+        check_kernel_of(check, self)
 
-    @staticmethod
-    def _check_budget(check: Checker, name: str, budget: Any) -> None:
-        share = isinstance(budget, Real) and 0.0 < float(budget) < 1.0
-        if not (share or (is_integer(budget) and budget >= 2)):
-            check.refuse(
-                name, "an int in the range [2, inf) or a float in (0, 1)", budget
-            )
+    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+        kernel = set_kernel(self, "SVC", rows, weights)
+        make = self._machine if self.hard else self._capped
+        return Form(make, functools.partial(kernel_point, kernel), "auto", kernel)
 
-    def _with_kernel_solver(self) -> bool:
-        return True
+    def _machine(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        """A problem whose solution is cut afterwards."""
+        options: Any = {"kernel": self.kernel_, "memory_limit": self.memory_limit}
+        return Problem(rows, y, C, self.loss, "free", **options)
 
-    def _prepare(self, rows: Rows, weights: Vector | None) -> None:
-        super()._prepare(rows, weights)
-        m = rows.shape[0]
-        check, least = Checker("BudgetSVC"), self._parts
-        for budget in self._budgets or [self.budget]:
-            if is_integer(budget) and budget < least:
-                expected = f"be at least {least:,}, the number of binary problems"
-                check.refuse_part("budget", expected, str(budget))
-            if int(self._count(budget, m)) < 2:
-                expected = f"be a share of at least 2 of the {m:,} rows"
-                check.refuse_part("budget", expected, str(budget))
-        if self._budgets is None and self.budget > m:
-            warnings.warn(
-                f"The 'budget' parameter of BudgetSVC, {self.budget:,}, is more than "
-                f"the {m:,} rows: there is no cap.",
-                UserWarning,
-                stacklevel=users_level(),
-            )
-
-    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
-        if self.hard:
-            return super()._problem(rows, y, C)
+    def _capped(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        """A problem with a norm of the losses."""
         shares = None if np.ndim(C) == 0 else np.asarray(C) / self.C
         size = float(len(y) if shares is None else shares.sum())
         options: Any = {
-            "norm": NORMS[self.norm](budget=float(self._count(self.budget, size))),
+            "norm": NORMS[self.norm](budget=float(_count(self.budget, size))),
             "sample_weight": shares,
             "kernel": self.kernel_,
             "memory_limit": self.memory_limit,
         }
         return Problem(rows, y, self.C, **options)
 
-    @staticmethod
-    def _count(budget: float, size: float) -> float:
-        """The number that a budget means for so many rows."""
-        return budget if is_integer(budget) else budget * size
+    def _plan(
+        self, training: Training, starts: Sequence[Solution] | None = None
+    ) -> Fit:
+        _check_sizes(training, [self.budget], self._parts(training))
+        m = training.rows.shape[0]
+        if self.budget > m:
+            warnings.warn(
+                f"The 'budget' parameter of BudgetSVC, {self.budget:,}, is more than "
+                f"the {m:,} rows: there is no cap.",
+                UserWarning,
+                stacklevel=users_level(),
+            )
+        if self.hard:
+            return self._cuts(training, [self.budget])[0]
+        return exact(dataclasses.replace(training, starts=starts))
 
-    def _solve(self, training: Training) -> list[Solution]:
-        if self._before is not None:
-            starts = self._before.solutions_
-            training = dataclasses.replace(training, starts=starts)
-        return super()._solve(training)
+    def _cuts(self, training: Training, budgets: Sequence[float]) -> list[Fit]:
+        """What one plan finds for rising budgets."""
+        parts = self._parts(training)
+        _check_sizes(training, budgets, parts)
+        cut = functools.partial(self._cut, budgets, parts)
+        return reduced(training, cut, len(budgets))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._reduced: list[tuple[Vector, list[Reduced]]] = []
-        try:
-            super()._fit(X, y, sample_weight)
-        finally:
-            self.__dict__.pop("_end", None)
-            if self._budgets is None:
-                del self._reduced
-
-    def _solve_one(
-        self, training: Training, k: int, saved: Checkpoint | None, rows: Rows
-    ) -> Solution:
-        if self.hard and training.time_limit is not None:
-            now = training.clock.seconds()
-            left = (training.time_limit - now) / (len(training.tasks) - k)
-            self._end = now + left
-            until = max(now + MACHINE * left, MOMENT)
-            training = dataclasses.replace(training, until=until)
-        return super()._solve_one(training, k, saved, rows)
-
-    def _finished(self, problem: Problem, solution: Solution, clock: Clock) -> Solution:
-        if not (self.hard and isinstance(problem, KernelProblem)):
-            return solution
+    def _cut(
+        self,
+        budgets: Sequence[float],
+        parts: int,
+        problem: Any,
+        solution: Solution,
+        seconds: float | None,
+    ) -> list[Reduced]:
+        """Models of few support vectors, one for each of rising budgets."""
         size = float(problem.weights.sum()) / self.C
-        budgets = [
-            max(1, int(self._count(budget, size)) // self._parts)
-            for budget in self._budgets or [self.budget]
-        ]
-        left = None
-        if self.time_limit is not None:
-            left = max(self._end - clock.seconds(), MOMENT)
-        models = reduce_path(
+        return reduce_path(
             problem,
             solution,
-            budgets,
+            [max(1, int(_count(budget, size)) // parts) for budget in budgets],
             tol=max(self.tol, REFIT),
-            time_limit=left,
+            time_limit=seconds,
             memory_limit=self.memory_limit,
             random_state=seed_of(self) or 0,
         )
-        self._reduced.append((problem.y.astype(np.float64), models))
-        ended = models[-1].status
-        told = solution.status is Status.SOLVED or ended is Status.INTERRUPTED
-        if ended not in ENDED or not told:  # no press of Ctrl-C is lost
-            return solution
-        message = (
-            f"{ENDED[ended]} ended the refit of few support vectors. {ended.advice}"
-        )
-        return dataclasses.replace(solution, status=ended, message=message)
 
-    @property
-    def _parts(self) -> int:
+    def _parts(self, training: Training) -> int:
         """How many binary problems have one budget together."""
-        if not self.total:
-            return 1
-        return len(tasks_of(len(self.classes_), self.multi_class))
+        return len(training.tasks) if self.total else 1
 
-    def _decided(self, solutions: list[Solution]) -> list[Solution]:
-        if not self.hard:
-            return solutions
-        decided = []
-        for solution, (y, models) in zip(solutions, self._reduced, strict=True):
-            model = models[min(self._place, len(models) - 1)]
-            c = np.zeros(len(y))
-            c[model.rows] = model.coefficients
-            decided.append(
-                dataclasses.replace(
-                    solution,
-                    alpha=y * c,
-                    w=c,
-                    b=model.b,
-                    certificate=dataclasses.replace(
-                        solution.certificate, primal=model.certificate.primal
-                    ),
-                )
-            )
-        return decided
-
-    def _store(self, training: Training, solutions: list[Solution]) -> None:
-        super()._store(training, solutions)
-        decided = self._decided(solutions)
-        bounds = [found.certificate for found in decided]
+    def _keep(self, fit: Fit) -> None:
+        keep_machines(self, fit)
+        solutions, decisions = fit.solutions, fit.decisions
+        bounds = [found.certificate for found in decisions]
         self.primal_ = np.array([bound.primal for bound in bounds])
         dual = np.array([bound.dual for bound in bounds])
         with np.errstate(divide="ignore"):
@@ -398,7 +344,7 @@ class BudgetSVC(SVC):
         self.increase_[self.primal_ < dual] = np.inf
         counts = [
             (np.count_nonzero(one.alpha), np.count_nonzero(other.alpha))
-            for one, other in zip(solutions, decided, strict=True)
+            for one, other in zip(solutions, decisions, strict=True)
         ]
         self.pruned_ = np.array([max(0, before - after) for before, after in counts])
         self.theta_, self.ridge_, capped = (
@@ -409,5 +355,27 @@ class BudgetSVC(SVC):
         self._meta |= {"budget": self.budget, "norm": self.norm, "hard": self.hard}
         if self.hard and np.isfinite(increase := float(self.increase_.max())):
             self._meta["increase"] = increase
-        if self._budgets is not None:
-            self._training = training
+
+
+def _check_budget(check: Checker, name: str, budget: Any) -> None:
+    """Refuse what is neither a number of rows nor a share of them."""
+    share = isinstance(budget, Real) and 0.0 < float(budget) < 1.0
+    if not (share or (is_integer(budget) and budget >= 2)):
+        check.refuse(name, "an int in the range [2, inf) or a float in (0, 1)", budget)
+
+
+def _check_sizes(training: Training, budgets: Sequence[float], least: int) -> None:
+    """Refuse a budget that is too small for these rows and problems."""
+    check, m = Checker("BudgetSVC"), training.rows.shape[0]
+    for budget in budgets:
+        if is_integer(budget) and budget < least:
+            expected = f"be at least {least:,}, the number of binary problems"
+            check.refuse_part("budget", expected, str(budget))
+        if int(_count(budget, m)) < 2:
+            expected = f"be a share of at least 2 of the {m:,} rows"
+            check.refuse_part("budget", expected, str(budget))
+
+
+def _count(budget: float, size: float) -> float:
+    """The number that a budget means for so many rows."""
+    return budget if is_integer(budget) else budget * size

@@ -23,6 +23,10 @@ except ImportError:
 __all__ = ["CallbackSupportMixin", "Callbacks", "with_callbacks"]
 
 
+# Attributes with which a point predicts.
+Predicting = Callable[..., dict[str, Any]]
+
+
 class Callbacks:
     """The callbacks of one fit, called one at a time.
 
@@ -31,17 +35,12 @@ class Callbacks:
     estimator : the estimator in `fit`, with its ``classes_``
     n_solves : int, binary problems that report
     data : tuple (X, y, sample_weight), as `fit` got them
-    at : callable, the attributes that predict as (w, b) of the only binary problem
     """
 
     def __init__(
-        self,
-        estimator: Any,
-        n_solves: int,
-        data: tuple[Any, Any, Any],
-        at: Callable[..., dict[str, Any]],
+        self, estimator: Any, n_solves: int, data: tuple[Any, Any, Any]
     ) -> None:
-        self._estimator, self._data, self._at = estimator, data, at
+        self._estimator, self._data = estimator, data
         self._lock = threading.Lock()
         self._stop = False
         self._error: BaseException | None = None
@@ -54,13 +53,14 @@ class Callbacks:
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._facts())
 
-    def of(self, problem: int) -> Callable[[Step], bool]:
+    def of(self, problem: int, at: Predicting) -> Callable[[Step], bool]:
         """The callback of one binary problem.
 
-        An answer that stops the fit, and an error, reach all problems: each ends at its
-        next step.
+        ``at`` gives the attributes with which a point of it predicts, if it is the only
+        one. An answer that stops the fit, and an error, reach all problems: each ends
+        at its next step.
         """
-        return functools.partial(self._call, problem)
+        return functools.partial(self._call, problem, at)
 
     def finish(self, problem: int, gap: float, status: Status) -> None:
         """Show how a problem ended; Ctrl-C ends the problems that come after it too."""
@@ -79,27 +79,27 @@ class Callbacks:
                 estimator=self._estimator, **self._facts()
             )
 
-    def _call(self, problem: int, step: Step) -> bool:
+    def _call(self, problem: int, at: Predicting, step: Step) -> bool:
         """Whether the fit is to stop; raises the error of any problem's callback."""
         step.problem = problem
         with self._lock:
             if self._error is not None:
                 raise self._error
             try:
-                self._stop = self._stop or self._tell(step)
+                self._stop = self._stop or self._tell(step, at)
             except BaseException as error:
                 self._error = error
                 raise
             return self._stop
 
-    def _tell(self, step: Step) -> bool:
+    def _tell(self, step: Step, at: Predicting) -> bool:
         """Tell all of a step; True if one of them asks to stop."""
         if self._printer is not None:
             self._printer(step)
         stop = bool(self._estimator.callback and self._estimator.callback(step))
-        return self._tell_scikit_learn(step) or stop
+        return self._tell_scikit_learn(step, at) or stop
 
-    def _tell_scikit_learn(self, step: Step) -> bool:
+    def _tell_scikit_learn(self, step: Step, at: Predicting) -> bool:
         """One iteration as a subtask of the fit; True if a callback asks to stop."""
         if self._context is None:
             return False
@@ -107,7 +107,7 @@ class Callbacks:
         facts = self._facts()
         task.call_on_fit_task_begin(estimator=self._estimator, **facts)
         if self._binary:
-            facts["reconstruction_attributes"] = lambda: self._fitted(step)
+            facts["reconstruction_attributes"] = lambda: _fitted(step, at)
         return bool(task.call_on_fit_task_end(estimator=self._estimator, **facts))
 
     def _facts(self) -> dict[str, Any]:
@@ -118,12 +118,13 @@ class Callbacks:
             "metadata": None if weights is None else {"sample_weight": weights},
         }
 
-    def _fitted(self, step: Step) -> dict[str, Any]:
-        """What an estimator needs to predict with the model of a step."""
-        gap = step.relative_gap
-        return self._at(*step.point()) | {
-            "dual_gap_": gap,
-            "status_": "running",
-            "_meta": {"dual_gap": gap, "status": "running"},
-            "_scheme": "binary",
-        }
+
+def _fitted(step: Step, at: Predicting) -> dict[str, Any]:
+    """What an estimator needs to predict with the model of a step."""
+    gap = step.relative_gap
+    return at(*step.point()) | {
+        "dual_gap_": gap,
+        "status_": "running",
+        "_meta": {"dual_gap": gap, "status": "running"},
+        "_scheme": "binary",
+    }

@@ -43,11 +43,17 @@ def seed_of(estimator: Any) -> int | None:
     return None if seed is None else int(seed)
 
 
-def read_rows(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Rows:
+def is_pairwise(estimator: Any) -> bool:
+    """Whether its X holds kernel values."""
+    return bool(getattr(estimator, "kernel", None) == "precomputed")
+
+
+def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     """Rows of data to train (reset) or to predict; numbers are checked later.
 
     But those of a kernel matrix: scikit-learn wants NaN told first there.
     """
+    is_kernel = is_pairwise(estimator)
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
         return X
@@ -84,7 +90,6 @@ def _is_expected(estimator: Any, X: Any) -> bool:
 def _keep_columns(estimator: Any, rows: Rows) -> None:
     """Number and names of the columns, as scikit-learn keeps those of tables."""
     estimator.n_features_in_ = rows.shape[1]
-    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if rows.names is not None:
         estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
@@ -103,27 +108,29 @@ def _check_columns(estimator: Any, rows: Rows) -> None:
 
 
 @contextmanager
-def unchanged_by_failure(estimator: Any) -> Iterator[None]:
-    """Give an estimator its fitted attributes back where a fit raises."""
-
-    def fitted() -> dict[str, Any]:
-        """What a fit has set."""
-        # Not what scikit-learn's callbacks set for the time of a fit.
-        return {
-            name: value
-            for name, value in vars(estimator).items()
-            if name in ("_meta", "_scheme")
-            or (name.endswith("_") and not name.startswith("_"))
-        }
-
-    before = fitted()
+def fitted_anew(estimator: Any) -> Iterator[None]:
+    """Take the fitted attributes; give them back where a fit raises."""
+    before = _take_fitted(estimator)
     try:
         yield
     except BaseException:
-        for name in fitted():
-            delattr(estimator, name)
+        _take_fitted(estimator)
         vars(estimator).update(before)
         raise
+
+
+def _take_fitted(estimator: Any) -> dict[str, Any]:
+    """What a fit has set, taken away."""
+    # Not what scikit-learn's callbacks set for the time of a fit.
+    fitted = {
+        name: value
+        for name, value in vars(estimator).items()
+        if name in ("_meta", "_scheme", "_rows_of_fit")
+        or (name.endswith("_") and not name.startswith("_"))
+    }
+    for name in fitted:
+        delattr(estimator, name)
+    return fitted
 
 
 def users_level() -> int:

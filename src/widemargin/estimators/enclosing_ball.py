@@ -25,9 +25,9 @@ from widemargin.estimators.callbacks import (
 )
 from widemargin.estimators.checks import (
     check_limits,
+    fitted_anew,
     read_rows,
     seed_of,
-    unchanged_by_failure,
     users_level,
 )
 from widemargin.estimators.support_vectors import (
@@ -113,9 +113,9 @@ class EnclosingBall(
         the ball.
     kernel : str or callable, default="rbf"
         "linear" (the ball is one in the space of the data), "poly", "rbf", "sigmoid",
-        "laplacian", "precomputed" (X holds the values of all pairs of rows), or a
-        function of two matrices, dense or CSR, (k, n) and (l, n), that returns their
-        kernel values (k, l). `widemargin.Kernel` has the formulas.
+        "laplacian", "chi2" (of data >= 0), "precomputed" (X holds the values of all
+        pairs of rows), or a function of two matrices, dense or CSR, (k, n) and (l, n),
+        that returns their kernel values (k, l). `widemargin.Kernel` has the formulas.
     gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
         "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
         mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.
@@ -127,7 +127,7 @@ class EnclosingBall(
         Toward the farthest point; also away from the nearest of the support; from one
         of the support to the farthest; toward or pairwise, what gains more. "toward" is
         sublinear: some percent, no more. The others are close to each other; "away" had
-        the least time on 20,000 to 30,000 rows (docs/enclosing_ball.md).
+        the least time on 20,000 to 30,000 rows (docs/measurements/enclosing_balls.md).
     tol : float in (0, 1], default=1e-3
         Relative duality gap. Of the hard ball 1 - D / max d_i: for tol <= 0.6 the
         radius is at most (1 + tol) times the smallest.
@@ -304,7 +304,7 @@ class EnclosingBall(
             ``contamination``.
         """
         self._check_parameters()
-        with unchanged_by_failure(self):
+        with fitted_anew(self):
             ball, weights = self._fit(X, sample_weight)
         if ball.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -339,7 +339,7 @@ class EnclosingBall(
             of the rows of the fit is not constant.
         """
         check_is_fitted(self)
-        rows = read_rows(self, X, False, self._is_pairwise)
+        rows = read_rows(self, X)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model expects "
@@ -418,7 +418,7 @@ class EnclosingBall(
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Ball, Vector]:
         """Set the fitted attributes; the ball, and the weights of its rows."""
         clock, data = Clock(), (X, None, sample_weight)
-        rows = read_rows(self, X, True, self._is_pairwise)
+        rows = read_rows(self, X, reset=True)
         m, n = rows.shape
         rows.moments  # noqa: B018  (refuses NaN and infinity)
         if self._is_pairwise and m != n:
@@ -428,7 +428,7 @@ class EnclosingBall(
                 "instead."
             )
         check = Checker(f"{type(self).__name__}.fit")
-        weights = labels.read_weights(check, sample_weight, m)
+        weights = labels.as_weights(check, sample_weight, m)
         kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0)
         self.kernel_ = kernel.resolved(rows, None if sample_weight is None else weights)
         self.gamma_ = float(self.kernel_.gamma)
@@ -441,8 +441,9 @@ class EnclosingBall(
             ball = self._keep_unbounded(rows, kept, limits)
             return ball, weights[kept]
         points = _Points(rows, kept, problem)
-        callbacks = Callbacks(self, 1, data, functools.partial(self._model, points))
-        limits = dataclasses.replace(limits, callback=callbacks.of(0))
+        callbacks = Callbacks(self, 1, data)
+        at = functools.partial(self._model, points)
+        limits = dataclasses.replace(limits, callback=callbacks.of(0, at))
         try:
             seed = seed_of(self) or 0
             ball = enclose(problem, limits, step=self.step, seed=seed)

@@ -29,7 +29,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 # -- labels ----------------------------------------------------------------------------
 
 
-def read_labels(check: Checker, y: Any, m: int) -> Labels:
+def as_labels(check: Checker, y: Any, m: int) -> Labels:
     """Labels that can be sorted: (m,), booleans, numbers, dates or strings.
 
     Objects become booleans or numbers if all are; an array of objects that are strings
@@ -143,7 +143,7 @@ def _chunks(m: int) -> list[slice]:
 # -- weights ---------------------------------------------------------------------------
 
 
-def read_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
+def as_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
     """Weights of the rows: float64 (m,), nonnegative and finite, not all zero.
 
     None is a weight of 1, a number the weight of every row.

@@ -4,14 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.classifier import Classifier, Training, Vector
+from widemargin.estimators.classifier import Classifier, check_form
+from widemargin.estimators.plans import Fit, exact
+from widemargin.estimators.support_vectors import keep_support
+from widemargin.estimators.training import Form, Training, Vector, linear_form
 from widemargin.models.model import Decision, Model
-from widemargin.problems.base import Problem
-from widemargin.solution import Solution, Step
+from widemargin.parameters import Checker
+from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver
 
 
@@ -163,11 +165,17 @@ class LinearSVC(Classifier):
         scheme = "binary" if len(decisions) == 1 else "ovr"
         return Model(self.classes_, scheme, decisions, dict(self._meta))
 
-    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
-        return Problem(rows, y, C, self.loss, self.intercept)
+    # -- parts of fit ------------------------------------------------------------------
 
-    def _keep_decisions(self, training: Training, solutions: list[Solution]) -> None:
-        self.coef_ = np.stack([s.w for s in solutions])
+    def _check_parameters(self, check: Checker) -> None:
+        check_form(check, self)
 
-    def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
-        return {"coef_": w[np.newaxis], "intercept_": np.array([b])}
+    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+        return linear_form(self.loss, self.intercept, self.solver)
+
+    def _plan(self, training: Training) -> Fit:
+        return exact(training)
+
+    def _keep(self, fit: Fit) -> None:
+        keep_support(self, fit.training, fit.solutions, by_class=False)
+        self.coef_ = np.stack([s.w for s in fit.solutions])

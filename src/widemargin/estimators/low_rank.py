@@ -17,15 +17,19 @@ from numpy.typing import NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
-from widemargin.estimators.classifier import Training, Vector
+from widemargin.estimators.training import Form, Training, Vector
 from widemargin.features.builder import ALL_ROWS, ERROR_ROWS
 from widemargin.features.maps import FeatureMap, LandmarkFeatures, SquareFeatures
 from widemargin.features.methods import METHODS, feature_map
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import NAMES
+from widemargin.kernels.table import KERNELS, with_spectrum
 from widemargin.parameters import Checker, is_integer, refused_by
-from widemargin.problems.exact_bounds import Combination, Monomials, exact_certificate
-from widemargin.solution import Certificate, Solution, Status
+from widemargin.problems.exact_bounds import (
+    Monomials,
+    NormedExpansion,
+    exact_certificate,
+)
+from widemargin.solution import Certificate, Solution
 from widemargin.solvers import auto
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
@@ -38,19 +42,13 @@ CERTIFIED = ("approximate", "exact")
 # objectives within 4e-6 of what the solver took them for, on a9a and ijcnn1 (rank 100,
 # 300, 1,000); maps took half of the time, solvers a third less. The number: not tuned.
 SINGLE, MANY = 1e-5, 1 << 20
-# With rank="auto": the share of the time limit after which an exact solver gives way
-# where the mean gap, by rows, is larger than `NEAR`. After two thirds of the time that
-# they took, exact solvers had gaps of about 0.1 on a9a, 0.2 on ijcnn1, 0.3 and 0.5 on
-# pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
-# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank_cost.py).
-EXACT_SHARE, NEAR = 2 / 3, 0.5
-# Seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
+# With rank="auto":
+# seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
 # and solvers on six sets (benchmarks/results/lowrank/cost.txt, one core), and so on
 # mnist and up to rank 1,000; rank 1,934 of a9a took more than four times as long as
 # 985. The dimensions that the error of a map counts as: 30 to 140
-# on a9a, ijcnn1, usps and mnist. The least rank that an exact solver gives way for: not
-# tuned.
-SECONDS, MOST, ERROR, LEAST = 2e-7, 1000, 100, 10
+# on a9a, ijcnn1, usps and mnist.
+SECONDS, MOST, ERROR = 2e-7, 1000, 100
 # Bytes for an entry of rows that are read into memory: float64, and again packed or
 # with the number of the column.
 ENTRY = 16
@@ -72,7 +70,7 @@ def check_rank(check: Checker, svc: Any) -> None:
     if svc.polish and (rank is None or rank == "auto"):
         check.refuse("polish", f"False where 'rank' is {rank!r}", svc.polish)
     kernel = svc.kernel
-    known = isinstance(kernel, str) and kernel in NAMES
+    known = isinstance(kernel, str) and kernel in KERNELS
     if svc.certify == "exact" and known and not Kernel(kernel, coef0=svc.coef0).is_psd:
         expected = "be positive semidefinite for certify='exact'"
         check.refuse_part("kernel", expected, repr(kernel))
@@ -110,8 +108,9 @@ def _check_kernel(check: Checker, svc: Any) -> None:
         expected = "None for kernel='linear', whose rank is that of the data"
         check.refuse("rank", expected, svc.rank)
     named = isinstance(kernel, str)
-    if method == "fourier" and not (named and kernel in ("rbf", "laplacian")):
-        expected = "'rbf' or 'laplacian' for approximation='fourier'"
+    if method == "fourier" and not (named and kernel in with_spectrum()):
+        kernels = " or ".join(map(repr, with_spectrum()))
+        expected = f"{kernels} for approximation='fourier'"
         check.refuse_part("kernel", f"be {expected}", repr(kernel))
     square = named and kernel == "poly" and svc.degree == 2 and svc.coef0 >= 0
     if method == "polynomial" and not square:
@@ -122,6 +121,24 @@ def _check_kernel(check: Checker, svc: Any) -> None:
     if solver is not None and solver.for_kernels != (last == "kernel"):
         expected = f"be 'auto' or a solver of {last} problems"
         check.refuse_part("solver", expected, repr(svc.solver))
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Which map of low rank is asked for, and what solves the problems after it.
+
+    Attributes
+    ----------
+    rank : int, float or "auto", as of `SVC`
+    method : str, ``approximation`` of `SVC`
+    form : Form, of linear problems
+    is_given : bool, whether the rank is the user's, not what the time allows
+    """
+
+    rank: Any
+    method: str
+    form: Form
+    is_given: bool = True
 
 
 @dataclass(frozen=True)
@@ -151,106 +168,51 @@ class Approximation:
         """Coefficients of the landmarks, in their order, from weights (r,): (l,)."""
         return self.map.coefficients(w)[self.order]
 
-    def bounds(
-        self, svc: Any, training: Training, k: int, solution: Solution
-    ) -> Certificate:
-        """`certificate`; those of zero where it has no time."""
+    def mapped(self, training: Training, mapping: Mapping) -> Training:
+        """The linear problems in the features."""
+        form = dataclasses.replace(mapping.form, at=self._at)
+        return dataclasses.replace(training, rows=self.rows, form=form, names=())
+
+    def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+        """Attributes with which a point of the only binary problem predicts."""
+        J, intercept = self.landmarks, np.array([b])
+        if J is None:
+            weights = {"coef_": w[np.newaxis], "intercept_": intercept}
+            return weights | {"feature_map_": self.map}
+        return {
+            "support_": J,
+            "support_vectors_": self.map.vectors[self.order],
+            "dual_coef_": self.coefficients(w)[np.newaxis],
+            "n_support_": np.array([0, len(J)]),
+            "intercept_": intercept,
+        }
+
+    def bounds(self, training: Training, k: int, solution: Solution) -> Certificate:
+        """Bounds of exact problem k from its approximate solution; or those of zero.
+
+        The training has the rows before the map.
+        """
         try:
-            with until(training.grace):
-                return self.certificate(svc, training, k, solution)
+            with until(training.limits.grace):
+                return self._bounds(training, k, solution)
         except OutOfTime:
             bounds = solution.certificate
             return dataclasses.replace(bounds, primal=training.weight(k), dual=0.0)
 
-    def certificate(
-        self, svc: Any, training: Training, k: int, solution: Solution
-    ) -> Certificate:
-        """Bounds of exact problem k from its approximate solution."""
-        rows, alpha = training.rows, solution.alpha
-        problem = svc._problem(*svc._part(training, k, rows))
+    def _bounds(self, training: Training, k: int, solution: Solution) -> Certificate:
+        """Those, where there is time."""
+        rows, alpha, kernel = training.rows, solution.alpha, self.map.kernel
+        problem = training.problem(k)
         chosen, some = training.chosen(k), np.flatnonzero(alpha)
         support = some if chosen is None else chosen[some]
-        c = problem.y[some] * alpha[some]
-        lifted = Combination(rows, svc.kernel_, support, c)
-        model: Combination | Monomials | None = None
+        lifted = NormedExpansion(rows, kernel, support, problem.y[some] * alpha[some])
+        model: NormedExpansion | Monomials | None = None
         if self.landmarks is not None:
             beta = self.coefficients(solution.w)
-            model = Combination(rows, svc.kernel_, self.landmarks, beta)
+            model = NormedExpansion(rows, kernel, self.landmarks, beta)
         elif isinstance(self.map.expand, SquareFeatures):
             model = Monomials(self.map.expand, solution.w)
         return exact_certificate(problem, alpha, lifted, model, solution.b)
-
-
-@dataclass(frozen=True)
-class Found:
-    """Solutions of all binary problems.
-
-    Attributes
-    ----------
-    solutions : list of Solution
-    certificates : list of Certificate, bounds of the exact problems; empty if not asked
-    map : Approximation or None, whose solutions they are
-    """
-
-    solutions: list[Solution]
-    certificates: list[Certificate]
-    map: Approximation | None
-
-    @property
-    def is_late(self) -> bool:
-        """Whether some ended by the time limit, and none by the user."""
-        return {s.status for s in self.solutions} & _ENDS == {Status.TIME_LIMIT}
-
-    @property
-    def is_near(self) -> bool:
-        """Whether most of the work is done."""
-        sizes = [len(s.alpha) for s in self.solutions]
-        gaps = [s.certificate.relative_gap for s in self.solutions]
-        return bool(np.average(gaps, weights=sizes) <= NEAR)
-
-    @property
-    def primal(self) -> float:
-        """Sum of the objectives, each with the kernel of its model."""
-        return sum(s.certificate.primal for s in self.solutions)
-
-    def because(self, why: str) -> "Found":
-        """The same, which say why."""
-        solutions = [
-            dataclasses.replace(s, reason=f"{s.reason}; {why}") for s in self.solutions
-        ]
-        return dataclasses.replace(self, solutions=solutions)
-
-
-_ENDS = {
-    Status.TIME_LIMIT,
-    Status.INTERRUPTED,
-    Status.STOPPED_BY_CALLBACK,
-    Status.OUT_OF_MEMORY,
-}
-
-
-def better(exact: Found, low: Found, rank: int) -> Found:
-    """The one with the lower objective, and the best lower bounds of both."""
-    kept, other = (low, exact) if low.primal < exact.primal else (exact, low)
-    bounds = [
-        dataclasses.replace(one, dual=max(one.dual, two.dual))
-        for one, two in zip(kept.certificates, other.certificates, strict=False)
-    ]
-    why = (
-        f"the exact solver had not ended after {EXACT_SHARE:.0%} of "
-        f"time_limit, and of its objective, {exact.primal:.6g}, and that of rank "
-        f"{rank:,}, {low.primal:.6g}, this is the lower one"
-    )
-    return dataclasses.replace(kept, certificates=bounds).because(why)
-
-
-def lifted(
-    training: Training, solutions: list[Solution]
-) -> list[tuple[Vector, Vector, float]]:
-    """Points of the exact problems to start from: alpha, Y alpha and b."""
-    return [
-        (s.alpha, training.signs(k) * s.alpha, s.b) for k, s in enumerate(solutions)
-    ]
 
 
 def read(rows: Rows, memory_limit: int | None) -> Rows:
@@ -278,24 +240,24 @@ def _limit(memory_limit: int | None) -> int:
     return free_bytes() if memory_limit is None else memory_limit
 
 
-def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
+def approximate(training: Training, mapping: Mapping) -> Approximation:
     """One map of all training rows that weigh something, for all binary problems."""
     begin, rows, C = training.clock.seconds(), training.rows, training.C
-    kept = None
+    pairwise, kept = training.form.is_pairwise, None
     if np.ndim(C) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
-    some = multiclass.rows_of(rows, kept, svc._is_pairwise())
+    some = multiclass.rows_of(rows, kept, pairwise)
     try:
-        with until(training.deadline):
-            z = _map(svc, training, some, rank)
+        with until(training.limits.deadline):
+            z = _map(training, mapping, some)
             mapped = _mapped(z, rows, kept)
     except OutOfTime:
-        z = _empty(svc, some)
+        z = _empty(training.form, some)
         mapped = as_rows(np.zeros((rows.shape[0], 1)), **rows.options)
     landmarks = z.landmarks
     if kept is not None:
         landmarks = None if landmarks is None else kept[landmarks]
-    if kept is not None and svc._is_pairwise():
+    if kept is not None and pairwise:
         columns = {"vectors": kept[z.vectors], "n_features": rows.shape[1]}
         z = dataclasses.replace(z, expand=dataclasses.replace(z.expand, **columns))
     seconds = training.clock.seconds() - begin
@@ -306,39 +268,23 @@ def approximate(svc: Any, training: Training, rank: Any) -> Approximation:
     return Approximation(z, mapped, landmarks[order], order)
 
 
-def _empty(svc: Any, rows: Any) -> FeatureMap:
+def _empty(form: Form, rows: Any) -> FeatureMap:
     """The map z(x) = 0, for which there is always time: a landmark without weight."""
-    pairwise = svc._is_pairwise()
+    kernel: Any = form.kernel
     first = np.zeros(1, np.intp)
-    vectors = first if pairwise else rows.take(first)
+    vectors = first if form.is_pairwise else rows.take(first)
     W = np.zeros((1, 1))
-    expand = LandmarkFeatures(svc.kernel_, rows.shape[1], vectors, W, W.dtype)
+    expand = LandmarkFeatures(kernel, rows.shape[1], vectors, W, W.dtype)
     facts: dict[str, Any] = {"trace_residual": 1.0, "error": 1.0, "seconds": 0.0}
     return FeatureMap(
         "nystroem",
-        svc.kernel_,
+        kernel,
         None,
         first,
         error_rows=rows.shape[0],
         expand=expand,
         **facts,
     )
-
-
-def proved(solution: Solution) -> Certificate:
-    """Its certificate; it proves nothing where the kernel was seen to be indefinite."""
-    bounds = solution.certificate
-    if solution.trace[-1].details.get("negative"):
-        bounds = dataclasses.replace(bounds, dual=-np.inf)
-    return bounds
-
-
-def advised(solution: Solution, method: str) -> Solution:
-    """A solution of low rank, whose message says what else helps with a time limit."""
-    if solution.status is not Status.TIME_LIMIT or method == "polynomial":
-        return solution
-    message = f"{solution.message} Or take a lower rank."
-    return dataclasses.replace(solution, message=message)
 
 
 def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
@@ -352,7 +298,7 @@ def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
     return as_rows(features, **rows.options)
 
 
-def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
+def _map(training: Training, mapping: Mapping, rows: Any) -> FeatureMap:
     """The feature map, with features where they fit in memory.
 
     Objectives with 300 uniform landmarks, residual ones, "cholesky" and "fourier", and
@@ -361,58 +307,63 @@ def _map(svc: Any, training: Training, rows: Any, rank: Any) -> FeatureMap:
     50,859, and 96.3, 96.8, 94.6 and 93.9 %. Uniform landmarks had the least objective
     for rank 100 and 1,000 too, and took the least time with landmarks.
     """
-    method, options = svc.approximation, dict[str, Any]()
+    method, options = mapping.method, dict[str, Any]()
+    rank: Any = mapping.rank
     if not is_integer(rank):
         method, rank, options = "cholesky", None, {"tol": float(rank)}
     method = "nystroem" if method == "auto" else method
-    if method == "fourier" and svc.rank != "auto":
-        _check_features(svc, rows, rank)
-    numbers = rows.shape[0] * _most_columns(svc, method, rows.shape, rank)
-    single = svc.tol >= SINGLE and numbers >= MANY
-    limit = _limit(svc.memory_limit)
-    whole = method == "eigen" or svc._is_pairwise()  # these hold their features
+    kernel: Any = training.form.kernel
+    if method == "fourier" and mapping.is_given:
+        _check_features(training, rows, rank)
+    numbers = rows.shape[0] * _most_columns(kernel, method, rows.shape, rank)
+    single = training.limits.tol >= SINGLE and numbers >= MANY
+    limit = _limit(training.memory_limit)
+    pairwise = training.form.is_pairwise
+    whole = method == "eigen" or pairwise  # these hold their features
     if whole and not rows.is_in_memory:
-        given = "kernel" if svc._is_pairwise() else "approximation"
-        expected = f"be in memory for {given}={getattr(svc, given)!r}"
+        given = "kernel='precomputed'" if pairwise else f"approximation={method!r}"
+        expected = f"be in memory for {given}"
         Checker("SVC.fit").refuse_part("X", expected, "rows that are not")
     if rows.is_in_memory and not whole and (4 if single else 8) * numbers > limit:
         options["features"] = False
-    with refused_by(type(svc).__name__, "feature_map"):
+    with refused_by("SVC", "feature_map"):
         return feature_map(
             rows,
-            svc.kernel_,
+            kernel,
             method,
             None if method == "polynomial" else rank,
             random_state=training.seed or 0,
             dtype=np.float32 if single else np.float64,
-            memory_limit=svc.memory_limit,
+            memory_limit=training.memory_limit,
             **options,
         )
 
 
-def _check_features(svc: Any, rows: Rows, rank: int) -> None:
+def _check_features(training: Training, rows: Rows, rank: int) -> None:
     """Refuse more Fourier features than there is memory or time to make."""
     m, n = rows.shape
     # Frequencies, and features of the rows that the error is estimated from.
     held = n + (m if m <= ALL_ROWS else ERROR_ROWS)
-    most = _limit(svc.memory_limit) // (8 * held)
-    if svc.time_limit is not None:
+    most = _limit(training.memory_limit) // (8 * held)
+    if (seconds := training.limits.time_limit) is not None:
         speed = n_threads(rows.options.get("n_jobs")) / (FEATURE * m)
-        most = min(most, int(max(svc.time_limit, TRIFLE) * speed))
+        most = min(most, int(max(seconds, TRIFLE) * speed))
     if rank > max(2, most):
         expected = f"be at most {max(2, most):,} for approximation='fourier' of "
         expected += f"{m:,} rows in the time and memory there is"
         Checker("SVC").refuse_part("rank", expected, f"{rank:,}")
 
 
-def _most_columns(svc: Any, method: str, shape: tuple[int, int], rank: Any) -> int:
+def _most_columns(
+    kernel: Kernel, method: str, shape: tuple[int, int], rank: Any
+) -> int:
     """The largest number of features; refuses a rank with less than all monomials."""
     m, n = shape
     if method == "fourier":
         return int(rank)
     if method != "polynomial":
         return m if rank is None else int(min(rank, m))
-    whole = SquareFeatures(1.0, svc.coef0, n, np.float64).rank
+    whole = SquareFeatures(1.0, kernel.coef0, n, np.float64).rank
     if rank < whole:
         expected = f"be at least {whole:,} for approximation={method!r} of these data"
         Checker("SVC").refuse_part("rank", expected, str(rank))

@@ -1,10 +1,17 @@
 """What a fit keeps of its training rows: support vectors, and what pickles hold."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from widemargin.data.rows import Rows
+from widemargin.estimators import multiclass
+from widemargin.estimators.training import Training
 from widemargin.numerics import linalg
+from widemargin.solution import Solution
 
 # Bytes of support vectors that a fit copies; more are copied when asked for: of seven
 # million rows it would take twice as long as training.
@@ -143,3 +150,33 @@ def keep_support_vectors(estimator: Any, rows: Rows) -> None:
     share = estimator.support_.size / rows.shape[0]
     if share * linalg.n_bytes(X) <= COPIED_BYTES:
         _ = estimator.support_vectors_
+
+
+def keep_support(
+    estimator: Any, training: Training, solutions: Sequence[Solution], by_class: bool
+) -> None:
+    """Set the support vectors, sorted by class if asked, and their coefficients."""
+    index, tasks = training.index, training.tasks
+    alphas = [solution.alpha for solution in solutions]
+    support = _support(training, alphas)
+    if by_class:
+        support = support[np.argsort(index[support], kind="stable")]
+    estimator.support_ = support
+    keep_support_vectors(estimator, training.rows)
+    estimator.dual_coef_ = multiclass.dual_coefficients(tasks, alphas, index, support)
+    n_classes = len(estimator.classes_)
+    estimator.n_support_ = np.bincount(index[support], minlength=n_classes)
+
+
+def _support(
+    training: Training, alphas: Sequence[NDArray[np.float64]]
+) -> NDArray[np.intp]:
+    """The rows with a positive dual variable in any problem."""
+    found = np.zeros(len(training.index), bool)
+    for k, alpha in enumerate(alphas):
+        chosen = training.chosen(k)
+        if chosen is None:
+            found |= alpha != 0.0
+        else:
+            found[chosen[alpha != 0.0]] = True
+    return np.flatnonzero(found)

@@ -1,62 +1,30 @@
 """SVC: classifiers with a kernel, one against one or one against the rest."""
 
-import dataclasses
+import functools
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
-from widemargin.estimators import multiclass
-from widemargin.estimators.classifier import MOMENT, Classifier, Training, Vector
-from widemargin.estimators.kept import kept
-from widemargin.estimators.low_rank import (
-    EXACT_SHARE,
-    LEAST,
-    Approximation,
-    Found,
-    advised,
-    approximate,
-    better,
-    check_rank,
-    facts_of,
-    lifted,
-    proved,
-    rank_for,
-    read,
-    refuse_stored,
+from widemargin.estimators.classifier import Classifier, check_form
+from widemargin.estimators.kernel_machines import (
+    check_kernel_of,
+    keep_machines,
+    kernel_model,
+    kernel_point,
+    set_kernel,
 )
-from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
-from widemargin.kernels.expansion import KernelDecisions, pair_weights
-from widemargin.kernels.kernel import Kernel, check_kernel
-from widemargin.kernels.matrix import NoRoomError
-from widemargin.models.model import Decision, Model
+from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
+from widemargin.estimators.plans import Fit, exact, in_time, low_rank, polished
+from widemargin.estimators.training import Form, Training, Vector, linear_form
+from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.solution import Solution, Step
+from widemargin.solution import Step
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
-
-# With ``polish``: the share of the time limit that the solution of low rank gets.
-POLISHED = 0.5
-# What a model is made of.
-PARTS = (
-    "classes_",
-    "_scheme",
-    "_meta",
-    "kernel_",
-    "feature_map_",
-    "coef_",
-    "intercept_",
-    "dual_coef_",
-    "support_",
-    "support_vectors_",
-    "n_support_",
-    "n_features_in_",
-)
 
 
 class SVC(Classifier):
@@ -75,10 +43,10 @@ class SVC(Classifier):
     C : float > 0, default=1.0
         Weight of the losses against the norm of w.
     kernel : str or callable, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed" (X holds the
-        values of all pairs of rows), or a function of two matrices, dense or CSR, (k,
-        n) and (l, n), that returns their kernel values (k, l). `widemargin.Kernel` has
-        the formulas.
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2" (of data >= 0),
+        "precomputed" (X holds the values of all pairs of rows), or a function of two
+        matrices, dense or CSR, (k, n) and (l, n), that returns their kernel values (k,
+        l). `widemargin.Kernel` has the formulas.
     gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
         "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
         mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.
@@ -201,7 +169,7 @@ class SVC(Classifier):
     binary problem, one against one too. "fourier" and "polynomial" have no landmarks:
     ``support_`` are the rows with a dual variable, `predict` goes by ``coef_``. The
     approximation leaves out what is not positive semidefinite in a kernel.
-    docs/kernels.md has times and accuracies.
+    docs/measurements/low_rank.md has times and accuracies.
 
     With rank="auto" the exact solver has two thirds of ``time_limit`` and, if the mean
     gap is at most 0.5 then, the rest as well. Else the rest goes to the rank that it
@@ -228,10 +196,6 @@ class SVC(Classifier):
     """
 
     _schemes = ("ovo", "ovr")
-    _by_class = True
-
-    # While problems of low rank are solved and stored.
-    _approximation: Approximation | None = None
 
     def __init__(
         self,
@@ -284,85 +248,36 @@ class SVC(Classifier):
         self.callback = callback
         self.checkpoint = checkpoint
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_pairwise()
-        return tags
-
     @property
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: classes and decision functions.
 
         The same until a fit or an assignment changes an attribute that it is made of.
         """
-        check_is_fitted(self)
-        return kept(self, PARTS, self._made_model)
-
-    def _made_model(self) -> Model:
-        """The model of the attributes as they are."""
-        meta = dict(self._meta)
-        expand = self._expand
-        if not self._is_linear and expand is None:
-            kernels = KernelDecisions(
-                self.kernel_,
-                self.support_vectors_,
-                self.dual_coef_,
-                self.intercept_,
-                self.n_support_,
-            )
-            return Model(self.classes_, self._scheme, (), meta, kernels)
-        if hasattr(self, "coef_"):
-            W = self.coef_
-        else:  # a sum over columns of the kernel matrix
-            weights = self.dual_coef_
-            if len(weights) < len(self.intercept_):
-                weights = pair_weights(weights, self.n_support_)
-            W = np.zeros((len(weights), self.n_features_in_))
-            W[:, self.support_] = weights
-        decisions = tuple(map(Decision, W, self.intercept_.tolist()))
-        return Model(self.classes_, self._scheme, decisions, meta, expand=expand)
-
-    @property
-    def _expand(self) -> FourierFeatures | SquareFeatures | None:
-        """The features that decisions are linear in, if these have no landmarks."""
-        expand = self.feature_map_.expand if hasattr(self, "feature_map_") else None
-        return None if isinstance(expand, LandmarkFeatures) else expand
-
-    @property
-    def _is_linear(self) -> bool:
-        """Whether decisions are linear in what `predict` is given."""
-        return self.kernel_.name in ("linear", "precomputed")
+        return kernel_model(self)
 
     # -- parts of fit ------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        given: Any = SimpleNamespace(
-            name=self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
-        check = Checker(type(self).__name__)
-        check_kernel(check, "kernel", given)
+    def _check_parameters(self, check: Checker) -> None:
+        check_form(check, self)
+        check_kernel_of(check, self)
         check_rank(check, self)
 
-    def _prepare(self, rows: Rows, weights: Vector | None) -> None:
-        m, n = rows.shape
-        rows.moments  # noqa: B018  (refuses NaN and infinity)
-        if self._is_pairwise() and m != n:
-            raise ValueError(
-                "The 'X' parameter of SVC.fit must be a square matrix (m, m) of the "
-                f"kernel values of all pairs of rows. Got shape {(m, n)} instead."
-            )
-        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0)
-        self.kernel_ = kernel.resolved(rows, weights)
-        self.gamma_ = float(self.kernel_.gamma)
+    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+        kernel = set_kernel(self, "SVC", rows, weights)
+        if not self._has_kernel_solver:
+            return linear_form(self.loss, self.intercept, self.solver)
 
-    def _is_pairwise(self) -> bool:
-        return bool(self.kernel == "precomputed")
+        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+            options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
+            return Problem(rows, y, C, self.loss, self.intercept, **options)
 
-    def _with_kernel_solver(self) -> bool:
+        point = functools.partial(kernel_point, kernel)
+        return Form(make, point, self.solver, kernel)
+
+    @property
+    def _has_kernel_solver(self) -> bool:
         """Whether the problem is one of a kernel: not if linear solvers can do it."""
-        if self._approximation is not None:
-            return False
         if self.kernel != "linear":
             return True
         solver = self.solver
@@ -370,158 +285,29 @@ class SVC(Classifier):
             return solver != "auto" and auto.SOLVERS[solver].for_kernels
         return solver.for_kernels
 
-    def _is_kernel(self) -> bool:
-        return self._with_kernel_solver()
-
-    def _problem(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
-        if not self._with_kernel_solver():
-            return Problem(rows, y, C, self.loss, self.intercept)
-        options: Any = {"kernel": self.kernel_, "memory_limit": self.memory_limit}
-        return Problem(rows, y, C, self.loss, self.intercept, **options)
-
-    def _rows_of(self, rows: Rows, index: NDArray[np.intp] | None) -> Rows:
-        square = self._is_pairwise() and self._approximation is None
-        return multiclass.rows_of(rows, index, square)
-
-    def _solves_together(self) -> bool:
-        return not self._with_kernel_solver()
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for name in ("coef_", "feature_map_", "exact_certificates_", "exact_gap_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
-        try:
-            super()._fit(X, y, sample_weight)
-        finally:
-            self.__dict__.pop("_approximation", None)
-
-    def _solve(self, training: Training) -> list[Solution]:
-        if self.polish:
-            refuse_stored(training.rows)
+    def _plan(self, training: Training) -> Fit:
         if self.rank is None:
-            found = self._solve_exactly(training)
-        elif self.rank == "auto":
-            found = self._solve_in_time(training)
-        else:
-            part = training
-            if self.polish and self.time_limit is not None:
-                until = POLISHED * self.time_limit
-                part = dataclasses.replace(training, until=until)
-            found = self._solve_mapped(part, self.rank)
-        if self.polish:
-            starts = lifted(training, found.solutions)
-            found = self._solve_exactly(dataclasses.replace(training, starts=starts))
-        self._approximation = found.map
-        if found.map is not None:
-            self.feature_map_ = found.map.map
-        if self.certify == "exact":
-            self.exact_certificates_ = found.certificates
-            self.exact_gap_ = max(c.relative_gap for c in found.certificates)
-        return found.solutions
-
-    def _solve_exactly(self, training: Training) -> Found:
-        """Solutions with the kernel matrix itself."""
-        self._approximation = None
-        solutions = super()._solve(training)
-        return Found(solutions, [proved(solution) for solution in solutions], None)
-
-    def _solve_mapped(self, training: Training, rank: Any) -> Found:
-        """Solutions of low rank, and what they say about the exact problems."""
-        low = self._approximation = approximate(self, training, rank)
-        mapped = dataclasses.replace(training, rows=low.rows, names=())
-        if low.is_empty:  # the time is over
-            mapped = dataclasses.replace(mapped, until=MOMENT)
-        if self.polish or self.rank == "auto":  # those parameters are of the exact ones
-            mapped = dataclasses.replace(mapped, solver="auto", checkpoint=None)
-        method = low.map.method
-        solutions = [advised(found, method) for found in super()._solve(mapped)]
-        certificates = []
-        if self.certify == "exact" and not self.polish:
-            for k, solution in enumerate(solutions):
-                certificates.append(low.bounds(self, training, k, solution))
-        return Found(solutions, certificates, low)
-
-    def _solve_in_time(self, training: Training) -> Found:
-        """The exact solutions, or where these take too long the better ones."""
-        exact, why = None, "memory_limit has no room for the rows"
-        training.rows = read(training.rows, self.memory_limit)
-        limit, end, until = self.memory_limit, self.time_limit, None
-        if end and rank_for(training, limit, (1.0 - EXACT_SHARE) * end) >= LEAST:
-            until = EXACT_SHARE * end
-        if training.rows.is_in_memory:
-            try:
-                part = dataclasses.replace(training, until=until)
-                exact = self._solve_exactly(part)
-            except NoRoomError:
-                why = "memory_limit has no room for an exact solver"
-        if exact is not None:
-            if not exact.is_late:
-                return exact
-            if until is None:
-                return exact.because(f"time_limit allows no rank of {LEAST} or more")
-            if exact.is_near:
-                more = dataclasses.replace(training, known=exact.solutions)
-                return self._solve_exactly(more)
-        left = end and end - training.clock.seconds()
-        rank = rank_for(training, limit, left)
-        low = self._solve_mapped(training, rank)
-        if exact is None:
-            return low.because(f"rank {rank:,} because {why}")
-        return better(exact, low, rank)
-
-    def _keep_support(self, training: Training, solutions: list[Solution]) -> None:
-        low = self._approximation
-        if low is None or low.landmarks is None:
-            super()._keep_support(training, solutions)
-            return
-        self.support_ = low.landmarks
-        self.__dict__.pop("_rows_of_fit", None)  # of an earlier fit
-        self.support_vectors_ = low.map.vectors[low.order]
-        found = [low.coefficients(solution.w) for solution in solutions]
-        self.dual_coef_ = np.stack(found)
-        counts = np.bincount(
-            training.index[low.landmarks], minlength=len(self.classes_)
+            return exact(training)
+        ends_exactly = self.polish or self.rank == "auto"  # and `solver` is for that
+        form = linear_form(
+            self.loss, self.intercept, "auto" if ends_exactly else self.solver
         )
-        self.n_support_ = counts
+        mapping = Mapping(self.rank, self.approximation, form, self.rank != "auto")
+        if self.polish:
+            return polished(training, mapping)
+        certified = self.certify == "exact"
+        if self.rank == "auto":
+            return in_time(training, mapping, certified)
+        return low_rank(training, mapping, certified)
 
-    def _keep_decisions(self, training: Training, solutions: list[Solution]) -> None:
-        if self._is_pairwise():
-            self.__dict__.pop("_rows_of_fit", None)
-            self.support_vectors_ = np.empty((0, 0))
-        if self.kernel == "linear":
-            chosen = [task.rows(training.index) for task in training.tasks]
-            rows = (self._rows_of(training.rows, index) for index in chosen)
-            self.coef_ = np.stack(list(map(self._weights, rows, solutions)))
-        if isinstance(self.kernel, str) and self._is_linear:
-            self._meta["kernel"] = self.kernel
-        if self._expand is not None:
-            self.coef_ = np.stack([solution.w for solution in solutions])
-            self._meta |= self.kernel_.facts
-        if self._approximation is not None:
+    def _keep(self, fit: Fit) -> None:
+        if fit.map is not None:
+            self.feature_map_ = fit.map.map
+        keep_machines(self, fit)
+        if fit.map is not None:
             self._meta |= facts_of(self.feature_map_)
-        if self.certify == "exact" and np.isfinite(self.exact_gap_):
-            self._meta["exact_gap"] = self.exact_gap_
-
-    def _weights(self, rows: Rows, solution: Solution) -> Vector:
-        """Weights of the columns, from the solution of a linear kernel."""
-        w = solution.w
-        return rows.rmatvec(w) if self._with_kernel_solver() else w
-
-    def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
-        if self.kernel == "linear" and not self._with_kernel_solver():
-            return {"coef_": w[np.newaxis], "intercept_": np.array([b])}
-        low = self._approximation
-        if low is not None and low.landmarks is None:
-            found = {"coef_": w[np.newaxis], "intercept_": np.array([b])}
-            return found | {"feature_map_": low.map}
-        support: Any = np.flatnonzero(w) if low is None else low.landmarks
-        weights = w[support] if low is None else low.coefficients(w)
-        found = {
-            "support_": support,
-            "support_vectors_": rows.take(support),
-            "dual_coef_": weights[np.newaxis],
-            "n_support_": np.array([0, len(support)]),
-            "intercept_": np.array([b]),
-        }
-        if self.kernel == "linear":
-            found["coef_"] = rows.rmatvec(w)[np.newaxis]
-        return found
+        if self.certify == "exact":
+            self.exact_certificates_ = fit.certificates
+            self.exact_gap_ = max(c.relative_gap for c in fit.certificates)
+            if np.isfinite(self.exact_gap_):
+                self._meta["exact_gap"] = self.exact_gap_

@@ -15,9 +15,10 @@ from widemargin.features.maps import (
     LandmarkFeatures,
     features_of,
 )
-from widemargin.kernels.engines import Against, Called, Named
-from widemargin.kernels.kernel import PARAMETERS, Kernel
+from widemargin.kernels.engines import Engine, cross_values, engine
+from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import aligned, padded
+from widemargin.kernels.table import PARAMETERS
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
 from widemargin.system import deadline
@@ -40,8 +41,8 @@ TILE = 1 << 23
 _PRECISIONS = (np.float32, np.float64)
 
 
-class Given:
-    """The rows and the kernel that a map is made of, after checks.
+class MapBuilder:
+    """The rows and the kernel that a map is made of, after checks; it measures maps.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Given:
     kernel : Kernel, with gamma as a number
     m : int, their number
     dtype : of the features; `values`, of kernel values: float64 where that is needed
-    source : Named or Called, kernel values
+    source : Engine, of kernel values
     diagonal : ndarray (m,)
     trace : float
     rng : numpy Generator
@@ -81,7 +82,7 @@ class Given:
             rows.refuse_nonfinite()  # which the moments have done for gamma
         self._choose_rows(features)
         self.m, self.n = self.X.shape
-        if kernel.name == "precomputed" and self.m != self.n:
+        if kernel.is_precomputed and self.m != self.n:
             expected = "be a square matrix, of a precomputed kernel,"
             self.check.refuse_part("rows", expected, f"shape {self.X.shape}")
         self.dtype = self.values = np.dtype(dtype)
@@ -103,7 +104,7 @@ class Given:
         if features:
             self.X: Any = self.rows.in_memory()
             return
-        if self.kernel.name == "precomputed":
+        if self.kernel.is_precomputed:
             expected = "be in memory, and features held, for a precomputed kernel"
             self.check.refuse_part("rows", expected, "a sample of them")
         m = self.rows.shape[0]
@@ -111,9 +112,8 @@ class Given:
         self.sample = np.sort(self.rng.choice(m, count, replace=False))
         self.X = self.rows.take(self.sample)
 
-    def _source(self, dtype: Any) -> Named | Called:
-        made = Named if self.kernel.is_named else Called
-        return made(self.X, self.kernel, dtype, None)
+    def _source(self, dtype: Any) -> Engine:
+        return engine(self.X, self.kernel, dtype, None)
 
     def _check_values(self) -> None:
         """Refuse what is seen to be no kernel: no symmetry, or no positive trace."""
@@ -159,8 +159,7 @@ class Given:
         self, J: Index | slice, W: Vector | Features
     ) -> LandmarkFeatures:
         """The map of landmarks J with whitening W (l, r)."""
-        precomputed = self.kernel.name == "precomputed"
-        vectors = np.arange(self.m)[J] if precomputed else self.X[J]
+        vectors = self.source.vectors(J)
         W = np.ascontiguousarray(W, dtype=self.dtype)
         return LandmarkFeatures(self.kernel, self.n, vectors, W, self.values)
 
@@ -208,7 +207,7 @@ class Given:
             Z, state = known[some], self.rows.state(row=np.arange(m))
         else:
             Z = features_of(known, X)
-        vectors = some if self.kernel.name == "precomputed" else X
+        vectors = some if self.kernel.is_precomputed else X
         fixed = self.kernel, vectors, self.values
         kept, trace, apart, whole = self.rows.sweep(_sums, state, known, fixed, Z)
         trace = trace if state is None else self.trace
@@ -226,7 +225,7 @@ def _sums(
 
     The trace of K is 0 where features are known.
     """
-    X, values, kernel = linalg.formed(block), Against(*fixed, 1), fixed[0]
+    X, values, kernel = linalg.formed(block), cross_values(*fixed, 1), fixed[0]
     size = max(1, TILE // (3 * len(Z) + Z.shape[1]))
 
     def sums(start: int) -> Sums:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows
-from widemargin.kernels.engines import Against
+from widemargin.kernels.engines import cross_values
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker, in_one_line
@@ -39,7 +39,7 @@ TILE_FLOPS, TILE_ROWS = 2e9, 192
 # Flops a second of a thread that makes features of dense rows: 4e10 to 1e11 measured
 # for ranks 64 to 1024. Bytes a second of features that are written once and read ten
 # times, as solvers do, from the page cache and from a disk: writing 0.2e9, reading 3e9
-# and 0.2e9 to 1.4e9 (benchmarks/streaming.py).
+# and 0.2e9 to 1.4e9 (benchmarks/lowrank/streaming.py).
 COMPUTED, FROM_CACHE, FROM_DISK = 5e10, 1e9, 3e8
 STORES = ("auto", "never", "always")
 
@@ -89,7 +89,7 @@ class LandmarkFeatures:
 
     def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:
         """A function of blocks of rows (k, n): their features (k, r)."""
-        values = Against(self.kernel, self.vectors, self.values, n_jobs)
+        values = cross_values(self.kernel, self.vectors, self.values, n_jobs)
         return lambda block: np.asarray(values(block) @ self.whitening)
 
 
@@ -315,6 +315,7 @@ class FeatureMap:
             check.refuse_part("X", "be in memory", "rows that are not (take `rows`)")
         self._check_width(check, rows)
         rows.refuse_nonfinite()
+        self.kernel.refuse_outside(block)
         return features_of(self.expand, block)
 
     def map(self, block: Matrix, /) -> Features:
@@ -373,6 +374,7 @@ class FeatureMap:
         check, rows = Checker("FeatureMap.rows"), as_rows(X)
         check.choice("store", store, STORES)
         self._check_width(check, rows)
+        self.kernel.refuse_rows(rows)
         mapped = rows.mapped(self)
         if store == "never" or (store == "auto" and not self._is_worth_storing(rows)):
             return mapped

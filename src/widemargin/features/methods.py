@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin.features.builder import CUT, Given
+from widemargin.features.builder import CUT, MapBuilder
 from widemargin.features.maps import (
     FeatureMap,
     Features,
@@ -39,6 +39,7 @@ from widemargin.features.partial_cholesky import (
     pivots_of,
 )
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.table import with_spectrum
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker, refused_by
 from widemargin.system import deadline
@@ -114,13 +115,15 @@ def pivoted_cholesky(  # noqa: PLR0913  (by keyword)
     trace is left, with the same cost.
     """
     owner = "pivoted_cholesky"
-    given = Given(owner, rows, kernel, dtype, random_state, memory_limit, features)
-    given.check.positive("tol", tol, most=1.0, optional=True)
+    builder = MapBuilder(
+        owner, rows, kernel, dtype, random_state, memory_limit, features
+    )
+    builder.check.positive("tol", tol, most=1.0, optional=True)
     if rank is None and tol is None:
-        given.check.refuse_part("rank", "be given where 'tol' is not", "None")
-    most = given.m if rank is None else given.rank(rank)
-    factor = PartialCholesky(given, most, largest)
-    return factor.feature_map("cholesky", 0.0 if tol is None else tol * given.trace)
+        builder.check.refuse_part("rank", "be given where 'tol' is not", "None")
+    most = builder.m if rank is None else builder.rank(rank)
+    factor = PartialCholesky(builder, most, largest)
+    return factor.feature_map("cholesky", 0.0 if tol is None else tol * builder.trace)
 
 
 def nystroem(  # noqa: PLR0913  (by keyword)
@@ -175,63 +178,65 @@ def nystroem(  # noqa: PLR0913  (by keyword)
     left more of the trace than "uniform": 0.26 and 0.25 of a9a, 0.47 and 0.41 of 5,000
     rows of ijcnn1, rank 64. "kmeans++" left least on a9a, ijcnn1 and mnist.
     """
-    given = Given("nystroem", rows, kernel, dtype, random_state, memory_limit, features)
-    given.check.choice("landmarks", landmarks, LANDMARKS)
-    if landmarks == "kmeans++" and kernel.name == "precomputed":
+    builder = MapBuilder(
+        "nystroem", rows, kernel, dtype, random_state, memory_limit, features
+    )
+    builder.check.choice("landmarks", landmarks, LANDMARKS)
+    if landmarks == "kmeans++" and kernel.is_precomputed:
         expected = f"be one of {_WITHOUT_ROWS} for a precomputed kernel"
-        given.check.refuse_part("landmarks", expected, repr(landmarks))
-    rank = given.rank(rank)
+        builder.check.refuse_part("landmarks", expected, repr(landmarks))
+    rank = builder.rank(rank)
     if landmarks == "residual":
-        return PartialCholesky(given, rank, by_chance).feature_map("nystroem", 0.0)
-    choose: dict[str, Callable[[Given, int], Index]] = {
+        return PartialCholesky(builder, rank, by_chance).feature_map("nystroem", 0.0)
+    choose: dict[str, Callable[[MapBuilder, int], Index]] = {
         "uniform": _uniform,
         "kmeans++": _apart,
         "leverage": _by_leverage,
     }
-    J = np.unique(choose[landmarks](given, rank))
-    K = given.source.values(J, J)
+    J = np.unique(choose[landmarks](builder, rank))
+    K = builder.source.values(J, J)
     deadline.check(2.0 * len(J) ** 3)
-    chosen, L = pivots_of(K, CUT[given.dtype] * float(K.diagonal().max()))
+    chosen, L = pivots_of(K, CUT[builder.dtype] * float(K.diagonal().max()))
     if len(chosen) == 0:
-        given.check.refuse_part("kernel", "have k(x, x) > 0 at a landmark", "none")
+        builder.check.refuse_part("kernel", "have k(x, x) > 0 at a landmark", "none")
     J = J[chosen]
-    return given.made("nystroem", given.landmark_features(J, inverse(L)), J)
+    return builder.made("nystroem", builder.landmark_features(J, inverse(L)), J)
 
 
-def _uniform(given: Given, count: int) -> Index:
+def _uniform(builder: MapBuilder, count: int) -> Index:
     """Rows by chance."""
-    return given.rng.permutation(given.m)[:count]
+    return builder.rng.permutation(builder.m)[:count]
 
 
-def _apart(given: Given, count: int) -> Index:
+def _apart(builder: MapBuilder, count: int) -> Index:
     """Rows by k-means++."""
     from sklearn.cluster import kmeans_plusplus
 
-    X = given.X.astype(np.float64, copy=False)
-    seed = int(given.rng.integers(2**31))
+    X = builder.X.astype(np.float64, copy=False)
+    seed = int(builder.rng.integers(2**31))
     return np.asarray(kmeans_plusplus(X, count, random_state=seed)[1], np.intp)
 
 
-def _by_leverage(given: Given, count: int) -> Index:
+def _by_leverage(builder: MapBuilder, count: int) -> Index:
     """Rows in proportion to estimates of their ridge leverage scores.
 
     With s uniform rows S, ``(k_ii - k_iS (K_SS + c s / m I)^-1 k_Si) / c``.
     """
-    S = _uniform(given, min(given.m, SAMPLED * count))
+    S = _uniform(builder, min(builder.m, SAMPLED * count))
     if len(S) <= count:
         return S[:count]
     deadline.check(EIGEN * len(S) ** 3)
-    values, V = np.linalg.eigh(given.source.values(S, S))
+    values, V = np.linalg.eigh(builder.source.values(S, S))
     values = np.maximum(values, 0.0)
     # The eigenvalues of K are about m / s times as large.
     ridge = float(values[: len(S) - count].sum()) / count
     ridge = max(ridge, LEAST_RIDGE * float(values[-1]))
-    expand = given.landmark_features(S, V / np.sqrt(values + ridge))
-    scores = given.diagonal.copy()
-    for part, features in tiles(expand, given.X):
+    expand = builder.landmark_features(S, V / np.sqrt(values + ridge))
+    scores = builder.diagonal.copy()
+    for part, features in tiles(expand, builder.X):
         scores[part] -= linalg.row_squares(features)
-    scores = np.maximum(scores, CUT[given.dtype] * given.diagonal.max())
-    return given.rng.choice(given.m, count, replace=False, p=scores / scores.sum())
+    scores = np.maximum(scores, CUT[builder.dtype] * builder.diagonal.max())
+    return builder.rng.choice(builder.m, count, replace=False, p=scores / scores.sum())
 
 
 def eigen(
@@ -277,44 +282,44 @@ def eigen(
     factor has 4 b columns, and takes 16 m b^2. 4 m b numbers. Where b >= m: an eigen
     decomposition of K, m^3.
     """
-    given = Given("eigen", rows, kernel, dtype, random_state, memory_limit, True)
-    rank = given.rank(rank)
-    block = min(given.m, int(VECTORS * rank) + BEYOND)
-    given.reserve(2 * block * given.m)
-    if block == given.m:
-        Q = np.eye(given.m, dtype=given.dtype)
+    builder = MapBuilder("eigen", rows, kernel, dtype, random_state, memory_limit, True)
+    rank = builder.rank(rank)
+    block = min(builder.m, int(VECTORS * rank) + BEYOND)
+    builder.reserve(2 * block * builder.m)
+    if block == builder.m:
+        Q = np.eye(builder.m, dtype=builder.dtype)
     else:
-        first = _first(given, block)
-        deadline.check(4.0 * given.m * block**2)
+        first = _first(builder, block)
+        deadline.check(4.0 * builder.m * block**2)
         Q = np.linalg.qr(first)[0]
     deadline.check(EIGEN * block**3)
-    P = given.times(Q)
+    P = builder.times(Q)
     T = (Q.T @ P).astype(np.float64)
     values, S = np.linalg.eigh(0.5 * (T + T.T))
-    kept = values > CUT[given.dtype] * values[-1]
+    kept = values > CUT[builder.dtype] * values[-1]
     if not (values[-1] > 0):
-        given.check.refuse_part("kernel", "have a positive eigenvalue", "none")
-    C = (S[:, kept] / np.sqrt(values[kept])).astype(given.dtype)
+        builder.check.refuse_part("kernel", "have a positive eigenvalue", "none")
+    C = (S[:, kept] / np.sqrt(values[kept])).astype(builder.dtype)
     R = np.linalg.qr(P @ C, mode="r")
     C = C @ np.linalg.svd(R)[2][:rank].T
-    expand = given.landmark_features(slice(None), Q @ C)
-    return given.made("eigen", expand, np.arange(given.m), P @ C)
+    expand = builder.landmark_features(slice(None), Q @ C)
+    return builder.made("eigen", expand, np.arange(builder.m), P @ C)
 
 
-def _first(given: Given, block: int) -> Features:
+def _first(builder: MapBuilder, block: int) -> Features:
     """Vectors near the leading eigenvectors, random ones where there are fewer: (m, b).
 
     Left singular vectors of a partial Cholesky factor.
     """
-    factor = PartialCholesky(given, min(given.m, PIVOTS * block), by_chance)
+    factor = PartialCholesky(builder, min(builder.m, PIVOTS * block), by_chance)
     while factor.extend(0.0):
         pass
     Z = factor.Z
     deadline.check(EIGEN * Z.shape[1] ** 3 + 2.0 * Z.size * Z.shape[1])
     S = np.linalg.eigh((Z.T @ Z).astype(np.float64))[1][:, ::-1]
-    V = Z @ S[:, :block].astype(given.dtype)
-    more = given.rng.standard_normal((given.m, block - V.shape[1]))
-    return np.hstack([V, more.astype(given.dtype)])
+    V = Z @ S[:, :block].astype(builder.dtype)
+    more = builder.rng.standard_normal((builder.m, block - V.shape[1]))
+    return np.hstack([V, more.astype(builder.dtype)])
 
 
 def fourier(
@@ -358,17 +363,20 @@ def fourier(
     -----
     m n r flops and m r sines; no kernel values but for the error.
     """
-    given = Given("fourier", rows, kernel, dtype, random_state, memory_limit, features)
-    given.check.count("rank", rank, least=2)
-    if kernel.name not in ("rbf", "laplacian"):
-        expected = "be 'rbf' or 'laplacian'"
-        given.check.refuse_part("kernel", expected, repr(kernel.name))
-    shape, gamma = (given.n, rank // 2), float(given.kernel.gamma)
-    if kernel.name == "rbf":
-        frequencies = np.sqrt(2.0 * gamma) * given.rng.standard_normal(shape)
+    builder = MapBuilder(
+        "fourier", rows, kernel, dtype, random_state, memory_limit, features
+    )
+    builder.check.count("rank", rank, least=2)
+    spectrum = kernel.named and kernel.named.spectrum
+    if spectrum is None:
+        expected = f"be {' or '.join(map(repr, with_spectrum()))}"
+        builder.check.refuse_part("kernel", expected, repr(kernel.name))
+    shape, gamma = (builder.n, rank // 2), float(builder.kernel.gamma)
+    if spectrum == "normal":
+        frequencies = np.sqrt(2.0 * gamma) * builder.rng.standard_normal(shape)
     else:
-        frequencies = gamma * given.rng.standard_cauchy(shape)
-    return given.made("fourier", FourierFeatures(frequencies.astype(given.dtype)))
+        frequencies = gamma * builder.rng.standard_cauchy(shape)
+    return builder.made("fourier", FourierFeatures(frequencies.astype(builder.dtype)))
 
 
 def polynomial(
@@ -402,15 +410,15 @@ def polynomial(
     ValueError or TypeError
         A parameter out of range, another kernel.
     """
-    given = Given(
+    builder = MapBuilder(
         "polynomial", rows, kernel, dtype, random_state, memory_limit, features
     )
     if kernel.name != "poly" or kernel.degree != 2 or kernel.coef0 < 0:
         expected = "be 'poly' with degree=2 and coef0 >= 0"
-        given.check.refuse_part("kernel", expected, repr(kernel))
-    gamma = float(given.kernel.gamma)
-    expand = SquareFeatures(gamma, float(kernel.coef0), given.n, given.dtype)
-    return given.made("polynomial", expand)
+        builder.check.refuse_part("kernel", expected, repr(kernel))
+    gamma = float(builder.kernel.gamma)
+    expand = SquareFeatures(gamma, float(kernel.coef0), builder.n, builder.dtype)
+    return builder.made("polynomial", expand)
 
 
 METHODS: dict[str, Callable[..., FeatureMap]] = {

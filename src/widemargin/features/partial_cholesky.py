@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from widemargin.features.builder import CUT, Given
+from widemargin.features.builder import CUT, MapBuilder
 from widemargin.features.maps import FeatureMap, Features
 from widemargin.system import deadline
 
@@ -29,20 +29,20 @@ class PartialCholesky:
 
     Attributes
     ----------
-    given : Given
+    builder : MapBuilder
     pivots : list of int, the rows chosen so far
     rest : ndarray (m,), residuals k(x, x) - |z(x)|^2
     least : float, the residual up to which a row is no pivot
     order : int ndarray (m,), of equal residuals
     """
 
-    def __init__(self, given: Given, most: int, choose: "Choose") -> None:
-        self.given, self._most, self._choose = given, most, choose
+    def __init__(self, builder: MapBuilder, most: int, choose: "Choose") -> None:
+        self.builder, self._most, self._choose = builder, most, choose
         self.pivots: list[int] = []
-        self.rest = given.diagonal.copy()
-        self.least = CUT[given.dtype] * float(self.rest.max())
-        self.order = given.rng.permutation(given.m)
-        self._made = np.empty((given.m, 0), given.dtype)
+        self.rest = builder.diagonal.copy()
+        self.least = CUT[builder.dtype] * float(self.rest.max())
+        self.order = builder.rng.permutation(builder.m)
+        self._made = np.empty((builder.m, 0), builder.dtype)
 
     @property
     def Z(self) -> Features:
@@ -58,8 +58,8 @@ class PartialCholesky:
         while self.extend(enough) and not deadline.passed(ENDED):
             pass
         Z, J = self.Z, np.array(self.pivots, np.intp)
-        expand = self.given.landmark_features(J, inverse(Z[J].astype(np.float64)))
-        return self.given.made(method, expand, J, Z)
+        expand = self.builder.landmark_features(J, inverse(Z[J].astype(np.float64)))
+        return self.builder.made(method, expand, J, Z)
 
     def extend(self, enough: float) -> bool:
         """Choose pivots until the residuals sum up to so little; whether to go on."""
@@ -69,7 +69,7 @@ class PartialCholesky:
             return False
         self._grow(k + len(J))
         known = self._made[:, :k]
-        A = self.given.columns(J) - known[J] @ known.T
+        A = self.builder.columns(J) - known[J] @ known.T
         new = solve_triangular(L.astype(A.dtype), A, lower=True, check_finite=False)
         squares = new.astype(np.float64) ** 2
         left = float(self.rest.sum()) - np.cumsum(squares.sum(axis=1))
@@ -84,16 +84,16 @@ class PartialCholesky:
     def residual(self, J: Index) -> Vector:
         """The products of rows J that are not in the factor: (len(J), len(J))."""
         known = self._made[J, : len(self.pivots)].astype(np.float64)
-        return self.given.source.values(J, J) - known @ known.T
+        return self.builder.source.values(J, J) - known @ known.T
 
     def _grow(self, k: int) -> None:
         """Room for k columns: all that were asked for, or twice as many as before."""
         if k <= self._made.shape[1]:
             return
-        whole = self._made.shape[1] == 0 and self._most < self.given.m
+        whole = self._made.shape[1] == 0 and self._most < self.builder.m
         width = self._most if whole else min(self._most, max(2 * k, 4 * BLOCK))
-        self.given.reserve(self.given.m * width)
-        made = np.empty((self.given.m, width), self.given.dtype)
+        self.builder.reserve(self.builder.m * width)
+        made = np.empty((self.builder.m, width), self.builder.dtype)
         made[:, : len(self.pivots)] = self._made[:, : len(self.pivots)]
         self._made = made
 
@@ -117,7 +117,7 @@ def by_chance(factor: PartialCholesky, most: int) -> tuple[Index, Vector]:
 
     Rows drawn by the residuals before the block are taken with the share that is left.
     """
-    rng = factor.given.rng
+    rng = factor.builder.rng
     weights = np.where(factor.rest > factor.least, factor.rest, 0.0)
     if not weights.any():
         return np.empty(0, np.intp), np.empty((0, 0))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics import linalg
 
@@ -26,7 +26,7 @@ def from_center(
     That of a row does not depend on the other rows, bit for bit, but for callables.
     """
     weights, b = -2.0 * a[np.newaxis], np.array([square])
-    sums = KernelDecisions(kernel, vectors, weights, b, np.array([len(a)]))
+    sums = Expansion(kernel, vectors, weights, b, np.array([len(a)]))
 
     def distances(block: Any) -> Vector:
         """By kernel values."""

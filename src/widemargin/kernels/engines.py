@@ -1,20 +1,27 @@
-"""Where kernel values come from: the core, or a callable or a matrix of the user."""
+"""Engines, which make kernel values: the core, a callable or a matrix of the user.
+
+`engine` chooses one for a kernel. Another one, of a GPU for instance, joins by the
+members of `Engine` and a line there; and by one in `cross_values`, if it is to make the
+values of other rows too.
+"""
 
 import functools
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.data.blocks import Blocks
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import (
     GROUP,
-    LAPLACIAN,
-    RBF,
     Batches,
-    Expansion,
+    CoreSums,
     Layout,
     Parts,
     Samples,
@@ -46,7 +53,95 @@ PACKED_COLUMNS = 1 << 20
 TINY, HUGE = 1e-30, 1e30
 
 
-class Named:
+class Engine(Protocol):
+    """What makes the values of a kernel for all pairs of the rows of X (m, n).
+
+    Values are of a dtype, float32 or float64; sums over them are float64. ``I`` and
+    ``J`` are numbers of rows. What is *in focus* are the rows, all of them at first,
+    whose values `compute` makes.
+
+    Attributes
+    ----------
+    cost : float, multiplications of a value, about; infinite where that is not known
+    n_bytes : int, that it holds beside X
+    roundings : int, how often a sum in `compute` rounds in the dtype
+    parts : Parts, the rows in focus, cut for threads
+    """
+
+    cost: float
+    n_bytes: int
+
+    @property
+    def roundings(self) -> int:
+        """How often a sum in `compute` rounds, in the dtype."""
+
+    @property
+    def parts(self) -> Parts:
+        """The rows in focus, cut for threads."""
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few digits, or exponents, for these rows."""
+
+    def bytes_of(self, rows: Index) -> float:
+        """Bytes that these rows take in focus, while they are made so."""
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `compute` make values for these rows only; None: for all."""
+
+    def cut(self, count: int) -> list[slice]:
+        """Parts of so many rows, each worth a call of `compute`."""
+
+    def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
+        """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
+
+    def compute(
+        self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index
+    ) -> None:
+        """Add K[:, J] c to the sums, and store rows J at their places in ``out``.
+
+        Not where the place is negative; no sums where c is None.
+        """
+
+    def values(self, I: Index, J: Index) -> Vector:  # noqa: E741
+        """Values of rows I with rows J in float64: (len(I), len(J))."""
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The sums in twice the precision: high parts, errors, low parts."""
+
+    def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of K, alike: (m,)."""
+
+    @property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of the diagonal as `Kernel.diag` has it: (m,)."""
+
+    @property
+    def bounds(self) -> ValueBounds:
+        """Bounds of the values that `compute` makes, and of their errors."""
+
+    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+        """Of the rows of X those of a mask, as another engine would take them."""
+
+    def vectors(self, J: Index | slice) -> Any:
+        """What `cross_values` takes as the rows J."""
+
+
+def engine(X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> Engine:
+    """The engine of a kernel, with gamma as a number, for X dense or CSR (m, n)."""
+    if kernel.is_named:
+        return CoreEngine(X, kernel, dtype, n_jobs)
+    if kernel.is_precomputed:
+        return MatrixEngine(X, kernel, dtype, n_jobs)
+    return CallableEngine(X, kernel, dtype, n_jobs)
+
+
+class CoreEngine:
     """Values of a kernel that the core knows."""
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
@@ -99,7 +194,7 @@ class Named:
         largest = max(values.max(), linalg.row_squares(self._X).max())
         gamma, reach = self._kernel.form[1], self._layout.reach
         in_range = largest < HUGE and TINY < gamma < HUGE
-        far = self._layout.is_far and self._kernel.name != "rbf"
+        far = self._layout.is_far and not self._layout.expands_squares
         return far or not (in_range and gamma * reach <= ROUGH)
 
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
@@ -131,7 +226,7 @@ class Named:
         if not (len(rows) and len(J)):
             return np.zeros(len(rows)), np.zeros(len(rows))
         sums: Vector = np.zeros(len(rows))
-        expand = Expansion(self._kernel.form, self._X[J], c[:, np.newaxis])
+        expand = CoreSums(self._kernel.form, self._X[J], c[:, np.newaxis])
         own = np.isin(rows, J, assume_unique=True)
         if 2 * np.count_nonzero(own) > len(J):  # half of these values are enough
             known = np.zeros(self._X.shape[0])
@@ -157,7 +252,7 @@ class Named:
         of the dtype: it is enlarged by that.
         """
         m, n = self._X.shape
-        known = self._layout.form[0] == RBF and not self._all.is_sparse
+        known = self._layout.expands_squares and not self._all.is_sparse
         if not known or n > PACKED_COLUMNS:
             return self._layout.lengths(self._X)
         largest = 1.0 + 2.0 * gamma_n(n + 2, self._unit)
@@ -193,7 +288,7 @@ class Named:
     @functools.cached_property
     def diag_errors(self) -> Vector:
         """Bounds of the errors of the diagonal as `Kernel.diag` computes it: (m,)."""
-        if self._kernel.form[0] in (RBF, LAPLACIAN):  # it is 1
+        if self._layout.is_distance:  # it is 1
             return np.zeros(self._X.shape[0])
         bounds = self._layout.bounds(self._lengths, self._X.shape[1])
         return np.asarray(bounds.eps * bounds.s**2)
@@ -208,9 +303,17 @@ class Named:
         """Unit roundoff of the values."""
         return UNIT if self._layout.dtype == np.float64 else SINGLE
 
+    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+        """The rows of a mask."""
+        return rows.select(mask)
 
-class Called:
-    """Values of a callable, or of a matrix that holds them."""
+    def vectors(self, J: Index | slice) -> Any:
+        """The rows J themselves."""
+        return self._X[J]
+
+
+class GivenEngine(ABC):
+    """Values of the user's, taken as they are: of a callable, or of a matrix."""
 
     cost = np.inf
     n_bytes = 0
@@ -222,9 +325,9 @@ class Called:
         self._largest = 0.0  # of the absolute values so far
         self.focus(None)
 
-    def bytes_of(self, rows: Index) -> float:
-        """Bytes beside the values: a callable would get a copy of the rows."""
-        return 0.0 if self._kernel.name == "precomputed" else np.inf
+    @abstractmethod
+    def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        """Values of rows I with rows J in float64: (len(I), len(J))."""
 
     def focus(self, rows: Index | None) -> None:
         """Let `compute` make values for these rows only."""
@@ -233,26 +336,10 @@ class Called:
             self._X.shape[0] if rows is None else len(rows), self._n_jobs
         )
 
-    @property
-    def is_rough(self) -> bool:
-        """Whether float32 has too few exponents; of a callable that is not known."""
-        if self._kernel.name != "precomputed":
-            return False
-        return not self._X.diagonal().max() < HUGE  # no value is above all of these
-
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows."""
         size = CALLED_ROWS
         return [slice(a, min(a + size, count)) for a in range(0, count, size)]
-
-    def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
-        """Values of rows I with rows J in float64: (len(I), len(J))."""
-        if self._kernel.name == "precomputed":
-            deadline.check()
-            rows = self._X[I]
-            rows = rows.toarray() if sparse.issparse(rows) else rows
-            return np.asarray(rows[:, J], dtype=np.float64)
-        return self._kernel.called(self._X[I], self._X[J])
 
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
@@ -328,8 +415,67 @@ class Called:
         return ValueBounds(eps, np.zeros(m), np.full(m, np.sqrt(self._largest)))
 
 
-class Against:
-    """Values k(x, z_j) of rows x, which come in blocks, with a few fixed rows z_j.
+class CallableEngine(GivenEngine):
+    """Values of a callable."""
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few exponents: that is not known."""
+        return False
+
+    def bytes_of(self, rows: Index) -> float:
+        """No limit is enough: it would get a copy of the rows."""
+        return np.inf
+
+    def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        """What the callable returns for rows I and J: (len(I), len(J))."""
+        return self._kernel.called(self._X[I], self._X[J])
+
+    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+        """The rows of a mask."""
+        return rows.select(mask)
+
+    def vectors(self, J: Index | slice) -> Any:
+        """The rows J themselves."""
+        return self._X[J]
+
+
+class MatrixEngine(GivenEngine):
+    """Values of a matrix that holds those of all pairs of rows."""
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether float32 has too few exponents."""
+        return not self._X.diagonal().max() < HUGE  # no value is above all of these
+
+    def bytes_of(self, rows: Index) -> float:
+        """Bytes beside the values: none."""
+        return 0.0
+
+    def values(self, I: Index | slice, J: Index | slice) -> Vector:  # noqa: E741
+        """What the matrix holds in rows I and columns J: (len(I), len(J))."""
+        deadline.check()
+        rows = self._X[I]
+        rows = rows.toarray() if sparse.issparse(rows) else rows
+        return np.asarray(rows[:, J], dtype=np.float64)
+
+    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+        """The rows and columns of a mask."""
+        return as_rows(self._X[np.ix_(mask, mask)])
+
+    def vectors(self, J: Index | slice) -> Any:
+        """The columns of the rows J: (l,)."""
+        return np.arange(self._X.shape[0])[J]
+
+
+# Values (k, l) of rows X (k, n) that come in blocks, with a few fixed rows.
+CrossValues = Callable[[Any], NDArray[Any]]
+
+
+def cross_values(
+    kernel: Kernel, Z: Any, dtype: Any, n_jobs: int | None = None
+) -> CrossValues:
+    """The function of blocks of rows X that makes k(x, z_j) for a few fixed z_j.
 
     Parameters
     ----------
@@ -337,25 +483,32 @@ class Against:
     Z : dense or CSR (l, n); of a precomputed kernel int (l,), columns of the blocks
     dtype : float32 or float64
     n_jobs : int or None, threads
+
+    Returns
+    -------
+    callable
+        Of X (k, n), dense or CSR: the values (k, l), of the dtype.
     """
+    if kernel.is_named:
+        return _core_values(kernel, Z, np.dtype(dtype), n_jobs)
+    if kernel.is_precomputed:
+        return lambda X: linalg.dense(X[:, Z]).astype(dtype, copy=False)
+    return lambda X: kernel.called(X, Z).astype(dtype, copy=False)
 
-    def __init__(
-        self, kernel: Kernel, Z: Any, dtype: Any, n_jobs: int | None = None
-    ) -> None:
-        self._kernel, self._Z, self._dtype = kernel, Z, np.dtype(dtype)
-        if kernel.is_named:
-            self._layout = Layout(kernel.form, Z, dtype)
-            self._samples = Samples(self._layout, Z, parts=Parts(Z.shape[0], n_jobs))
 
-    def __call__(self, X: Any) -> NDArray[Any]:
-        """Values (k, l) of the dtype, for rows X (k, n)."""
-        if self._kernel.name == "precomputed":
-            return linalg.dense(X[:, self._Z]).astype(self._dtype, copy=False)
-        if not self._kernel.is_named:
-            return self._kernel.called(X, self._Z).astype(self._dtype, copy=False)
-        out = aligned((X.shape[0], padded(self._samples.m)), self._dtype)
-        batches = Batches(self._layout, X)
+def _core_values(kernel: Kernel, Z: Any, dtype: Any, n_jobs: int | None) -> CrossValues:
+    """Those of the core."""
+    layout = Layout(kernel.form, Z, dtype)
+    samples = Samples(layout, Z, parts=Parts(Z.shape[0], n_jobs))
+
+    def values(X: Any) -> NDArray[Any]:
+        """Of a block."""
+        kernel.refuse_outside(X)
+        out = aligned((X.shape[0], padded(samples.m)), dtype)
+        batches = Batches(layout, X)
         for some in batches.cut(X.shape[0]):
-            batch = batches.take(some, self._samples)
-            self._samples.sums(batch, len(out[some]), None, None, out[some])
-        return out[:, : self._samples.m]
+            batch = batches.take(some, samples)
+            samples.sums(batch, len(out[some]), None, None, out[some])
+        return out[:, : samples.m]
+
+    return values

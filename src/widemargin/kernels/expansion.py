@@ -1,4 +1,9 @@
-"""Decision functions with a kernel: sums of kernel values with some vectors."""
+"""Expansions f = sum_j w_j k(., z_j) + b: what kernel machines predict with.
+
+One class does all such sums over fixed vectors: the decisions of a model, distances
+from a center, both sides of a certificate. Those over rows of a fit, whose coefficients
+change, are made by `widemargin.kernels.matrix.Columns`.
+"""
 
 import functools
 import itertools
@@ -9,9 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.rows import Rows
+from widemargin.kernels.engines import CrossValues, cross_values
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import STRIP, Expansion, strips_at_a_time
-from widemargin.numerics.linalg import Matrix, row_slice
+from widemargin.kernels.packed import STRIP, CoreSums, strips_at_a_time
+from widemargin.numerics import twofold
+from widemargin.numerics.linalg import row_slice
+from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.parameters import in_one_line
 
 Vector = NDArray[np.float64]
@@ -21,15 +30,17 @@ SUMS_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class KernelDecisions:
-    """Decision functions sum_j w_j k(x, z_j) + b of several problems, with shared z_j.
+class Expansion:
+    """Functions f = sum_j w_j k(., z_j) + b, several of them with shared z_j.
 
     Attributes
     ----------
     kernel : Kernel, with gamma as a number
-    vectors : dense or CSR array (l, n), support vectors or landmarks, sorted by class
+    vectors : dense or CSR array (l, n)
+        Support vectors or landmarks, of a model sorted by class; of a precomputed
+        kernel int (l,), their columns in the blocks.
     weights : ndarray (r, l)
-        A row for each decision; or for the pairs of c > 2 classes, one against one, as
+        A row for each function; or for the pairs of c > 2 classes, one against one, as
         LIBSVM keeps them: c - 1 rows, in which a vector of class i has its coefficients
         against the other classes, in their order.
     b : ndarray (k,)
@@ -42,15 +53,22 @@ class KernelDecisions:
     """
 
     kernel: Kernel
-    vectors: Matrix
+    vectors: Any
     weights: Vector
     b: Vector
     counts: NDArray[np.intp]
 
+    @classmethod
+    def of_rows(
+        cls, rows: Rows, kernel: Kernel, J: NDArray[np.intp], c: Vector
+    ) -> "Expansion":
+        """The function sum_j c_j k(., x_j) of the rows J; of K where it is given."""
+        vectors = J if kernel.is_precomputed else rows.take(J)
+        return cls(kernel, vectors, c[np.newaxis], np.zeros(1), np.array([len(J)]))
+
     def __repr__(self) -> str:
-        vectors, n = self.vectors.shape
-        facts = self.kernel.facts | {"n_features": n, "vectors": vectors}
-        return in_one_line(self, **facts)
+        facts = self.kernel.facts | {"n_features": self.n_features}
+        return in_one_line(self, **facts, vectors=self.vectors.shape[0])
 
     @property
     def is_paired(self) -> bool:
@@ -58,21 +76,53 @@ class KernelDecisions:
         return len(self.b) != len(self.weights)
 
     @property
-    def n_features(self) -> int:
-        """Columns of the rows to score."""
-        return int(self.vectors.shape[1])
+    def is_empty(self) -> bool:
+        """Whether there are no vectors."""
+        return bool(self.weights.shape[1] == 0)
 
-    def __call__(self, block: Matrix) -> Vector:
-        """Decision values of some rows: (m, k)."""
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows to score; of a precomputed kernel, what they hold."""
+        return int(self.vectors.shape[-1])
+
+    def __call__(self, block: Any) -> Vector:
+        """Values of the functions for some rows, dense or CSR (m, n): (m, k)."""
+        self.kernel.refuse_outside(block)
         m, k = block.shape[0], len(self.b)
         out = np.zeros((k, m))
         size = max(1, SUMS_BYTES // (8 * self._n_sums) // STRIP) * STRIP
-        size = min(size, strips_at_a_time(self.n_features))
-        for start in range(0, m if self.vectors.shape[0] else 0, size):
+        size = min(size, strips_at_a_time(block.shape[1]))
+        for start in range(0, 0 if self.is_empty else m, size):
             index = np.arange(start, min(start + size, m))
             out[:, start : start + size] = self._joined(self._expand(block, index))
         out += self.b[:, np.newaxis]
         return out.T
+
+    def bounded(self, block: Any) -> tuple[Vector, Vector]:
+        """Values for some rows, and bounds of their errors: (m, k) each.
+
+        Not of pairs of classes; the values of a callable are taken as they are.
+        """
+        if self.is_empty or not self.kernel.is_named:
+            return self._bounded_given(block)
+        return self(block), self._core.errors(block)
+
+    def _bounded_given(self, block: Any) -> tuple[Vector, Vector]:
+        """The same by values of the user's, or of no vectors."""
+        if self.is_empty:
+            return self(block), np.zeros((block.shape[0], len(self.b)))
+        values, W = self._values(block), self.weights.T
+        off = gamma_n(self.vectors.shape[0] + 2) * SLACK
+        return values @ W + self.b, off * (np.abs(values) @ np.abs(W))
+
+    def twofold(self, block: Any) -> tuple[Vector, Vector, Vector]:
+        """The first function in twice the precision: high, errors, low, (m,) each.
+
+        Without b; of a kernel with a name.
+        """
+        form, c = self.kernel.form, self.weights[0]
+        hi, lo, error, _ = twofold.kernel_sums(form, block, self.vectors, c)
+        return hi, error, lo
 
     def _joined(self, sums: Vector) -> Vector:
         """Sums (groups, r, m) of the vectors of each class, as decisions need them."""
@@ -100,15 +150,24 @@ class KernelDecisions:
         return sums if self.kernel.is_named else max(sums, self.vectors.shape[0])
 
     @functools.cached_property
-    def _expand(self) -> Callable[[Matrix, NDArray[np.intp]], Vector]:
+    def _expand(self) -> Callable[[Any, NDArray[np.intp]], Vector]:
         """Sums over the vectors of each group, for the rows ``index`` of a block."""
         if self.kernel.is_named:
-            vectors, W = self.vectors, self.weights.T
-            form = self.kernel.form
-            return Expansion(form, vectors, W, self._sizes, keep=True).by_group
+            return self._core.by_group
         ends = np.cumsum(self._sizes)[:-1]
         parts = np.split(self.weights, ends, axis=1)
-        return functools.partial(_called, self.kernel, self.vectors, parts)
+        return functools.partial(_sums_given, self._values, parts)
+
+    @functools.cached_property
+    def _core(self) -> CoreSums:
+        """The sums of a kernel with a name."""
+        vectors, W = self.vectors, self.weights.T
+        return CoreSums(self.kernel.form, vectors, W, self._sizes, keep=True)
+
+    @functools.cached_property
+    def _values(self) -> CrossValues:
+        """Values of the user's with the vectors."""
+        return cross_values(self.kernel, self.vectors, np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is made when it is first needed does not travel."""
@@ -118,15 +177,14 @@ class KernelDecisions:
         vars(self).update(state)
 
 
-def _called(
-    kernel: Kernel,
-    vectors: Matrix,
+def _sums_given(
+    values_of: CrossValues,
     parts: list[Vector],
-    block: Matrix,
+    block: Any,
     index: NDArray[np.intp],
 ) -> Vector:
-    """Sums of the values of a callable with the vectors of each group."""
-    values = kernel.called(row_slice(block, index[0], index[-1] + 1), vectors)
+    """Sums of the user's values with the vectors of each group."""
+    values = values_of(row_slice(block, index[0], index[-1] + 1))
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]
     groups = zip(parts, np.split(values, ends, axis=1), strict=True)
     return np.stack([(some @ part.T).T for part, some in groups])

@@ -12,8 +12,10 @@ from scipy import sparse
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
-from widemargin.kernels.packed import NAMES, kernel_values
+from widemargin.kernels.packed import kernel_values
+from widemargin.kernels.table import GAMMAS, KERNELS, NAMES, PARAMETERS, NamedKernel
 from widemargin.numerics import linalg
+from widemargin.numerics.twofold import CoreKernel
 from widemargin.parameters import Checker
 from widemargin.system import deadline
 
@@ -24,14 +26,6 @@ Vector = NDArray[np.float64]
 MOST_DEGREE = 2**31 - 1
 # A callable is slow to call; the values beside the diagonal are thrown away. Not tuned.
 DIAGONAL_ROWS = 16
-GAMMAS = ("scale", "auto", "mean_distance")
-# What a kernel depends on; another one has no such numbers.
-PARAMETERS = {
-    "poly": ("gamma", "degree", "coef0"),
-    "rbf": ("gamma",),
-    "sigmoid": ("gamma", "coef0"),
-    "laplacian": ("gamma",),
-}
 
 
 @dataclass(frozen=True)
@@ -44,6 +38,8 @@ class Kernel:  # numpydoc ignore=PR02
     ``"rbf"``               ``exp(-gamma |x - z|^2)``
     ``"sigmoid"``           ``tanh(gamma x'z + coef0)``, not positive definite
     ``"laplacian"``         ``exp(-gamma |x - z|_1)``
+    ``"chi2"``              ``exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j))``, of
+                            data >= 0; 0 / 0 counts as 0
     ``"precomputed"``       the data are the kernel values themselves
     ======================  =====================================================
 
@@ -83,9 +79,19 @@ class Kernel:  # numpydoc ignore=PR02
         check_kernel(Checker("Kernel"), "name", self)
 
     @property
+    def named(self) -> NamedKernel | None:
+        """Its row of the table, if the core computes it."""
+        return KERNELS.get(self.name) if isinstance(self.name, str) else None
+
+    @property
     def is_named(self) -> bool:
         """Whether the core computes it."""
-        return self.name in NAMES
+        return self.named is not None
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether the data are the kernel values."""
+        return bool(self.name == "precomputed")
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -97,20 +103,21 @@ class Kernel:  # numpydoc ignore=PR02
     @property
     def is_psd(self) -> bool:
         """Whether it is positive semidefinite by its definition, whatever the data."""
-        if self.name == "poly":
-            return self.coef0 >= 0
-        return self.name in ("linear", "rbf", "laplacian")
+        return self.named is not None and self.coef0 >= self.named.psd_from
 
     @property
-    def form(self) -> tuple[int, float, float, int]:
+    def form(self) -> CoreKernel:
         """What the core computes; of a named kernel whose gamma is a number."""
-        return NAMES.index(str(self.name)), float(self.gamma), self.coef0, self.degree
+        code = KERNELS[str(self.name)].code
+        return code, float(self.gamma), self.coef0, self.degree
 
     def resolved(self, rows: Rows, weights: Vector | None = None) -> "Kernel":
         """The kernel with gamma as a number, from the moments of the rows.
 
-        With weights (m,) a row counts as so many rows.
+        With weights (m,) a row counts as so many rows. Refuses rows that the kernel is
+        not for.
         """
+        self.refuse_rows(rows)
         if not isinstance(self.gamma, str):
             return self
         if self.name not in PARAMETERS:
@@ -148,13 +155,13 @@ class Kernel:  # numpydoc ignore=PR02
         ------
         ValueError
             Other numbers of columns; NaN or infinity, or another shape than (k, l),
-            from a callable.
+            from a callable; numbers below 0 where the kernel is not for them.
 
         Notes
         -----
         Where gamma is a word it is found from the rows of A.
         """
-        if self.name == "precomputed":
+        if self.is_precomputed:
             return np.asarray(A, dtype=np.float64)
         rows, others = as_rows(A), as_rows(B)
         X, Z = rows.in_memory(), others.in_memory()
@@ -162,7 +169,27 @@ class Kernel:  # numpydoc ignore=PR02
             return self.called(X, Z)
         if isinstance(self.gamma, str):
             return self.resolved(rows)(A, B)
+        self.refuse_outside(X)
+        self.refuse_outside(Z)
         return kernel_values(self.form, X, Z)
+
+    @property
+    def _has_range(self) -> bool:
+        return self.named is not None and self.named.is_nonnegative
+
+    def refuse_rows(self, rows: Rows) -> None:
+        """Refuse rows with numbers that the kernel is not for; a sweep, if need be."""
+        if self._has_range:
+            rows.sweep(_refuse_outside, None, self)
+
+    def refuse_outside(self, X: Any) -> None:
+        """Refuse rows, dense or CSR (k, n), with numbers that the kernel is not for."""
+        found = linalg.first_below(X, 0.0) if self._has_range else None
+        if found is not None:
+            raise ValueError(
+                f"X must hold numbers >= 0 only for the kernel {self.name!r}. Got "
+                f"{found[1]:g} in column {found[0]} instead."
+            )
 
     def diag(self, X: Any) -> Vector:
         """Values k(x, x) of the rows of X, dense or CSR (k, n): (k,) float64.
@@ -170,19 +197,19 @@ class Kernel:  # numpydoc ignore=PR02
         Gamma has to be a number. For "precomputed" X is the kernel matrix, (k, k). A
         callable is called with ``DIAGONAL_ROWS`` rows at a time.
         """
-        if self.name == "precomputed":
+        if self.is_precomputed:
             return np.asarray(X.diagonal(), dtype=np.float64)
-        if not self.is_named:
+        if self.named is None:
             ends = range(0, X.shape[0], DIAGONAL_ROWS)
             parts = (X[a : a + DIAGONAL_ROWS] for a in ends)
             return np.concatenate([self.called(A, A).diagonal() for A in parts])
-        if self.name in ("rbf", "laplacian"):
+        if self.named.value == "decay":
             return np.ones(X.shape[0])
         squares = linalg.row_squares(X)
-        if self.name == "linear":
+        if self.named.value == "itself":
             return squares
         inner = float(self.gamma) * squares + self.coef0
-        if self.name == "sigmoid":
+        if self.named.value == "tangent":
             return np.asarray(np.tanh(inner))
         with np.errstate(over="ignore"):
             return np.asarray(inner**self.degree)
@@ -216,6 +243,11 @@ def _weighted_sums(block: Any, part: RowState) -> tuple[Vector, Vector]:
     """X'd and the diagonal of X' diag(d) X, for weights d."""
     d = part.weights
     return linalg.rmatvec(block, d), linalg.gram_diagonal(block, d)
+
+
+def _refuse_outside(block: Any, part: RowState | None, kernel: Kernel) -> None:
+    """Refuse a block of rows that a kernel is not for."""
+    kernel.refuse_outside(linalg.formed(block))
 
 
 def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:

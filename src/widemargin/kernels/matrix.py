@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import _core
-from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
-from widemargin.kernels.engines import Called, Named
+from widemargin.kernels.engines import Engine, engine
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import (
     STRIP,
@@ -74,13 +73,13 @@ class Columns:
     Notes
     -----
     Entries are computed in float32, 2e9 to 3e9 a second for a dozen entries a row
-    (2 cores, AVX-512; benchmarks/kernel_rows.py), and added up in float64.
+    (2 cores, AVX-512; benchmarks/core/kernel_rows.py), and added up in float64.
     """
 
     dtype: Any
     block_rows: int
     _X: Any
-    _source: "Named | Called"
+    _source: Engine
     _room: NDArray[Any]
     _focus_bytes: int
     _focused: Index | None
@@ -98,7 +97,7 @@ class Columns:
                 "A kernel needs the rows in memory, as a dense or CSR matrix. Got rows "
                 "that are not: SVC(rank=...) takes them."
             )
-        if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
+        if kernel.is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "A precomputed kernel must be a square matrix (m, m) of the values of "
                 f"all pairs of rows. Got shape {X.shape} instead."
@@ -114,15 +113,12 @@ class Columns:
 
     def select(self, mask: NDArray[np.bool_]) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
-        rows = self.rows.select(mask)
-        if self.kernel.name == "precomputed":
-            rows = as_rows(self._X[np.ix_(mask, mask)])
+        rows = self._source.selected(self.rows, mask)
         return Columns(rows, self.kernel, self._limit, self._n_jobs)
 
     def _use(self, X: Any, dtype: Any) -> None:
         """Begin to compute in a dtype."""
-        made = Named if self.kernel.is_named else Called
-        source = made(X, self.kernel, dtype, self._n_jobs)
+        source = engine(X, self.kernel, dtype, self._n_jobs)
         size, width = np.dtype(dtype).itemsize, padded(self.shape[0])
         room = self._limit - source.n_bytes
         # A block and the one before it take a quarter at most.

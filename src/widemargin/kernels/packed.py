@@ -16,6 +16,7 @@ from scipy import sparse
 
 from widemargin import _core
 from widemargin.data.blocks import Blocks
+from widemargin.kernels.table import KERNELS, NAMES
 from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
 from widemargin.numerics.rounding import (
@@ -25,16 +26,19 @@ from widemargin.numerics.rounding import (
     gamma_n,
     value_bounds,
 )
+from widemargin.numerics.twofold import CoreKernel
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
-Form = tuple[int, float, float, int]
 
-# Kernels of the core, in its order.
-NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian")
-RBF, LAPLACIAN = NAMES.index("rbf"), NAMES.index("laplacian")
-# rbf of sums of (x_j - z_j)^2, in place of |x|^2 + |z|^2 - 2x'z.
+# rbf of sums of (x_j - z_j)^2, in place of |x|^2 + |z|^2 - 2x'z: behind the named
+# ones.
 RBF_BY_DIFFERENCES = len(NAMES)
+# How often lengths count in what a distance is a difference of, by what is summed:
+# |x|^2 + |z|^2 + 2 |x'z|; or |x|_1 and terms of as much, whose own errors have the
+# other half. Of chi2, with u the unit: 2 (k + 2) u for the sum, 5 u of a term, 1 u for
+# what it differs from |x|, and 3 u as its entries are rounded: below 4 (k + 10) u.
+SPREAD = {"square": 2.0, "size": 4.0, "share": 4.0}
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
 CHUNK = _core.KERNEL_CHUNK
@@ -118,17 +122,21 @@ class Layout:
     Attributes
     ----------
     form : what the core computes
+    sums : str, what that sums over the columns, as the table of kernels says
+    value : str, what becomes of the sum
     center : ndarray (n,), subtracted from all rows where distances allow it
     is_sparse : bool, whether batches are sparse
     is_far : bool, whether the rows lie far from zero, for their spread
-    reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of laplacian
+    reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of other distances
     by_differences : bool, whether distances are sums of differences of the numbers as
         they are, right to the last digits wherever the rows lie
     dtype : float32 or float64
     """
 
-    def __init__(self, form: Form, Z: Matrix, dtype: Any = np.float64) -> None:
+    def __init__(self, form: CoreKernel, Z: Matrix, dtype: Any = np.float64) -> None:
         self.form, self.dtype = form, np.dtype(dtype)
+        kernel = KERNELS[NAMES[form[0]]]
+        self.sums, self.value = kernel.sums, kernel.value
         self.center = np.zeros(Z.shape[1])
         stored = sparse.issparse(Z)
         self.is_sparse = _share_of_nonzeros(Z) <= SPARSE_BATCH
@@ -139,20 +147,41 @@ class Layout:
         spread = squares.sum() / Z.shape[0] - mean @ mean
         self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
         self.reach, self.by_differences = 0.0, False
-        if form[0] in (RBF, LAPLACIAN):
-            if not self.stays_sparse and (self.is_far or not self.is_sparse):
-                self.center, self.is_sparse, self.is_far = mean, False, False
-            self.reach = _reach(Z, self.center, form[0])
+        if self.is_distance:
+            self._choose_center(mean)
+            self.reach = _reach(Z, self.center, self.sums)
             if self._has_to_subtract():
                 self._subtract()
 
+    @property
+    def is_distance(self) -> bool:
+        """Whether values are those of a distance."""
+        return self.sums != "product"
+
+    @property
+    def begins_at_lengths(self) -> bool:
+        """Whether distances from sparse rows begin at |x|_1: else at |x|^2, or 0."""
+        return self.sums in ("size", "share")
+
+    @property
+    def expands_squares(self) -> bool:
+        """Whether distances are |x|^2 + |z|^2 - 2x'z."""
+        return self.sums == "square" and not self.by_differences
+
+    def _choose_center(self, mean: Vector) -> None:
+        """The mean, where distances do not change with a center, or zero."""
+        if self.sums == "share":  # errors are those of |x|_1, wherever the rows lie
+            self.is_far = False
+        elif not self.stays_sparse and (self.is_far or not self.is_sparse):
+            self.center, self.is_sparse, self.is_far = mean, False, False
+
     def _has_to_subtract(self) -> bool:
         """Whether differences are worth their time, or cost none."""
-        kind, gamma, n = self.form[0], self.form[1], len(self.center)
+        gamma, n = self.form[1], len(self.center)
         if self.dtype != np.float64:  # where that has too few digits, it is not used
             return False
-        free = kind == LAPLACIAN and not self.is_sparse
-        largest = (4.0 if kind == RBF else 2.0) * self.reach
+        free = self.begins_at_lengths and not self.is_sparse
+        largest = (4.0 if self.sums == "square" else 2.0) * self.reach
         lost = gamma * (n + 5) * np.finfo(np.float64).epsneg * largest
         return free or not lost <= LOST
 
@@ -160,7 +189,7 @@ class Layout:
         """Sum differences; a center would round them."""
         self.by_differences, self.is_far = True, False
         self.center, self.is_sparse = np.zeros_like(self.center), self.stays_sparse
-        if self.form[0] == RBF:
+        if self.sums == "square":
             self.form = (RBF_BY_DIFFERENCES, *self.form[1:])
 
     def rows(self, Z: Matrix) -> Any:
@@ -175,28 +204,27 @@ class Layout:
 
     def lengths(self, X: Matrix) -> Vector:
         """What errors of values grow with: ``|x|^2`` or ``|x|_1``, from the center."""
-        kind = self.form[0]
         if self.by_differences:
             return np.zeros(X.shape[0])
-        if kind in (RBF, LAPLACIAN):
+        if self.is_distance:
             return _norms(self.rows(X).astype(np.float64), self).astype(np.float64)
         return linalg.row_squares(X)
 
     def moved(self, lengths: Vector, center: Vector) -> Vector:
         """At least the lengths from the center, by those from another one."""
-        apart, kind = self.center - center, self.form[0]
+        apart = self.center - center
         if self.by_differences:
             return lengths
-        if kind == RBF and apart.any():
+        if self.sums == "square" and apart.any():
             return np.asarray((np.sqrt(lengths) + np.sqrt(apart @ apart)) ** 2)
-        return lengths + np.abs(apart).sum() if kind == LAPLACIAN else lengths
+        return lengths + np.abs(apart).sum() if self.begins_at_lengths else lengths
 
     def bounds(self, lengths: Vector, terms: Any, unit: float = UNIT) -> ValueBounds:
         """Bounds of kernel values of rows with others, and of their errors."""
         if self.by_differences:
             return differences_bounds(len(lengths), int(np.max(terms)), unit)
-        kind, *numbers = self.form
-        return value_bounds(NAMES[kind], tuple(numbers), terms, lengths, unit)
+        numbers, spread = self.form[1:], SPREAD.get(self.sums, 0.0)
+        return value_bounds(self.value, numbers, terms, lengths, unit, spread)
 
     def terms(self, X: Matrix) -> Any:
         """The most terms of a product of one of these rows; of rbf, of each row."""
@@ -204,7 +232,7 @@ class Layout:
             n = int(X.shape[1])
             return min(n, CHUNK + -(-n // CHUNK))  # sums of sums
         lengths = linalg.row_lengths(X)
-        return lengths if self.form[0] == RBF else int(lengths.max(initial=0))
+        return lengths if self.expands_squares else int(lengths.max(initial=0))
 
 
 class Batches:
@@ -224,7 +252,7 @@ class Batches:
         self._layout, self._Z = layout, Z
         self.size = int(np.clip(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH, MOST_BATCH))
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
-        if norms is None and layout.form[0] == RBF and not layout.stays_sparse:
+        if norms is None and layout.expands_squares and not layout.stays_sparse:
             self._norms = _packed_norms(layout, Z)
         if layout.is_sparse:
             rows = layout.rows(Z)
@@ -233,8 +261,8 @@ class Batches:
             self._begin, self._end = indptr[:-1], indptr[1:]
             self._data, self._indices = rows.data, indices
             self.n_bytes = rows.data.nbytes + indices.nbytes + indptr.nbytes
-            with_norms = layout.form[0] in (RBF, LAPLACIAN)
-            if layout.stays_sparse and with_norms and not layout.by_differences:
+            with_norms = layout.is_distance and not layout.by_differences
+            if layout.stays_sparse and with_norms:
                 self._norms = _norms(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
             self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
@@ -254,7 +282,7 @@ class Batches:
         if X.is_sparse and not self._layout.by_differences:
             data = _groups(begin, end, self._indices, self._data, n)
             return _core.batch(data, norms, None, None, None, n)
-        if self._layout.form[0] == LAPLACIAN:  # they are those of the samples
+        if self._layout.begins_at_lengths:  # they are those of the samples
             norms = np.zeros_like(norms)
         return _core.batch(self._data, norms, begin, end, self._indices, n)
 
@@ -288,7 +316,7 @@ class Samples:
         self._inside: tuple[Any, ...] = ()
         if self.is_sparse:
             rows = layout.rows(X if index is None else X[index])
-            if layout.form[0] == RBF:
+            if layout.expands_squares:
                 self.norms[: self.m] = _norms(rows, layout)
             self._packed = rows.data
             inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
@@ -300,8 +328,7 @@ class Samples:
     def _pack(self, X: Matrix, index: NDArray[np.int64]) -> None:
         n, X = X.shape[1], linalg.in_core(X)
         self._packed = aligned((self.norms.size * n,), self.layout.dtype)
-        kind = self.layout.form[0]
-        absolute = kind == LAPLACIAN
+        absolute = self.layout.begins_at_lengths
 
         def task(strips: slice) -> None:
             part = slice(strips.start * STRIP, strips.stop * STRIP)
@@ -315,7 +342,8 @@ class Samples:
             )
 
         self.parts(task, self.m * n)
-        if kind not in (RBF, LAPLACIAN) or (absolute and not self.layout.is_sparse):
+        needed = absolute and self.layout.is_sparse
+        if not (needed or self.layout.expands_squares):
             self.norms[:] = 0
 
     @property
@@ -403,7 +431,7 @@ class Samples:
         sums[0, some] += back.sum(axis=0)
 
 
-def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
+def kernel_values(form: CoreKernel, X: Matrix, Z: Matrix) -> Vector:
     """Kernel values of all pairs of rows: (k, l) float64."""
     _check_width(X, Z)
     if not X.shape[0] * Z.shape[0]:
@@ -417,8 +445,8 @@ def kernel_values(form: Form, X: Matrix, Z: Matrix) -> Vector:
     return np.ascontiguousarray(out[:, : X.shape[0]].T)
 
 
-class Expansion:
-    """The functions sum_j W_jc k(x, z_j), for rows x that come in blocks.
+class CoreSums:
+    """The sums sum_j W_jc k(x, z_j) by the core, for rows x that come in blocks.
 
     Parameters
     ----------
@@ -431,7 +459,7 @@ class Expansion:
 
     def __init__(
         self,
-        form: Form,
+        form: CoreKernel,
         Z: Matrix,
         W: Vector,
         sizes: Sequence[int] | None = None,
@@ -501,7 +529,7 @@ class Expansion:
     ) -> Vector:
         """The same by lengths and terms of rows and Z, from a layout's center."""
         own, off = self._layout, gamma_n(self._Z.shape[0] + 4)
-        if own.form[0] != RBF or own.by_differences:
+        if not own.expands_squares:
             terms = (max(map(np.max, terms)),) * 2
         rows, others = (
             own.bounds(own.moved(size, layout.center), count)
@@ -560,24 +588,26 @@ def _share_of_nonzeros(Z: Matrix) -> float:
     return float(np.count_nonzero(sample)) / sample.size
 
 
-def _reach(Z: Matrix, center: Vector, kind: int) -> float:
+def _reach(Z: Matrix, center: Vector, sums: str) -> float:
     """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow."""
     if sparse.issparse(Z) and not center.any():
-        sizes = linalg.row_squares(Z) if kind == RBF else abs(Z).sum(axis=1)
+        sizes = linalg.row_squares(Z) if sums == "square" else abs(Z).sum(axis=1)
         return float(sizes.max())
     size, reach = max(1, LOOKED_AT // Z.shape[1]), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, Z.shape[0], size):
             end = min(start + size, Z.shape[0])
             D = linalg.dense(linalg.row_slice(Z, start, end)) - center
-            sizes = np.einsum("ij,ij->i", D, D) if kind == RBF else abs(D).sum(axis=1)
+            sizes = (
+                np.einsum("ij,ij->i", D, D) if sums == "square" else abs(D).sum(axis=1)
+            )
             reach = float(np.maximum(reach, sizes.max()))
     return reach
 
 
 def _norms(rows: Any, layout: Layout) -> NDArray[Any]:
     """|z|^2, or |z|_1, of rows: (k,)."""
-    if layout.form[0] == RBF:
+    if layout.sums == "square":
         return linalg.row_squares(rows).astype(layout.dtype)
     return np.asarray(abs(rows).sum(axis=1), dtype=layout.dtype).ravel()
 

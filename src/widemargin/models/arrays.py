@@ -1,5 +1,10 @@
-"""The kernel part of a model file: a kernel, its support vectors and coefficients."""
+"""The parts of a model file beside a header: what they are, and checks of what is read.
 
+Of a kernel its support vectors and coefficients; of features random frequencies, or
+none for monomials.
+"""
+
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -7,11 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.data.matrix import as_matrix
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.features.maps import FourierFeatures, SquareFeatures
+from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import NAMES
+from widemargin.kernels.table import KERNELS
 
 Arrays = dict[str, NDArray[Any]]
+Features = FourierFeatures | SquareFeatures
 
 _FLOATS, _INTEGERS = ("<f8",), ("<i8",)
 _NUMBERS = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1")
@@ -19,14 +26,30 @@ _NUMBERS = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1"
 COMMON = {"weights": (2, _FLOATS), "b": (1, _FLOATS), "counts": (1, _INTEGERS)}
 DENSE = {"vectors": (2, _NUMBERS)}
 SPARSE = {"data": (1, _NUMBERS), "indices": (1, _INTEGERS), "indptr": (1, _INTEGERS)}
-KEYS = {"name": str, "gamma": float, "degree": int, "coef0": float, "columns": int}
+KERNEL_KEYS = {
+    "name": str,
+    "gamma": float,
+    "degree": int,
+    "coef0": float,
+    "columns": int,
+}
+# Of both kinds of features: a number that a kind does not have is 0.
+FEATURE_KEYS = {
+    "name": str,
+    "dtype": str,
+    "gamma": float,
+    "coef0": float,
+    "columns": int,
+}
+_DTYPES = ("<f8", "<f4")
+FREQUENCIES = {"frequencies": (2, _DTYPES)}
 
 
 class UnfitError(Exception):
     """Why a model or a file is refused: the rest of a sentence."""
 
 
-def header_of(kernels: KernelDecisions) -> dict[str, Any]:
+def kernel_header(kernels: Expansion) -> dict[str, Any]:
     """What the header of a file says about the kernel."""
     kernel = kernels.kernel
     if not isinstance(kernel.name, str):
@@ -43,7 +66,7 @@ def header_of(kernels: KernelDecisions) -> dict[str, Any]:
     }
 
 
-def arrays_of(kernels: KernelDecisions) -> Arrays:
+def kernel_arrays(kernels: Expansion) -> Arrays:
     """The arrays of a file, in the dtypes that it holds."""
     vectors: Any = kernels.vectors
     arrays: Arrays = {
@@ -60,10 +83,10 @@ def arrays_of(kernels: KernelDecisions) -> Arrays:
     return arrays
 
 
-def kernels_of(described: dict[str, Any], arrays: Arrays) -> KernelDecisions:
+def expansion_of(described: dict[str, Any], arrays: Arrays) -> Expansion:
     """The decisions in a file; nothing of it is believed before it is checked."""
     numbers = {k: v for k, v in described.items() if k != "columns"}
-    if numbers["name"] not in NAMES:
+    if numbers["name"] not in KERNELS:
         _unfit(f"its kernel {numbers['name']!r} is unknown")
     try:
         kernel = Kernel(**numbers)
@@ -74,14 +97,12 @@ def kernels_of(described: dict[str, Any], arrays: Arrays) -> KernelDecisions:
         vectors = _csr(arrays, arrays["weights"].shape[1], described["columns"])
     if vectors.shape[1] != described["columns"] or vectors.shape[1] < 1:
         _unfit("its support vectors have another number of columns than it says")
-    decisions = KernelDecisions(
-        kernel, vectors, arrays["weights"], arrays["b"], arrays["counts"]
-    )
-    check(decisions)
-    return decisions
+    found = Expansion(kernel, vectors, arrays["weights"], arrays["b"], arrays["counts"])
+    check_expansion(found)
+    return found
 
 
-def check(kernels: KernelDecisions) -> None:
+def check_expansion(kernels: Expansion) -> None:
     """Refuse what no training makes."""
     counts, weights, vectors = kernels.counts, kernels.weights, kernels.vectors
     if (counts < 0).any() or len(counts) < 2:
@@ -96,6 +117,52 @@ def check(kernels: KernelDecisions) -> None:
     finite = np.isfinite(entries).all() and np.isfinite(weights).all()
     if not (finite and np.isfinite(kernels.b).all()):
         _unfit("its coefficients or support vectors hold NaN or an infinity")
+
+
+def feature_header(expand: Features) -> dict[str, Any]:
+    """What the header of a file says about the features."""
+    square = isinstance(expand, SquareFeatures)
+    return {
+        "name": "polynomial" if square else "fourier",
+        "dtype": np.dtype(expand.dtype).newbyteorder("<").str,
+        "gamma": expand.gamma if isinstance(expand, SquareFeatures) else 0.0,
+        "coef0": expand.coef0 if isinstance(expand, SquareFeatures) else 0.0,
+        "columns": expand.n_features,
+    }
+
+
+def feature_arrays(expand: Features) -> dict[str, NDArray[Any]]:
+    """The arrays of a file, beside the weights."""
+    if isinstance(expand, SquareFeatures):
+        return {}
+    return {"frequencies": np.ascontiguousarray(expand.frequencies)}
+
+
+def feature_layout(described: dict[str, Any]) -> dict[str, Any]:
+    """The arrays that a file has beside the weights."""
+    return FREQUENCIES if described["name"] == "fourier" else {}
+
+
+def features_of(described: dict[str, Any], arrays: dict[str, Any]) -> Features:
+    """The features in a file; nothing of it is believed before it is checked."""
+    name, dtype, gamma, coef0, columns = (described[key] for key in FEATURE_KEYS)
+    if name not in ("fourier", "polynomial") or dtype not in _DTYPES or columns < 1:
+        raise UnfitError(f"its features {name!r} of {columns} columns are unknown")
+    expand: Features
+    if name == "fourier":
+        expand = FourierFeatures(arrays["frequencies"])
+        known = np.isfinite(expand.frequencies).all() and not (gamma or coef0)
+        known = known and arrays["frequencies"].dtype == np.dtype(dtype)
+    else:
+        expand = SquareFeatures(
+            gamma, coef0, columns, np.dtype(dtype).newbyteorder("=")
+        )
+        known = 0 < gamma < math.inf and 0 <= coef0 < math.inf
+    if not known or expand.n_features != columns:
+        raise UnfitError("its features have other numbers than it says")
+    if arrays["w"].shape[1] != expand.rank or expand.rank < 1:
+        raise UnfitError("its weights are not those of its features")
+    return expand
 
 
 def _csr(arrays: Arrays, m: int, n: int) -> Any:

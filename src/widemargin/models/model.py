@@ -14,7 +14,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
-from widemargin.kernels.expansion import KernelDecisions
+from widemargin.kernels.expansion import Expansion
 from widemargin.numerics import linalg
 from widemargin.parameters import in_one_line
 
@@ -54,7 +54,7 @@ class Model:
         several classes with as many the first.
     decisions : tuple of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
-    kernels : KernelDecisions or None, the decisions of a model with a kernel
+    kernels : Expansion or None, the decisions of a model with a kernel
     expand : FourierFeatures, SquareFeatures or None
         Features z(x) that the linear decisions are about in place of x; of `n_features`
         columns.
@@ -64,7 +64,7 @@ class Model:
     scheme: str
     decisions: tuple[Decision, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
-    kernels: KernelDecisions | None = None
+    kernels: Expansion | None = None
     expand: FourierFeatures | SquareFeatures | None = None
 
     def __repr__(self) -> str:
@@ -343,7 +343,7 @@ def _score_mapped(
 
 
 def _score_by_kernel(
-    block: Any, part: RowState, decisions: KernelDecisions, scheme: str, c: int
+    block: Any, part: RowState, decisions: Expansion, scheme: str, c: int
 ) -> int:
     """Set the scores of a block; 1 where it holds NaN or infinity, or they do."""
     block = linalg.formed(block)

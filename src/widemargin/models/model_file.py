@@ -18,7 +18,7 @@ kernels, and has a key more: "kernel", which is null for a linear model, or
 
     {"name": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "columns": n}
 
-with the arrays "weights" (r, l), "b" (k,) and "counts" (c,) of `KernelDecisions` and
+with the arrays "weights" (r, l), "b" (k,) and "counts" (c,) of `Expansion` and
 the support vectors: "vectors" (l, n), or "data", "indices" and "indptr" of CSR rows,
 integers in "<i8", the numbers of the vectors in the dtype that they had.
 
@@ -46,8 +46,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.models import arrays as kernel_arrays
-from widemargin.models import feature_arrays
+from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
@@ -118,12 +117,12 @@ def save_model(model: Any, path: Path) -> None:
             W, b = _weights(model)
             arrays = {"w": W, "b": b}
             if model.expand is not None:
-                arrays |= feature_arrays.arrays_of(model.expand)
+                arrays |= parts.feature_arrays(model.expand)
             content = _encode(model, arrays)
         else:
             _check_classes(model)
-            kernel_arrays.check(model.kernels)
-            content = _encode(model, kernel_arrays.arrays_of(model.kernels))
+            parts.check_expansion(model.kernels)
+            content = _encode(model, parts.kernel_arrays(model.kernels))
     except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
     digest = hashlib.sha256()
@@ -273,9 +272,9 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
     }
     if version == _KERNEL:
         kernels = model.kernels
-        header["kernel"] = kernels and kernel_arrays.header_of(kernels)
+        header["kernel"] = kernels and parts.kernel_header(kernels)
     if model.expand is not None:
-        header["features"] = feature_arrays.header_of(model.expand)
+        header["features"] = parts.feature_header(model.expand)
     try:
         text = json.dumps(header, ensure_ascii=False)
     except ValueError as error:  # an integer of thousands of digits
@@ -323,18 +322,18 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     classes = _classes(fields["classes"])
     of_model: dict[str, Any] = {"classes": classes, "scheme": fields["scheme"]}
     if kernel is not None:
-        _fields(kernel, "the kernel", **kernel_arrays.KEYS)
+        _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
         arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
-        of_model["kernels"] = kernel_arrays.kernels_of(kernel, arrays)
+        of_model["kernels"] = parts.expansion_of(kernel, arrays)
     else:
         layout = _WEIGHTS
         if features is not None:
-            _fields(features, "the features", **feature_arrays.KEYS)
-            layout = _WEIGHTS | feature_arrays.layout_of(features)
+            _fields(features, "the features", **parts.FEATURE_KEYS)
+            layout = _WEIGHTS | parts.feature_layout(features)
         arrays = _arrays(fields["arrays"], body, layout)
         W, b = arrays["w"], arrays["b"]
         if features is not None:
-            of_model["expand"] = feature_arrays.features_of(features, arrays)
+            of_model["expand"] = parts.features_of(features, arrays)
         if len(W) != len(b):
             raise UnfitError("its arrays differ in length")
         of_model["decisions"] = tuple(map(Decision, W, b.tolist()))
@@ -352,9 +351,7 @@ def _kernel_layouts(described: list[Any]) -> dict[str, Any]:
     """The arrays that a model with a kernel has: dense or sparse vectors."""
     first = described[-1] if described else None
     dense = isinstance(first, dict) and first.get("name") == "vectors"
-    return kernel_arrays.COMMON | (
-        kernel_arrays.DENSE if dense else kernel_arrays.SPARSE
-    )
+    return parts.COMMON | (parts.DENSE if dense else parts.SPARSE)
 
 
 def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.features.maps import FourierFeatures, SquareFeatures
-from widemargin.kernels.expansion import KernelDecisions, pair_weights
+from widemargin.kernels.expansion import Expansion, pair_weights
+from widemargin.kernels.table import KERNELS
 from widemargin.models.model import Model
 from widemargin.models.model_file import as_linear, as_model
 from widemargin.numerics import linalg
@@ -53,18 +54,12 @@ _DECIDE = {
     scores = Add (votes, part)
     winner = ArgMax <axis = 1, keepdims = 0> (votes)""",
 }
-_FEATURES = {
-    "": "features = Identity (X64)",
-    "linear": "features = MatMul (X64, Z)",
-    "poly": """
-    products = MatMul (X64, Z)
-    shifted = Add (products, coef0)
-    features = Pow (shifted, degree)""",
-    "sigmoid": """
-    products = MatMul (X64, Z)
-    shifted = Add (products, coef0)
-    features = Tanh (shifted)""",
-    "rbf": """
+# What a kernel sums over the columns, and what becomes of the sums: the words are those
+# of the table of kernels. Another one has no form in ONNX.
+_SUMS = {
+    "product": """
+    found = MatMul (X64, Z)""",
+    "square": """
     products = MatMul (X64, Z)
     minus = Constant <value = double {-2.0}> ()
     nothing = Constant <value = double {0.0}> ()
@@ -72,10 +67,25 @@ _FEATURES = {
     squares = ReduceSumSquare <axes = [1], keepdims = 1> (X64)
     both = Add (squares, norms)
     difference = Add (both, twice)
-    distances = Max (difference, nothing)
-    scaled = Mul (distances, gamma)
+    found = Max (difference, nothing)""",
+}
+_VALUES = {
+    "itself": """
+    features = Identity (found)""",
+    "power": """
+    shifted = Add (found, coef0)
+    features = Pow (shifted, degree)""",
+    "tangent": """
+    shifted = Add (found, coef0)
+    features = Tanh (shifted)""",
+    "decay": """
+    scaled = Mul (found, gamma)
     exponents = Neg (scaled)
     features = Exp (exponents)""",
+}
+_KERNELS = {row.name: row for row in KERNELS.values() if row.sums in _SUMS}
+_FEATURES = {
+    "": "features = Identity (X64)",
     # ONNX Runtime has no cosine of doubles.
     "fourier": """
     products = MatMul (X64, Z)
@@ -86,8 +96,7 @@ _FEATURES = {
     right = Gather <axis = 1> (X64, J)
     products = Mul (left, right)
     features = Concat <axis = 1> (products, X64)""",
-}
-_KERNELS = ("linear", "poly", "sigmoid", "rbf")
+} | {name: _SUMS[row.sums] + _VALUES[row.value] for name, row in _KERNELS.items()}
 # No file of ONNX can be larger.
 _MOST_BYTES = 2**31 - 2**16
 _LABELS = {
@@ -120,8 +129,8 @@ def write_onnx(model: Any, path: Path) -> None:
     ImportError
         The package onnx is missing.
     ValueError
-        Coefficients that are not finite; the kernel "laplacian", a callable, or support
-        vectors of more than 2 GiB as float64.
+        Coefficients that are not finite; a kernel without a form in ONNX ("laplacian",
+        "chi2", a callable), or support vectors of more than 2 GiB as float64.
     TypeError
         ``model`` is no model.
     OSError
@@ -214,9 +223,10 @@ def _polynomial_constants(
     return {"I": first, "J": second, "W": weights, "b": b}
 
 
-def _kernel_constants(kernels: KernelDecisions) -> dict[str, NDArray[Any]]:
+def _kernel_constants(kernels: Expansion) -> dict[str, NDArray[Any]]:
     kernel, l = kernels.kernel, kernels.vectors.shape[0]  # noqa: E741
-    if kernel.name not in _KERNELS:
+    row = kernel.named
+    if row is None or row.name not in _KERNELS:
         name = kernel.name if isinstance(kernel.name, str) else "a callable"
         raise ValueError(
             f"The kernel of an ONNX model must be one of {', '.join(_KERNELS)}. "
@@ -232,14 +242,15 @@ def _kernel_constants(kernels: KernelDecisions) -> dict[str, NDArray[Any]]:
         weights = pair_weights(weights, kernels.counts)
     Z = linalg.dense(kernels.vectors)
     constants = {"W": np.ascontiguousarray(weights.T), "b": kernels.b}
-    if kernel.name == "rbf":
+    if row.sums == "square":
         constants["norms"] = np.sum(Z * Z, axis=1)[np.newaxis]
+    if row.value == "decay":
         constants["gamma"] = np.array(float(kernel.gamma))
-    if kernel.name in ("poly", "sigmoid"):
+    if row.value in ("power", "tangent"):
         # Not after the product: ONNX Runtime would make it a float32 of that.
         Z = Z * float(kernel.gamma)
         constants["coef0"] = np.array(float(kernel.coef0))
-    if kernel.name == "poly":
+    if row.value == "power":
         constants["degree"] = np.array(float(kernel.degree))
     constants["Z"] = np.ascontiguousarray(Z.T)
     return constants

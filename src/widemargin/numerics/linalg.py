@@ -17,10 +17,10 @@ Matrix: TypeAlias = "NDArray[Any] | sparse.csr_array"
 Vector = NDArray[np.float64]
 
 # Above this share of nonzeros a BLAS product of the densified block beats scattering
-# the outer products of sparse rows (benchmarks/sweeps.py).
+# the outer products of sparse rows (benchmarks/core/sweeps.py).
 DENSE_GRAM_DENSITY = 0.25
 # Columns up to which the core makes dense Gram matrices: with more, BLAS is as fast. So
-# it is without AVX2 (benchmarks/sweeps.py).
+# it is without AVX2 (benchmarks/core/sweeps.py).
 CORE_GRAM_COLUMNS = 128 if _core.simd_default() > 0 else 0
 
 
@@ -246,6 +246,17 @@ def all_finite(block: Any) -> bool:
         return all_finite(block._X)  # signs and ones are finite
     stored = block.data[: block.nnz] if sparse.issparse(block) else block
     return bool(np.isfinite(stored).all())
+
+
+def first_below(block: Any, least: float) -> tuple[int, float] | None:
+    """Column and value of an entry of a dense or CSR block that is below, if any."""
+    is_sparse = sparse.issparse(block)
+    stored = block.data[: block.nnz] if is_sparse else block.ravel()
+    if not stored.size or not stored.min() < least:
+        return None
+    i = int((stored < least).argmax())
+    column = block.indices[i] if is_sparse else i % block.shape[1]
+    return int(column), float(stored[i])
 
 
 def formed(block: Any) -> Any:

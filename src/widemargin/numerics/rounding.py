@@ -182,47 +182,51 @@ class ValueBounds:
 
 @_silent
 def value_bounds(
-    kind: str,
-    numbers: tuple[Any, ...],
+    value: str,
+    numbers: tuple[float, float, int],
     terms: Any,
     lengths: Vector,
     unit: float = UNIT,
+    spread: float = 2.0,
 ) -> ValueBounds:
     """Bounds of kernel values that the core computes.
 
     Parameters
     ----------
-    kind : str, name of the kernel
+    value : {"itself", "power", "tangent", "decay"}
+        What becomes of a sum over the columns, as the table of kernels says.
     numbers : gamma, coef0, degree
     terms : int or int ndarray (m,)
         Columns, or the most entries of a row; for rbf perhaps the entries of each row:
         a product has no more terms than either row.
     lengths : ndarray (m,)
-        ``|x|^2`` of the rows, less what the core subtracts from them; ``|x|_1`` for the
-        laplacian kernel.
+        ``|x|^2`` of the rows, less what the core subtracts from them; ``|x|_1`` where
+        that is what distances begin at.
     unit : float, of the arithmetic
+    spread : float, how often a length counts in what a distance is a difference of
     """
     gamma, coef0, degree = numbers
     none = np.zeros(len(lengths))
     lengths = lengths * SLACK + TINY**2
-    if kind == "linear":
+    if value == "itself":
         return ValueBounds(gamma_n(terms + 4, unit), none, np.sqrt(lengths))
-    if kind == "poly":
+    if value == "power":
         size = (abs(gamma) * lengths + abs(coef0)) ** (0.5 * degree)
         return ValueBounds(gamma_n(degree * (terms + 8), unit), none, size * SLACK)
-    if kind == "sigmoid":
+    if value == "tangent":
         size = np.sqrt(1.0 + abs(gamma) * lengths + abs(coef0))
         return ValueBounds(gamma_n(terms + 20, unit), none, size)
     # A distance is a difference of sums of squares, or of absolute values.
-    eps, more = gamma_n(4, unit), 2.0 if kind == "rbf" else 4.0
+    eps = gamma_n(4, unit)
     share = (terms + 10) / (terms + 10).max() if np.ndim(terms) else 1.0
     share = share * gamma_n(np.max(terms) + 10, unit) / eps
-    return ValueBounds(eps, more * abs(gamma) * lengths * share, none + 1.0)
+    return ValueBounds(eps, spread * abs(gamma) * lengths * share, none + 1.0)
 
 
 def differences_bounds(m: int, terms: int, unit: float = UNIT) -> ValueBounds:
     """Bounds where distances are sums of differences of coordinates: m rows.
 
-    These have all their digits, and of the argument t of exp, |t| exp(t) <= 1 / e.
+    These have all their digits, to 6 units each (those of chi2, the others to 3), and
+    of the argument t of exp, |t| exp(t) <= 1 / e.
     """
     return ValueBounds(gamma_n(terms + 16, unit), np.zeros(m), np.ones(m))

@@ -17,7 +17,8 @@ from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, UNIT
 
 Vector = NDArray[np.float64]
-Form = tuple[int, float, float, int]
+# A kernel as the core knows it: its code, gamma, coef0 and degree.
+CoreKernel = tuple[int, float, float, int]
 
 # 2^-106, and the least number: 2^-1074.
 _UNIT_SQUARE, _LEAST = 2.0**-106, float(np.finfo(np.float64).smallest_subnormal)
@@ -106,7 +107,7 @@ def rmatvec(block: Any, a: Vector, hi: Vector, lo: Vector, size: Vector) -> None
 
 
 def kernel_sums(
-    form: Form, X: Any, Z: Any, c: Vector
+    form: CoreKernel, X: Any, Z: Any, c: Vector
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """Sums f_i = sum_j c_j k(x_i, z_j) as hi + lo, with errors and sizes, (k,) each.
 
@@ -133,7 +134,7 @@ def kernel_sums(
     return hi, lo, error, size
 
 
-def kernel_diag(form: Form, X: Any) -> tuple[Vector, Vector, Vector]:
+def kernel_diag(form: CoreKernel, X: Any) -> tuple[Vector, Vector, Vector]:
     """Values k(x_i, x_i) as hi + lo, with errors as of `kernel_sums`, (k,) each."""
     hi, lo, error = np.empty((3, X.shape[0]))
     _core.twofold_kernel_diag(form, _in_core(X), hi, lo, error)

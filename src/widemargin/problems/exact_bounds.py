@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.features.maps import SquareFeatures, tiles
+from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import Expansion
 from widemargin.losses.pointwise import PointwiseLoss
-from widemargin.numerics import linalg, rounding, twofold
+from widemargin.numerics import linalg, rounding
 from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma_n
 from widemargin.problems.base import Problem
 from widemargin.problems.intercept import best_intercept
@@ -42,8 +42,8 @@ Index = NDArray[np.intp]
 CONTRADICTION = 1e-9
 
 
-class Combination:
-    """A function f = sum_j c_j k(., x_j) of some rows x_j, in float64.
+class NormedExpansion:
+    """A function f = sum_j c_j k(., x_j) of some rows x_j, and its norm, in float64.
 
     Parameters
     ----------
@@ -68,52 +68,36 @@ class Combination:
         self, rows: Rows, kernel: Kernel, J: Index, c: Vector, precise: bool = False
     ) -> None:
         self._again = rows, kernel, J, c
-        self._vectors, self.total = rows.take(J), float(c.sum())
-        self._columns = J if kernel.name == "precomputed" else None
-        self._kernel, self._c = kernel, c
-        self._precise = precise and kernel.is_named
-        self._expand = None
-        if kernel.is_named and len(J):
-            self._expand = Expansion(kernel.form, self._vectors, c[:, np.newaxis])
+        self._f, self.total = Expansion.of_rows(rows, kernel, J, c), float(c.sum())
+        self._precise = precise and kernel.is_named and not self._f.is_empty
         self.square = self.rounding = self.length = 0.0
         if len(J):
-            own = self._vectors[:, J] if self._columns is not None else self._vectors
+            some = rows.take(J)
+            own = some[:, J] if kernel.is_precomputed else some
             self.length = float(np.abs(c) @ np.sqrt(np.abs(kernel.diag(own))))
-            self.square, error = self.of(self._vectors).squared_norm(c)
-            self.rounding = (error + self._unit() * self.length**2) * SLACK
+            self.square, error = self.of(some).squared_norm(c)
+            unit = 0.0 if kernel.is_named else _unit(kernel, some)
+            self.rounding = (error + unit * self.length**2) * SLACK
 
-    def precise(self) -> "Combination":
+    def precise(self) -> "NormedExpansion":
         """The same function, with values in twice the precision."""
-        return Combination(*self._again, precise=True)
+        return NormedExpansion(*self._again, precise=True)
 
     def of(self, block: Any) -> Sums:
         """Values of f for some rows: (k,)."""
-        if not len(self._c):
-            return Sums(np.zeros(block.shape[0]), np.zeros(block.shape[0]))
         if self._precise:
-            form = self._kernel.form
-            hi, lo, error, _ = twofold.kernel_sums(form, block, self._vectors, self._c)
-            return Sums(hi, error, lo)
-        if self._expand is not None:
-            errors = self._expand.errors(block)
-            return Sums(self._expand(block)[:, 0], errors[:, 0])
-        if self._columns is None:
-            values = self._kernel.called(block, self._vectors)
-        else:
-            values = linalg.dense(block[:, self._columns])
-        off = gamma_n(len(self._c) + 2) * SLACK
-        return Sums(values @ self._c, off * (np.abs(values) @ np.abs(self._c)))
+            return Sums(*self._f.twofold(block))
+        values, errors = self._f.bounded(block)
+        return Sums(values[:, 0], errors[:, 0])
 
-    def _unit(self) -> float:
-        """Rounding of the values themselves, where the user's are float32."""
-        function: Any = self._kernel.name
-        if self._kernel.is_named:
-            return 0.0
-        if self._columns is not None:
-            dtype = self._vectors.dtype
-        else:
-            dtype = np.asarray(function(self._vectors[:1], self._vectors[:1])).dtype
-        return SINGLE if dtype.kind == "f" and dtype.itemsize < 8 else 0.0
+
+def _unit(kernel: Kernel, some: Any) -> float:
+    """Rounding of the user's own values, where they are float32; of some rows."""
+    dtype = some.dtype
+    if not kernel.is_precomputed:
+        function: Any = kernel.name
+        dtype = np.asarray(function(some[:1], some[:1])).dtype
+    return SINGLE if dtype.kind == "f" and dtype.itemsize < 8 else 0.0
 
 
 class Monomials:
@@ -145,8 +129,8 @@ class Monomials:
 def exact_certificate(
     problem: Problem,
     alpha: Vector,
-    lifted: Combination,
-    model: Combination | Monomials | None,
+    lifted: NormedExpansion,
+    model: NormedExpansion | Monomials | None,
     b: float,
 ) -> Certificate:
     """Bounds of the optimum of an exact kernel problem, in float64.
@@ -157,8 +141,8 @@ def exact_certificate(
         Rows x_i, labels, C, loss and intercept, without the kernel.
     alpha : ndarray (m,)
         Feasible dual variables.
-    lifted : Combination, of c = Y alpha
-    model : Combination, Monomials or None
+    lifted : NormedExpansion, of c = Y alpha
+    model : NormedExpansion, Monomials or None
         The f of the upper bound, with the intercept b; None: t times ``lifted``, with
         the best intercept.
     b : float
@@ -186,11 +170,11 @@ def exact_certificate(
 def _certificate(
     problem: Problem,
     alpha: Vector,
-    lifted: Combination,
-    model: Combination | Monomials | None,
+    lifted: NormedExpansion,
+    model: NormedExpansion | Monomials | None,
     b: float,
 ) -> Certificate:
-    """The bounds by one sweep, in the precision of the combinations."""
+    """The bounds by one sweep, in the precision of the expansions."""
     penalized = problem.intercept == "penalized"
     total = abs(lifted.total) + gamma_n(len(alpha) + 4) * float(alpha.sum())
     square = _square(lifted) + penalized * total**2
@@ -216,7 +200,9 @@ def _certificate(
     return Certificate(primal, min(dual, primal), rounding=rounding)
 
 
-def _repair_error(problem: Problem, alpha: Vector, f: Combination, t: float) -> float:
+def _repair_error(
+    problem: Problem, alpha: Vector, f: NormedExpansion, t: float
+) -> float:
     """What it costs to make t y'alpha zero exactly."""
     if problem.intercept != "free":
         return 0.0
@@ -228,7 +214,7 @@ def _repair_error(problem: Problem, alpha: Vector, f: Combination, t: float) -> 
     return rounding.repair_error(t * total, t * linear, t * slope, (t * size) ** 2)
 
 
-def _square(f: Combination | Monomials) -> float:
+def _square(f: NormedExpansion | Monomials) -> float:
     """The squared norm, as large as it may be."""
     return max(f.square, 0.0) + f.rounding
 
@@ -246,7 +232,7 @@ def _dual(problem: Problem, alpha: Vector, square: float) -> tuple[float, float]
 
 
 def _score(
-    block: Any, part: RowState, f: Combination | Monomials, scale: float
+    block: Any, part: RowState, f: NormedExpansion | Monomials, scale: float
 ) -> None:
     values, errors, low = f.of(linalg.formed(block))
     part.score = scale * values

@@ -88,7 +88,7 @@ class KernelProblem(Problem):
         super().__init__(rows, y, C, loss, intercept)
         n_jobs = rows.options.get("n_jobs")
         self.kernel = kernel.resolved(self.rows)
-        if self.kept is None or kernel.name != "precomputed":
+        if self.kept is None or not kernel.is_precomputed:
             self.columns = Columns(self.rows, self.kernel, memory_limit, n_jobs)
         else:
             whole = Columns(rows, self.kernel, memory_limit, n_jobs)

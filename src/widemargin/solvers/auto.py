@@ -29,7 +29,7 @@ MANY, WIDE = 500, 1500
 DENSE, DENSE_ORDER = 0.25, 4000
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
 # hinge (wide data, many columns, other) and the squared hinge (wide, many columns; with
-# fewer Newton's method is, whatever C is): from benchmarks/linear_rules.py.
+# fewer Newton's method is, whatever C is): from benchmarks/linear/rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # Rows a column from which Newton's method on a sample is a better start. Not tuned.
@@ -230,5 +230,6 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     if not isinstance(problem, Problem):
         Checker("solve").refuse("problem", "a Problem", problem)
     saved = Checkpoint.of(checkpoint, "solve")
+    plan = choose(problem, solver)
     limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
-    return run(problem, choose(problem, solver), limits, start=start)
+    return run(problem, plan, limits, start=start)

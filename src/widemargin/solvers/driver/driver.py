@@ -33,7 +33,7 @@ from widemargin.solvers.driver.contract import (
     Solver,
     Start,
 )
-from widemargin.solvers.driver.limits import Clock, Limits
+from widemargin.solvers.driver.limits import Limits
 from widemargin.system.deadline import GRACE, OutOfTime, until
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -69,7 +69,7 @@ class _Driver:
         names: Sequence[str] | None,
     ) -> None:
         self.names = names
-        self.clock = limits.clock or Clock()
+        self.clock = limits.clock
         self.begin = self.clock.seconds()
         self.problem, self.limits = problem, limits
         self.solver, self.reason, reserves = plan
@@ -81,7 +81,7 @@ class _Driver:
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._accepted: _Answer | None = None
         self._kept: _Answer | None = None  # one that was made halfway
-        self._deadline = self.clock.deadline(limits.end)
+        self._deadline = limits.deadline
         self._started = False
         self._broken = False
         saved = limits.checkpoint
@@ -306,7 +306,7 @@ class _Driver:
         if not self._started:
             return self._zero()
         try:
-            with until(self.clock.deadline(self.limits.answered)):
+            with until(self.limits.grace):
                 return self._answer()
         except OutOfTime:
             if self._deadline is None:  # another one's

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from widemargin.parameters import Checker
@@ -55,11 +55,11 @@ class Clock:
         return Deadline(self.seconds, end)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Limits:
     """What ends a run: see `widemargin.solve`. Checks its values when made.
 
-    ``clock`` is what ``time_limit`` is measured by: that of a run itself where None.
+    ``clock`` is what ``time_limit`` is measured by: one that begins now.
     ``until`` is when the run ends, where that is before the ``time_limit`` of all runs.
     """
 
@@ -67,7 +67,7 @@ class Limits:
     max_iter: int | None = None
     time_limit: float | None = None
     callback: Callback | None = None
-    clock: Clock | None = None
+    clock: Clock = field(default_factory=Clock)
     checkpoint: Checkpoint | None = None
     until: float | None = None
 
@@ -89,3 +89,19 @@ class Limits:
         """When its answer must be there: a grace later."""
         given = [end for end in (self.until, self.time_limit) if end is not None]
         return min(given) + GRACE if given else None
+
+    @property
+    def deadline(self) -> Deadline | None:
+        """The end, as what sweeps and other long work see."""
+        return self.clock.deadline(self.end)
+
+    @property
+    def grace(self) -> Deadline | None:
+        """The same, of the answer."""
+        return self.clock.deadline(self.answered)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        deadline = self.deadline
+        return deadline is not None and deadline.left <= 0.0

@@ -35,7 +35,7 @@ Vector = NDArray[np.float64]
 
 # A sample has so many rows, so many for each column, and this share of all; it is taken
 # where there are so many times more rows, and solved to this gap
-# (benchmarks/active_set.py).
+# (benchmarks/core/active_set.py).
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 10_000, 100, 0.006
 SAMPLE_TIMES, SAMPLE_GAP = 5, 1e-3
 # It needs 6 to 13 steps; where so many do not suffice, its point is still a start.
@@ -63,6 +63,10 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         "newton": B is taken anew from all rows after each step. "asvm": Algorithm 3.1
         of the paper, where B only shrinks between gradient projections; once these have
         been needed too often it goes on as "newton". Not for a free intercept.
+    max_safeguards : int, default=50
+        Of mode "asvm": steps (4a) and (4b) after which it goes on as "newton"; 0 is the
+        short form (0) to (3) alone. A step (4a) drops one row, and with large C or
+        nearly separable classes the end is hundreds of them away.
     begin_with : {"sample"} or None, default="sample"
         Where there are at least 5 times max(10,000, 100 n) rows, begin at the answer
         for so many of them (0.6 % of all, if that is more), spread evenly. None: begin
@@ -102,12 +106,18 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     patience: ClassVar[int] = 200
 
     mode: Literal["newton", "asvm"] = "newton"
+    max_safeguards: int = 50
     begin_with: Literal["sample"] | None = "sample"
 
     def __post_init__(self) -> None:
         check = Checker("ActiveSet")
         check.choice("mode", self.mode, ("newton", "asvm"))
+        check.count("max_safeguards", self.max_safeguards, least=0)
         check.choice("begin_with", self.begin_with, ("sample", None))
+
+    def patience_for(self, problem: Problem) -> int:
+        """A safeguard may lower f alone, which is no progress of P - D."""
+        return self.patience + (self.max_safeguards if self.mode == "asvm" else 0)
 
     def supports(self, problem: Problem) -> str | None:
         """The squared hinge; with a free intercept only in mode "newton"."""
@@ -143,7 +153,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         if start is not None:
             v = start.v.copy()
         elif self.mode == "asvm":
-            published = PublishedASVM(problem)
+            published = PublishedASVM(problem, self.max_safeguards)
             yield from published.steps(numbers)
             v = published.z
             del published  # its row vectors

@@ -31,8 +31,8 @@ from widemargin.solvers.linear.newton import Iterate, Piece, sampled
 
 Vector = NDArray[np.float64]
 
-# These constants are measured by benchmarks/augmented_lagrangian.py where others were
-# tried, else they are those of the first version that solved all test problems.
+# These constants are measured by benchmarks/core/augmented_lagrangian.py where others
+# were tried, else they are those of the first version that solved all test problems.
 # First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move.
 # With dense rows of more columns than this their matrix costs much; there it is the
 # last number over the root of kappa, and all begin at C unless kappa is above 1600

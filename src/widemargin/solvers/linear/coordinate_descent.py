@@ -64,7 +64,8 @@ WRONG = 10.0
 # to 1e-6, with 0.01, 0.1, 0.3, 1: TF-IDF, C = 1 118, 17, 18, 29; scattered entries,
 # C = 1 47, 50, 67, 121; a9a, C = 0.01 171, 19, 9, 9; ijcnn1, C = 0.1 67, 9, 9, 9.
 # Smaller ones need many certificates, larger ones many epochs. `documents` of
-# benchmarks/text.py, C = 1, both losses: 0.06 and 0.04, 0.01, 0.01, 0.01 to 0.02 s.)
+# benchmarks/linear/text.py, C = 1, both losses: 0.06 and 0.04, 0.01, 0.01, 0.01
+# to 0.02 s.)
 WEIGHT = 0.3
 # It is at least so much over sum C, which bounds y'alpha: b has to go as far as 1.
 REACH = 4.0

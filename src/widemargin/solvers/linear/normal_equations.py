@@ -29,13 +29,13 @@ Score = Callable[[Vector, Vector, Vector], Vector]
 Factor = tuple[Callable[[Vector], Vector], bool]
 
 # Dense data with fewer columns than this gain nothing from reduction
-# (benchmarks/interior_point.py).
+# (benchmarks/linear/interior_point.py).
 REDUCED_COLUMNS = 200
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows. It
 # takes 128 MB. Not tuned.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
-# factors of rows without structure fill up (benchmarks/interior_point.py).
+# factors of rows without structure fill up (benchmarks/linear/interior_point.py).
 SPARSE_ENTRIES = 4.0
 SPARSE_COLUMNS = 1000
 # Rows of the q x q matrix as preconditioner, and how many times more steps it may take.

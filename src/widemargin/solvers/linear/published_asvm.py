@@ -25,13 +25,12 @@ from widemargin.solvers.driver.contract import at
 
 Vector = NDArray[np.float64]
 
-# Steps (4a) and (4b) after which the algorithm is left: a line step drops one row, and
-# with nearly separable classes or large C there are hundreds (digits, nu = 1e4: 480).
-MOST_SAFEGUARDS = 50
 # The following are ours, not the paper's, and not tuned.
-# Step lengths tried along a projected gradient, in units of the best one without
-# bounds, and how often a gradient is tried until f falls below that of the face.
-LENGTHS, MOST_PROJECTIONS = 2.0 ** np.arange(-6, 5), 10
+# Lengths that (4b) tries along a projected gradient, in units of the best one without
+# bounds. That is the argmin from the minimum of a face, where no row meets its bound.
+LENGTHS = 2.0 ** np.arange(-6, 5)
+# From there one gradient lowers f; more of them leave behind what rounding hides.
+MOST_PROJECTIONS = 10
 # A row outside of B is violated beyond this share of its 1: below is rounding.
 VIOLATED = 1e-9
 
@@ -45,14 +44,15 @@ class PublishedASVM:
     Parameters
     ----------
     problem : Problem with the squared hinge, its intercept not free
+    max_safeguards : int, steps (4a) and (4b) after which the algorithm is left
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, max_safeguards: int) -> None:
         self._A: Rows = problem.A
         # (0): all rows are basic.
         self._state = problem.state(u=1.0, alpha=0.0, free=0.0, gradient=0.0)
         self._g, self._value = np.zeros(problem.A.shape[1]), np.inf
-        self._safeguards = 0
+        self._safeguards, self._most = 0, max_safeguards
         self.z: Vector = self._g
 
     def steps(self, numbers: Iterator[int]) -> Generator[Step, None, None]:
@@ -62,7 +62,7 @@ class PublishedASVM:
         another for its own, (4b) three or more.
         """
         face = self._face()
-        while self._safeguards < MOST_SAFEGUARDS:
+        while True:
             self.z = _face_minimum(*face)
             losses, dropped, violated, basic, sums, face = self._A.sweep(
                 _clipped_face, self._state, self.z
@@ -76,18 +76,22 @@ class PublishedASVM:
             }
             here = at(self.z, self._state)
             yield Step(next(numbers), primal, -value, residual, basic, details, here)
-            if dropped and value >= self._value:  # (2a)
-                again = self._line_step()
-            elif dropped:  # (3)
+            if dropped and value < self._value:  # (3)
                 self._take(sums[0], value)
                 continue
-            else:  # (2b): u+ is the minimum of its face
-                self._take(sums[0], value)
-                again = bool(violated) and self._project()
-            if not again:
+            if self._safeguards == self._most:
+                return
+            if not self._guard(dropped, violated, sums[0], value):
                 return
             self._safeguards += 1
             face = self._face()
+
+    def _guard(self, dropped: int, violated: int, g: Vector, value: float) -> bool:
+        """(4a) or (4b); false where u is optimal, or none of them lowers f."""
+        if dropped:  # (2a)
+            return self._line_step()
+        self._take(g, value)  # (2b): u+ is the minimum of its face
+        return bool(violated) and self._project()
 
     def _face(self) -> tuple[Vector, Vector]:
         """A_B' N A_B and A_B' nu_B of B = {u > 0}."""
@@ -112,22 +116,26 @@ class PublishedASVM:
         return t < 1.0 or self._project()
 
     def _project(self) -> bool:
-        """(4b): projected gradients until f falls below that of u; whether it does."""
+        """(4b): u^k+1 from u^k until f is below that of u^i; whether it gets there."""
+        goal = self._value
         for _ in range(MOST_PROJECTIONS):
             Ap, inner, square = self._A.sweep(_gradient, self._state, self._g)
             curvature = inner + float(Ap @ Ap)
-            if not curvature > 0.0:
+            if not curvature > 0.0:  # u^k is optimal
                 return False
-            lengths = np.minimum(LENGTHS * square / curvature, 1.0)
-            g, linear, squares = self._A.sweep(_tried, self._state, lengths)
-            values = 0.5 * np.sum(g * g, axis=0) + squares - linear
-            best = int(np.argmin(values))
-            falls = bool(values[best] < self._value)
-            if falls:
-                self._state.sweep(_descend, lengths[best])
-                self._g, self._value = g[:, best], float(values[best])
+            length, self._g, self._value = self._least(square / curvature)
+            self._state.sweep(_descend, length)
+            if self._value < goal:
                 return True
         return False
+
+    def _least(self, unbounded: float) -> tuple[float, Vector, float]:
+        """The length in (0, 1] with the least f of those tried; A'u and f there."""
+        lengths = np.minimum(unbounded * LENGTHS, 1.0)
+        g, linear, squares = self._A.sweep(_tried, self._state, lengths)
+        values = 0.5 * np.sum(g * g, axis=0) + squares - linear
+        best = int(np.argmin(values))
+        return float(lengths[best]), g[:, best], float(values[best])
 
 
 def _face_minimum(G: Vector, h: Vector) -> Vector:

@@ -1,0 +1,1 @@
+"""Measurements: time, memory and accuracy, beside other packages and other choices."""

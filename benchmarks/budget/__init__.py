@@ -1,0 +1,1 @@
+"""Kernel models of few support vectors."""

@@ -1,0 +1,1 @@
+"""Linear machines: variants of the solvers, and the rules that choose one."""

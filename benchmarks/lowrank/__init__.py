@@ -1,0 +1,1 @@
+"""Kernel machines of low rank: feature maps, fits, and rows from files."""

@@ -1,0 +1,1 @@
+"""The papers behind the solvers, measured again: `python -m papers NAME`."""

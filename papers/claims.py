@@ -1,0 +1,125 @@
+"""The numbers of a paper's `claim.md`, each of which comes from `results/`.
+
+A number is a link to the file that it comes from; at the end of the claim the title of
+the link says where it stands:
+
+    takes [0.90][longest] s
+
+    [longest]: results/ndc.json "max seconds; rows=7000000; method=default"
+
+The title is a field of the one record with these values. Where many have them, a word
+before the field says what is taken: max, min, sum, count, or slope X Y, the exponent of
+Y over X in log-log. Two of these may be subtracted or divided: "A - B", "A / B".
+
+A table stands between <!-- results/NAME.txt --> and the end of the code block below.
+"""
+
+import csv
+import json
+import operator
+import re
+
+import numpy as np
+
+MARK = re.compile(r"\[([^\]]+)\]\[([^\]]+)\]")
+SOURCE = re.compile(r'^\[([^\]]+)\]: (\S+) "([^"]+)"$', re.MULTILINE)
+TABLE = re.compile(r"(?<=<!-- )(\S+\.txt)( -->\n```text\n)(.*?)(?=```)", re.DOTALL)
+TAKEN = {"max": max, "min": min, "sum": sum, "count": len}
+JOINED = {"-": operator.sub, "/": operator.truediv}
+NUMBERS = 3  # of a cell
+# What is no figure: code, links, headings, comments, places in journals and in papers.
+NO_FIGURE = re.compile(
+    r"""```.*?```|^[ ]{4}[^\n]*|`[^`]*`|<!--.*?-->|^\#[^\n]*
+    |!?\[[^\]]*\]\([^)]*\)|\(\d[ab]?\)|\d+[ ]\(\d{4}\)[ ][\d-]+
+    |(?:Algorithm|Sections?|Tables?|Figures?)[ ][\d.]+
+    (?:(?:,|[ ]and|[ ]to)[ ][\d.]+)*""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+
+
+def wrong(claim):
+    """A line for each number and each table that results/ say otherwise."""
+    text = claim.read_text()
+    marks, sources = MARK.findall(text), {k: v for k, *v in SOURCE.findall(text)}
+    for key in {key for _, key in marks} ^ set(sources):
+        yield f"{claim}: [{key}] is a number without a source, or the reverse"
+    for shown, key in marks:
+        there = value(claim.parent, *sources[key]) if key in sources else np.nan
+        if not same(shown, there):
+            yield f"{claim}: {shown} is {there:.6g}: {key}"
+    if refreshed(claim) != text:
+        yield f"{claim}: a table is not that of results/"
+
+
+def loose(claim):
+    """Figures without a source, and cells with too many; not those of the paper.
+
+    What the paper says stands in the columns before the last one.
+    """
+    text = claim.read_text()
+    rest = MARK.sub("", SOURCE.sub("", text))
+    for line in NO_FIGURE.sub("", rest).splitlines():
+        said = line.strip("| ").rsplit("|", 1)[-1] if line.startswith("|") else line
+        if re.search(r"(?<!\w)\d", said):
+            yield f"{claim}: a figure without a source: {said.strip()}"
+    for cell in re.split(r"[|\n]", text):
+        if len(MARK.findall(cell)) > NUMBERS:
+            yield f"{claim}: more than {NUMBERS} numbers: {cell.strip()[:60]}"
+
+
+def refreshed(claim):
+    """The text of the claim with its tables as they are in results/ now."""
+
+    def table(found):
+        file, between, _ = found.groups()
+        return file + between + (claim.parent / file).read_text()
+
+    return TABLE.sub(table, claim.read_text())
+
+
+def value(folder, file, source):
+    """The number that a title names."""
+    records = _records(folder / file)
+    first, *rest = re.split(r" ([-/]) ", source)
+    found = _term(records, first)
+    for sign, term in zip(rest[::2], rest[1::2], strict=True):
+        found = JOINED[sign](found, _term(records, term))
+    return found
+
+
+def same(shown, number):
+    """Whether the number rounds to what is shown: 1,234 or +0.65 or 2e-14."""
+    digits, _, exponent = shown.replace(",", "").partition("e")
+    places = len(digits.partition(".")[2])
+    rounded = f"{number:.{places}{'e' if exponent else 'f'}}"
+    return float(rounded) == float(shown.replace(",", ""))
+
+
+def _records(file):
+    if file.suffix == ".json":
+        return json.loads(file.read_text())["records"]
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def _term(records, term):
+    """A field of records: [TAKEN] FIELD; KEY=VALUE; ..."""
+    head, *pairs = (part.strip() for part in term.split(";"))
+    *taken, field = head.split()
+    wanted = dict(pair.split("=", 1) for pair in pairs)
+    mine = [r for r in records if all(_is(r.get(k), v) for k, v in wanted.items())]
+    numbers = [float(r[field]) for r in mine]
+    if taken and taken[0] == "slope":
+        over = [float(r[taken[1]]) for r in mine]
+        return float(np.polyfit(np.log(over), np.log(numbers), 1)[0])
+    if taken:
+        return TAKEN[taken[0]](numbers)
+    (number,) = numbers
+    return number
+
+
+def _is(found, wanted):
+    """Whether a value of a record is the one that is written in a title."""
+    if isinstance(found, int | float):
+        return float(found) == float(wanted)
+    return found == wanted

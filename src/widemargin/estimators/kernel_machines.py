@@ -1,0 +1,155 @@
+"""What estimators with a kernel share: its parameters, their model and its parts."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.made_once import made_once
+from widemargin.estimators.plans import Fit
+from widemargin.estimators.support_vectors import keep_support
+from widemargin.estimators.training import Training, Vector
+from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
+from widemargin.kernels.expansion import Expansion, pair_weights
+from widemargin.kernels.kernel import Kernel, check_kernel
+from widemargin.models.model import Decision, Model
+from widemargin.parameters import Checker
+from widemargin.solution import Solution
+
+# What a model is made of.
+PARTS = (
+    "classes_",
+    "_scheme",
+    "_meta",
+    "kernel_",
+    "feature_map_",
+    "coef_",
+    "intercept_",
+    "dual_coef_",
+    "support_",
+    "support_vectors_",
+    "n_support_",
+    "n_features_in_",
+)
+
+
+def check_kernel_of(check: Checker, estimator: Any) -> None:
+    """Refuse a kernel of an estimator, or a parameter of it, that is out of range."""
+    given: Any = SimpleNamespace(
+        name=estimator.kernel,
+        gamma=estimator.gamma,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+    )
+    check_kernel(check, "kernel", given)
+
+
+def set_kernel(
+    estimator: Any, owner: str, rows: Rows, weights: Vector | None
+) -> Kernel:
+    """Set ``kernel_`` and ``gamma_`` for rows, which may have weights."""
+    m, n = rows.shape
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    given = estimator.kernel, estimator.gamma, estimator.degree, estimator.coef0
+    kernel = Kernel(*given)
+    if kernel.name == "precomputed" and m != n:
+        raise ValueError(
+            f"The 'X' parameter of {owner}.fit must be a square matrix (m, m) of the "
+            f"kernel values of all pairs of rows. Got shape {(m, n)} instead."
+        )
+    estimator.kernel_ = kernel = kernel.resolved(rows, weights)
+    estimator.gamma_ = float(kernel.gamma)
+    return kernel
+
+
+def kernel_point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+    """Attributes with which a point of the only binary problem predicts."""
+    support = np.flatnonzero(w)
+    found = {
+        "support_": support,
+        "support_vectors_": rows.take(support),
+        "dual_coef_": w[np.newaxis, support],
+        "n_support_": np.array([0, len(support)]),
+        "intercept_": np.array([b]),
+    }
+    if kernel.name == "linear":
+        found["coef_"] = rows.rmatvec(w)[np.newaxis]
+    return found
+
+
+def keep_machines(estimator: Any, fit: Fit) -> None:
+    """Set the support vectors, and weights where decisions are linear."""
+    training, solutions, kernel = fit.training, fit.decisions, estimator.kernel_
+    if fit.map is None or fit.map.landmarks is None:
+        keep_support(estimator, training, solutions, by_class=True)
+    else:
+        _keep_landmarks(estimator, fit)
+    if kernel.name == "precomputed":
+        vars(estimator).pop("_rows_of_fit", None)
+        estimator.support_vectors_ = np.empty((0, 0))
+    if kernel.name == "linear":
+        estimator.coef_ = _weights(training, solutions)
+    if kernel.name in ("linear", "precomputed"):
+        estimator._meta["kernel"] = kernel.name
+    if fit.map is not None and fit.map.landmarks is None:
+        estimator.coef_ = np.stack([solution.w for solution in solutions])
+        estimator._meta |= kernel.facts
+
+
+def _keep_landmarks(estimator: Any, fit: Fit) -> None:
+    """Set the landmarks of a map as the support vectors."""
+    low: Any = fit.map
+    estimator.support_ = low.landmarks
+    estimator.support_vectors_ = low.map.vectors[low.order]
+    estimator.dual_coef_ = np.stack([low.coefficients(s.w) for s in fit.decisions])
+    classes = fit.training.index[low.landmarks]
+    estimator.n_support_ = np.bincount(classes, minlength=len(estimator.classes_))
+
+
+def _weights(training: Training, solutions: Sequence[Solution]) -> NDArray[Any]:
+    """Weights of the columns, a row each problem, of solutions of a linear kernel."""
+    if training.form.kernel is None:
+        return np.stack([solution.w for solution in solutions])
+    found = (training.rows_of(k).rmatvec(s.w) for k, s in enumerate(solutions))
+    return np.stack(list(found))
+
+
+def kernel_model(estimator: Any) -> Model:
+    """What predicts, until a fit or an assignment changes an attribute of it."""
+    check_is_fitted(estimator)
+    return made_once(estimator, PARTS, lambda: _made(estimator))
+
+
+def _made(fitted: Any) -> Model:
+    """The model of the attributes of an estimator as they are."""
+    meta, expand = dict(fitted._meta), _expand(fitted)
+    is_linear = fitted.kernel_.name in ("linear", "precomputed")
+    if not is_linear and expand is None:
+        kernels = Expansion(
+            fitted.kernel_,
+            fitted.support_vectors_,
+            fitted.dual_coef_,
+            fitted.intercept_,
+            fitted.n_support_,
+        )
+        return Model(fitted.classes_, fitted._scheme, (), meta, kernels)
+    if hasattr(fitted, "coef_"):
+        W = fitted.coef_
+    else:  # a sum over columns of the kernel matrix
+        weights = fitted.dual_coef_
+        if len(weights) < len(fitted.intercept_):
+            weights = pair_weights(weights, fitted.n_support_)
+        W = np.zeros((len(weights), fitted.n_features_in_))
+        W[:, fitted.support_] = weights
+    decisions = tuple(map(Decision, W, fitted.intercept_.tolist()))
+    return Model(fitted.classes_, fitted._scheme, decisions, meta, expand=expand)
+
+
+def _expand(fitted: Any) -> FourierFeatures | SquareFeatures | None:
+    """The features that decisions are linear in, if these have no landmarks."""
+    expand = fitted.feature_map_.expand if hasattr(fitted, "feature_map_") else None
+    return None if isinstance(expand, LandmarkFeatures) else expand

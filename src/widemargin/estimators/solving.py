@@ -1,0 +1,134 @@
+"""All binary problems of a fit: solved side by side, or in turn, in one time limit."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from widemargin.data import shared
+from widemargin.data.rows import Rows
+from widemargin.estimators.training import Training
+from widemargin.problems.base import Problem
+from widemargin.solution import Solution, Status
+from widemargin.solvers import auto
+from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.driver import run, unsolved
+
+
+def solve_tasks(training: Training) -> list[Solution]:
+    """One solution a binary problem."""
+    saved = checkpoints(training)
+    if training.tasks[0].negative is None and training.form.kernel is None:
+        solutions = _solve_together(training, saved)
+    else:
+        solutions = _solve_in_turn(training, saved)
+    remove_solved(saved, solutions)
+    return solutions
+
+
+def solve_task(
+    training: Training, k: int, saved: Checkpoint | None, rows: Rows | None = None
+) -> tuple[Problem, Solution]:
+    """Binary problem k, from rows that may wait for others', and its solution."""
+    problem = training.problem(k, rows)
+    choice = auto.choose(problem, training.form.solver, training.seed)
+    at = functools.partial(training.form.at, training.rows)
+    callback = training.callbacks.of(k, at)
+    limits = dataclasses.replace(training.limits, callback=callback, checkpoint=saved)
+    start = None if training.starts is None else training.starts[k]
+    return problem, run(problem, choice, limits, start=start, names=training.names)
+
+
+def tell(training: Training, k: int, solution: Solution) -> None:
+    """Tell the callbacks how binary problem k ended."""
+    gap = solution.certificate.relative_gap
+    training.callbacks.finish(k, gap, solution.status)
+
+
+def checkpoints(training: Training) -> list[Checkpoint | None]:
+    """That of each binary problem."""
+    whole, n_problems = training.limits.checkpoint, len(training.tasks)
+    if whole is None or n_problems == 1:
+        return [whole] * n_problems
+    return [whole.part(k) for k in range(n_problems)]
+
+
+def remove_solved(saved: list[Checkpoint | None], solutions: list[Solution]) -> None:
+    """Remove the checkpoints of a fit that is solved."""
+    if all(solution.status is Status.SOLVED for solution in solutions):
+        for checkpoint in filter(None, saved):
+            checkpoint.remove()
+
+
+def _solve_together(
+    training: Training, saved: list[Checkpoint | None]
+) -> list[Solution]:
+    """One solution a problem of all rows, each sweep of which all of them share."""
+    rows, n_problems = training.rows, len(training.tasks)
+    if n_problems > 1:  # dual variables of each, twice, and n x n sums
+        order = min(rows.shape[1], shared.LARGEST_MATRIX)
+        each = 8 * (2 * rows.shape[0] + 8 * order**2)
+        rows.reserve(n_problems * each, f"{n_problems} classes", training.clock)
+    solves = [
+        functools.partial(_solve_or_skip, training, k, saved[k])
+        for k in range(n_problems)
+    ]
+    return shared.solve_together(rows, solves, training.memory_limit)
+
+
+def _solve_in_turn(
+    training: Training, saved: list[Checkpoint | None]
+) -> list[Solution]:
+    """One solution a problem, each with its share, by rows, of the time left.
+
+    Those that had too little share what the others have left, and go on.
+    """
+    sizes, clock = training.sizes(), training.clock
+    found = dict(enumerate(training.known or ()))
+    starts = list(training.known or training.starts or [None] * len(sizes))
+    end = training.limits.end or np.inf
+
+    def waiting() -> list[int]:
+        """Problems that have no answer, or one that a limit has ended."""
+        late = (k for k in found if found[k].status is Status.TIME_LIMIT)
+        return [*late, *range(len(found), len(sizes))]
+
+    while some := waiting():
+        for i, k in enumerate(some):
+            left = end - clock.seconds()
+            if left <= 0.0 and k in found:
+                return list(found.values())
+            until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
+            one = dataclasses.replace(training, starts=starts).limited(until=until)
+            new = _solve_or_skip(one, k, saved[k], training.rows)
+            if k in found and _is_worse(new, found[k]):
+                new = found[k]  # there was no time to take it up
+            found[k] = starts[k] = new
+    return list(found.values())
+
+
+def _is_worse(one: Solution, other: Solution) -> bool:
+    """Whether a solution that ran out of time proves less than another one."""
+    gaps = [found.certificate.relative_gap for found in (one, other)]
+    return one.status is Status.TIME_LIMIT and gaps[0] > gaps[1]
+
+
+def _solve_or_skip(
+    training: Training, k: int, saved: Checkpoint | None, rows: Rows
+) -> Solution:
+    """The solution of binary problem k; one of several is left out if it is late."""
+    begins = saved is None and (training.starts is None or training.starts[k] is None)
+    if begins and len(training.tasks) > 1 and training.limits.is_late:
+        solution = _unsolved(training, k)
+    else:
+        _, solution = solve_task(training, k, saved, rows)
+    tell(training, k, solution)
+    return solution
+
+
+def _unsolved(training: Training, k: int) -> Solution:
+    """The answer zero of binary problem k."""
+    m, solver = int(training.sizes()[k]), training.form.solver
+    order = training.rows.shape[1] if training.form.kernel is None else m
+    name = solver if isinstance(solver, str) else solver.name
+    return unsolved(m, order, training.weight(k), training.limits, name)

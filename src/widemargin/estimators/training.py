@@ -1,0 +1,137 @@
+"""What a plan starts from: the data of a fit, its binary problems, and its limits."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.rows import Rows
+from widemargin.estimators import multiclass
+from widemargin.estimators.callbacks import Callbacks
+from widemargin.estimators.multiclass import BinaryTask
+from widemargin.kernels.kernel import Kernel
+from widemargin.problems.base import Problem
+from widemargin.solution import Solution
+from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.driver.limits import Clock, Limits
+
+Vector = NDArray[np.float64]
+Point = tuple[Vector, Vector, float]
+
+# A time limit of what is to end at once.
+MOMENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Form:
+    """How binary problems are made, what solves them, and how a point predicts.
+
+    Attributes
+    ----------
+    make : callable (rows, y, C) -> Problem
+    at : callable (rows, w, b) -> dict
+        Attributes with which a point of the only binary problem predicts.
+    solver : str or Solver
+    kernel : Kernel or None, of the problems; None: they are linear in the columns
+    """
+
+    make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
+    at: Callable[[Rows, Vector, float], dict[str, Any]]
+    solver: str | Solver
+    kernel: Kernel | None = None
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether the columns are kernel values with the rows."""
+        return self.kernel is not None and bool(self.kernel.name == "precomputed")
+
+
+def linear_form(loss: str, intercept: str, solver: str | Solver) -> Form:
+    """Problems that are linear in the columns of their rows."""
+
+    def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        return Problem(rows, y, C, loss, intercept)
+
+    return Form(make, _weights, solver)
+
+
+def _weights(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+    return {"coef_": w[np.newaxis], "intercept_": np.array([b])}
+
+
+@dataclass(frozen=True)
+class Training:
+    """The data of a fit, as problems are made of them, and what all solves share.
+
+    Attributes
+    ----------
+    index : int ndarray (m,), the class of each row
+    C : float or ndarray (m,), weights of the losses
+    tasks : list of BinaryTask, the binary problems
+    limits : Limits, of all solves together, with the clock of the fit
+    memory_limit : int or None, in bytes
+    seed : int or None
+    names : sequence of str or None, of the columns; empty where they are not the user's
+    starts : sequence of Solution or None, where the binary problems start
+    known : sequence of Solution or None, answers with which they go on
+    """
+
+    rows: Rows
+    index: NDArray[Any]
+    C: Any
+    tasks: list[BinaryTask]
+    form: Form
+    limits: Limits
+    callbacks: Callbacks
+    memory_limit: int | None
+    seed: int | None
+    names: Sequence[str] | None
+    starts: Sequence[Solution | Point | None] | None = None
+    known: Sequence[Solution] | None = None
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the fit."""
+        return self.limits.clock
+
+    def limited(self, **changes: Any) -> Self:
+        """The same with other limits."""
+        limits = dataclasses.replace(self.limits, **changes)
+        return dataclasses.replace(self, limits=limits)
+
+    def chosen(self, k: int) -> NDArray[np.intp] | None:
+        """The rows of binary problem k; None for all of them."""
+        return self.tasks[k].rows(self.index)
+
+    def weight(self, k: int) -> float:
+        """The sum of its C."""
+        C = np.broadcast_to(self.C, len(self.index))
+        chosen = self.chosen(k)
+        return float((C if chosen is None else C[chosen]).sum())
+
+    def sizes(self) -> NDArray[np.intp]:
+        """How many rows the binary problems have."""
+        counts, m = np.bincount(self.index), len(self.index)
+        pairs = [(one.positive, one.negative) for one in self.tasks]
+        return np.array([m if j is None else counts[i] + counts[j] for i, j in pairs])
+
+    def signs(self, k: int) -> NDArray[np.int8]:
+        """Its labels."""
+        chosen = self.chosen(k)
+        index = self.index if chosen is None else self.index[chosen]
+        return multiclass.signs(index, self.tasks[k].positive)
+
+    def rows_of(self, k: int, rows: Rows | None = None) -> Rows:
+        """The rows of binary problem k, from these or all."""
+        rows = self.rows if rows is None else rows
+        return multiclass.rows_of(rows, self.chosen(k), self.form.is_pairwise)
+
+    def problem(self, k: int, rows: Rows | None = None) -> Problem:
+        """Binary problem k, from rows that may wait for those of others."""
+        chosen, C = self.chosen(k), self.C
+        if chosen is not None and np.ndim(C):
+            C = C[chosen]
+        return self.form.make(self.rows_of(k, rows), self.signs(k), C)

@@ -1,0 +1,62 @@
+"""The table of kernels: what is written by hand elsewhere says what it says."""
+
+import pathlib
+
+import pytest
+
+from widemargin import SVC, EnclosingBall, Kernel
+from widemargin.kernels.table import KERNELS, NAMES, PARAMETERS
+
+ROOT = pathlib.Path(__file__).parents[2]
+EVERY = pytest.mark.parametrize("row", KERNELS.values(), ids=NAMES)
+
+
+def plain(text):
+    """A text without its line ends."""
+    return " ".join(text.split())
+
+
+@EVERY
+def test_docstrings_name_every_kernel(row):
+    assert f'``"{row.name}"``' in Kernel.__doc__
+    assert f"``{row.formula}``" in Kernel.__doc__
+    for estimator in (SVC, EnclosingBall):
+        assert f'"{row.name}"' in estimator.__doc__
+
+
+@EVERY
+def test_the_page_of_kernels_has_their_formulas(row):
+    (line,) = (
+        line
+        for line in (ROOT / "docs" / "kernels.md").read_text("utf-8").splitlines()
+        if line.startswith(f'| `"{row.name}"` |')
+    )
+    assert row.tex in line
+
+
+@pytest.mark.parametrize("parameter", ["degree", "coef0"])
+def test_docstrings_say_which_kernels_have_a_number(parameter):
+    names = " and ".join(
+        f'"{k}"' for k, used in PARAMETERS.items() if parameter in used
+    )
+    for owner in (Kernel, SVC, EnclosingBall):
+        text = plain(owner.__doc__)
+        told = text.split(f" {parameter} : ")[1].split(f"Of {names}.")
+        assert len(told) > 1
+        assert len(told[0]) < 60  # it is the sentence of that parameter
+
+
+@EVERY
+def test_which_kernels_are_semidefinite(row):
+    assert Kernel(row.name).is_psd == (row.name not in ("sigmoid",))
+    assert Kernel(row.name, coef0=-1.0).is_psd == (row.name not in ("sigmoid", "poly"))
+
+
+@EVERY
+def test_numbers_that_kernels_are_for_are_those_that_they_get(row):
+    kernel = Kernel(row.name, gamma=1.0)
+    if row.is_nonnegative:
+        with pytest.raises(ValueError, match=f"for the kernel '{row.name}'. Got -1 in"):
+            kernel([[-1.0]], [[1.0]])
+    else:
+        assert kernel([[-1.0]], [[1.0]]).shape == (1, 1)
