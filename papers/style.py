@@ -11,7 +11,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from PIL import Image
 
 # Shade and hatch of bars; shade, marker and line of curves.
-BARS = (("0.25", ""), ("0.85", "///"), ("0.6", "..."), ("1.0", "xxx"), ("0.75", "\\\\"))
+BARS = (
+    ("0.25", ""),
+    ("0.85", "///"),
+    ("0.6", "..."),
+    ("1.0", "xxx"),
+    ("0.75", "\\\\"),
+    ("0.5", "--"),
+)
 LINES = (
     ("black", "o", "-"),
     ("0.45", "s", "--"),

@@ -130,21 +130,19 @@ def test_the_rule_of_the_paper_ends_a_run(folder, method):
     assert 0 < one.vectors <= one.coreset <= len(data.y)
 
 
-def test_what_a_step_looks_at(folder):
-    """More looks end nearer the optimum: one sample, samples by turns, all rows."""
+@pytest.mark.parametrize("method", [CVM, MFW])
+@pytest.mark.parametrize(
+    ("way", "drawn"),
+    [(methods.ONE, (59, False, 1)), (methods.TURNS, (59, True, 7))],
+)
+def test_what_a_step_looks_at(folder, method, way, drawn):
     data = datasets.read(folder, "a2a")
-    gaps = [
-        methods.train(
-            data,
-            methods.rbf(16.0),
-            methods.by_paper(MFW, way=way),
-            20.0,
-            methods.NO_GAP,
-        ).gap
-        for way in (methods.ONE, methods.TURNS, methods.ALL)
-    ]
-    assert gaps[0] > gaps[1] > 0.0
-    assert gaps[0] > gaps[2] > 0.0
+    solver = methods.by_paper(method, way=way)
+    assert (solver.sample, solver.balanced, solver.tries) == drawn
+    one = methods.train(data, methods.rbf(16.0), solver, 20.0, methods.NO_GAP)
+    assert one.balls == 1
+    assert one.gap < 1e-2  # of few rows a sample sees most
+    assert methods.by_paper(method, way=methods.ALL).sample is None
 
 
 def test_a_run_over_its_limit_is_said(folder):
