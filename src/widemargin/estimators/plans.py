@@ -33,7 +33,7 @@ POLISHED = 0.5
 # where the mean gap, by rows, is larger than `NEAR`. After two thirds of the time that
 # they took, exact solvers had gaps of about 0.1 on a9a, 0.2 on ijcnn1, 0.3 and 0.5 on
 # pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
-# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank_cost.py).
+# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank/cost.py).
 EXACT_SHARE, NEAR = 2 / 3, 0.5
 # The least rank that an exact solver gives way for. Not tuned.
 LEAST = 10
