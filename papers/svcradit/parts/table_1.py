@@ -54,6 +54,8 @@ def _tried(solver, C, problems):
         periods.append(_period(solver, small, solved.steps))
     return {
         "problems": problems,
+        "settled": len(steps),
+        "most": max(steps, default=0),
         "passes": sorted(steps),
         "left": [measure.rounded(v) for v in sorted(left)],
         "periods": periods,

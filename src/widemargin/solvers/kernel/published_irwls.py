@@ -13,12 +13,12 @@ in brackets are the steps of Table 1.
 rows stay in S1, where their beta comes near C pass by pass.
 
 Do the passes settle? Of ten problems of 120 rows, to a violation of 1e-3: with exact
-errors all ten, whatever C, by a factor of max beta / C a pass and so in up to 840 of
+errors all ten, whatever C, by a factor of max beta / C a pass and so in up to 836 of
 them. With the recursion of (2) rounding changes the sign of errors near 0, which throws
-what is near the optimum back: all ten at C = 0.1, none from 1 to 100, two at 1000. With
-the guards all ten at C = 0.1, 100 and 1000; at 1 and 10 seven or eight, where the
-others end with rows at C whose beta is near it. Most working sets of up to 150 rows
-settle (`papers/svcradit/claim.md`).
+what is near the optimum back: all ten at C = 0.1, none from 1 to 100, four at 1000.
+None cycles. With the guards all ten at C = 0.1, 100 and 1000; at 1 and 10 eight and
+seven, where most of the others end with rows at C whose beta is near it
+(`papers/svcradit/claim.md`).
 """
 
 import math
