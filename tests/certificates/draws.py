@@ -29,7 +29,8 @@ LEVELS = {
     "ball": 0.04,
     "EnclosingBall": 0.04,
 }
-KERNELS = (*NAMES, "precomputed")
+# chi2 takes the place of some laplacian ones: so the other cases keep their numbers.
+KERNELS = (*(name for name in NAMES if name != "chi2"), "precomputed")
 DATA = {
     "normal": 0.34,
     "clusters": 0.14,
@@ -231,6 +232,7 @@ def _kernel(rng, level, X, scale):
     """A kernel whose gamma mostly suits the scale of the data."""
     names = [k for k in KERNELS if k not in _WITHOUT.get(level, ())]
     name = str(rng.choice(names))
+    name = "chi2" if name == "laplacian" and len(X) % 3 == 0 else name
     unit = scale if rng.random() < 0.7 else 1.0
     power = 1 if name in ("laplacian", "chi2") else 2
     gamma = 10.0 ** rng.uniform(-2, 1) / unit**power
