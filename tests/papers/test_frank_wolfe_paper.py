@@ -10,10 +10,7 @@ from papers.__main__ import main
 from papers.frank_wolfe import datasets, methods, ranks
 from papers.frank_wolfe.datasets import CVM, FW, METHODS, MFW, TABLE, Data
 from papers.frank_wolfe.paper import PARTS, Options
-from papers.frank_wolfe.parts import (
-    tables_2_3,
-    tuning,
-)
+from papers.frank_wolfe.parts import rates, tables_2_3, tuning
 from widemargin import load_svmlight, save_svmlight
 
 ROOT = Path(__file__).parents[2]
@@ -191,6 +188,7 @@ def test_validation_rows_are_not_trained_on():
 
 def test_tables_and_pictures(options, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "GRID", (1.0, 4.0, 16.0))
+    monkeypatch.setattr(rates, "SETS", ("a1a",))
     for part in PARTS:
         records = part.run(options)
         assert records, part.NAME

@@ -4,6 +4,7 @@ All rows are looked at. R* is that of the default at a gap of 1e-9.
 """
 
 import numpy as np
+from scipy import sparse
 
 from papers import style
 from papers.frank_wolfe import methods
@@ -25,7 +26,8 @@ def run(options):
         y = np.where(data.y == data.y.max(), 1.0, -1.0)
         kernel = Kernel("rbf", gamma="mean_distance")
         C = C_TUNED[row.name]
-        problem = Problem(data.X, y, 0.5 * C, "squared_hinge", kernel=kernel)
+        X = data.X.toarray() if sparse.issparse(data.X) else data.X
+        problem = Problem(X, y, 0.5 * C, "squared_hinge", kernel=kernel)
         best = 0.5 / solve(problem, tol=PRECISE).certificate.dual
         for method in SHOWN:
             steps, rho = walked(problem, methods.by_gap(method), options.limit)
