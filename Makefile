@@ -28,7 +28,8 @@ test: tests check
 
 # SCIPY_ARRAY_API: scikit-learn skips four of its estimator checks without it.
 # One thread of BLAS: there is a process for each core, and threads that wait for each
-# other take half of the time. `test-full` leaves BLAS its threads.
+# other take half of the time. Rows are then read by one thread where a test does not ask
+# for more. `test-full` leaves BLAS its threads.
 tests: $(VENV)/installed
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto
 

@@ -208,7 +208,25 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
   return {done.steps, done.negative, done.violation};
 }
 
-// `numbers`: scale, square and linear, in and out.
+// A problem of the simplex in arrays; `numbers`: scale, square and linear, in and out.
+template <class Real>
+widemargin::Simplex<Real> simplex(const Matrix<const Real>& rows,
+                                  const Array<const std::int64_t>& place,
+                                  const Array<const double>& y, const Array<const double>& diagonal,
+                                  const Array<const double>& ridge, const Array<const double>& half,
+                                  double shift, const Array<double>& alpha, const Array<double>& g,
+                                  const Array<double>& numbers, int kind, std::int64_t given) {
+  const std::size_t m = place.size();
+  require(rows.shape(1) >= m && y.size() == m && diagonal.size() == m && ridge.size() == m &&
+          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 3 && m >= 1 &&
+          0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap) &&
+          given < static_cast<std::int64_t>(m));
+  for (auto p : span(place)) require(p < static_cast<std::int64_t>(rows.shape(0)));
+  return {rows.data(),     place.data(), rows.shape(1), m,         y.data(),
+          diagonal.data(), ridge.data(), half.data(),   shift,     alpha.data(),
+          g.data(),        numbers(0),   numbers(1),    numbers(2)};
+}
+
 template <class Real>
 std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
     const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
@@ -216,15 +234,8 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
     const Array<const double>& ridge, const Array<const double>& half, double shift,
     const Array<double>& alpha, const Array<double>& g, const Array<double>& numbers, int kind,
     bool second_order, bool ball, double stop, std::int64_t most, std::int64_t given, int simd) {
-  const std::size_t m = place.size();
-  require(rows.shape(1) >= m && y.size() == m && diagonal.size() == m && ridge.size() == m &&
-          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 3 && m >= 1 &&
-          0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap) &&
-          given < static_cast<std::int64_t>(m));
-  for (auto p : span(place)) require(p < static_cast<std::int64_t>(rows.shape(0)));
-  widemargin::Simplex<Real> problem{
-      rows.data(), place.data(), rows.shape(1), m,        y.data(),   diagonal.data(), ridge.data(),
-      half.data(), shift,        alpha.data(),  g.data(), numbers(0), numbers(1),      numbers(2)};
+  auto problem =
+      simplex<Real>(rows, place, y, diagonal, ridge, half, shift, alpha, g, numbers, kind, given);
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).simplex.steps<Real>();
   widemargin::SimplexSteps done;
   {
@@ -234,6 +245,49 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
   }
   numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
   return {done.steps, done.drops, done.missing, done.least};
+}
+
+// What rows are drawn from, in arrays: `order` has `split` rows of one class in front.
+widemargin::Draws draws(const Array<const std::int64_t>& order, std::size_t split,
+                        const Array<std::uint64_t>& state, const Array<const double>& weight) {
+  const std::size_t m = order.size();
+  require(m >= 1 && split < m && state.size() == 1 && weight.size() == m);
+  for (auto i : span(order)) require(0 <= i && i < static_cast<std::int64_t>(m));
+  return {order.data(), m, split, state.data()};
+}
+
+std::size_t draw_rows(const Array<const std::int64_t>& order, std::size_t split,
+                      const Array<std::uint64_t>& state, const Array<const double>& weight,
+                      const Array<std::int64_t>& out) {
+  const auto from = draws(order, split, state, weight);
+  return widemargin::draw_rows(from, weight.data(), out.size(), out.data());
+}
+
+template <class Real>
+std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>
+sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+              const Array<const double>& y, const Array<const double>& diagonal,
+              const Array<const double>& ridge, const Array<const double>& half, double shift,
+              const Array<double>& alpha, const Array<double>& g, const Array<double>& numbers,
+              int kind, bool second_order, bool ball, double stop, std::int64_t most,
+              std::int64_t given, const Array<const std::int64_t>& order, std::size_t split,
+              const Array<std::uint64_t>& state, const Array<std::int64_t>& room,
+              std::int64_t tries, int simd) {
+  auto problem =
+      simplex<Real>(rows, place, y, diagonal, ridge, half, shift, alpha, g, numbers, kind, given);
+  const Array<const double> weight(alpha);
+  require(room.size() >= 1);
+  const widemargin::Sample sample{draws(order, split, state, weight), room.size(), tries,
+                                  room.data()};
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).simplex.sampled<Real>();
+  widemargin::SampledSteps done;
+  {
+    const nb::gil_scoped_release release;
+    done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most,
+               given, sample);
+  }
+  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  return {done.looks, done.steps, done.drops, done.missing, done.chosen, done.inside};
 }
 
 template <class Real>
@@ -271,6 +325,11 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "y"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert(), "half"_a.noconvert(),
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a = -1, "simd"_a = -1);
+  m.def("sampled_steps", &sampled_steps<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
+        "y"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert(), "half"_a.noconvert(),
+        "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
+        "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
+        "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
   m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
@@ -305,6 +364,8 @@ void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_STRIP") = widemargin::kStrip;
   m.attr("KERNEL_GROUP") = widemargin::kGroup;
   m.attr("KERNEL_CHUNK") = widemargin::kChunk;
+  m.def("draw_rows", &draw_rows, "order"_a.noconvert(), "split"_a, "state"_a.noconvert(),
+        "weight"_a.noconvert(), "out"_a.noconvert());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
   bind_real<float>(m, "Strips32", "Batch32");
   bind_real<double>(m, "Strips64", "Batch64");

@@ -110,9 +110,9 @@ inline auto kernel_term(T x, T z) {
   }
 }
 
-// The value of the kernel, by its sum.
+// The value of the kernel, by its sum; twofold ones change in their place.
 template <KernelKind kind, class T, class Real>
-inline T kernel_value(const T& sum, Real gamma, Real coef0, int degree) {
+inline decltype(auto) kernel_value(T&& sum, Real gamma, Real coef0, int degree) {
   if constexpr (kind == KernelKind::linear) {
     return sum;
   } else if constexpr (kind == KernelKind::poly) {

@@ -24,6 +24,8 @@ struct Extremes {
 template <typename Real, int rows>
 Extremes update(const Simplex<Real>& p, const Real* row1, double c1, const Real* row2, double c2) {
   const double c0 = (c1 + (rows > 1 ? c2 : 0.0)) * p.shift, scale = p.scale;
+  const double *y = p.y, *half = p.half, *alpha = p.alpha;
+  double* kept = p.g;
   Extremes found{0, 0, kInfinity, -kInfinity};
   std::size_t low = 0, high = 0;
   for (std::size_t first = 0; first < p.m; first += kBlock) {
@@ -31,16 +33,16 @@ Extremes update(const Simplex<Real>& p, const Real* row1, double c1, const Real*
     double lowest = kInfinity, highest = -kInfinity;
 #pragma omp simd reduction(min : lowest) reduction(max : highest)
     for (std::size_t l = first; l < last; ++l) {
-      double g = p.g[l];
+      double g = kept[l];
       if constexpr (rows > 0) {
         double change = c0 + c1 * static_cast<double>(row1[l]);
         if constexpr (rows > 1) change += c2 * static_cast<double>(row2[l]);
-        g += p.y[l] * change;
-        p.g[l] = g;
+        g += y[l] * change;
+        kept[l] = g;
       }
-      const double G = scale * g - p.half[l];
+      const double G = scale * g - half[l];
       lowest = G < lowest ? G : lowest;
-      const double held = p.alpha[l] > 0 ? G : -kInfinity;
+      const double held = alpha[l] > 0 ? G : -kInfinity;
       highest = held > highest ? held : highest;
     }
     if (lowest < found.least) found.least = lowest, low = first;
@@ -157,12 +159,67 @@ struct Run {
   }
 };
 
-// Whether a is near enough: (1 + stop) times the bound. `ball`: the farthest sample is at most
-// (1 + stop) radii away. Else R <= (1 + stop) m^2 / R, where m^2 / R is a lower bound of R.
+// Whether the farthest sample, of that least G, is at most (1 + stop) radii away.
+template <typename Real>
+bool is_ball(const Simplex<Real>& p, double least, double stop) {
+  return p.square - 2 * least <= (1 + stop) * (1 + stop) * (p.linear - p.square);
+}
+
+// Whether a is near enough: (1 + stop) times the bound. `ball`: that of balls. Else
+// R <= (1 + stop) m^2 / R, where m^2 / R is a lower bound of R.
 template <typename Real>
 bool enough(const Simplex<Real>& p, const Extremes& found, bool ball, double stop) {
-  if (ball) return p.square - 2 * found.least <= (1 + stop) * (1 + stop) * (p.linear - p.square);
+  if (ball) return is_ball(p, found.least, stop);
   return found.least > 0 && p.square * p.square <= (1 + stop) * found.least * found.least;
+}
+
+enum class Made { step, nothing, missing };
+
+// One step toward i or another one, with the extremes before and after; a row that is `missing`.
+template <typename Real>
+Made make(Run<Real>& run, SimplexStep kind, bool second_order, std::size_t i, Extremes& found,
+          std::int64_t& drops, std::int64_t& missing) {
+  Simplex<Real>& p = run.p;
+  std::size_t j = found.high;
+  const double Gi = run.gradient(i);
+  const double mean = p.square - 0.5 * p.linear;
+  const double gi = p.scale * p.g[i], gj = p.scale * p.g[j];
+  const Step near = step(mean - Gi, p.square - 2 * gi + p.diagonal[i], 1);
+  if (kind == SimplexStep::toward ||
+      (kind == SimplexStep::away && mean - Gi >= found.most - mean)) {
+    const Real* row = run.row(i);
+    if (row == nullptr) return missing = static_cast<std::int64_t>(i), Made::missing;
+    if (!(near.gain > 0)) return Made::nothing;
+    found = run.toward(i, row, near.length);
+  } else if (kind == SimplexStep::away) {
+    const Real* row = run.row(j);
+    if (row == nullptr) return missing = static_cast<std::int64_t>(j), Made::missing;
+    const double a = run.weight(j);
+    const double longest = a < 1 ? a / (1 - a) : kInfinity;
+    const Step far = step(found.most - mean, p.square - 2 * gj + p.diagonal[j], longest);
+    if (!(far.gain > 0)) return Made::nothing;
+    const bool is_drop = far.length >= longest;
+    drops += is_drop;
+    found = run.toward(j, row, -far.length, is_drop);
+  } else {
+    const Real* row_i = run.row(i);
+    if (row_i == nullptr) return missing = static_cast<std::int64_t>(i), Made::missing;
+    if (second_order) j = run.partner(i, row_i);
+    if (j == i) return Made::nothing;
+    const double s = run.gradient(j) - Gi;
+    const double q = p.diagonal[i] + p.diagonal[j] - 2 * run.entry(row_i, i, j);
+    const Step pair = step(s, q, run.weight(j));
+    if (kind == SimplexStep::swap && near.gain > pair.gain) {
+      found = run.toward(i, row_i, near.length);
+    } else {
+      const Real* row_j = run.row(j);
+      if (row_j == nullptr) return missing = static_cast<std::int64_t>(j), Made::missing;
+      if (!(pair.gain > 0)) return Made::nothing;
+      drops += pair.length >= run.weight(j);
+      found = run.across(i, j, row_i, row_j, q, pair.length);
+    }
+  }
+  return Made::step;
 }
 
 template <typename Real>
@@ -175,51 +232,60 @@ SimplexSteps simplex_steps(Simplex<Real>& p, SimplexStep kind, bool second_order
     done.least = found.least;
     if (done.steps >= limit || enough(p, found, ball, stop)) return done;
     const std::size_t i = given < 0 ? found.low : static_cast<std::size_t>(given);
-    std::size_t j = found.high;
-    const double Gi = run.gradient(i);
-    const double mean = p.square - 0.5 * p.linear;
-    const double gi = p.scale * p.g[i], gj = p.scale * p.g[j];
-    const Step near = step(mean - Gi, p.square - 2 * gi + p.diagonal[i], 1);
-    if (kind == SimplexStep::toward ||
-        (kind == SimplexStep::away && mean - Gi >= found.most - mean)) {
-      const Real* row = run.row(i);
-      if (row == nullptr) return done.missing = static_cast<std::int64_t>(i), done;
-      if (!(near.gain > 0)) return done;
-      found = run.toward(i, row, near.length);
-    } else if (kind == SimplexStep::away) {
-      const Real* row = run.row(j);
-      if (row == nullptr) return done.missing = static_cast<std::int64_t>(j), done;
-      const double a = run.weight(j);
-      const double longest = a < 1 ? a / (1 - a) : kInfinity;
-      const Step far = step(found.most - mean, p.square - 2 * gj + p.diagonal[j], longest);
-      if (!(far.gain > 0)) return done;
-      const bool drops = far.length >= longest;
-      done.drops += drops;
-      found = run.toward(j, row, -far.length, drops);
-    } else {
-      const Real* row_i = run.row(i);
-      if (row_i == nullptr) return done.missing = static_cast<std::int64_t>(i), done;
-      if (second_order) j = run.partner(i, row_i);
-      if (j == i) return done;
-      const double s = run.gradient(j) - Gi;
-      const double q = p.diagonal[i] + p.diagonal[j] - 2 * run.entry(row_i, i, j);
-      const Step pair = step(s, q, run.weight(j));
-      if (kind == SimplexStep::swap && near.gain > pair.gain) {
-        found = run.toward(i, row_i, near.length);
-      } else {
-        const Real* row_j = run.row(j);
-        if (row_j == nullptr) return done.missing = static_cast<std::int64_t>(j), done;
-        if (!(pair.gain > 0)) return done;
-        done.drops += pair.length >= run.weight(j);
-        found = run.across(i, j, row_i, row_j, q, pair.length);
-      }
-    }
+    given = -1;
+    if (make(run, kind, second_order, i, found, done.drops, done.missing) != Made::step)
+      return done;
     ++done.steps;
   }
 }
 
+// The row of the least gradient, of a sample and where classes take turns of those with weight.
+template <typename Real>
+std::size_t best_drawn(const Run<Real>& run, const Sample& sample) {
+  const Simplex<Real>& p = run.p;
+  const std::size_t count = draw_rows(sample.draws, p.alpha, sample.size, sample.room);
+  double least = kInfinity;
+  std::size_t found = p.m;
+  const auto look = [&](std::size_t i) {
+    const double G = run.gradient(i);
+    if (G < least) least = G, found = i;
+  };
+  for (std::size_t k = 0; k < count; ++k) look(static_cast<std::size_t>(sample.room[k]));
+  if (sample.draws.split > 0)
+    for (std::size_t i = 0; i < p.m; ++i)
+      if (p.alpha[i] > 0) look(i);
+  return found;
+}
+
+template <typename Real>
+SampledSteps sampled_steps(Simplex<Real>& p, SimplexStep kind, bool second_order, bool ball,
+                           double stop, std::int64_t limit, std::int64_t given,
+                           const Sample& sample) {
+  Run<Real> run{p};
+  SampledSteps done{0, 0, 0, -1, given, false};
+  Extremes found = update<Real, 0>(p, nullptr, 0, nullptr, 0);
+  for (; done.looks < limit; ++done.looks, given = -1) {
+    if (given < 0) {
+      std::int64_t drawn = 0;
+      do {
+        done.chosen = static_cast<std::int64_t>(best_drawn(run, sample));
+        done.inside = ball && is_ball(p, run.gradient(static_cast<std::size_t>(done.chosen)), stop);
+      } while (done.inside && ++drawn < sample.tries);
+      if (done.inside) return done;
+    }
+    const auto i = static_cast<std::size_t>(done.chosen);
+    const Made made = make(run, kind, second_order, i, found, done.drops, done.missing);
+    if (made == Made::missing) return done;
+    done.steps += made == Made::step;
+  }
+  return done;
+}
+
 }  // namespace
 
-SimplexTable simplex_table() { return {&simplex_steps<float>, &simplex_steps<double>}; }
+SimplexTable simplex_table() {
+  return {&simplex_steps<float>, &simplex_steps<double>, &sampled_steps<float>,
+          &sampled_steps<double>};
+}
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "draws.hpp"
+
 namespace widemargin {
 
 enum class SimplexStep : int { toward = 0, away = 1, pairwise = 2, swap = 3 };
@@ -31,16 +33,41 @@ struct SimplexSteps {
 
 // Steps until `most` are made, a row is missing, none gains anything, or a is near: as a `ball`, or
 // by the bound of R (`enough` in the source). The first point of a pair is the one of the least
-// gradient, or a given one (else negative); the other one that of the largest, or with
-// `second_order` the one that gains most.
+// gradient, or in the first step a given one (else negative); the other one that of the largest, or
+// with `second_order` the one that gains most.
 template <typename Real>
 using SimplexDescent = SimplexSteps (*)(Simplex<Real>& problem, SimplexStep kind, bool second_order,
                                         bool ball, double stop, std::int64_t most,
                                         std::int64_t given);
 
+// What a step looks at: `size` random rows, and where the classes take turns also all that have
+// weight.
+struct Sample {
+  Draws draws;
+  std::size_t size;
+  std::int64_t tries;  // draws after which a ball is near that has none of them outside
+  std::int64_t* room;  // (size,)
+};
+
+struct SampledSteps {
+  std::int64_t looks, steps, drops;
+  std::int64_t missing;  // a row that is needed, or -1
+  std::int64_t chosen;   // the best row of the last sample
+  bool inside;           // whether the ball is near
+};
+
+// The same toward the best of random rows, until `most` samples were looked at, a row is missing,
+// or, of a `ball`, none of `tries` samples has a row outside.
+template <typename Real>
+using SampledDescent = SampledSteps (*)(Simplex<Real>& problem, SimplexStep kind, bool second_order,
+                                        bool ball, double stop, std::int64_t most,
+                                        std::int64_t given, const Sample& sample);
+
 struct SimplexTable {
   SimplexDescent<float> steps32;
   SimplexDescent<double> steps64;
+  SampledDescent<float> sampled32;
+  SampledDescent<double> sampled64;
 
   template <typename Real>
   SimplexDescent<Real> steps() const {
@@ -48,6 +75,13 @@ struct SimplexTable {
       return steps32;
     else
       return steps64;
+  }
+  template <typename Real>
+  SampledDescent<Real> sampled() const {
+    if constexpr (sizeof(Real) == 4)
+      return sampled32;
+    else
+      return sampled64;
   }
 };
 

@@ -180,8 +180,8 @@ template <Term kind, class Group, class Other>
     values.error[r] = twofold_error(terms_of(kind, n), rounded_up(size[r], n));
 }
 
-// gamma values + coef0
-inline Values affine(Values values, double gamma, double coef0) {
+// values = gamma values + coef0
+inline Values& affine(Values& values, double gamma, double coef0) {
 #pragma omp simd
   for (std::size_t r = 0; r < kRows; ++r) {
     auto p = two_product(gamma, values.hi[r]);
@@ -196,7 +196,7 @@ inline Values affine(Values values, double gamma, double coef0) {
   }
   return values;
 }
-inline Values scaled(const Values& values, double factor) { return affine(values, factor, 0.0); }
+inline Values& scaled(Values& values, double factor) { return affine(values, factor, 0.0); }
 
 // a = a b. Left out: the product of the low parts.
 inline void multiply(Values& a, const Values& b) {
@@ -215,9 +215,9 @@ inline void multiply(Values& a, const Values& b) {
   }
 }
 
-// base^degree, by squaring.
-inline Values power(Values base, int degree) {
-  Values values = base;
+// values = values^degree, by squaring.
+inline Values& power(Values& values, int degree) {
+  Values base = values;
   int left = degree - 1;
   while (left > 0) {
     if (left & 1) multiply(values, base);
@@ -230,9 +230,9 @@ inline Values power(Values base, int degree) {
   return values;
 }
 
-// exp(values). The series of what hi leaves of the argument ends after its first term:
+// values = exp(values). The series of what hi leaves of the argument ends after its first term:
 // with |lo| <= 746u the next is far below u.
-inline Values exponential(Values values) {
+inline Values& exponential(Values& values) {
   for (std::size_t r = 0; r < kRows; ++r) {
     const double hi = values.hi[r], lo = values.lo[r], apart = values.error[r];
     const double size = ::exp(hi), value = ::fma(size, lo, size);
@@ -252,8 +252,8 @@ inline Values exponential(Values values) {
   return values;
 }
 
-// tanh(values): tanh hi + lo (1 - tanh^2 hi), whose next term is below lo^2.
-inline Values tangent(Values values) {
+// values = tanh(values): tanh hi + lo (1 - tanh^2 hi), whose next term is below lo^2.
+inline Values& tangent(Values& values) {
   for (std::size_t r = 0; r < kRows; ++r) {
     const double hi = values.hi[r], lo = values.lo[r];
     const double apart = values.error[r], left = ::fabs(lo);
@@ -277,7 +277,7 @@ template <class Group, class Other>
 void kernel_values(const KernelForm& form, std::size_t n, Group group, Other z, Values& values) {
   with_kind(form.kind, [&](auto kind) {
     sum_terms<term_of(kind.value)>(n, group, z, values);
-    values = kernel_value<kind.value>(values, form.gamma, form.coef0, form.degree);
+    kernel_value<kind.value>(values, form.gamma, form.coef0, form.degree);
   });
 }
 

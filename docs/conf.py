@@ -14,6 +14,7 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"

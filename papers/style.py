@@ -11,7 +11,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from PIL import Image
 
 # Shade and hatch of bars; shade, marker and line of curves.
-BARS = (("0.25", ""), ("0.85", "///"), ("0.6", "..."), ("1.0", "xxx"), ("0.75", "\\\\"))
+BARS = (
+    ("0.25", ""),
+    ("0.85", "///"),
+    ("0.6", "..."),
+    ("1.0", "xxx"),
+    ("0.75", "\\\\"),
+    ("0.5", "--"),
+)
 LINES = (
     ("black", "o", "-"),
     ("0.45", "s", "--"),
@@ -39,6 +46,18 @@ def legend(figure, axis, columns):
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
+def logarithmic(axis, name, places=None):
+    """A logarithmic axis, if the panel shows anything there; ticks as `plain` has them.
+
+    Where every run was given up there is nothing, and no ticks can be found.
+    """
+    _, high = getattr(axis.dataLim, f"interval{name}")
+    if high > 0:
+        getattr(axis, f"set_{name}scale")("log")
+        if places:
+            plain(axis, name, places)
+
+
 def plain(axis, name, places):
     """Ticks of a logarithmic axis at places between 1 and 10, as decimals."""
     side = getattr(axis, f"{name}axis")
@@ -57,7 +76,7 @@ def save(figure, folder, name):
 
 
 def bars(axis, groups, values, labels):
-    """Groups of bars; values[label] has one number a group."""
+    """Groups of bars; values[label] has one number a group, a cross where it is nan."""
     width = 0.8 / len(labels)
     for k, label in enumerate(labels):
         shade, hatch = BARS[k % len(BARS)]
@@ -71,7 +90,15 @@ def bars(axis, groups, values, labels):
             edgecolor="black",
             label=label,
         )
+        missing = [x for x, v in zip(places, values[label], strict=True) if v != v]
+        crosses(axis, missing, 0.03, "black")
     axis.set_xticks(range(len(groups)), groups)
+
+
+def crosses(axis, x, height, shade):
+    """Marks of what is missing at places x, at a height as a share of the panel."""
+    where = axis.get_xaxis_transform()
+    axis.plot(x, [height] * len(x), "x", color=shade, ms=6, mew=1.5, transform=where)
 
 
 def curve(axis, x, y, k, label, **options):

@@ -159,6 +159,13 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
+        "sampled steps: the best row",
+        "simplex_steps.cpp",
+        "if (G < least) least = G, found = i;",
+        "if (G < least) found = i;",
+        ("tests/solvers/test_frank_wolfe.py",),
+    ),
+    Mutation(
         "simplex steps: across",
         "simplex_steps.cpp",
         "p.linear += 2 * length * (p.half[i] - p.half[j]);",

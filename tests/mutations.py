@@ -88,7 +88,7 @@ class Copy:
                 capture_output=True,
                 text=True,
                 timeout=LIMIT,
-                env=os.environ | {"SCIPY_ARRAY_API": "1"},
+                env=os.environ | {"SCIPY_ARRAY_API": "1", "OPENBLAS_NUM_THREADS": "1"},
             )
         except subprocess.TimeoutExpired:
             return Verdict(f"no end in {LIMIT} s")

@@ -5,7 +5,7 @@ from scipy.spatial.distance import cdist
 
 from papers.budget import digits
 from widemargin import Kernel, Problem, solve
-from widemargin.losses.norms import BudgetL1, BudgetL2
+from widemargin.losses import BudgetL1, BudgetL2
 
 NORMS = {"L1": BudgetL1, "L2": BudgetL2}
 TOL = 1e-4  # the relative gap of all our runs, unless another is given

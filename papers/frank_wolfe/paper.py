@@ -11,6 +11,8 @@ from papers.frank_wolfe import datasets
 from papers.frank_wolfe.parts import (
     certified,
     figures_7_8,
+    rates,
+    samples,
     table_1,
     table_8,
     tables_2_3,
@@ -19,7 +21,7 @@ from papers.frank_wolfe.parts import (
 from papers.options import Options as Common
 from papers.options import asked
 
-PARTS = (table_1, tuning, tables_2_3, certified, figures_7_8, table_8)
+PARTS = (table_1, tuning, tables_2_3, samples, certified, figures_7_8, table_8, rates)
 QUICK_ROWS = 200
 
 

@@ -23,25 +23,35 @@ def series(sets, names, folder, file, label):
             x = [r["rows"] for r in shown]
             name = method if done else f"{method}: > limit"
             style.curve(axis, x, [r[key] for r in shown], k, name)
+        _mark_late(mine, k, accuracy, seconds, points)
     limit = max(r["limit"] for n in names for r in sets[n].values())
     if any(r["over"] for n in names for r in sets[n].values()):
         seconds.axhline(limit, color="0.6", lw=1)
-        seconds.text(rows[0], limit, "limit", va="top", fontsize="small")
+        about = {"va": "top", "fontsize": "small", "in_layout": False}
+        seconds.text(rows[0], limit, "limit", **about)
     _beside(speed, sets, names, rows)
     accuracy.set_ylabel("test accuracy, %")
     speed.set_ylabel("times faster than CVM")
     seconds.set_ylabel("seconds")
     points.set_ylabel("points of the coreset")
     for axis in axes:
-        axis.set_xscale("log")
-        style.plain(axis, "x", (1, 2, 5))
+        style.logarithmic(axis, "x", (1, 2, 5))
         axis.set_xlabel("rows")
-    for axis in (speed, seconds, points):
-        axis.set_yscale("log")
-    style.plain(points, "y", (1, 2, 5))
+    for axis in (speed, seconds):
+        style.logarithmic(axis, "y")
+    style.logarithmic(points, "y", (1, 2, 5))
     figure.suptitle(f"{label}: 59 random points, stop of the paper")
     style.legend(figure, accuracy, 3)
     style.save(figure, folder, file)
+
+
+def _mark_late(mine, k, accuracy, seconds, points):
+    """Mark the sets on which the limit ended a method: + where it is, else crosses."""
+    late = [r for r in mine if r["over"]]
+    rows, shade = [r["rows"] for r in late], style.LINES[k][0]
+    seconds.plot(rows, [r["limit"] for r in late], "+", color=shade, ms=9, mew=1.5)
+    for axis in (accuracy, points):
+        style.crosses(axis, rows, 0.03 + 0.05 * k, shade)
 
 
 def _beside(axis, sets, names, rows):
@@ -49,6 +59,8 @@ def _beside(axis, sets, names, rows):
     for k, method in ((1, FW), (2, MFW)):
         value = [_speedup(sets[n], method) for n in names]
         style.curve(axis, rows, value, k, f"{method} here")
+        late = [r for r, v in zip(rows, value, strict=True) if np.isnan(v)]
+        style.crosses(axis, late, 0.03 + 0.05 * k, style.LINES[k][0])
         cvm = [BY_NAME[n].seconds[0] / BY_NAME[n].seconds[k] for n in names]
         style.curve(axis, rows, cvm, k + 2, f"{method} in the paper")
     axis.axhline(1.0, color="0.8", lw=1)

@@ -213,6 +213,37 @@ def simplex_steps(
     given: int = -1,
     simd: int = -1,
 ) -> tuple[int, int, int, float]: ...
+def sampled_steps(
+    rows: NDArray[Any],
+    place: NDArray[np.int64],
+    y: Vector,
+    diagonal: Vector,
+    ridge: Vector,
+    half: Vector,
+    shift: float,
+    alpha: Vector,
+    g: Vector,
+    numbers: Vector,
+    kind: int,
+    second_order: bool,
+    ball: bool,
+    stop: float,
+    most: int,
+    given: int,
+    order: NDArray[np.int64],
+    split: int,
+    state: NDArray[np.uint64],
+    room: NDArray[np.int64],
+    tries: int,
+    simd: int = -1,
+) -> tuple[int, int, int, int, int, bool]: ...
+def draw_rows(
+    order: NDArray[np.int64],
+    split: int,
+    state: NDArray[np.uint64],
+    weight: Vector,
+    out: NDArray[np.int64],
+) -> int: ...
 def votes(values: Vector, scores: Vector) -> None: ...
 def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
 def twofold_matvec(

@@ -103,6 +103,15 @@ def blas_threads():
     ]
 
 
+@pytest.fixture
+def two_blas_threads():
+    """As where one process has the machine: `make test` gives each of its one."""
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        assert set(blas_threads()) == {2}
+        yield
+
+
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_runs_on_one_thread_within_sweeps_only():
     before = blas_threads()
     rows = as_rows(np.ones((40, 1)), n_jobs=2, memory_limit=1)
@@ -114,9 +123,8 @@ def test_blas_runs_on_one_thread_within_sweeps_only():
     assert blas_threads() == before
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_gets_its_threads_back_when_the_last_sweep_ends():
-    if max(blas_threads(), default=1) == 1:
-        pytest.skip("BLAS has one thread anyway")
     before = blas_threads()
     as_rows(np.ones((1, 1))).matvec([1.0])  # the first thread to limit BLAS is this one
     rows = as_rows(np.ones((1, 1)), n_jobs=1)

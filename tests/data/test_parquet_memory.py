@@ -1,5 +1,6 @@
 """The promise of --memory-limit for Parquet: any writer's layout, any number of jobs."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -36,6 +37,7 @@ print("\\n", imports, peak(), status)
 """
 
 
+@functools.cache
 def numbers(m=ROWS):
     """Columns that do not compress, and labels that depend on them."""
     rng = np.random.default_rng(0)
@@ -49,7 +51,8 @@ def by_pyarrow(path):  # one row group, dictionaries that overflow
 
 
 def by_pyarrow_in_small_groups(path):
-    pq.write_table(pa.table(numbers()), path, row_group_size=5000, compression="gzip")
+    by = {"row_group_size": 5000, "compression": "gzip", "compression_level": 1}
+    pq.write_table(pa.table(numbers()), path, **by)
 
 
 def in_one_page(path):  # as fastparquet and DuckDB write a column of a row group

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
+from tests.cases.kernels import SEMIDEFINITE
 from tests.cases.pairwise import pairwise
 from tests.conftest import long_indices
 from widemargin import EnclosingBall, as_rows
@@ -241,7 +242,7 @@ def test_balls_of_known_sets(name, convert):
     np.testing.assert_array_equal(ball.predict(convert(X)), 1)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", SEMIDEFINITE)
 @pytest.mark.parametrize("C", [None, 5.0])
 def test_equal_points_have_a_ball_of_radius_zero(kernel, C):
     X = np.full((40, 3), 1.7)

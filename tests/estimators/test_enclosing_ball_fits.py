@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import (
 
 from tests.cases.pairwise import checks_by_turns
 from tests.cases.problems import PROBLEMS
-from widemargin import EnclosingBall, as_rows
+from widemargin import EnclosingBall, Kernel, Problem, as_rows, solve
+from widemargin.solvers.kernel.enclosing_ball import BallDescent
 
 # Few rows, or a low price: most are outside then, which test_contamination.py is about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*lie outside of the ball:UserWarning")
@@ -99,6 +100,19 @@ def test_callback_and_verbose(capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert "1e-03" in err
+
+
+def test_the_driver_runs_it():
+    """Its steps are stamped with the best bounds; problems of others are refused."""
+    steps, X = [], points(500)
+    EnclosingBall(callback=steps.append).fit(X)
+    best = np.array([(step.best_primal, step.best_dual) for step in steps])
+    assert np.all(np.isfinite(best[-1]))
+    gaps = (best[:, 0] - best[:, 1]) / best[:, 0]
+    assert np.nanmin(gaps) == gaps[-1] <= 1e-3
+    problem = Problem(X, np.sign(X[:, 0]), kernel=Kernel("rbf", gamma=1.0))
+    with pytest.raises(ValueError, match="BallDescent solves the problems of balls"):
+        solve(problem, BallDescent())
 
 
 def test_a_failed_fit_changes_nothing():

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as LibSVC
 
-from tests.cases.pairwise import checks_by_turns
+from tests.cases.pairwise import checks_by_turns, product
 from tests.cases.problems import PROBLEMS
 from tests.conftest import csr
 from widemargin import SVC, Checkpoint, Kernel, LinearSVC, Problem, as_rows
@@ -189,9 +189,7 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("kind", STORED)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
+@product(kind=STORED, dtype=[np.float32, np.float64], scheme=["binary", "ovo", "ovr"])
 def test_a_prediction_does_not_depend_on_the_batch(kind, dtype, scheme):
     X, y = PROBLEMS_OF_CLASSES["digits"]()
     X = STORED[kind](np.where(X > 0.3, X, 0).astype(dtype))

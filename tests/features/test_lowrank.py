@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.cases.kernels import NAMED, matrix, plain
+from tests.cases.kernels import NAMED, SEMIDEFINITE, matrix, matrix_of, plain
+from tests.cases.pairwise import product
 from widemargin import Kernel, LinearSVC, as_rows
 from widemargin.features.methods import (
     LANDMARKS,
@@ -53,14 +54,16 @@ def all_maps(X, rank, **options):
 # -- against K -------------------------------------------------------------------------
 
 
-@on_every_method
-@pytest.mark.parametrize("name", ["linear", "poly", "rbf", "laplacian"])
-@on_dense_and_sparse
-def test_of_full_rank_it_is_the_kernel(name, options, convert):
-    X, kernel = matrix(60, 7, 0.7), NAMED[name]
+@product(
+    name=list(SEMIDEFINITE),
+    method=BY_LANDMARKS,
+    convert=[np.asarray, sparse.csr_array],
+)
+def test_of_full_rank_it_is_the_kernel(name, method, convert):
+    X, kernel = matrix_of(name, 60, 7, 0.7), NAMED[name]
     K = plain(kernel, X, X)
     for rank in (60, 1000):
-        z = made(convert(X), kernel, rank, **options)
+        z = made(convert(X), kernel, rank, **BY_LANDMARKS[method])
         assert z.rank <= 60
         Z = z.features
         np.testing.assert_allclose(Z @ Z.T, K, rtol=0, atol=1e-8 * np.abs(K).max())
@@ -169,17 +172,22 @@ def test_values_of_the_user_are_as_good(kind, options):
     np.testing.assert_allclose(Z @ found.features.T, expected @ given.T, atol=1e-9)
 
 
-@on_every_method
-@on_both_precisions
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear"])
-def test_wide_rows_may_be_dense_here_and_sparse_there(options, dtype, name):
-    X, kernel = matrix(70, 2060, 0.02), NAMED[name]
-    new, atol = matrix(20, 2060, 0.02, seed=1), 1e-9 if dtype == np.float64 else 2e-3
+@product(
+    method=BY_LANDMARKS,
+    dtype=[np.float64, np.float32],
+    name=["rbf", "laplacian", "chi2", "linear"],
+)
+def test_wide_rows_may_be_dense_here_and_sparse_there(method, dtype, name):
+    X, kernel = matrix_of(name, 70, 2060, 0.02), NAMED[name]
+    new, atol = (
+        matrix_of(name, 20, 2060, 0.02, seed=1),
+        1e-9 if dtype == np.float64 else 2e-3,
+    )
     for convert, other in (
         (sparse.csr_array, np.asarray),
         (np.asarray, sparse.csr_array),
     ):
-        z = made(convert(X), kernel, 20, dtype=dtype, **options)
+        z = made(convert(X), kernel, 20, dtype=dtype, **BY_LANDMARKS[method])
         np.testing.assert_allclose(z.transform(other(X)), z.features, atol=atol)
         Z = z.transform(convert(new))
         np.testing.assert_allclose(z.transform(other(new)), Z, atol=atol)

@@ -20,6 +20,8 @@ from tests.cases.kernels import (
     on_storages_in_memory,
     plain,
 )
+from tests.cases.pairwise import product
+from tests.cases.rows import in_memory, name_of
 from tests.conftest import csr, long_indices
 from widemargin import Kernel, _core, as_rows
 from widemargin.kernels.matrix import Columns
@@ -64,17 +66,21 @@ def test_values_are_those_of_the_formula(kernel, convert, density):
         assert_close(kernel(X, convert(Z)), expected, 1e-12)
 
 
-@on_every_kind
-@on_storages_in_memory
-def test_values_are_the_same_of_every_storage(kernel, storage):
-    for m, n, density in ((67, 5, 0.8), (67, 40, 0.1), (19, 2060, 0.02)):
-        X = matrix_of(kernel, m, n, density)
-        A = storage.make(X.copy()).in_memory()
-        exact = storage.exact(X)
-        expected = plain(kernel, exact, exact)
-        for Z in (A, exact):
-            assert_close(kernel(A, Z), expected, 1e-12)
-            assert_close(kernel(Z, A), expected, 1e-12)
+@product(
+    name=KINDS,
+    storage=in_memory,
+    shape=[(67, 5, 0.8), (67, 40, 0.1), (19, 2060, 0.02)],
+    ids=name_of,
+)
+def test_values_are_the_same_of_every_storage(name, storage, shape):
+    kernel = NAMED[name]
+    X = matrix_of(kernel, *shape)
+    A = storage.make(X.copy()).in_memory()
+    exact = storage.exact(X)
+    expected = plain(kernel, exact, exact)
+    for Z in (A, exact):
+        assert_close(kernel(A, Z), expected, 1e-12)
+        assert_close(kernel(Z, A), expected, 1e-12)
 
 
 @on_every_kind

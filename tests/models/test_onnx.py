@@ -185,7 +185,7 @@ def test_what_is_no_model_is_refused(runtime: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The kernel is not positive semidefinite")
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear", "precomputed"])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid", "precomputed"])
 @pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
 def test_kernels(
     runtime: Any, iris: Any, kernel: str, scheme: str, tmp_path: Path

@@ -98,7 +98,7 @@ def test_the_toy_has_as_many_points_as_the_paper():
 
 def test_the_patterns_of_the_picture_are_those_of_the_solver():
     _, data = datasets.ellipse(1000)
-    steps = list(toy.history(Problem(data.X, data.y), data.y))
+    steps = list(toy.history(Problem(data.X, data.y)))
     for step in steps[:-1]:
         assert len(step["patterns"]) == step["active"]
     sizes = [step["active"] for step in steps]

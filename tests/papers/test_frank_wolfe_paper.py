@@ -9,12 +9,8 @@ import pytest
 from papers.__main__ import main
 from papers.frank_wolfe import datasets, methods, ranks
 from papers.frank_wolfe.datasets import CVM, FW, METHODS, MFW, TABLE, Data
-from papers.frank_wolfe.paper import Options
+from papers.frank_wolfe.paper import PARTS, Options
 from papers.frank_wolfe.parts import (
-    certified,
-    figures_7_8,
-    table_1,
-    table_8,
     tables_2_3,
     tuning,
 )
@@ -134,6 +130,21 @@ def test_the_rule_of_the_paper_ends_a_run(folder, method):
     assert 0 < one.vectors <= one.coreset <= len(data.y)
 
 
+@pytest.mark.parametrize("method", [CVM, MFW])
+@pytest.mark.parametrize(
+    ("way", "drawn"),
+    [(methods.ONE, (59, False, 1)), (methods.TURNS, (59, True, 7))],
+)
+def test_what_a_step_looks_at(folder, method, way, drawn):
+    data = datasets.read(folder, "a2a")
+    solver = methods.by_paper(method, way=way)
+    assert (solver.sample, solver.balanced, solver.tries) == drawn
+    one = methods.train(data, methods.rbf(16.0), solver, 20.0, methods.NO_GAP)
+    assert one.balls == 1
+    assert one.gap < 1e-2  # of few rows a sample sees most
+    assert methods.by_paper(method, way=methods.ALL).sample is None
+
+
 def test_a_run_over_its_limit_is_said(folder):
     data = datasets.read(folder, "a2a")
     one = methods.train(data, methods.rbf(64.0), methods.by_gap(FW), 0.05, 1e-9)
@@ -180,12 +191,20 @@ def test_validation_rows_are_not_trained_on():
 
 def test_tables_and_pictures(options, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "GRID", (1.0, 4.0, 16.0))
-    for part in (table_1, tuning, tables_2_3, certified, figures_7_8, table_8):
+    for part in PARTS:
         records = part.run(options)
         assert records, part.NAME
         part.draw(records, tmp_path)
         assert (tmp_path / f"{part.NAME}.png").exists()
         assert len(list(part.table(records))) >= 3
+    assert (tmp_path / "tables_2_3_adult.png").exists()
+
+
+def test_pictures_where_every_run_was_given_up(folder, tmp_path):
+    options = Options(folder, quick=True, repeat=1, limit=1e-4, names=("a1a", "a2a"))
+    records = tables_2_3.run(options)
+    assert all(r["over"] for r in records)
+    tables_2_3.draw(records, tmp_path)
     assert (tmp_path / "tables_2_3_adult.png").exists()
 
 

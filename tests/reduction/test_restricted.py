@@ -9,6 +9,7 @@ from tests.certificates.exact import kernel_matrix
 from tests.conftest import SETTINGS
 from widemargin import Kernel, Problem, solve
 from widemargin.reduction.restricted import Features, Refits, Whole
+from widemargin.solvers.driver.limits import Limits
 
 M = 16
 
@@ -48,8 +49,8 @@ def test_the_lower_bound_is_one_in_exact_arithmetic(loss, intercept, scale):
     X, y = scale * rng.normal(size=(M, 2)), np.tile([1.0, -1.0], M // 2)
     problem = Problem(X, y, 1.0, loss, intercept, kernel=Kernel("rbf", gamma=0.4))
     K = kernel_matrix(problem.kernel, X)
-    limits = Refits(1e-6, 1e-6, 1 << 30, None)
-    whole = Whole(problem, solve(problem, tol=1e-3), limits)
+    refits = Refits(Limits(1e-6), 1e-6, 1 << 30)
+    whole = Whole(problem, solve(problem, tol=1e-3), refits)
     for k in (1, 2, 3):
         features = Features(whole, np.arange(3))
         for _ in range(5):  # pairs of one alpha: y'alpha is zero

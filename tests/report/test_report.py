@@ -1,5 +1,6 @@
 """The report page: what it says, that it stands alone, that it can be read anywhere."""
 
+import functools
 import os
 import re
 import subprocess
@@ -301,12 +302,19 @@ def test_many_classes_show_the_largest_confusions(tmp_path):
     assert "These are the 30 largest relative gaps of 35." in page.text
 
 
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, as_rows])
-def test_facts_on_the_data(make, tmp_path):
+@functools.cache
+def fitted_to_odd_columns():
+    """A fit, and its data: a wide, a constant column, and rows that are repeated."""
     X, y = clouds(2, 3, 100)
     X = np.round(X, 1) * [1.0, 1000.0, 0.0] + [0.0, 0.0, 7.0]
     X[150:] = X[:50]
-    page = report(tmp_path, LinearSVC(max_iter=500).fit(X, y), make(X), y)
+    return LinearSVC(max_iter=500).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, as_rows])
+def test_facts_on_the_data(make, tmp_path):
+    estimator, X, y = fitted_to_odd_columns()
+    page = report(tmp_path, estimator, make(X), y)
     repeated = len(X) - len(np.unique(X, axis=0))
     assert f"repeated rows {repeated} ({repeated / 2:.2f} %)" in page.text
     assert "constant columns 1: column 2" in page.text

@@ -1,5 +1,6 @@
 """Frank-Wolfe steps and core vectors: steps, optima, and the balls that they are."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.conftest import PROBLEMS
 from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve
 from widemargin.kernels.packed import padded
 from widemargin.solvers import CoreVector, FrankWolfe
+from widemargin.solvers.kernel.samples import Samples
 
 STEPS = ["toward", "away", "pairwise", "swap"]
 KINDS = [(s, "first") for s in STEPS] + [("pairwise", "second"), ("swap", "second")]
@@ -103,6 +105,32 @@ class Simplex:
             stop,
             most,
             given,
+            simd,
+        )
+
+    def run_sampled(self, kind, selection, samples, most, stop=0.0, given=-1, simd=-1):
+        return _core.sampled_steps(
+            self.rows,
+            self.place,
+            self.y,
+            np.diag(self.Q).copy(),
+            self.ridge,
+            self.half,
+            self.shift,
+            self.alpha,
+            self.g,
+            self.numbers,
+            STEPS.index(kind),
+            selection == "second",
+            self.ball,
+            stop,
+            most,
+            given,
+            samples.order,
+            samples.split,
+            samples.state,
+            samples.room,
+            samples.tries,
             simd,
         )
 
@@ -401,6 +429,269 @@ def test_points_that_were_dropped_leave_the_coreset():
     assert found.extras["coreset"] < 0.8 * len(y)
 
 
+# -- samples ---------------------------------------------------------------------------
+
+
+def drawn(order, split, weight, size, seed=0):
+    state, out = np.array([seed], np.uint64), np.empty(size, np.int64)
+    return out[: _core.draw_rows(order, split, state, weight, out)]
+
+
+def test_rows_are_drawn_alike():
+    m, size = 50, 100_000
+    weight = np.zeros(m)
+    weight[7] = 1.0  # rows with weight too
+    counts = np.bincount(drawn(np.arange(m), 0, weight, size), minlength=m)
+    assert np.abs(counts - size / m).max() < 5.0 * np.sqrt(size / m)
+    other = drawn(np.arange(m), 0, weight, size, seed=1)
+    assert not np.array_equal(other, drawn(np.arange(m), 0, weight, size))
+
+
+def test_classes_take_turns_and_rows_with_weight_are_left_out():
+    m, size = 1000, 59
+    signs = np.where(np.arange(m) % 50 == 0, 1.0, -1.0)
+    weight = np.zeros(m)
+    weight[: m // 2] = 0.1
+    samples = Samples(signs, size, balanced=True, tries=1, seed=3)
+    for _ in range(20):
+        rows = samples.draw(weight)
+        assert not weight[rows].any()
+        assert 25 <= np.count_nonzero(signs[rows] > 0) <= 29
+        assert np.count_nonzero(signs[rows] < 0) == 30
+    weight[signs > 0] = 1.0  # none is left of one class
+    assert np.all(signs[samples.draw(weight)] < 0)
+    assert samples.draw(np.ones(m)).size == 0
+
+
+@pairwise(
+    ("way", "balanced", "dtype", "simd"),
+    itertools.product(KINDS, [False, True], DTYPES, _core.simd_levels()),
+)
+def test_a_step_of_a_sample_is_the_one_to_its_best_row(simd, dtype, way, balanced):
+    problem, twin = Simplex(dtype), Simplex(dtype)
+    kind, selection = way
+    samples = Samples(problem.y, 9, balanced, tries=1, seed=1)
+    again = Samples(problem.y, 9, balanced, tries=1, seed=1)
+    for _ in range(60):
+        g = problem.numbers[0] * problem.g
+        rows = again.draw(problem.alpha)
+        if balanced:
+            rows = np.append(rows, np.flatnonzero(problem.alpha))
+        best = int(rows[g[rows].argmin()])
+        looks, steps, drops, missing, chosen, inside = problem.run_sampled(
+            kind, selection, samples, 1, simd=simd
+        )
+        assert (looks, missing, chosen, inside) == (1, -1, best, False)
+        expected = twin.run(kind, selection, 1, -1.0, given=best, simd=simd)
+        assert (steps, drops) == expected[:2]
+        np.testing.assert_array_equal(problem.a, twin.a)
+
+
+@on_every_simd
+def test_a_ball_is_near_after_so_many_tries(simd):
+    """All rows are inside that one of them, whose radius is large: no step is made."""
+    problem = Simplex(np.float64, ball=True)
+    again = Samples(problem.y, 5, balanced=False, tries=1, seed=2)
+    samples = Samples(problem.y, 5, balanced=False, tries=7, seed=2)
+    found = problem.run_sampled("away", "first", samples, 100, stop=1e3, simd=simd)
+    assert found[:4] == (0, 0, 0, -1)
+    assert found[5]
+    for _ in range(7):
+        again.draw(problem.alpha)
+    np.testing.assert_array_equal(samples.state, again.state)
+    # Of a sample with a row outside there is no other one.
+    found = problem.run_sampled("away", "first", samples, 1, stop=1e-9, simd=simd)
+    assert found[0] == 1
+    again.draw(problem.alpha)
+    np.testing.assert_array_equal(samples.state, again.state)
+
+
+@on_every_simd
+def test_a_sample_is_kept_while_its_row_is_computed(simd):
+    whole, problem = Simplex(np.float64), Simplex(np.float64)
+    samples = Samples(problem.y, 9, balanced=False, tries=1, seed=1)
+    whole.run_sampled("away", "first", samples, 50, simd=simd)
+    samples = Samples(problem.y, 9, balanced=False, tries=1, seed=1)
+    problem.place[:] = -1
+    left, given = 50, -1
+    while left:
+        looks, _, _, missing, given, _ = problem.run_sampled(
+            "away", "first", samples, left, given=given, simd=simd
+        )
+        left -= looks
+        if missing >= 0:
+            problem.place[missing] = missing
+    np.testing.assert_allclose(problem.a, whole.a, atol=1e-12)
+
+
+def imbalanced(m=1500):
+    """Rows of which one in thirty is positive, by two of their columns."""
+    X = np.random.default_rng(0).normal(size=(m, 4))
+    score = X[:, 0] + 0.5 * X[:, 1] ** 2
+    return X, np.where(score > np.quantile(score, 0.967), 1.0, -1.0)
+
+
+def ended_by_ball(solver, limit=None, data=imbalanced):
+    X, y = data()
+    kernel = Kernel("rbf", gamma=0.5)
+    problem = Problem(X, y, 4.0, "squared_hinge", kernel=kernel, memory_limit=limit)
+    found = solve(problem, solver, tol=1e-12)
+    assert found.extras["is_ball"] == 1.0
+    return found
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_samples_of_rows_that_are_kept_are_the_same(balanced):
+    """Without room for rows of K their values are computed anew at each step."""
+    solver = FrankWolfe(
+        step="away", sample=30, epsilon=1e-3, balanced=balanced, random_state=4
+    )
+    kept = ended_by_ball(solver)
+    limit = memory_limit_of(imbalanced()[0], Kernel("rbf", gamma=0.5), 3)
+    anew = ended_by_ball(solver, limit)
+    for name in ("steps", "drops", "coreset"):
+        assert kept.extras[name] == anew.extras[name]
+    assert kept.extras["rho"] == pytest.approx(anew.extras["rho"], rel=1e-5)
+    assert kept.extras["steps"] > 100
+
+
+def test_values_of_many_samples_are_computed_once():
+    X, y = part("noise")
+    m = len(y)
+    problem = Problem(X, y, 1.0, "squared_hinge", kernel=Kernel("rbf", gamma=0.1))
+    found = solve(problem, FrankWolfe(step="away", sample=59), tol=1e-3)
+    assert found.extras["steps"] > 1000
+    assert found.extras["evaluations"] < 1.2 * m * m
+
+
+@pytest.mark.parametrize(
+    ("solver", "share"),
+    [(functools.partial(FrankWolfe, step="away"), 0.2), (CoreVector, 0.6)],
+)
+def test_samples_of_both_classes_end_nearer_the_optimum(solver, share):
+    plain, better = (
+        ended_by_ball(solver(sample=30, epsilon=1e-6, **options))
+        for options in ({}, {"balanced": True, "tries": 7})
+    )
+    assert (
+        better.certificate.relative_gap < share * plain.certificate.relative_gap < 1.0
+    )
+
+
+# -- other starts ----------------------------------------------------------------------
+
+
+def first_point(solver, **options):
+    """The weights that a run begins with, and Q."""
+    X, y = imbalanced(300)
+    kernel = Kernel("rbf", gamma=0.5)
+    problem = Problem(X, y, 4.0, "squared_hinge", kernel=kernel)
+    points = []
+
+    def keep(step):
+        points.append(step.point()[0])
+        return True
+
+    solve(problem, solver(**options), tol=1e-9, callback=keep)
+    a = np.abs(points[0][: len(y)])
+    Q = y[:, None] * (rbf_kernel(X, gamma=0.5) + 1.0) * y + np.eye(len(y)) / 8.0
+    return a / a.sum(), Q
+
+
+@pytest.mark.parametrize("sample", [None, 59])
+@pytest.mark.parametrize("solver", BALLS)
+def test_a_start_of_the_farthest_pair(solver, sample):
+    a, Q = first_point(solver, sample=sample, first_points="pair")
+    pair = np.flatnonzero(a)
+    np.testing.assert_allclose(a[pair], [0.5, 0.5], rtol=0.1)
+    square = np.diag(Q)[:, None] + np.diag(Q) - 2.0 * Q
+    farthest = square.max(axis=0)[pair]  # of each of them; one was drawn
+    assert square[tuple(pair)] == pytest.approx(farthest.min(), rel=1e-6)
+
+
+@pytest.mark.parametrize("sample", [None, 59])
+def test_a_start_that_is_solved(sample):
+    options = {"first_points": 20, "sample": sample, "random_state": 1}
+    equal, Q = first_point(FrankWolfe, **options)
+    solved, _ = first_point(FrankWolfe, first_weights="solved", **options)
+    rows = np.flatnonzero(equal)
+    assert len(rows) == 20
+    np.testing.assert_allclose(equal[rows], 0.05)
+    assert not solved[equal == 0.0].any()
+    g, R = Q @ solved, solved @ Q @ solved
+    held = solved > 0
+    np.testing.assert_allclose(g[held], R, rtol=1e-3)
+    assert g[rows].min() >= R * (1.0 - 1e-3)
+    assert equal @ Q @ equal > R
+
+
+# -- the stop where lengths of points differ -------------------------------------------
+
+
+@pytest.mark.parametrize("solver", BALLS)
+def test_the_stop_bounds_the_objective_where_the_diagonal_varies(solver):
+    """(37) holds at the end, so that (41) does, with kappa the largest Q_ii."""
+    X, y = imbalanced(300)
+    epsilon, C = 2e-3, 2.0
+    kernel = Kernel("poly", gamma=0.3, degree=2, coef0=0.0)
+    problem = Problem(X, y, C, "squared_hinge", kernel=kernel)
+    points = []
+    found = solve(
+        problem,
+        solver(epsilon=epsilon),
+        tol=1e-12,
+        callback=lambda step: points.append(step.point()[0]),
+    )
+    assert "Stopped by epsilon, the rule of the ball" in found.message
+    assert "radius" not in found.extras  # it is no ball
+    Q = y[:, None] * (plain(kernel, X, X) + 1.0) * y + np.eye(len(y)) / (2.0 * C)
+    kappa, share = np.diag(Q).max(), 2.0 * epsilon + epsilon**2
+    assert np.diag(Q).min() < 0.1 * kappa
+
+    def value(point):
+        a = np.abs(point[: len(y)]) / np.abs(point[: len(y)]).sum()
+        return kappa - a @ Q @ a, 2.0 * (a @ Q @ a - (Q @ a).min())
+
+    last, slope = value(points[-1])
+    assert slope <= share * last * (1.0 + 1e-4)  # (37)
+    assert value(points[0])[1] > share * value(points[0])[0]
+    dual = solve(problem, "irwls", tol=1e-9).certificate.dual
+    best = kappa - 1.0 / (2.0 * dual)  # R* = 1 / (2 D*)
+    assert (1.0 - share) * best <= last <= best * (1.0 + 1e-6)  # (41)
+    assert found.extras["epsilon"] <= epsilon * (1.0 + 1e-4)
+
+
+# -- rates -----------------------------------------------------------------------------
+
+
+def distances(kind, selection, steps):
+    """R - R* at so many steps, from R* by pairs to the last digits."""
+    best = Simplex(np.float64)
+    best.run("pairwise", "second", 10**6)
+    problem, found = Simplex(np.float64), []
+    for more in np.diff([0, *steps]):
+        problem.run(kind, selection, int(more), -1.0)
+        found.append(problem.value - best.value)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("kind", "selection"), KINDS[1:])
+def test_away_and_pairwise_steps_converge_linearly(kind, selection):
+    """Each 300 steps cut R - R* by some factor, to the last digits."""
+    found = distances(kind, selection, 300 * np.arange(1, 10))
+    found /= Simplex(np.float64).value
+    assert found[-1] < 1e-8
+    known = found[found > 1e-11]
+    assert np.all(known[1:] < 0.5 * known[:-1]), found
+
+
+def test_steps_toward_alone_converge_as_one_over_the_steps():
+    """R - R* times the steps neither vanishes nor grows: doubling halves it."""
+    found = distances("toward", "first", 250 * 2 ** np.arange(8))
+    cuts = found[1:] / found[:-1]
+    assert np.all((cuts > 0.15) & (cuts < 0.9)), found
+
+
 # -- refused ---------------------------------------------------------------------------
 
 
@@ -414,6 +705,12 @@ def test_points_that_were_dropped_leave_the_coreset():
             {"first_points": 0},
             "'first_points' parameter of FrankWolfe must be",
         ),
+        (FrankWolfe, {"first_points": "far"}, "'first_points' parameter of FrankWolfe"),
+        (FrankWolfe, {"first_weights": "best"}, "'first_weights' parameter of"),
+        (FrankWolfe, {"balanced": 2}, "'balanced' parameter of FrankWolfe must be"),
+        (CoreVector, {"balanced": True}, "must be False where sample is None"),
+        (CoreVector, {"tries": 0}, "'tries' parameter of CoreVector must be"),
+        (FrankWolfe, {"tries": 7, "sample": 59}, "must be 1 where sample or epsilon"),
         (FrankWolfe, {"sample": 0}, "'sample' parameter of FrankWolfe must be"),
         (FrankWolfe, {"epsilon": -1.0}, "'epsilon' parameter of FrankWolfe must be"),
         (CoreVector, {"sample": 0}, "'sample' parameter of CoreVector must be"),
@@ -438,16 +735,6 @@ def test_other_problems_are_refused(solver):
     problem = Problem(X, y, 1.0, "squared_hinge", "free", kernel=Kernel("rbf"))
     with pytest.raises(ValueError, match=f"{name} needs intercept='penalized' or"):
         solve(problem, solver)
-
-
-@pytest.mark.parametrize("sample", [None, 59])
-@pytest.mark.parametrize("solver", BALLS)
-def test_a_ball_needs_a_constant_diagonal(solver, sample):
-    X, y = part("noise")
-    kernel = Kernel("poly", gamma=0.1, degree=2)
-    problem = Problem(X, y, 1.0, "squared_hinge", kernel=kernel)
-    with pytest.raises(ValueError, match="epsilon needs a constant diagonal"):
-        solve(problem, solver(sample=sample, epsilon=1e-3))
 
 
 @pytest.mark.parametrize("solver", [FrankWolfe(sample=10**6), CoreVector(sample=10**6)])

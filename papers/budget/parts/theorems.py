@@ -5,8 +5,7 @@ import numpy as np
 from papers import measure, style
 from papers.budget import methods, norms
 from widemargin import Kernel, Problem, solve
-from widemargin.losses.mahalanobis import Mahalanobis
-from widemargin.losses.norms import BudgetL1, BudgetL2
+from widemargin.losses import BudgetL1, BudgetL2, Mahalanobis
 
 NAME = "theorems"
 VECTORS, POWERS = 60, (1.5, 2.0, 3.0)

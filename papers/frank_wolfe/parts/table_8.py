@@ -1,7 +1,7 @@
 """Table 8: the kernel (gamma x'z)^2, whose diagonal varies.
 
-The stop of the paper is one of balls around points of one length. Here it is a
-certified gap, of all rows.
+To a certified gap, of all rows, and with the sample and the stop of the paper, (37), in
+which the largest entry of the diagonal is taken for the constant Delta^2.
 """
 
 import numpy as np
@@ -17,6 +17,7 @@ from widemargin import Kernel, as_rows
 
 NAME = "table_8"
 SHOWN = (DEFAULT, FW, MFW)
+STOPPED = {FW: "FW, (37)", MFW: "MFW, (37)"}
 # Accuracy and seconds of FW and MFW, as printed.
 PRINTED = {
     "shuttle": ((96.58, 95.86), (63.2, 85.2)),
@@ -41,9 +42,20 @@ def run(options):
         C = tuned(data, gamma, options)
         found = trained(data, methods.polynomial(C, gamma), options, (FW, MFW))
         about = {"set": row.name, "label": row.label, "rows": len(data.y), "C": C}
+        found |= stopped(data, methods.polynomial(C, gamma), options)
         records += [{**about, "method": m, **r} for m, r in found.items()]
         print(f"  {row.label}: C = {C:g}", flush=True)
     return records
+
+
+def stopped(data, problem, options):
+    """{method: record} of one run each with the sample and the stop of the paper."""
+    found = {}
+    for method, name in STOPPED.items():
+        solver = methods.by_paper(method)
+        one = methods.train(data, problem, solver, options.limit, methods.NO_GAP)
+        found[name] = methods.summed([one], options.limit)
+    return found
 
 
 def tuned(data, gamma, options):
@@ -62,14 +74,15 @@ def tuned(data, gamma, options):
 def table(records):
     """Lines of text: accuracy, seconds, gap; the paper's."""
     yield (
-        "Accuracy, seconds (> limit), certified gap, to a gap of 1e-3; in the paper "
-        "(its stop): accuracy, seconds"
+        "Accuracy, seconds (> limit), certified gap: to a gap of 1e-3, and with the "
+        "stop of the paper (37); in the paper: accuracy, seconds"
     )
-    head = "".join(f"{m:>34}" for m in SHOWN)
+    shown = (*SHOWN, *STOPPED.values())
+    head = "".join(f"{m:>34}" for m in shown)
     printed = "".join(f"{f'{m}, paper':>18}" for m in (FW, MFW))
     yield f"{'set':10}{'C':>6}{head}{printed}"
     for name, found in by_set(records).items():
-        cells = "".join(f"{_cell(found[m]):>34}" for m in SHOWN)
+        cells = "".join(f"{_cell(found[m]):>34}" for m in shown)
         pairs = zip(*PRINTED[name], strict=True)
         theirs = "".join(f"{f'{a:.2f}, {t:.3g}':>18}" for a, t in pairs)
         r = found[DEFAULT]
@@ -86,11 +99,12 @@ def _whole(r):
 
 
 def draw(records, folder):
-    """Accuracies as bars, the paper's beside."""
+    """Accuracies of FW and MFW as bars, the paper's beside, crosses where none is."""
     sets = by_set(records)
     sets = {n: f for n, f in sets.items() if f[DEFAULT]["accuracy"] is not None}
     figure, (axis,) = style.panels(1, 1, width=8.0, height=3.8)
-    values = {m: [_whole(f[m]) for f in sets.values()] for m in SHOWN}
+    shown = (*SHOWN[1:], *STOPPED.values())
+    values = {m: [_whole(f[m]) for f in sets.values()] for m in shown}
     for k, m in enumerate((FW, MFW)):
         values[f"{m}, paper"] = [PRINTED[n][0][k] for n in sets]
     style.bars(axis, [BY_NAME[n].label for n in sets], values, list(values))
@@ -98,6 +112,6 @@ def draw(records, folder):
     axis.set_ylim(max(0.0, lowest - 2.0), 100.5)
     axis.set_ylabel("test accuracy, %")
     axis.legend(
-        ncols=5, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 1.13)
+        ncols=3, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 1.2)
     )
     style.save(figure, folder, NAME)

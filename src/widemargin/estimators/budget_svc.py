@@ -23,7 +23,7 @@ from widemargin.estimators.kernel_machines import (
     set_kernel,
 )
 from widemargin.estimators.plans import Fit, exact, reduced
-from widemargin.estimators.training import Form, Training, Vector
+from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.losses.norms import BudgetL1, BudgetL2
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer
@@ -263,10 +263,10 @@ class BudgetSVC(Classifier):
             check.refuse("total", "False where 'hard' is", self.total)
         check_kernel_of(check, self)
 
-    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+    def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         kernel = set_kernel(self, "SVC", rows, weights)
         make = self._machine if self.hard else self._capped
-        return Form(make, functools.partial(kernel_point, kernel), "auto", kernel)
+        return Recipe(make, functools.partial(kernel_point, kernel), "auto", kernel)
 
     def _machine(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         """A problem whose solution is cut afterwards."""

@@ -1,17 +1,20 @@
 """What frames a fit: its limits and data are checked, a failure leaves no trace."""
 
 import inspect
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.parameters import Checker, is_integer
+from widemargin.solution import NOT_CONVEX, Status
 
 _NUMERIC: Any = "numeric"
 
@@ -131,6 +134,18 @@ def _take_fitted(estimator: Any) -> dict[str, Any]:
     for name in fitted:
         delattr(estimator, name)
     return fitted
+
+
+def tell_end(end: Any, is_convex: bool) -> None:
+    """Raise or warn where what ended (``status``, ``message``) is not solved."""
+    if end.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if end.status is Status.OUT_OF_MEMORY:
+        raise MemoryError(end.message)
+    if end.status is not Status.SOLVED:
+        warnings.warn(end.message, ConvergenceWarning, stacklevel=users_level())
+    if not is_convex:
+        warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())
 
 
 def users_level() -> int:

@@ -1,6 +1,5 @@
 """What the classifiers share: labels in, a plan carried out, predictions out."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -8,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
@@ -23,17 +21,17 @@ from widemargin.estimators.checks import (
     is_pairwise,
     read_rows,
     seed_of,
-    users_level,
+    tell_end,
 )
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.support_vectors import TrainingDataMixin
-from widemargin.estimators.training import Form, Training, Vector
+from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
-from widemargin.solution import NOT_CONVEX, Solution, Status
+from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -140,7 +138,7 @@ class Classifier(
         """Refuse a parameter out of range, in the words of scikit-learn."""
 
     @abstractmethod
-    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+    def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         """How binary problems of these rows are made; sets what is known of them."""
 
     @abstractmethod
@@ -171,7 +169,7 @@ class Classifier(
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
         limits = self._limits()
-        rows, index, C, form = self._read(X, y, sample_weight)
+        rows, index, C, recipe = self._read(X, y, sample_weight)
         tasks = tasks_of(len(self.classes_), self.multi_class)
         names = getattr(self, "feature_names_in_", None)
         callbacks = Callbacks(self, len(tasks), (X, y, sample_weight))
@@ -182,7 +180,7 @@ class Classifier(
                     index,
                     C,
                     tasks,
-                    form,
+                    recipe,
                     limits,
                     callbacks,
                     memory_limit=self.memory_limit,
@@ -200,8 +198,8 @@ class Classifier(
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Rows, NDArray[Any], Any, Form]:
-        """The rows, the class and the C of each, and the form of their problems."""
+    ) -> tuple[Rows, NDArray[Any], Any, Recipe]:
+        """The rows, the class and the C of each, and the recipe of their problems."""
         owner = type(self).__name__
         check = Checker(f"{owner}.fit")
         if y is None:  # in scikit-learn's words
@@ -212,7 +210,7 @@ class Classifier(
         y = labels.as_labels(check, y, rows.shape[0])
         weights = labels.as_weights(check, sample_weight, rows.shape[0])
         self.classes_, index = labels.find_classes(check, y, weights)
-        form = self._form(rows, None if sample_weight is None else weights)
+        recipe = self._recipe(rows, None if sample_weight is None else weights)
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
@@ -220,7 +218,7 @@ class Classifier(
         if not (sample_weight is None and self.class_weight is None):
             C = self.C * weights
             C *= factors
-        return rows, index, C, form
+        return rows, index, C, recipe
 
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""
@@ -264,13 +262,7 @@ def _worst(solutions: Sequence[Solution]) -> Solution:
 
 def _tell(solutions: Sequence[Solution]) -> None:
     """Raise or warn where the solves did not end well."""
-    if any(s.status is Status.INTERRUPTED for s in solutions):
-        raise KeyboardInterrupt
-    for solution in solutions:
-        if solution.status is Status.OUT_OF_MEMORY:
-            raise MemoryError(solution.message)
-    worst = _worst(solutions)
-    if worst.status is not Status.SOLVED:
-        warnings.warn(worst.message, ConvergenceWarning, stacklevel=users_level())
-    if any(s.trace[-1].details.get("negative") for s in solutions):
-        warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())
+    first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
+    raised = [s for status in first for s in solutions if s.status is status]
+    negative = any(s.trace[-1].details.get("negative") for s in solutions)
+    tell_end((raised or [_worst(solutions)])[0], not negative)

@@ -6,13 +6,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.memory import as_rows
@@ -26,10 +24,13 @@ from widemargin.estimators.callbacks import (
 from widemargin.estimators.checks import (
     check_limits,
     fitted_anew,
+    is_pairwise,
     read_rows,
     seed_of,
+    tell_end,
     users_level,
 )
+from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
 from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
     keep_support_vectors,
@@ -41,14 +42,13 @@ from widemargin.kernels.distances import (
     from_products,
     score_distances,
 )
-from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.ball import BallProblem
-from widemargin.solution import NOT_CONVEX, Certificate, Status, Step
-from widemargin.solvers.driver.limits import Clock, Limits
+from widemargin.solution import Certificate, Status, Step
+from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.enclosing_ball import Ball, enclose, unbounded
 from widemargin.solvers.kernel.simplex import STEPS
 from widemargin.system.deadline import OutOfTime, until
@@ -72,7 +72,7 @@ class _Points:
 
     rows: Rows
     kept: NDArray[np.intp]
-    problem: BallProblem | None  # None: there was no time to make it
+    problem: Any  # BallProblem; None: there was no time to make it
 
 
 class EnclosingBall(
@@ -254,7 +254,7 @@ class EnclosingBall(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._is_pairwise
+        tags.input_tags.pairwise = is_pairwise(self)
         return tags
 
     @property
@@ -306,18 +306,10 @@ class EnclosingBall(
         self._check_parameters()
         with fitted_anew(self):
             ball, weights = self._fit(X, sample_weight)
-        if ball.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if ball.status is Status.OUT_OF_MEMORY:
-            raise MemoryError(ball.message)
-        level = users_level()
-        if ball.status is not Status.SOLVED:
-            warnings.warn(ball.message, ConvergenceWarning, stacklevel=level)
-        if not ball.is_convex:
-            warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=level)
+        tell_end(ball, ball.is_convex)
         if self.C is not None and not self._has_share:
             for message, kind in _of_outside(self.C, ball, weights):
-                warnings.warn(message, kind, stacklevel=level)
+                warnings.warn(message, kind, stacklevel=users_level())
         return self
 
     def score_samples(self, X: Any) -> Vector:
@@ -395,10 +387,6 @@ class EnclosingBall(
         given = self.contamination
         return not (given is None or (isinstance(given, str) and given == "auto"))
 
-    @property
-    def _is_pairwise(self) -> bool:
-        return bool(self.kernel == "precomputed")
-
     def _check_parameters(self) -> None:
         """Raise for a parameter out of range, in the words of scikit-learn."""
         check = Checker(type(self).__name__)
@@ -410,50 +398,42 @@ class EnclosingBall(
                 check.refuse("contamination", expected, share)
         check_limits(check, self)
         check.choice("step", self.step, STEPS)
-        given: Any = SimpleNamespace(
-            name=self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
-        check_kernel(check, "kernel", given)
+        check_kernel_of(check, self)
 
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Ball, Vector]:
         """Set the fitted attributes; the ball, and the weights of its rows."""
-        clock, data = Clock(), (X, None, sample_weight)
+        limits = Limits(self.tol, self.max_iter, self.time_limit)
         rows = read_rows(self, X, reset=True)
-        m, n = rows.shape
-        rows.moments  # noqa: B018  (refuses NaN and infinity)
-        if self._is_pairwise and m != n:
-            raise ValueError(
-                "The 'X' parameter of EnclosingBall.fit must be a square matrix (m, m) "
-                f"of the kernel values of all pairs of rows. Got shape {(m, n)} "
-                "instead."
-            )
         check = Checker(f"{type(self).__name__}.fit")
-        weights = labels.as_weights(check, sample_weight, m)
-        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0)
-        self.kernel_ = kernel.resolved(rows, None if sample_weight is None else weights)
-        self.gamma_ = float(self.kernel_.gamma)
+        weights = labels.as_weights(check, sample_weight, rows.shape[0])
+        set_kernel(
+            self, "EnclosingBall", rows, None if sample_weight is None else weights
+        )
         kept = np.flatnonzero(weights)
-        limits = Limits(self.tol, self.max_iter, self.time_limit, None, clock)
         try:
-            with until(clock.deadline(limits.answered)):
+            with until(limits.grace):
                 problem = self._problem(rows, kept, weights[kept])
         except OutOfTime:
             ball = self._keep_unbounded(rows, kept, limits)
             return ball, weights[kept]
         points = _Points(rows, kept, problem)
-        callbacks = Callbacks(self, 1, data)
-        at = functools.partial(self._model, points)
-        limits = dataclasses.replace(limits, callback=callbacks.of(0, at))
-        try:
-            seed = seed_of(self) or 0
-            ball = enclose(problem, limits, step=self.step, seed=seed)
-            callbacks.finish(0, ball.certificate.relative_gap, ball.status)
-        finally:
-            callbacks.close()
+        ball = self._enclosed(points, limits, (X, None, sample_weight))
         self._store(points, ball)
         if self._has_share:
             self.offset_ = self._boundary(points, ball, weights[kept])
         return ball, weights[kept]
+
+    def _enclosed(self, points: _Points, limits: Limits, data: Any) -> Ball:
+        """The ball of a problem, of whose steps callbacks are told."""
+        callbacks = Callbacks(self, 1, data)
+        callback = callbacks.of(0, functools.partial(self._model, points))
+        limits, seed = dataclasses.replace(limits, callback=callback), seed_of(self)
+        try:
+            ball = enclose(points.problem, limits, step=self.step, seed=seed or 0)
+            callbacks.finish(0, ball.certificate.relative_gap, ball.status)
+        finally:
+            callbacks.close()
+        return ball
 
     def _keep_unbounded(
         self, rows: Rows, kept: NDArray[np.intp], limits: Limits
@@ -470,7 +450,7 @@ class EnclosingBall(
     ) -> BallProblem:
         """The points with a weight; those of a linear kernel less their mean."""
         some = None if len(kept) == rows.shape[0] else kept
-        rows = multiclass.rows_of(rows, some, self._is_pairwise)
+        rows = multiclass.rows_of(rows, some, is_pairwise(self))
         X = rows.in_memory()
         if self.kernel == "linear" and isinstance(X, np.ndarray):
             rows = as_rows(linalg.dense(X) - rows.moments.mean, **rows.options)
@@ -495,7 +475,7 @@ class EnclosingBall(
         }
         if self.kernel == "linear":
             found["center_"] = linalg.rmatvec(points.rows.take(support), a[J])
-        if self._is_pairwise and points.problem is not None:
+        if is_pairwise(self) and points.problem is not None:
             diagonal = points.problem.diagonal
             varies = np.ptp(diagonal) > CONSTANT * diagonal.max()
             found["_meta"]["diagonal"] = None if varies else float(diagonal[0])
@@ -507,12 +487,10 @@ class EnclosingBall(
         rho = ball.rho
         if rho >= ball.distances.max():  # all points are inside
             rho = self._rounded_up(points, rho)
-        for name in ("center_", "support_vectors_", "_rows_of_fit"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         found = self._model(points, ball.a, (rho, ball.center_square))
         for name, value in found.items():
             setattr(self, name, value)
-        if not self._is_pairwise:
+        if not is_pairwise(self):
             keep_support_vectors(self, points.rows)
         self.n_iter_ = max(1, ball.trace[-1].iteration) if ball.trace else 1
         bounds, status = ball.certificate, ball.status
@@ -540,7 +518,7 @@ class EnclosingBall(
     def _boundary(self, points: _Points, ball: Ball, weights: Vector) -> float:
         """The score from which on rows are inside, for the share that is not."""
         share: Any = self.contamination
-        if self._is_pairwise and self._meta["diagonal"] is None:  # cannot predict
+        if is_pairwise(self) and self._meta["diagonal"] is None:  # cannot predict
             return lowest_inside(-ball.distances, weights, float(share))
         scores = self._scores(points.rows)[points.kept]  # to the bit what `predict` has
         return lowest_inside(scores, weights, float(share))
@@ -560,7 +538,7 @@ class EnclosingBall(
         """Squared distances of the rows of a block from the center."""
         if self.kernel == "linear":
             return from_point(self.center_)
-        if not self._is_pairwise:
+        if not is_pairwise(self):
             a, square = self.dual_coef_[0], self._meta["center_square"]
             return from_center(self.kernel_, self.support_vectors_, a, square)
         if self._meta["diagonal"] is None:

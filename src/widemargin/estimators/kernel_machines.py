@@ -112,7 +112,7 @@ def _keep_landmarks(estimator: Any, fit: Fit) -> None:
 
 def _weights(training: Training, solutions: Sequence[Solution]) -> NDArray[Any]:
     """Weights of the columns, a row each problem, of solutions of a linear kernel."""
-    if training.form.kernel is None:
+    if training.recipe.kernel is None:
         return np.stack([solution.w for solution in solutions])
     found = (training.rows_of(k).rmatvec(s.w) for k, s in enumerate(solutions))
     return np.stack(list(found))

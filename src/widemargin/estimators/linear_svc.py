@@ -10,7 +10,7 @@ from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import Classifier, check_form
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.support_vectors import keep_support
-from widemargin.estimators.training import Form, Training, Vector, linear_form
+from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.solution import Step
@@ -170,8 +170,8 @@ class LinearSVC(Classifier):
     def _check_parameters(self, check: Checker) -> None:
         check_form(check, self)
 
-    def _form(self, rows: Rows, weights: Vector | None) -> Form:
-        return linear_form(self.loss, self.intercept, self.solver)
+    def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
+        return linear_recipe(self.loss, self.intercept, self.solver)
 
     def _plan(self, training: Training) -> Fit:
         return exact(training)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
-from widemargin.estimators.training import Form, Training, Vector
+from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.features.builder import ALL_ROWS, ERROR_ROWS
 from widemargin.features.maps import FeatureMap, LandmarkFeatures, SquareFeatures
 from widemargin.features.methods import METHODS, feature_map
@@ -131,13 +131,13 @@ class Mapping:
     ----------
     rank : int, float or "auto", as of `SVC`
     method : str, ``approximation`` of `SVC`
-    form : Form, of linear problems
+    recipe : Recipe, of linear problems
     is_given : bool, whether the rank is the user's, not what the time allows
     """
 
     rank: Any
     method: str
-    form: Form
+    recipe: Recipe
     is_given: bool = True
 
 
@@ -170,8 +170,8 @@ class Approximation:
 
     def mapped(self, training: Training, mapping: Mapping) -> Training:
         """The linear problems in the features."""
-        form = dataclasses.replace(mapping.form, at=self._at)
-        return dataclasses.replace(training, rows=self.rows, form=form, names=())
+        recipe = dataclasses.replace(mapping.recipe, at=self._at)
+        return dataclasses.replace(training, rows=self.rows, recipe=recipe, names=())
 
     def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
         """Attributes with which a point of the only binary problem predicts."""
@@ -243,7 +243,7 @@ def _limit(memory_limit: int | None) -> int:
 def approximate(training: Training, mapping: Mapping) -> Approximation:
     """One map of all training rows that weigh something, for all binary problems."""
     begin, rows, C = training.clock.seconds(), training.rows, training.C
-    pairwise, kept = training.form.is_pairwise, None
+    pairwise, kept = training.recipe.is_pairwise, None
     if np.ndim(C) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
     some = multiclass.rows_of(rows, kept, pairwise)
@@ -252,7 +252,7 @@ def approximate(training: Training, mapping: Mapping) -> Approximation:
             z = _map(training, mapping, some)
             mapped = _mapped(z, rows, kept)
     except OutOfTime:
-        z = _empty(training.form, some)
+        z = _empty(training.recipe, some)
         mapped = as_rows(np.zeros((rows.shape[0], 1)), **rows.options)
     landmarks = z.landmarks
     if kept is not None:
@@ -268,11 +268,11 @@ def approximate(training: Training, mapping: Mapping) -> Approximation:
     return Approximation(z, mapped, landmarks[order], order)
 
 
-def _empty(form: Form, rows: Any) -> FeatureMap:
+def _empty(recipe: Recipe, rows: Any) -> FeatureMap:
     """The map z(x) = 0, for which there is always time: a landmark without weight."""
-    kernel: Any = form.kernel
+    kernel: Any = recipe.kernel
     first = np.zeros(1, np.intp)
-    vectors = first if form.is_pairwise else rows.take(first)
+    vectors = first if recipe.is_pairwise else rows.take(first)
     W = np.zeros((1, 1))
     expand = LandmarkFeatures(kernel, rows.shape[1], vectors, W, W.dtype)
     facts: dict[str, Any] = {"trace_residual": 1.0, "error": 1.0, "seconds": 0.0}
@@ -312,13 +312,13 @@ def _map(training: Training, mapping: Mapping, rows: Any) -> FeatureMap:
     if not is_integer(rank):
         method, rank, options = "cholesky", None, {"tol": float(rank)}
     method = "nystroem" if method == "auto" else method
-    kernel: Any = training.form.kernel
+    kernel: Any = training.recipe.kernel
     if method == "fourier" and mapping.is_given:
         _check_features(training, rows, rank)
     numbers = rows.shape[0] * _most_columns(kernel, method, rows.shape, rank)
     single = training.limits.tol >= SINGLE and numbers >= MANY
     limit = _limit(training.memory_limit)
-    pairwise = training.form.is_pairwise
+    pairwise = training.recipe.is_pairwise
     whole = method == "eigen" or pairwise  # these hold their features
     if whole and not rows.is_in_memory:
         given = "kernel='precomputed'" if pairwise else f"approximation={method!r}"

@@ -21,7 +21,7 @@ from widemargin.estimators.solving import (
     solve_tasks,
     tell,
 )
-from widemargin.estimators.training import MOMENT, Point, Training
+from widemargin.estimators.training import MOMENT, StartPoint, Training
 from widemargin.kernels.matrix import NoRoomError
 from widemargin.problems.base import Problem
 from widemargin.reduction.reduce import Reduced
@@ -33,7 +33,7 @@ POLISHED = 0.5
 # where the mean gap, by rows, is larger than `NEAR`. After two thirds of the time that
 # they took, exact solvers had gaps of about 0.1 on a9a, 0.2 on ijcnn1, 0.3 and 0.5 on
 # pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
-# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank_cost.py).
+# it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank/cost.py).
 EXACT_SHARE, NEAR = 2 / 3, 0.5
 # The least rank that an exact solver gives way for. Not tuned.
 LEAST = 10
@@ -227,7 +227,7 @@ def better(exact: Fit, low: Fit, rank: int) -> Fit:
     return dataclasses.replace(best, certificates=bounds).because(why)
 
 
-def lifted(training: Training, solutions: Sequence[Solution]) -> list[Point]:
+def lifted(training: Training, solutions: Sequence[Solution]) -> list[StartPoint]:
     """Points of the exact problems to start from: alpha, Y alpha and b."""
     return [
         (s.alpha, training.signs(k) * s.alpha, s.b) for k, s in enumerate(solutions)

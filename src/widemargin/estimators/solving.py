@@ -18,7 +18,7 @@ from widemargin.solvers.driver.driver import run, unsolved
 def solve_tasks(training: Training) -> list[Solution]:
     """One solution a binary problem."""
     saved = checkpoints(training)
-    if training.tasks[0].negative is None and training.form.kernel is None:
+    if training.tasks[0].negative is None and training.recipe.kernel is None:
         solutions = _solve_together(training, saved)
     else:
         solutions = _solve_in_turn(training, saved)
@@ -31,8 +31,8 @@ def solve_task(
 ) -> tuple[Problem, Solution]:
     """Binary problem k, from rows that may wait for others', and its solution."""
     problem = training.problem(k, rows)
-    choice = auto.choose(problem, training.form.solver, training.seed)
-    at = functools.partial(training.form.at, training.rows)
+    choice = auto.choose(problem, training.recipe.solver, training.seed)
+    at = functools.partial(training.recipe.at, training.rows)
     callback = training.callbacks.of(k, at)
     limits = dataclasses.replace(training.limits, callback=callback, checkpoint=saved)
     start = None if training.starts is None else training.starts[k]
@@ -128,7 +128,7 @@ def _solve_or_skip(
 
 def _unsolved(training: Training, k: int) -> Solution:
     """The answer zero of binary problem k."""
-    m, solver = int(training.sizes()[k]), training.form.solver
-    order = training.rows.shape[1] if training.form.kernel is None else m
+    m, solver = int(training.sizes()[k]), training.recipe.solver
+    order = training.rows.shape[1] if training.recipe.kernel is None else m
     name = solver if isinstance(solver, str) else solver.name
     return unsolved(m, order, training.weight(k), training.limits, name)

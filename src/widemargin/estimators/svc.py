@@ -18,7 +18,7 @@ from widemargin.estimators.kernel_machines import (
 )
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank, polished
-from widemargin.estimators.training import Form, Training, Vector, linear_form
+from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -263,17 +263,17 @@ class SVC(Classifier):
         check_kernel_of(check, self)
         check_rank(check, self)
 
-    def _form(self, rows: Rows, weights: Vector | None) -> Form:
+    def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         kernel = set_kernel(self, "SVC", rows, weights)
         if not self._has_kernel_solver:
-            return linear_form(self.loss, self.intercept, self.solver)
+            return linear_recipe(self.loss, self.intercept, self.solver)
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
             options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
             return Problem(rows, y, C, self.loss, self.intercept, **options)
 
         point = functools.partial(kernel_point, kernel)
-        return Form(make, point, self.solver, kernel)
+        return Recipe(make, point, self.solver, kernel)
 
     @property
     def _has_kernel_solver(self) -> bool:
@@ -289,10 +289,10 @@ class SVC(Classifier):
         if self.rank is None:
             return exact(training)
         ends_exactly = self.polish or self.rank == "auto"  # and `solver` is for that
-        form = linear_form(
+        recipe = linear_recipe(
             self.loss, self.intercept, "auto" if ends_exactly else self.solver
         )
-        mapping = Mapping(self.rank, self.approximation, form, self.rank != "auto")
+        mapping = Mapping(self.rank, self.approximation, recipe, self.rank != "auto")
         if self.polish:
             return polished(training, mapping)
         certified = self.certify == "exact"

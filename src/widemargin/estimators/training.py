@@ -19,14 +19,14 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
 
 Vector = NDArray[np.float64]
-Point = tuple[Vector, Vector, float]
+StartPoint = tuple[Vector, Vector, float]
 
 # A time limit of what is to end at once.
 MOMENT = 1e-9
 
 
 @dataclass(frozen=True)
-class Form:
+class Recipe:
     """How binary problems are made, what solves them, and how a point predicts.
 
     Attributes
@@ -49,13 +49,13 @@ class Form:
         return self.kernel is not None and bool(self.kernel.name == "precomputed")
 
 
-def linear_form(loss: str, intercept: str, solver: str | Solver) -> Form:
+def linear_recipe(loss: str, intercept: str, solver: str | Solver) -> Recipe:
     """Problems that are linear in the columns of their rows."""
 
-    def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+    def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         return Problem(rows, y, C, loss, intercept)
 
-    return Form(make, _weights, solver)
+    return Recipe(_make, _weights, solver)
 
 
 def _weights(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
@@ -83,13 +83,13 @@ class Training:
     index: NDArray[Any]
     C: Any
     tasks: list[BinaryTask]
-    form: Form
+    recipe: Recipe
     limits: Limits
     callbacks: Callbacks
     memory_limit: int | None
     seed: int | None
     names: Sequence[str] | None
-    starts: Sequence[Solution | Point | None] | None = None
+    starts: Sequence[Solution | StartPoint | None] | None = None
     known: Sequence[Solution] | None = None
 
     @property
@@ -127,11 +127,11 @@ class Training:
     def rows_of(self, k: int, rows: Rows | None = None) -> Rows:
         """The rows of binary problem k, from these or all."""
         rows = self.rows if rows is None else rows
-        return multiclass.rows_of(rows, self.chosen(k), self.form.is_pairwise)
+        return multiclass.rows_of(rows, self.chosen(k), self.recipe.is_pairwise)
 
     def problem(self, k: int, rows: Rows | None = None) -> Problem:
         """Binary problem k, from rows that may wait for those of others."""
         chosen, C = self.chosen(k), self.C
         if chosen is not None and np.ndim(C):
             C = C[chosen]
-        return self.form.make(self.rows_of(k, rows), self.signs(k), C)
+        return self.recipe.make(self.rows_of(k, rows), self.signs(k), C)

@@ -20,7 +20,7 @@ class NamedKernel:
     Attributes
     ----------
     name : str
-    formula, tex : str, as docstrings and as docs/kernels.md write it
+    formula, tex : str, as docstrings and as docs/guides/kernels.md write it
     sums : {"product", "square", "size", "share"}
         Sums over the columns of x z, (x - z)^2, ``|x - z|`` or (x - z)^2 / (x + z).
     value : {"itself", "power", "tangent", "decay"}

@@ -29,11 +29,12 @@ the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.rows import Rows
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import twofold
 from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
@@ -78,6 +79,8 @@ class BallProblem:
 
     columns: Columns
     C: Vector | None = None
+    couples: ClassVar[bool] = True
+    norm: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         least = int(np.argmin(self.diagonal))
@@ -86,6 +89,11 @@ class BallProblem:
                 "The kernel must have k(x, x) >= 0, the squared length of a point. Got "
                 f"{self.diagonal[least]:.6g} at row {least} instead."
             )
+
+    @property
+    def rows(self) -> Rows:
+        """The points in the space of the data."""
+        return self.columns.rows
 
     @functools.cached_property
     def diagonal(self) -> Vector:

@@ -29,15 +29,15 @@ from widemargin.problems.scores import Scores
 from widemargin.reduction.pursuit import pursue
 from widemargin.reduction.restricted import (
     Features,
-    Point,
     Refits,
+    ScoredPoint,
     Whole,
     independent,
     refit,
 )
 from widemargin.solution import Certificate, Solution, Status
-from widemargin.solvers.driver.limits import Clock
-from widemargin.system.deadline import GRACE, OutOfTime, until
+from widemargin.solvers.driver.limits import Limits
+from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
 
 Vector = NDArray[np.float64]
@@ -188,16 +188,15 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     check.count("candidates", candidates)
     check.count("memory_limit", memory_limit, optional=True)
     memory = free_bytes() if memory_limit is None else memory_limit
-    clock = Clock()
-    limits = Refits(tol, share, memory, clock.deadline(time_limit))
-    whole = Whole(problem, solution, limits)
+    limits = Limits(tol, time_limit=time_limit)
+    whole = Whole(problem, solution, Refits(limits, share, memory))
     smaller = [budget for budget in budgets if budget < whole.support.size]
     models: list[Reduced] = []
     if smaller:
         rng = np.random.default_rng(random_state)
         m, n = whole.c.size, max(candidates, 4 * smaller[-1])
         chosen = np.sort(rng.permutation(m)[:n])
-        with until(clock.deadline(time_limit and time_limit + GRACE)):
+        with until(limits.grace):
             models = _path(whole, chosen, smaller)
     if not models or models[-1].status is not Status.INTERRUPTED:
         models += [_unchanged(whole)] * (len(budgets) - len(smaller))
@@ -239,7 +238,7 @@ def _refit_all(
 ) -> None:
     """Append the model of each budget."""
     begin = functools.partial(_begin, whole, candidates, budgets[-1], budgets[0])
-    features, start = _in_time(whole.limits, begin) or begin()
+    features, start = _in_time(whole.refits, begin) or begin()
     pruned = whole.scores(candidates[:0], whole.c[:0])
     for budget in budgets:
         k = min(budget, len(features.J))
@@ -258,27 +257,29 @@ def _refit_all(
             break
 
 
-def _in_time(limits: Refits, work: Callable[[], Any]) -> Any:
+def _in_time(refits: Refits, work: Callable[[], Any]) -> Any:
     """What some work returns; None where it does not end before the deadline."""
     try:
-        with until(limits.deadline):
+        with until(refits.deadline):
             return work()
     except OutOfTime:
         return None
 
 
-def _refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
+def _refit(
+    features: Features, k: int, start: ScoredPoint
+) -> tuple[ScoredPoint, Status]:
     """A refit; its first step where it is late; its start where that takes too long."""
-    work, limits = functools.partial(refit, features, k, start), features.whole.limits
-    if limits.is_late:
+    work, refits = functools.partial(refit, features, k, start), features.whole.refits
+    if refits.limits.is_late:
         return work()
-    found: tuple[Point, Status] | None = _in_time(limits, work)
+    found: tuple[ScoredPoint, Status] | None = _in_time(refits, work)
     return found or (start, Status.TIME_LIMIT)
 
 
 def _begin(
     whole: Whole, candidates: Index, most: int, first: int
-) -> tuple[Features, Point]:
+) -> tuple[Features, ScoredPoint]:
     """The features of chosen rows, and the solution projected on the first of them."""
     f = whole.f(candidates)
     order = pursue(whole.columns, candidates, f, most)
@@ -286,7 +287,7 @@ def _begin(
     features, first = Features(whole, candidates[order]), min(first, len(order))
     L, known = features.L[:first, :first], f[order[:first]]
     w = np.asarray(solve_triangular(L, known, lower=True))
-    return features, Point(whole.alpha, w, whole.b, features.scores(w))
+    return features, ScoredPoint(whole.alpha, w, whole.b, features.scores(w))
 
 
 def _unless_pruned(
@@ -315,7 +316,7 @@ def _unless_pruned(
     return replace(best, status=status) if status is Status.INTERRUPTED else best
 
 
-def _model(features: Features, point: Point, status: Status) -> Reduced:
+def _model(features: Features, point: ScoredPoint, status: Status) -> Reduced:
     """The model of a point."""
     whole, J = features.whole, features.J[: len(point.w)]
     beta, b, certificate = features.certify(point)

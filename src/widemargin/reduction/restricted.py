@@ -23,6 +23,7 @@ from widemargin.problems.scores import Scores
 from widemargin.solution import Certificate, Solution, Status, Step
 from widemargin.solvers.auto import solve
 from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.linear.active_set import ActiveSet
 from widemargin.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from widemargin.system.deadline import Deadline
@@ -50,25 +51,28 @@ VALUES = 1 << 20
 
 @dataclass(frozen=True)
 class Refits:
-    """What ends a refit.
+    """What ends refits.
 
     Attributes
     ----------
-    tol : float, relative gap
+    limits : Limits, of all of them; after their end a refit ends at its next step
     share : float, gap as a share of what the cut costs
     memory : int, bytes that features may take
-    deadline : Deadline or None, when they end at their next step
     """
 
-    tol: float
+    limits: Limits
     share: float
     memory: int
-    deadline: Deadline | None
 
     @property
-    def is_late(self) -> bool:
-        """Whether the time is over."""
-        return self.deadline is not None and self.deadline.left <= 0.0
+    def tol(self) -> float:
+        """The relative gap of each."""
+        return self.limits.tol
+
+    @functools.cached_property
+    def deadline(self) -> Deadline | None:
+        """The end, which all look at: a share of the time is one since the first."""
+        return self.limits.deadline
 
 
 class Whole:
@@ -83,15 +87,15 @@ class Whole:
     support : int ndarray, the rows with c != 0
     before : Certificate, of the solution
     numbers : int ndarray (m,), which of all rows these are
-    limits : Refits
+    refits : Refits
     """
 
     def __init__(
-        self, problem: KernelProblem, solution: Solution, limits: Refits
+        self, problem: KernelProblem, solution: Solution, refits: Refits
     ) -> None:
         kept = slice(None) if problem.kept is None else problem.kept
         self.problem, self.columns = problem, problem.columns
-        self.limits = limits
+        self.refits = refits
         self.y, self.C = problem.signs, np.asarray(problem.weights)
         self.c, self.alpha, self.b = solution.w[kept], solution.alpha[kept], solution.b
         self.support = np.flatnonzero(self.c)
@@ -101,7 +105,7 @@ class Whole:
     def enough(self, primal: float) -> float:
         """The gap at which a refit with this objective may end."""
         cost = primal - self.before.dual
-        return max(self.limits.tol * primal, self.limits.share * cost)
+        return max(self.refits.tol * primal, self.refits.share * cost)
 
     def f(self, rows: Index) -> Vector:
         """Scores of the solution without b, in float64."""
@@ -131,7 +135,7 @@ class Whole:
         return self.problem.upper_bound(scores.c, scores.sums(), b)[0], b
 
 
-class Point(NamedTuple):
+class ScoredPoint(NamedTuple):
     """A point (w, b), the dual one beside it, and the scores of all rows."""
 
     alpha: Vector
@@ -155,7 +159,7 @@ class Features:
     def __init__(self, whole: Whole, J: Index) -> None:
         self.whole, self.J = whole, J
         self.L = np.asarray(np.linalg.cholesky(whole.columns.values(J, J)))
-        self._use(np.float64 if whole.limits.tol < PRECISE else np.float32)
+        self._use(np.float64 if whole.refits.tol < PRECISE else np.float32)
 
     def _use(self, dtype: Any) -> None:
         """Make features in a dtype from now on."""
@@ -194,11 +198,11 @@ class Features:
     def _reserve(self, count: int, width: int) -> None:
         """Refuse what does not fit."""
         needed = count * width * self._dtype.itemsize
-        if needed > self.whole.limits.memory:
+        if needed > self.whole.refits.memory:
             raise ValueError(
                 f"The 'memory_limit' parameter of reduce must be at least {needed:,} "
                 f"bytes for {count:,} rows near the margin and {width:,} support "
-                f"vectors. Got {self.whole.limits.memory:,} instead."
+                f"vectors. Got {self.whole.refits.memory:,} instead."
             )
 
     def beta(self, w: Vector) -> Vector:
@@ -213,7 +217,7 @@ class Features:
             scores.refresh(np.arange(len(scores.c)))
         return scores
 
-    def certify(self, point: Point) -> tuple[Vector, float, Certificate]:
+    def certify(self, point: ScoredPoint) -> tuple[Vector, float, Certificate]:
         """The coefficients of a point, its best b, and its certificate.
 
         The lower bound is that of the restricted problem, at the point's alpha.
@@ -311,7 +315,7 @@ def _cut(count: int, width: int) -> list[slice]:
     return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
 
-def refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
+def refit(features: Features, k: int, start: ScoredPoint) -> tuple[ScoredPoint, Status]:
     """The best point for the first k rows of J.
 
     A solver has the rows near the margin; those that the answer costs something beyond
@@ -334,7 +338,7 @@ def refit(features: Features, k: int, start: Point) -> tuple[Point, Status]:
         enough = 0.5 * whole.enough(0.5 * float(w @ w) + float(losses.sum()))
         stopped = solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
         if stopped or float(losses[~near].sum()) <= enough:
-            return Point(alpha, w, b, scores), solution.status
+            return ScoredPoint(alpha, w, b, scores), solution.status
 
 
 def _near(whole: Whole, f: Vector, b: float, near: Mask, beside: float) -> Mask:
@@ -361,13 +365,15 @@ def _solved(
     problem, y, C = whole.problem, whole.y[rows], whole.C[rows]
     linear = Problem(Z, y, C, problem.loss, problem.intercept)
     solver: Solver = AugmentedLagrangian() if problem.is_bounded else ActiveSet()
-    tol = SOLVED * whole.limits.tol
+    tol = SOLVED * whole.refits.tol
 
     def is_enough(gap: float, primal: float) -> bool:
         return gap <= SOLVED * whole.enough(primal)
 
     def ends(step: Step) -> bool:
-        return whole.limits.is_late or is_enough(step.primal - step.dual, step.primal)
+        return whole.refits.limits.is_late or is_enough(
+            step.primal - step.dual, step.primal
+        )
 
     solution = solve(linear, solver, tol=tol, start=start, callback=ends)
     if solution.status is not Status.STOPPED_BY_CALLBACK:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class Ending:
 
     Attributes
     ----------
-    problem : Problem
+    problem : Problem, or another one that a solver has
     status : Status
     last : Step, the last one
     gap : float, relative
@@ -36,7 +37,7 @@ class Ending:
     names : sequence of str or None, of the features
     """
 
-    problem: Problem
+    problem: Any
     status: Status
     last: Step
     gap: float

@@ -1,16 +1,93 @@
-"""What the driver keeps of a run."""
+"""The best point of a run, and the answers that are made of it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
+from widemargin.numerics.rounding import at_zero
+from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.solution import Certificate
+from widemargin.problems.conditioning import conditioned
+from widemargin.solution import Certificate, Solution
+from widemargin.solvers.driver.start import Start
 
 Vector = NDArray[np.float64]
 
 
-class Best:
+@dataclass(frozen=True)
+class Answer:
+    """A feasible point of a problem with its certificate."""
+
+    alpha: Vector
+    w: Vector
+    b: float
+    certificate: Certificate
+
+
+class BestSoFar(ABC):
+    """What the driver keeps of a run on one kind of problem, and answers with.
+
+    Attributes
+    ----------
+    core : the problem that a solver is given
+    primal, dual : float
+        The best values, which may be the solver's estimates until they are corrected.
+    """
+
+    core: Any
+    primal: float
+    dual: float
+
+    @property
+    @abstractmethod
+    def relative_gap(self) -> float:
+        """Gap of the best values."""
+
+    @property
+    def merit(self) -> float:
+        """What falls with every progress, of the best point or of the steps."""
+        return self.relative_gap
+
+    @property
+    @abstractmethod
+    def is_model(self) -> bool:
+        """Whether there is something to keep where memory runs out."""
+
+    @abstractmethod
+    def offer(self, v: Any, state: Any, primal: float, dual: float) -> None:
+        """Keep what is better in the point of a step."""
+
+    def correct(self, certificate: Certificate) -> None:
+        """Put recomputed values in the place of estimates."""
+        self.primal, self.dual = certificate.primal, certificate.dual
+
+    @abstractmethod
+    def point(self, v: Any, state: Any) -> Callable[[], Any]:
+        """What `Step.point` gives a callback, of the point of a step."""
+
+    @abstractmethod
+    def answer(self, tol: float) -> Answer:
+        """The best point, feasible, on the original problem, with its certificate."""
+
+    def untried(self, tol: float) -> Answer:
+        """The answer of a run that there was no time to begin."""
+        return self.answer(tol)
+
+    @abstractmethod
+    def zero(self) -> Answer:
+        """An answer that takes no time."""
+
+    def at_bound(self, alpha: Vector) -> int | None:
+        """How many dual variables are at their bound; None where there is none."""
+        return None
+
+
+class Best(BestSoFar):
     """The best v and the best alpha so far, by the steps' estimates; zero at first.
 
     Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
@@ -19,18 +96,21 @@ class Best:
 
     Attributes
     ----------
-    v : ndarray (k,)
+    v : ndarray (k,), in the coordinates of the core
     primal, dual : float, P(v) and D(alpha)
     source : ndarray (k,), the v that alpha belongs to, or None
     """
 
+    core: Problem
+
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
+        self.core, self._lift = conditioned(problem)
         self._slots: RowState | None = None
         self._slot = 0
         self.source: Vector | None = None
-        self.v: Vector = np.zeros(problem.order)
-        self.primal, self.dual = problem.zero_objective, 0.0
+        self.v: Vector = np.zeros(self.core.order)
+        self.primal, self.dual = self.core.zero_objective, 0.0
         self._least_gap = np.inf
 
     @property
@@ -43,13 +123,18 @@ class Best:
         """What falls with every progress, of the best point or of the steps."""
         return max(0.0, self.relative_gap) * max(0.0, self._least_gap)
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is worth keeping: zero is not."""
+        return bool(self.v.any())
+
     def offer(
         self, v: Vector, state: RowState | None, primal: float, dual: float
     ) -> None:
         """Keep what is better in a point."""
         self._least_gap = min(self._least_gap, primal - dual)
         better = primal < self.primal, dual > self.dual
-        if self._problem.couples:
+        if self.core.couples:
             gap = primal - dual
             # Kept bounds are of float32 scores that drifted, where these say that they
             # are wrong by more than their own gap.
@@ -68,26 +153,78 @@ class Best:
     def _copy(self, state: RowState) -> None:
         """Copy the alpha of a row state."""
         if self._slots is None:
-            self._slots = self._problem.state(best0=0.0, best1=0.0)
+            self._slots = self.core.state(best0=0.0, best1=0.0)
         self._slots.join(state).sweep(_copy, "alpha", f"best{1 - self._slot}")
         self._slot = 1 - self._slot
-
-    def forget_gap(self) -> None:
-        """Let the merit of the next solver be its own."""
-        self._least_gap = np.inf
-
-    def correct(self, certificate: Certificate) -> None:
-        """Put recomputed values in the place of estimates."""
-        self.primal, self.dual = certificate.primal, certificate.dual
 
     def alpha(self) -> Vector:
         """The best dual variables, over all rows of the problem."""
         if self.source is not None:
-            return self._problem.gather(self._problem.slopes(self.source)[0])
-        copied = self._problem.state(alpha=0.0)
+            return self.core.gather(self.core.slopes(self.source)[0])
+        copied = self.core.state(alpha=0.0)
         if self._slots is not None:
             self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")
-        return self._problem.gather(copied)
+        return self.core.gather(copied)
+
+    def start(self, given: Any) -> Start:
+        """A Solution, or (alpha, w, b), in the coordinates of the core."""
+        if isinstance(given, Solution):
+            given = given.alpha, given.w, given.b
+        if not (isinstance(given, tuple) and len(given) == 3):
+            expected = "a Solution or a tuple (alpha, w, b)"
+            Checker("solve").refuse("start", expected, given)
+        alpha, w, b = given
+        v = self._lift.down(self._problem.stack(w, b))
+        state = self._problem.dual_state(alpha)
+        return Start(v, self._lift.alpha_down(self._problem.gather(state)))
+
+    def take(self, start: Start) -> None:
+        """Let a start be the best point: no answer is worse."""
+        with np.errstate(all="ignore"):
+            state = self.core.dual_state(start.alpha)
+            self.core.repair(state)
+            bounds = self.core.bounds(state, start.v)
+            self.offer(start.v, state, bounds.primal, bounds.dual)
+
+    def relieved(self) -> Start:
+        """The best point for another solver, whose merit shall be its own."""
+        self._least_gap = np.inf
+        return Start(self.v, self.alpha())
+
+    def point(self, v: Vector, state: Any) -> Callable[[], tuple[Vector, float]]:
+        """What gives (w, b) of the problem."""
+        return lambda: self._problem.split(self._lift.up(v))
+
+    def answer(self, tol: float) -> Answer:
+        """The best point, feasible, on the original problem, with its certificate."""
+        problem = self._problem
+        v, source = self._lift.up(self.v), self.source
+        if source is not None and problem.intercept != "free":
+            # Feasible, and zero where it can be: nothing to finish if it will do.
+            state, certificate = problem.slopes(self._lift.up(source))
+            if not np.array_equal(source, self.v):
+                certificate = problem.bounds(state, v)
+            if certificate.relative_gap <= tol:
+                return Answer(problem.gather(state), *problem.split(v), certificate)
+        alpha = self._lift.alpha_up(self.alpha())
+        return Answer(*problem.answer(alpha, v, tol))
+
+    def untried(self, tol: float) -> Answer:
+        """The answer zero: anything else would need the data."""
+        return self.zero()
+
+    def zero(self) -> Answer:
+        """The answer zero, whose bounds, sum C and 0, need no look at the data."""
+        problem = self._problem
+        alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
+        bounds = Certificate(at_zero(problem.zero_objective, problem.shape[0]), 0.0)
+        return Answer(alpha, *problem.split(v), bounds)
+
+    def at_bound(self, alpha: Vector) -> int | None:
+        """How many dual variables are at C; the squared hinge has no such bound."""
+        if not self._problem.is_bounded:
+            return None
+        return int(np.count_nonzero((alpha > 0) & (alpha >= self._problem.C)))
 
 
 def _copy(part: RowState, source: str, target: str) -> None:

@@ -16,7 +16,6 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.targets import unrepeated
 from widemargin.solution import Step
-from widemargin.solvers.driver.best import Best
 from widemargin.system.files import check_outputs, open_regular, replacing
 
 Vector = NDArray[np.float64]
@@ -143,7 +142,7 @@ class Saver:
         step: Step,
         v: Vector,
         state: RowState | None,
-        best: Best,
+        best: Any,
     ) -> None:
         """Write the file anew."""
         facts = {

@@ -2,20 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from widemargin.data.state import RowState
-from widemargin.problems.base import Problem
-from widemargin.solution import (
-    Step,
-)
+from widemargin.solution import Step
+from widemargin.solvers.driver.advice import Ending, message
+from widemargin.solvers.driver.best import Best, BestSoFar, Vector
+from widemargin.solvers.driver.start import Start
 from widemargin.system.threads import ONE_BLAS_THREAD
 
-Vector = NDArray[np.float64]
+__all__ = ["Plan", "Reserve", "Solver", "Start", "at", "in_one_blas_thread"]
 
 
 class Solver(ABC):
@@ -26,6 +22,7 @@ class Solver(ABC):
     name : str, as users and reports write it
     default_max_iter : int, iterations when ``max_iter`` is None
     patience : int, iterations without progress after which the driver stops
+    almost : float, times tol up to which a gap counts as almost solved
     for_kernels : bool, whether it solves problems with a kernel, and no others
     for_norms : bool, whether it solves those with a norm of the losses, and no others
     """
@@ -33,20 +30,29 @@ class Solver(ABC):
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
     patience: ClassVar[int]
+    almost: ClassVar[float] = 100.0
     for_kernels: ClassVar[bool] = False
     for_norms: ClassVar[bool] = False
 
-    def patience_for(self, problem: Problem) -> int:
+    def patience_for(self, problem: Any) -> int:
         """The patience with this problem."""
         return self.patience
 
+    def best(self, problem: Any) -> BestSoFar:
+        """What keeps the best point of a run on a problem, and makes answers of it."""
+        return Best(problem)
+
+    def message(self, ending: Ending) -> str:
+        """What happened, how good the answer is, and what helps."""
+        return message(ending)
+
     @abstractmethod
-    def supports(self, problem: Problem) -> str | None:
+    def supports(self, problem: Any) -> str | None:
         """None, or a sentence why the problem cannot be solved by this solver."""
 
     @abstractmethod
     def iterate(
-        self, problem: Problem, start: "Start | None", tol: float
+        self, problem: Any, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Yield the current step at the head of each iteration, the start included.
 
@@ -54,20 +60,6 @@ class Solver(ABC):
         until the next step; or v and None where alpha is `Problem.slopes` of v.
         Numerical breakdown raises ArithmeticError or LinAlgError.
         """
-
-
-@dataclass(frozen=True)
-class Start:
-    """A point to start from: v (k,) and alpha (m,), in the problem's coordinates.
-
-    From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
-    step: then it goes on as if nothing had been in between.
-    """
-
-    v: Vector
-    alpha: Vector
-    vectors: dict[str, Vector] = field(default_factory=dict)
-    numbers: dict[str, float] = field(default_factory=dict)
 
 
 def at(v: Vector, state: RowState | None = None) -> Callable[[], Any]:

@@ -8,16 +8,12 @@ and decides the status. No solver prints, times itself or certifies itself.
 
 import warnings
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.numerics.rounding import at_zero
-from widemargin.parameters import Checker
-from widemargin.problems.base import Problem
-from widemargin.problems.conditioning import conditioned
 from widemargin.solution import (
     Certificate,
     Solution,
@@ -25,8 +21,8 @@ from widemargin.solution import (
     Step,
     Trace,
 )
-from widemargin.solvers.driver.advice import Ending, message
-from widemargin.solvers.driver.best import Best
+from widemargin.solvers.driver.advice import Ending
+from widemargin.solvers.driver.best import Answer
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
     Plan,
@@ -39,8 +35,6 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
-# ALMOST_SOLVED is a gap within this many times tol.
-ALMOST = 100.0
 # The share of the time limit after which an answer with its certificate is made, to be
 # kept if there is no time for a later one; and how many times as long as this one took
 # a later one may take. Not tuned.
@@ -50,20 +44,12 @@ SHARE, LONGER = 0.5, 1.5
 PROGRESS = 0.9
 
 
-@dataclass(frozen=True)
-class _Answer:
-    alpha: Vector
-    w: Vector
-    b: float
-    certificate: Certificate
-
-
 class _Driver:
     """One run of a solver, and of its reserves, on a problem."""
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Any,
         plan: Plan,
         limits: Limits,
         names: Sequence[str] | None,
@@ -74,13 +60,13 @@ class _Driver:
         self.problem, self.limits = problem, limits
         self.solver, self.reason, reserves = plan
         self._reserves = list(reserves)
-        self.core, self.lift = conditioned(problem)
+        self.best: Any = self.solver.best(problem)
+        self.core = self.best.core
         self._first_sweep = self.core.rows.sweeps
-        self.best = Best(self.core)
         self.trace = Trace()
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
-        self._accepted: _Answer | None = None
-        self._kept: _Answer | None = None  # one that was made halfway
+        self._accepted: Answer | None = None
+        self._kept: Answer | None = None  # one that was made halfway
         self._deadline = limits.deadline
         self._started = False
         self._broken = False
@@ -108,7 +94,7 @@ class _Driver:
                 raise
             return Status.TIME_LIMIT
         except MemoryError:
-            if not self.best.v.any():  # zero is no model
+            if not self.best.is_model:
                 raise
             return Status.OUT_OF_MEMORY
 
@@ -121,12 +107,11 @@ class _Driver:
         if saved is not None:
             start = self._resume(saved)
         elif start is not None:
-            self._offer(start)
+            self.best.take(start)
         status = self._iterate(start)
         while status in _RELIEVED and self._reserves:
             self._relieve()
-            best = Start(self.best.v, self.best.alpha())
-            status = self._iterate(best)
+            status = self._iterate(self.best.relieved())
         return status
 
     def _iterate(self, start: Start | None) -> Status:
@@ -184,7 +169,7 @@ class _Driver:
         if alpha is None:
             source = np.zeros_like(saved.v) if saved.source is None else saved.source
             alpha = self.core.gather(self.core.slopes(source)[0])
-        self._offer(Start(saved.best_v, alpha))
+        self.best.take(Start(saved.best_v, alpha))
         if saved.solver != self.solver.name:  # another one's vectors are not its own
             return Start(saved.best_v, alpha)
         return Start(saved.v, alpha, saved.vectors, saved.numbers)
@@ -199,16 +184,7 @@ class _Driver:
         self._take_turn()
         self._before = self.trace[-1].iteration + 1 if self.trace else 0
         self._progress, self._broken = (np.inf, self._before), False
-        self.best.forget_gap()
         self.reason = f"after {last} got no further ({self.reason})"
-
-    def _offer(self, start: Start) -> None:
-        """Let the start be the best point: no answer is worse."""
-        with np.errstate(all="ignore"):
-            state = self.core.dual_state(start.alpha)
-            self.core.repair(state)
-            bounds = self.core.bounds(state, start.v)
-            self.best.offer(start.v, state, bounds.primal, bounds.dual)
 
     def _next(self, steps: Generator[Step, None, None]) -> Step | None:
         """The next step, observed; None where the solver has ended or broken down.
@@ -282,45 +258,28 @@ class _Driver:
         v, state = self._point = step.point()
         self.best.offer(v, state, step.primal, step.dual)
         step.best_primal, step.best_dual = self.best.primal, self.best.dual
-        step._point = lambda: self.problem.split(self.lift.up(v))
+        step._point = self.best.point(v, state)
 
-    def _answer(self) -> _Answer:
-        """The best point, feasible, on the original problem, with its certificate."""
-        problem, tol = self.problem, self.limits.tol
+    def _answer(self) -> Answer:
+        """The best point with its certificate."""
         with np.errstate(all="ignore"), ONE_BLAS_THREAD:
-            v, source = self.lift.up(self.best.v), self.best.source
-            if source is not None and problem.intercept != "free":
-                # Feasible, and zero where it can be: nothing to finish if it will do.
-                state, certificate = problem.slopes(self.lift.up(source))
-                if not np.array_equal(source, self.best.v):
-                    certificate = problem.bounds(state, v)
-                if certificate.relative_gap <= tol:
-                    return _Answer(
-                        problem.gather(state), *problem.split(v), certificate
-                    )
-            alpha = self.lift.alpha_up(self.best.alpha())
-            return _Answer(*problem.answer(alpha, v, tol))
+            answer: Answer = self.best.answer(self.limits.tol)
+            return answer
 
-    def _last_answer(self) -> _Answer:
+    def _last_answer(self) -> Answer:
         """The answer, or what there is if that has no time."""
-        if not self._started:
-            return self._zero()
         try:
             with until(self.limits.grace):
+                if not self._started:
+                    answer: Answer = self.best.untried(self.limits.tol)
+                    return answer
                 return self._answer()
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
             known = [one for one in (self._kept, self._accepted) if one is not None]
             gaps = [one.certificate.relative_gap for one in known]
-            return known[int(np.argmin(gaps))] if known else self._zero()
-
-    def _zero(self) -> _Answer:
-        """The answer zero, whose bounds, sum C and 0, need no look at the data."""
-        problem = self.problem
-        alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
-        bounds = Certificate(at_zero(problem.zero_objective, problem.shape[0]), 0.0)
-        return _Answer(alpha, *problem.split(v), bounds)
+            return known[int(np.argmin(gaps))] if known else self.best.zero()
 
     def solution(self, status: Status) -> Solution:
         """The answer with its status, which only the certificate can call solved.
@@ -336,7 +295,7 @@ class _Driver:
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
-        elif gap <= ALMOST * tol and status in _OWN_ENDS:
+        elif gap <= self.solver.almost * tol and status in _OWN_ENDS:
             status = Status.ALMOST_SOLVED
         return Solution(
             alpha=answer.alpha,
@@ -349,7 +308,7 @@ class _Driver:
             reason=self.reason,
             seconds=self.seconds(),
             tol=tol,
-            message=message(
+            message=self.solver.message(
                 Ending(
                     problem=self.problem,
                     status=Status.SOLVED if status is Status.SOLVED else ended,
@@ -361,14 +320,8 @@ class _Driver:
                 )
             ),
             extras=dict(self.trace[-1].details),
-            at_bound=self._at_bound(answer.alpha),
+            at_bound=self.best.at_bound(answer.alpha),
         )
-
-    def _at_bound(self, alpha: Vector) -> int | None:
-        """How many dual variables are at C; the squared hinge has no such bound."""
-        if not self.problem.is_bounded:
-            return None
-        return int(np.count_nonzero((alpha > 0) & (alpha >= self.problem.C)))
 
 
 # How a solver ends without an answer while a reserve may find one.
@@ -377,7 +330,7 @@ _OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ER
 
 
 def run(
-    problem: Problem,
+    problem: Any,
     plan: Plan,
     limits: Limits,
     *,
@@ -393,7 +346,7 @@ def run(
     if complaint:
         raise ValueError(complaint)
     driver = _Driver(problem, plan, limits, names)
-    status = driver.run(None if start is None else _start(driver, start))
+    status = driver.run(None if start is None else driver.best.start(start))
     return driver.solution(status)
 
 
@@ -424,7 +377,7 @@ def unsolved(
     )
 
 
-def _mismatch(solver: Solver, problem: Problem) -> str | None:
+def _mismatch(solver: Solver, problem: Any) -> str | None:
     """Why a solver of linear problems has none with a kernel, or the reverse."""
     name = type(solver).__name__
     if problem.couples and not solver.for_kernels:
@@ -444,15 +397,3 @@ def _mismatch(solver: Solver, problem: Problem) -> str | None:
             "Problem(..., kernel=Kernel('linear'))."
         )
     return None
-
-
-def _start(driver: _Driver, start: Any) -> Start:
-    """A start in the coordinates of the conditioned problem."""
-    if isinstance(start, Solution):
-        start = start.alpha, start.w, start.b
-    if not (isinstance(start, tuple) and len(start) == 3):
-        Checker("solve").refuse("start", "a Solution or a tuple (alpha, w, b)", start)
-    alpha, w, b = start
-    v = driver.lift.down(driver.problem.stack(w, b))
-    state = driver.problem.dual_state(alpha)
-    return Start(v, driver.lift.alpha_down(driver.problem.gather(state)))

@@ -15,14 +15,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset
-from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 
 # The problem of the coreset is solved to this share of the violation of what came last,
 # as those of a working set are. Not tuned.
@@ -38,12 +35,21 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
     sample : int >= 1 or None, default=None
         The next point is the farthest one of so many random rows (the paper's 59: with
         probability 0.95 it is among the farthest twentieth); None: of all rows.
-    first_points : int >= 1, default=20
-        Points of the first coreset, of both classes, drawn at random.
+    balanced : bool, default=False
+        Samples are drawn from both classes by turns, of rows without weight, as
+        LibCVM's are; the outermost row with weight is looked at besides. For ``sample``
+        only.
+    tries : int >= 1, default=1
+        Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
+        For ``sample`` and ``epsilon`` only.
+    first_points : int >= 1 or "pair", default=20
+        Points of the first coreset, of both classes, drawn at random; "pair": a random
+        one and the farthest one from it.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon
         radii from the centre, the paper's rule (1e-6 there). It says nothing about the
-        gap of the SVM, and needs a constant diagonal k(x, x) and one C.
+        gap of the SVM. Where the lengths of points differ it is the rule (37) of
+        [frandi2013]_: `FrankWolfe`.
     random_state : int or None, default=None
         Seed; None: 0.
 
@@ -66,7 +72,8 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
 
     References
     ----------
-    [tsang2005]_; [frandi2013]_, Algorithm 1.
+    [tsang2005]_; [frandi2013]_, Algorithm 1. The samples of LibCVM: its source of 2009
+    (``cvm.cpp``), by the authors of [tsang2005]_.
     """
 
     name: ClassVar[str] = "core_vector"
@@ -83,11 +90,11 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
         """A step for each point that is added: `Solver.iterate`."""
         if not isinstance(problem, KernelProblem):
             raise TypeError("CoreVector needs a problem with a kernel.")
-        return self.grow(problem, start, _begin, _advance)
+        yield from self.grow(problem, start, _begin, _advance)
 
 
 def _begin(coreset: Coreset) -> None:
-    _solve_coreset(coreset, INNER_SHARE)
+    coreset.solve(INNER_SHARE)
 
 
 def _advance(coreset: Coreset, i: int, least: float) -> bool:
@@ -98,28 +105,5 @@ def _advance(coreset: Coreset, i: int, least: float) -> bool:
     if violation <= 0.0:  # no row is left out: what the coreset itself has left
         violation = float(coreset.gradient[coreset.c != 0.0].max()) - 1.0
     if violation > 0.0:
-        _solve_coreset(coreset, INNER_SHARE * violation)
+        coreset.solve(INNER_SHARE * violation)
     return len(coreset.rows) > size or coreset.steps > steps
-
-
-def _solve_coreset(coreset: Coreset, stop: float) -> None:
-    """Pair steps until no point of the coreset violates more."""
-    Q, S, q = coreset.Q, coreset.rows, len(coreset.rows)
-    y = Q.y[S]
-    small = Small(
-        coreset.K[:q],
-        coreset.c,
-        np.where(y > 0, 0.0, -np.inf),
-        np.where(y > 0, np.inf, 0.0),
-        y * (coreset.gradient - 1.0),
-        Q.ridge[S],
-        Q.shift,
-        0,
-    )
-    solved = solve_by_pairs(small, stop)
-    coreset.steps += solved.steps
-    coreset.negative += solved.negative
-    moved = np.flatnonzero(solved.c != coreset.c)
-    change = solved.c[moved] - coreset.c[moved]
-    coreset.f += coreset.K[moved, :q].T @ change
-    coreset.c = solved.c

@@ -10,7 +10,10 @@ sum a_i z_i, and the squares of the radius and of the distances are
 
     r^2 = kappa - R <= r*^2 <= max d_i^2,   d_i^2 = kappa + R - 2 (Q a)_i
 
-[frandi2013]_. R tends to rho, the margin of the paper, and beta = a / R.
+[frandi2013]_. R tends to rho, the margin of the paper, and beta = a / R. Where lengths
+differ, the same numbers with kappa = max Q_ii are those of (34) to (41) there, for the
+concave function kappa - a'Q a: with d^2 <= (1 + epsilon)^2 r^2 for all i it is within
+the share 2 epsilon + epsilon^2 of its largest value.
 """
 
 import itertools
@@ -27,6 +30,8 @@ from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.kernel.samples import Samples
+from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -38,6 +43,8 @@ Index = NDArray[np.intp]
 LOOKS = 4
 # Share by which diagonal entries may differ that are called one. Not tuned.
 SAME = 1e-6
+# The start that is a random row and the farthest one from it.
+PAIR = "pair"
 
 
 class Quadratic:
@@ -47,7 +54,8 @@ class Quadratic:
     ----------
     y, ridge, diagonal : ndarray (m,): signs, 1 / (2 C_i), and Q_ii
     shift : float, p
-    kappa : float or None, the entry of the diagonal, where it is constant
+    kappa : float, the largest entry of the diagonal
+    is_ball : bool, whether the diagonal is constant
     """
 
     def __init__(self, problem: KernelProblem) -> None:
@@ -56,21 +64,12 @@ class Quadratic:
         self.shift = float(problem.intercept == "penalized")
         self.diagonal: Vector = problem.columns.diag() + self.shift + self.ridge
         most = float(self.diagonal.max())
-        same = np.ptp(self.diagonal) <= SAME * most
-        self.kappa = most if same else None
-
-    def refuse_other_balls(self) -> None:
-        """Refuse points that differ in length."""
-        if self.kappa is None:
-            raise ValueError(
-                "epsilon needs a constant diagonal of K (rbf, laplacian) and one C for "
-                "all rows. Got k(x, x) + 1 / (2 C) from "
-                f"{self.diagonal.min():.6g} to {self.diagonal.max():.6g}."
-            )
+        self.kappa = most
+        self.is_ball = bool(np.ptp(self.diagonal) <= SAME * most)
 
     def epsilon(self, R: float, least: float) -> float:
         """Farthest distance over the radius, less 1, by R and the least (Q a)_i."""
-        if self.kappa is None or not self.kappa > R:
+        if not self.kappa > R:
             return float("inf")
         far = max(0.0, self.kappa + R - 2.0 * least)
         return float(np.sqrt(far / (self.kappa - R))) - 1.0
@@ -84,9 +83,9 @@ class Quadratic:
         total, curved = float(beta.sum()), float(beta @ Qbeta)
         R = curved / total**2
         details = {**details, "rho": R}
-        if self.kappa is not None:
+        details["epsilon"] = self.epsilon(R, float(Qbeta.min()) / total)
+        if self.is_ball:
             details["radius"] = float(np.sqrt(max(0.0, self.kappa - R)))
-            details["epsilon"] = self.epsilon(R, float(Qbeta.min()) / total)
         t = total / curved if curved > 0 else 1.0 / total
         if not (curved > 0 or self._problem.kernel.is_psd):
             details["negative"] = 1.0
@@ -103,6 +102,7 @@ class Coreset:
     Q : Quadratic
     rows : intp ndarray (q,)
     c, f : ndarray (q,): Y beta of these, which is zero elsewhere, and K c of these
+    weight : ndarray (m,), beta of all rows
     K : ndarray (s, s), s >= q, with the values of these rows in front
     steps, drops, negative : int, that solvers made, and of these along negative
         curvature
@@ -115,6 +115,7 @@ class Coreset:
         self.rows = np.empty(0, np.intp)
         self._place = np.full(len(self.Q.y), -1)  # among these
         self.c, self.f = np.empty(0), np.empty(0)
+        self._weight = np.zeros(len(self.Q.y))
         self.K = aligned((0, 0), self._columns.dtype)
         self.steps = self.drops = self.negative = 0
         self._append(rows)
@@ -147,12 +148,46 @@ class Coreset:
         """Leave out rows with c = 0."""
         kept = np.flatnonzero(self.c)
         q = len(kept)
+        self._weight[self.rows] = 0.0
         self._place[self.rows] = -1
         self.rows, self.c, self.f = self.rows[kept], self.c[kept], self.f[kept]
         self._place[self.rows] = np.arange(q)
         K = self.K[np.ix_(kept, kept)]
         self.K[:] = 0
         self.K[:q, :q] = K
+
+    @property
+    def weight(self) -> Vector:
+        """The beta of all rows: (m,), to be read until the next step only."""
+        self._weight[self.rows] = np.abs(self.c)
+        return self._weight
+
+    @property
+    def room(self) -> int:
+        """Rows of K that may be kept whole."""
+        return len(self._columns.kept_rows)
+
+    def solve(self, stop: float) -> None:
+        """Pair steps until no point of these violates its conditions by more."""
+        Q, S, q = self.Q, self.rows, len(self.rows)
+        y = Q.y[S]
+        small = Small(
+            self.K[:q],
+            self.c,
+            np.where(y > 0, 0.0, -np.inf),
+            np.where(y > 0, np.inf, 0.0),
+            y * (self.gradient - 1.0),
+            Q.ridge[S],
+            Q.shift,
+            0,
+        )
+        solved = solve_by_pairs(small, stop)
+        self.steps += solved.steps
+        self.negative += solved.negative
+        moved = np.flatnonzero(solved.c != self.c)
+        change = solved.c[moved] - self.c[moved]
+        self.f += self.K[moved, :q].T @ change
+        self.c = solved.c
 
     @property
     def gradient(self) -> Vector:
@@ -172,6 +207,11 @@ class Coreset:
         Qbeta = Q.y[some] * (f + Q.shift * self.c.sum()) + Q.ridge[some] * mine
         k = int(Qbeta.argmin())
         return int(some[k]), float(Qbeta[k])
+
+    @property
+    def outermost(self) -> int:
+        """The row of least (Q beta)_i, of those with weight."""
+        return int(self.rows[np.where(self.c != 0.0, self.gradient, np.inf).argmin()])
 
     def epsilon(self, least: float) -> float:
         """That of the ball around the center, by the least (Q beta)_i looked at."""
@@ -209,16 +249,30 @@ class BallSolver(Solver):
     for_kernels: ClassVar[bool] = True
 
     sample: int | None = None
-    first_points: int = 20
+    balanced: bool = False
+    tries: int = 1
+    first_points: int | str = 20
     epsilon: float | None = None
     random_state: int | None = None
 
     def __post_init__(self) -> None:
         check = Checker(type(self).__name__)
         check.count("sample", self.sample, least=1, optional=True)
-        check.count("first_points", self.first_points, least=1)
+        check.choice("balanced", self.balanced, (False, True))
+        check.count("tries", self.tries, least=1)
+        if self.first_points != PAIR:
+            check.count("first_points", self.first_points, least=1)
         check.positive("epsilon", self.epsilon, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)
+        self._refuse_unused(check)
+
+    def _refuse_unused(self, check: Checker) -> None:
+        """Refuse what says how samples are drawn where there are none, or no stop."""
+        if self.balanced and self.sample is None:
+            check.refuse("balanced", "False where sample is None", self.balanced)
+        if self.tries > 1 and (self.sample is None or self.epsilon is None):
+            expected = "1 where sample or epsilon is None"
+            check.refuse("tries", expected, self.tries)
 
     def supports(self, problem: Problem) -> str | None:
         """Problems with the squared hinge and without a free intercept."""
@@ -235,14 +289,16 @@ class BallSolver(Solver):
     def first(
         self, problem: KernelProblem, start: Start | None, random: np.random.Generator
     ) -> Index:
-        """Points to begin with: those of the start, or random ones of both classes."""
+        """Points to begin with: those of the start, or those that are asked for."""
         rows = np.flatnonzero(() if start is None else start.alpha)
         if rows.size:
             return rows
+        if self.first_points == PAIR:
+            return _far_pair(problem, random)
         some = []
         for side in (problem.signs > 0, problem.signs < 0):
             drawn = random.permutation(np.flatnonzero(side))
-            some.append(drawn[: -(-self.first_points // 2)])
+            some.append(drawn[: -(-int(self.first_points) // 2)])
         return np.concatenate(some)
 
     def grow(
@@ -251,30 +307,64 @@ class BallSolver(Solver):
         start: Start | None,
         begin: Callable[[Coreset], None],
         advance: Callable[[Coreset, int, float], bool],
-    ) -> Generator[Step, None, None]:
+        leave: Callable[[Coreset, int], bool] = lambda coreset, looks: False,
+    ) -> Generator[Step, None, tuple[Coreset, Samples] | None]:
         """Steps by the farthest point, of all or of samples.
 
         ``begin`` gives the first points their c. ``advance`` gets the farthest point i
-        and (Q beta)_i, and says whether it got anywhere.
+        and (Q beta)_i, and says whether it got anywhere. After some samples ``leave``
+        may end this: then the coreset and where samples came from are returned.
         """
         random = np.random.default_rng(self.random_state or 0)
         coreset = Coreset(problem, self.first(problem, start, random))
-        if self.epsilon is not None:
-            coreset.Q.refuse_other_balls()
         begin(coreset)
-        m, some = len(problem.signs), None
-        all_rows = self.sample is None or self.sample >= m
-        looks = 1 if self.sample is None or all_rows else LOOKS * m // self.sample
+        m, samples, looks, looked = len(problem.signs), None, 1, 0
+        if self.sample is not None and self.sample < m:
+            samples = self._samples(problem.signs, random)
+            looks = max(1, LOOKS * m // self.sample)
         for iteration in itertools.count():
             yield coreset.record(iteration)
             for _ in range(looks):
-                if not all_rows:
-                    some = random.integers(0, m, self.sample)
-                i, least = coreset.farthest(some)
-                if self.epsilon is not None and coreset.epsilon(least) <= self.epsilon:
+                if samples is not None and leave(coreset, looked):
+                    return coreset, samples
+                i, least, inside = self._look(coreset, samples)
+                if inside:
                     yield coreset.record(iteration + 1, is_ball=True)
-                    return
-                if not advance(coreset, i, least) and some is None:
-                    return
+                    return None
+                if not advance(coreset, i, least) and samples is None:
+                    return None
+                looked += 1
                 problem.rows.check_interrupted()
                 deadline.check()
+        return None
+
+    def _samples(self, signs: Vector, random: np.random.Generator) -> Samples:
+        """Where samples come from."""
+        seed = int(random.integers(1 << 63))
+        return Samples(signs, int(self.sample or 0), self.balanced, self.tries, seed)
+
+    def _look(
+        self, coreset: Coreset, samples: Samples | None
+    ) -> tuple[int, float, bool]:
+        """The farthest point, its (Q beta)_i, and whether its ball ends the run."""
+        i, least = -1, np.inf
+        for _ in range(1 if samples is None else samples.tries):
+            some = None
+            if samples is not None:
+                some = samples.draw(coreset.weight)
+                if samples.balanced:  # those with weight are looked at too
+                    some = np.append(some, coreset.outermost)
+            i, least = coreset.farthest(some)
+            if self.epsilon is None or coreset.epsilon(least) > self.epsilon:
+                return i, least, False
+        return i, least, True
+
+
+def _far_pair(problem: KernelProblem, random: np.random.Generator) -> Index:
+    """A random row, and the one that is farthest from it."""
+    Q = Quadratic(problem)
+    i = int(random.integers(len(Q.y)))
+    k = problem.columns.block([i], np.arange(len(Q.y)))[0].astype(np.float64)
+    square = Q.diagonal - 2.0 * Q.y[i] * Q.y * (k + Q.shift)
+    square[i] = -np.inf
+    return np.array([i, int(square.argmax())])

@@ -1,28 +1,30 @@
-"""Smallest balls by steps of the Frank-Wolfe family: a run, and what ends it.
+"""Smallest balls by steps of the Frank-Wolfe family, and what ends them.
 
 For a soft ball it also looks for sigma, of `widemargin.problems.ball`. That of
 the best a for a sigma is above it just where it is too small (the maximum over a is
 concave in sigma), and grows with it: the one that is its own is looked for.
 """
 
-import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.problems.ball import TINY, BallProblem, Bounds
-from widemargin.solution import Certificate, Status, Step, Trace
-from widemargin.solvers.driver.limits import Clock, Limits
+from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solvers.driver.advice import Ending
+from widemargin.solvers.driver.best import Answer, BestSoFar
+from widemargin.solvers.driver.contract import Plan, Solver, Start
+from widemargin.solvers.driver.driver import run
+from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.simplex import SLICE, SimplexDescent, SimplexProblem
-from widemargin.system.deadline import OutOfTime, until
+from widemargin.system.deadline import passed
 
 Vector = NDArray[np.float64]
 
-# Steps when there is no max_iter. Not tuned: a minute or two of 10,000 rows.
-DEFAULT_MAX_ITER = 5_000_000
 # Steps go on below the gap that was asked for by this factor: their g is in float32.
 FURTHER = 0.5
 # Points whose mean is offered as a center where there was no time to start.
@@ -91,6 +93,271 @@ class _Sigma:
         return abs(self.value / before - 1.0)
 
 
+class _Seen(NamedTuple):
+    """A point of the steps: its distances by the g that is kept, |c|^2 and values."""
+
+    a: Vector
+    d: Vector
+    square: float
+    bounds: Bounds
+
+
+class _BestBall(BestSoFar):
+    """The best of the points that were looked at in float64.
+
+    In an answer a is alpha, the distances are w, and |c|^2 is b.
+    """
+
+    relative_gap = np.inf
+
+    def __init__(self, problem: BallProblem) -> None:
+        self.core = problem
+        self.primal, self.dual = np.inf, 0.0
+        self._descent: SimplexDescent | None = None
+        self._known: tuple[Vector, Vector, float] | None = None
+
+    @property
+    def is_model(self) -> bool:
+        """Whether there are points to make a ball of."""
+        return self._descent is not None
+
+    def offer(
+        self, v: SimplexDescent, state: _Seen, primal: float, dual: float
+    ) -> None:
+        """Keep the point of a step if its distances are in float64 and it is better."""
+        self._descent = v
+        if v.exact is not None:
+            self._offer(*state)
+
+    def _offer(self, a: Vector, d: Vector, square: float, bounds: Bounds) -> None:
+        """Keep a point if it is the best so far."""
+        found = bounds.certificate
+        if self._known is None or found.relative_gap < self.relative_gap:
+            self._known, self.relative_gap = (a, d, square), found.relative_gap
+            self.primal, self.dual = found.primal, found.dual
+
+    def _offer_exact(self, a: Vector) -> None:
+        """Offer a point with distances computed in float64."""
+        a = a / a.sum()
+        d, square = self.core.distances(a, self.core.exact(a))
+        self._offer(a, d, square, self.core.certify(a, d))
+
+    def _offer_last(self) -> None:
+        """Offer the point of the steps, and a quick one where there was no start."""
+        if self._known is None:
+            a = np.zeros(len(self.core.diagonal))
+            a[: 1 if self.core.C is None else FEW_POINTS] = 1.0
+            self._offer_exact(a)
+        if self._descent is not None and self._descent.exact is None:
+            self._offer_exact(self._descent.a)
+
+    def point(self, v: SimplexDescent, state: _Seen) -> Callable[[], Any]:
+        """What gives the point, and rho and |c|^2."""
+        return lambda: (state.a, (state.bounds.rho, state.square))
+
+    def answer(self, tol: float) -> Answer:
+        """The best point, that of the steps included, with its certificate."""
+        try:
+            self._offer_last()
+        except MemoryError:
+            if self._known is None:
+                raise
+        a, d, square = self._known or self.core.point
+        return Answer(a, d, square, self.core.prove(a, tol).certificate)
+
+    def zero(self) -> Answer:
+        """The best point so far, or one without a look at K."""
+        a, d, square = self._known or self.core.point
+        return Answer(a, d, square, self.core.certify(a, d).certificate)
+
+
+@dataclass(frozen=True)
+class BallDescent(Solver):  # numpydoc ignore=PR02
+    """Steps over the simplex, for one sigma after the other.
+
+    Parameters
+    ----------
+    step, selection : as of `SimplexDescent`
+    seed : int, of the start
+    most : int or None, steps after which there is a look in any case
+
+    Notes
+    -----
+    A step takes O(m), and a row of K where that is not kept; the last certificate m
+    kernel values for each point with a_i > 0.
+    """
+
+    name: ClassVar[str] = "ball_descent"
+    # Not tuned: a minute or two of 10,000 rows.
+    default_max_iter: ClassVar[int] = 5_000_000
+    patience: ClassVar[int] = sys.maxsize  # a descent ends itself
+    almost: ClassVar[float] = 1.0
+    for_kernels: ClassVar[bool] = True
+
+    step: str = "away"
+    selection: str = "second"
+    seed: int = 0
+    most: int | None = None
+
+    def supports(self, problem: Any) -> str | None:
+        """None, or a sentence why the problem cannot be solved by this solver."""
+        is_ball = isinstance(problem, BallProblem)
+        return None if is_ball else "BallDescent solves the problems of balls only."
+
+    def best(self, problem: BallProblem) -> _BestBall:
+        """What keeps the best ball."""
+        return _BestBall(problem)
+
+    def message(self, ending: Ending) -> str:
+        """What happened, how good the answer is, and what helps."""
+        return _message(ending)
+
+    def iterate(
+        self, problem: BallProblem, start: Start | None, tol: float
+    ) -> Generator[Step, None, None]:
+        """Yield a step at each look, the start included.
+
+        Its point is the descent and what was seen of it.
+        """
+        look = _Looks(problem, self, tol)
+        a = problem.start(self.seed)
+        descent = SimplexDescent(_dual(problem), a, self.step, self.selection)
+        while True:
+            point, found = look.at(descent)
+            enough = look.is_enough(point.bounds.certificate, descent.steps)
+            step = _step(problem, descent, point)
+            step.waits = not (enough and descent.exact is not None)
+            yield step
+            if look.ends(descent, point, found, enough):
+                return
+            if not self._walk(problem, descent, look.stop) and not look.moved:
+                return
+
+    def _walk(self, problem: BallProblem, descent: SimplexDescent, stop: float) -> bool:
+        """Steps until it is time to look; whether there is a way to go on."""
+        end = descent.steps + max(LEAST_STEPS, LOOK // len(problem.diagonal))
+        end = min(end, self.most or self.default_max_iter)
+        while descent.steps < end and not passed():
+            if not descent.advance(stop, end - descent.steps):
+                return False
+            if descent.exact is not None:
+                break
+        return True
+
+
+class _Looks:
+    """What looks at a descent find, and do for it to go on.
+
+    Attributes
+    ----------
+    stop : float, of the next steps
+    moved : bool, whether sigma moved at the last look
+    """
+
+    def __init__(self, problem: BallProblem, solver: BallDescent, tol: float) -> None:
+        few = len(problem.diagonal) <= FEW_ROWS
+        if few:
+            problem.columns.refine()
+        self._problem, self._few, self._tol = problem, few, tol
+        self._aim = PRECISE if few else FURTHER * tol  # gap of the steps
+        # Of the last look in float64: the dual value, and the number of steps.
+        self._last, self._refreshed = -np.inf, 0
+        self._misses = self._failures = 0
+        self._ridge, self._sigma = problem.ridge, _Sigma()
+        self.stop, self.moved = 0.0, False
+
+    def at(self, descent: SimplexDescent) -> tuple[_Seen, bool]:
+        """The current point, in float64 where that is due; whether the steps ended."""
+        found = descent.exact is not None  # the steps have found an end
+        self.moved = False
+        point = self._seen(descent)
+        near = point.bounds.certificate.relative_gap <= self._aim
+        if not found and (near or descent.steps - self._refreshed >= REFRESH):
+            descent.refresh()
+            return self._seen(descent), near
+        return point, found
+
+    def _seen(self, descent: SimplexDescent) -> _Seen:
+        """The point and its values, by the g that is kept."""
+        a = descent.a
+        f = descent.exact
+        if f is None:
+            f = descent.g - self._ridge * a
+        d, square = self._problem.distances(a, f)
+        return _Seen(a, d, square, self._problem.certify(a, d))
+
+    def is_enough(self, certificate: Certificate, steps: int) -> bool:
+        """Whether the gap is small enough for the run to end."""
+        few = self._few and steps < FEW_STEPS
+        return certificate.relative_gap <= (PRECISE if few else self._tol)
+
+    def ends(
+        self, descent: SimplexDescent, point: _Seen, found: bool, enough: bool
+    ) -> bool:
+        """Whether a look is the last one; else the descent is prepared to go on."""
+        if found and descent.steps > 0 and not enough:
+            self._misses += 1  # the g of the steps was too good
+            self._aim *= FURTHER
+        exact = descent.exact is not None
+        if exact and (enough or self._is_stuck(descent, point.bounds)):
+            return True
+        V = float((point.a * point.d).sum())
+        self._prepare(descent, point.a, V, point.bounds.certificate)
+        return False
+
+    def _prepare(
+        self, descent: SimplexDescent, a: Vector, V: float, certificate: Certificate
+    ) -> None:
+        """Let the descent go on, and stop at the gap aimed at.
+
+        It maximises V - sigma S, and stops by a gap of that, relative to what it is
+        lifted to: V, which is positive. P - D is at most that gap, for sigma < 1 too:
+        then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D. But
+        there D is half of sigma V only, and a quarter of the share of V will mostly do.
+        """
+        descent.lift(float((self._ridge * a * a).sum()))
+        value = max(V, certificate.scale)
+        aim = self._aim * max(certificate.primal, certificate.scale) / value
+        if self._sigma.value < 1.0:
+            aim = 0.25 * self._aim
+        self.stop = float(np.expm1(0.5 * np.log1p(aim)))  # its square less 1 is aim
+
+    def _is_stuck(self, descent: SimplexDescent, bounds: Bounds) -> bool:
+        """Whether a look in float64 is the last one, though its gap is not enough.
+
+        The rows of K become float64 where they have too few digits: the gap was missed,
+        or no progress is seen.
+        """
+        moved = self._sigma.move(bounds.ratio)
+        if moved:
+            self.moved = True  # no steps for one sigma may be some for the next
+            self._ridge = self._sigma.value * self._problem.ridge
+            descent.use_ridge(self._ridge)
+        certificate = bounds.certificate
+        grows = certificate.dual > self._last + PROGRESS * certificate.gap
+        self._failures = 0 if grows or moved > MOVED else self._failures + 1
+        if self._failures or self._misses >= MISSES:
+            self._problem.columns.refine()
+        self._last, self._refreshed = certificate.dual, descent.steps
+        return self._failures >= PATIENCE
+
+
+def _step(problem: BallProblem, descent: SimplexDescent, point: _Seen) -> Step:
+    """What is told of a point."""
+    columns, steps = problem.columns, descent.steps
+    active = int(np.count_nonzero(point.a))
+    details = {
+        "steps": float(steps),
+        "drops": float(descent.drops),
+        "support_vectors": float(active),
+        "evaluations": float(columns.evaluations),
+        "hits": float(columns.hits),
+    }
+    values = point.bounds.certificate.primal, point.bounds.certificate.dual
+    given: Any = descent, point
+    return Step(steps, *values, 0.0, active, details, _point=lambda: given)
+
+
 @dataclass(frozen=True)
 class Ball:
     """The answer of `enclose`, with its proof.
@@ -136,25 +403,35 @@ def enclose(
     problem : BallProblem
     limits : Limits
         ``max_iter`` counts steps.
-    step, selection : as of `SimplexDescent`
-    seed : int, of the start
+    step, selection, seed : as of `BallDescent`
 
     Returns
     -------
     Ball
         After Ctrl-C too, with the status that says so.
-
-    Notes
-    -----
-    A step takes O(m), and a row of K where that is not kept; the last certificate m
-    kernel values for each point with a_i > 0.
     """
-    few = len(problem.diagonal) <= FEW_ROWS
-    if few:
-        problem.columns.refine()
-    run = _Run(problem, limits, few)
-    status = run.descend(step, selection, seed)
-    return run.ball(status)
+    solver = BallDescent(step, selection, seed, limits.max_iter)
+    return _ball(problem, run(problem, Plan(solver, "as asked"), limits))
+
+
+def _ball(problem: BallProblem, solution: Solution) -> Ball:
+    """The ball of a solution."""
+    a, d = solution.alpha, solution.w
+    rho, largest = problem.certify(a, d).rho, max(float(d.max()), 0.0)
+    if rho == 0.0 and largest <= problem.resolution:  # the points are one
+        rho = largest
+    return Ball(
+        a=a,
+        rho=rho,
+        center_square=solution.b,
+        distances=np.maximum(d, 0.0),
+        certificate=solution.certificate,
+        status=solution.status,
+        message=solution.message,
+        trace=solution.trace,
+        is_empty=rho == 0.0 < largest,
+        is_convex=bool(d.min() >= -NEGATIVE * float(problem.diagonal.max())),
+    )
 
 
 def unbounded(m: int, square: float, limits: Limits) -> Ball:
@@ -181,264 +458,41 @@ def unbounded(m: int, square: float, limits: Limits) -> Ball:
     )
 
 
-class _Run:
-    """One descent, and what ends it."""
-
-    def __init__(self, problem: BallProblem, limits: Limits, few: bool) -> None:
-        self._problem, self._limits = problem, limits
-        self._clock = limits.clock or Clock()
-        self._deadline = self._clock.deadline(limits.end)
-        self._max_iter = limits.max_iter or DEFAULT_MAX_ITER
-        self._few = few
-        self._aim = PRECISE if few else FURTHER * limits.tol  # gap of the steps
-        # Of the last look in float64: the dual value, and the number of steps.
-        self._last, self._refreshed = -np.inf, 0
-        self._misses = self._failures = 0
-        # The best point of those looked at in float64, its distances and |c|^2.
-        self._best: tuple[Vector, Vector, float] | None = None
-        self._best_gap = np.inf
-        self._descent: SimplexDescent | None = None
-        self._trace = Trace()
-        self._ridge, self._sigma = problem.ridge, _Sigma()
-        self._moved = False  # sigma, at the last look
-
-    def descend(self, step: str, selection: str, seed: int) -> Status:
-        """Make steps until something ends them; the word for what did."""
-        try:
-            with until(self._deadline):
-                return self._descend(step, selection, seed)
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
-        except OutOfTime:
-            if self._deadline is None:  # another one's
-                raise
-            return Status.TIME_LIMIT
-        except MemoryError:
-            if self._descent is None:  # there is no point to keep
-                raise
-            return Status.OUT_OF_MEMORY
-
-    def _descend(self, step: str, selection: str, seed: int) -> Status:
-        """Make steps from a start; what ended them."""
-        start = self._problem.start(seed)
-        descent = SimplexDescent(_dual(self._problem), start, step, selection)
-        self._descent = descent
-        while True:
-            ended = self._look(descent)
-            if ended is not None:
-                return ended
-            if not self._walk(descent) and not self._moved:
-                return Status.STALLED
-
-    def _walk(self, descent: SimplexDescent) -> bool:
-        """Steps until it is time to look; whether there is a way to go on."""
-        some = max(LEAST_STEPS, LOOK // len(self._problem.diagonal))
-        end = min(descent.steps + some, self._max_iter)
-        while descent.steps < end and not self._late():
-            if not descent.advance(self._stop, end - descent.steps):
-                return False
-            if descent.exact is not None:
-                break
-        return True
-
-    def _late(self) -> bool:
-        return self._deadline is not None and self._deadline.left <= 0.0
-
-    def _look(self, descent: SimplexDescent) -> Status | None:
-        """Record the current point, tell the user; what ends the run, if anything."""
-        found = descent.exact is not None  # the steps have found an end
-        self._moved = False
-        a, d, square, bounds = self._state(descent)
-        near = bounds.certificate.relative_gap <= self._aim
-        if not found and (near or descent.steps - self._refreshed >= REFRESH):
-            descent.refresh()
-            found = near
-            a, d, square, bounds = self._state(descent)
-        if descent.exact is not None:
-            self._offer(a, d, square)
-        stop = self._tell(descent, a, square, bounds)
-        enough = self._is_enough(bounds.certificate, descent.steps)
-        if found and descent.steps > 0 and not enough:
-            self._misses += 1  # the g of the steps was too good
-            self._aim *= FURTHER
-        if descent.exact is not None and (enough or self._ends(descent, bounds)):
-            return Status.SOLVED
-        self._prepare(descent, a, float((a * d).sum()), bounds.certificate)
-        if stop:
-            return Status.STOPPED_BY_CALLBACK
-        if descent.steps >= self._max_iter:
-            return Status.MAX_ITER
-        return Status.TIME_LIMIT if self._late() else None
-
-    def _state(self, descent: SimplexDescent) -> tuple[Vector, Vector, float, Bounds]:
-        """The point, its distances, |c|^2 and its values, by the g that is kept."""
-        a = descent.a
-        f = descent.exact
-        if f is None:
-            f = descent.g - self._ridge * a
-        d, square = self._problem.distances(a, f)
-        return a, d, square, self._problem.certify(a, d)
-
-    def _prepare(
-        self, descent: SimplexDescent, a: Vector, V: float, certificate: Certificate
-    ) -> None:
-        """Let the descent go on, and stop at the gap aimed at.
-
-        It maximises V - sigma S, and stops by a gap of that, relative to what it is
-        lifted to: V, which is positive. P - D is at most that gap, for sigma < 1 too:
-        then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D. But
-        there D is half of sigma V only, and a quarter of the share of V will mostly do.
-        """
-        descent.lift(float((self._ridge * a * a).sum()))
-        value = max(V, certificate.scale)
-        aim = self._aim * max(certificate.primal, certificate.scale) / value
-        if self._sigma.value < 1.0:
-            aim = 0.25 * self._aim
-        self._stop = float(np.expm1(0.5 * np.log1p(aim)))  # its square less 1 is aim
-
-    def _is_enough(self, certificate: Certificate, steps: int) -> bool:
-        few = self._few and steps < FEW_STEPS
-        return certificate.relative_gap <= (PRECISE if few else self._limits.tol)
-
-    def _ends(self, descent: SimplexDescent, bounds: Bounds) -> bool:
-        """Whether a look in float64 is the last one, though its gap is not enough.
-
-        The rows of K become float64 where they have too few digits: the gap was missed,
-        or no progress is seen.
-        """
-        moved = self._sigma.move(bounds.ratio)
-        if moved:
-            self._moved = True  # no steps for one sigma may be some for the next
-            self._ridge = self._sigma.value * self._problem.ridge
-            descent.use_ridge(self._ridge)
-        certificate = bounds.certificate
-        grows = certificate.dual > self._last + PROGRESS * certificate.gap
-        self._failures = 0 if grows or moved > MOVED else self._failures + 1
-        if self._failures or self._misses >= MISSES:
-            self._problem.columns.refine()
-        self._last, self._refreshed = certificate.dual, descent.steps
-        return self._failures >= PATIENCE
-
-    def _tell(
-        self, descent: SimplexDescent, a: Vector, square: float, bounds: Bounds
-    ) -> bool:
-        """Add to the trace and call the user, off the clock; whether to stop."""
-        certificate, rho, _ = bounds
-        columns, steps = self._problem.columns, descent.steps
-        active = int(np.count_nonzero(a))
-        details = {
-            "steps": float(steps),
-            "drops": float(descent.drops),
-            "support_vectors": float(active),
-            "evaluations": float(columns.evaluations),
-            "hits": float(columns.hits),
-        }
-        point: Callable[[], Any] = functools.partial(_point, a, (rho, square))
-        values = certificate.primal, certificate.dual
-        step = Step(steps, *values, 0.0, active, details, _point=point)
-        step.seconds = self._clock.seconds()
-        self._trace.append(step)
-        callback = self._limits.callback
-        stop = callback is not None and self._clock.pause(callback, step)
-        step.forget_point()
-        return bool(stop)
-
-    def ball(self, status: Status) -> Ball:
-        """The best point with its certificate, which alone can call it solved."""
-        problem, tol = self._problem, self._limits.tol
-        try:
-            with until(self._clock.deadline(self._limits.answered)):
-                self._offer_last()
-        except OutOfTime:
-            if self._deadline is None:  # another one's
-                raise
-            if self._best is None:
-                self._best = problem.point
-        except MemoryError:
-            if self._best is None:
-                raise
-            status = Status.OUT_OF_MEMORY
-        a, d, square = self._best  # type: ignore[misc]
-        certificate, rho = problem.prove(a, tol).certificate, problem.certify(a, d).rho
-        largest = max(float(d.max()), 0.0)
-        if rho == 0.0 and largest <= problem.resolution:  # the points are one
-            rho = largest
-        gap = certificate.relative_gap
-        if gap <= tol and status is not Status.INTERRUPTED:
-            status = Status.SOLVED
-        elif status is Status.SOLVED:
-            status = Status.STALLED
-        return Ball(
-            a=a,
-            rho=rho,
-            center_square=square,
-            distances=np.maximum(d, 0.0),
-            certificate=certificate,
-            status=status,
-            message=self._message(status, gap),
-            trace=self._trace,
-            is_empty=rho == 0.0 < largest,
-            is_convex=bool(d.min() >= -NEGATIVE * float(problem.diagonal.max())),
+def _message(end: Ending) -> str:
+    """What happened, how good the answer is, and what helps."""
+    status, gap, limits = end.status, end.gap, end.limits
+    if status is Status.SOLVED:
+        return status.advice
+    cause, advice = {
+        Status.MAX_ITER: (f"max_iter={end.max_iter:,} steps", "Raise max_iter"),
+        Status.TIME_LIMIT: (
+            f"time_limit={limits.time_limit} s",
+            "Raise time_limit",
+        ),
+        Status.INTERRUPTED: ("Ctrl-C", "Fit again"),
+        Status.STOPPED_BY_CALLBACK: ("the callback", "Let it go on"),
+        Status.OUT_OF_MEMORY: (
+            "a lack of memory",
+            "The best ball so far was kept. Lower memory_limit",
+        ),
+    }.get(status, ("rounding", _remedy(end.problem)))
+    usable = "The ball is far from the smallest one."
+    if gap < 0.5 and end.problem.C is None:
+        more = 100.0 * (1.0 / np.sqrt(1.0 - gap) - 1.0)
+        usable = (
+            "The ball encloses all points; its radius is at most "
+            f"{more:.2g} % above the smallest possible."
         )
-
-    def _offer_last(self) -> None:
-        """Offer the point of the steps, and a quick one where there was no start."""
-        if self._best is None:
-            a = np.zeros(len(self._problem.diagonal))
-            a[: 1 if self._problem.C is None else FEW_POINTS] = 1.0
-            self._offer_exact(a)
-        if self._descent is not None and self._descent.exact is None:
-            self._offer_exact(self._descent.a)
-
-    def _offer(self, a: Vector, d: Vector, square: float) -> None:
-        """Keep a point with distances in float64 if it is the best so far."""
-        gap = self._problem.certify(a, d).certificate.relative_gap
-        if self._best is None or gap < self._best_gap:
-            self._best, self._best_gap = (a, d, square), gap
-
-    def _offer_exact(self, a: Vector) -> None:
-        """Keep a point if it is the best so far, by distances computed in float64."""
-        a = a / a.sum()
-        self._offer(a, *self._problem.distances(a, self._problem.exact(a)))
-
-    def _message(self, status: Status, gap: float) -> str:
-        """What happened, how good the answer is, and what helps."""
-        if status is Status.SOLVED:
-            return status.advice
-        limits = self._limits
-        cause, advice = {
-            Status.MAX_ITER: (f"max_iter={self._max_iter:,} steps", "Raise max_iter"),
-            Status.TIME_LIMIT: (
-                f"time_limit={limits.time_limit} s",
-                "Raise time_limit",
-            ),
-            Status.INTERRUPTED: ("Ctrl-C", "Fit again"),
-            Status.STOPPED_BY_CALLBACK: ("the callback", "Let it go on"),
-            Status.OUT_OF_MEMORY: (
-                "a lack of memory",
-                "The best ball so far was kept. Lower memory_limit",
-            ),
-        }.get(status, ("rounding", self._remedy()))
-        usable = "The ball is far from the smallest one."
-        if gap < 0.5 and self._problem.C is None:
-            more = 100.0 * (1.0 / np.sqrt(1.0 - gap) - 1.0)
-            usable = (
-                "The ball encloses all points; its radius is at most "
-                f"{more:.2g} % above the smallest possible."
-            )
-        elif gap < 0.5:
-            usable = "The model is usable."
-        return (
-            f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: "
-            f"{limits.tol:.0e}). {usable} {advice}, or raise tol."
-        )
-
-    def _remedy(self) -> str:
-        """What helps where rounding is in the way."""
-        if self._problem.columns.kernel.is_named:
-            return "Scale the features (StandardScaler)"
-        return "Check the kernel, whose values must be symmetric and well scaled"
+    elif gap < 0.5:
+        usable = "The model is usable."
+    return (
+        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: "
+        f"{limits.tol:.0e}). {usable} {advice}, or raise tol."
+    )
 
 
-def _point(a: Vector, numbers: tuple[float, float]) -> Any:
-    return a, numbers
+def _remedy(problem: BallProblem) -> str:
+    """What helps where rounding is in the way."""
+    if problem.columns.kernel.is_named:
+        return "Scale the features (StandardScaler)"
+    return "Check the kernel, whose values must be symmetric and well scaled"

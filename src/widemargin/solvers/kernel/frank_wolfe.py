@@ -48,6 +48,13 @@ FURTHER = 0.1
 # Entries of vectors that steps read between two looks at the gap, which read some ten
 # vectors. Not tuned.
 LOOK = 1 << 23
+# Rows up to which steps of samples keep g of all rows from the start: bringing it up to
+# date takes less time than a sample of which K is computed. With more rows they do so
+# once as many were drawn as there are. Not tuned.
+AT_ONCE = 1 << 16
+# The points of a start are solved to this violation of their conditions.
+SOLVED = 1e-4
+FIRST_WEIGHTS = ("equal", "solved")
 # Share of its rows that a coreset has c for at least; else those without are left out.
 # Not tuned.
 DENSE = 0.5
@@ -69,15 +76,30 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         the largest gain.
     sample : int >= 1 or None, default=None
         Steps go toward the best one of so many random rows (the paper's 59: with
-        probability 0.95 it is among the best twentieth); None: of all rows. g is known
-        for the coreset only then, whose part of K is kept: 4 q^2 bytes. That pays where
-        a loose answer will do: a step costs ``sample`` times q kernel values.
-    first_points : int >= 1, default=20
-        Points of the start, of both classes, drawn at random.
+        probability 0.95 it is among the best twentieth); None: of all rows. Rows of K
+        are kept under ``memory_limit``; where it has no room for the coreset's, or
+        there are many rows, g is known for the coreset only at first, whose part of K
+        is kept: 4 q^2 bytes, and a step computes ``sample`` times q kernel values.
+    balanced : bool, default=False
+        Samples are drawn from both classes by turns, of rows without weight, as
+        LibCVM's are; the rows with weight are looked at besides. It takes a pass over
+        all weights a sample. For ``sample`` only.
+    tries : int >= 1, default=1
+        Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
+        For ``sample`` and ``epsilon`` only.
+    first_points : int >= 1 or "pair", default=20
+        Points of the start, of both classes, drawn at random; "pair": a random one and
+        the farthest one from it.
+    first_weights : {"equal", "solved"}, default="equal"
+        The weights of the start: equal ones, or those of its own smallest ball, which
+        leave out some of the points.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon
-        radii from the center, the paper's rule (1e-6 there). It says nothing about the
-        gap of the SVM, and needs a constant diagonal k(x, x) and one C.
+        radii from the center, the paper's rule (1e-6 there):
+        kappa + R - 2 min g <= (1 + epsilon)^2 (kappa - R) with kappa = max Q_ii. For a
+        diagonal of Q that varies that is (37), with kappa for the constant Delta^2:
+        where all rows are looked at, kappa - R is above 1 - 2 epsilon - epsilon^2
+        times its largest value (41). It says nothing about the gap of the SVM.
     random_state : int or None, default=None
         Seed; None: 0.
 
@@ -100,7 +122,9 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
     References
     ----------
     [frandi2013]_, Algorithms 2 and 3, with the signs and lengths of steps corrected and
-    for a diagonal that varies; [nanculef2014]_ for "swap".
+    for a diagonal that varies; (34) to (41) for the stop. Page 9 for the starts.
+    [nanculef2014]_ for "swap". The samples of LibCVM: its source of 2009 (``cvm.cpp``),
+    by the authors of [tsang2005]_.
     """
 
     name: ClassVar[str] = "frank_wolfe"
@@ -109,12 +133,14 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
 
     step: str = "pairwise"
     selection: str = "second"
+    first_weights: str = "equal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check = Checker("FrankWolfe")
         check.choice("step", self.step, STEPS)
         check.choice("selection", self.selection, SELECTIONS)
+        check.choice("first_weights", self.first_weights, FIRST_WEIGHTS)
 
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
@@ -122,40 +148,99 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         """A step for each slice of steps: `Solver.iterate`."""
         if not isinstance(problem, KernelProblem):
             raise TypeError("FrankWolfe needs a problem with a kernel.")
-        if self.sample is not None:
-            return self.grow(problem, start, _begin, self._advance)
+        if self.sample is not None and self.sample < len(problem.signs):
+            return self._sampled(problem, start)
         return self._descend(problem, start, tol)
 
     def _descend(
         self, problem: KernelProblem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """Steps by the g of all rows."""
-        Q, linear, stop = Quadratic(problem), None, FURTHER * tol
-        if self.epsilon is not None:  # the stop of smallest balls: h = diag(Q)
-            Q.refuse_other_balls()
-            linear, stop = Q.diagonal, self.epsilon
-        simplex = SimplexProblem(problem.columns, Q.y, Q.ridge, Q.shift, linear)
-        random = np.random.default_rng(self.random_state or 0)
-        a = np.zeros(len(Q.y))
-        if start is not None and start.alpha.any():
-            a = start.alpha
-        else:
-            a[self.first(problem, None, random)] = 1.0
-        descent = SimplexDescent(simplex, a, self.step, self.selection)
+        Q = Quadratic(problem)
+        stop = FURTHER * tol if self.epsilon is None else self.epsilon
+        descent = self._descent(problem, Q, self._first(problem, start))
         for iteration in itertools.count():
-            a, g = descent.a, descent.g
-            c = Q.y * a
-            f = Q.y * (g - Q.ridge * a) - Q.shift * c.sum()
             near = self.epsilon is not None and descent.exact is not None
-            details = {
-                "is_ball": float(near and Q.epsilon(descent.square, g.min()) <= stop),
-                "coreset": float(np.count_nonzero(a)),
-                "steps": float(descent.steps),
-                "drops": float(descent.drops),
-            }
-            yield Q.record(iteration, c, f, details)
-            if details["is_ball"] or not descent.advance(stop, LOOK // len(a) + 1):
+            inside = near and Q.epsilon(descent.square, descent.g.min()) <= stop
+            yield self._record(Q, descent, iteration, inside)
+            if inside or not descent.advance(stop, LOOK // len(Q.y) + 1):
                 return
+
+    def _sampled(
+        self, problem: KernelProblem, start: Start | None
+    ) -> Generator[Step, None, None]:
+        """Steps by samples: of which K is computed, then by the g of all rows."""
+        found = yield from self.grow(
+            problem, start, self._begin, self._advance, self._keeps_all
+        )
+        if found is None:
+            return
+        coreset, samples = found
+        descent = self._descent(problem, coreset.Q, coreset.weight)
+        descent.steps, descent.drops = coreset.steps, coreset.drops
+        for iteration in itertools.count():
+            steps = descent.steps
+            inside = descent.sample(samples, self.epsilon, LOOK // len(coreset.Q.y) + 1)
+            yield self._record(coreset.Q, descent, iteration, inside)
+            if inside or (descent.steps == steps and descent.exact is not None):
+                return
+            if descent.steps == steps:  # rounding may be in the way
+                descent.refresh()
+
+    def _keeps_all(self, coreset: Coreset, looks: int) -> bool:
+        """Whether it is time to keep g of all rows, and there is room for it."""
+        sample, m, q = int(self.sample or 0), len(coreset.Q.y), len(coreset.rows)
+        if m > AT_ONCE and looks * sample < m:
+            return False
+        fits = coreset.room >= min(m, 2 * q)
+        return fits or (coreset.room >= min(m, 2) and sample * q >= m)
+
+    def _descent(
+        self, problem: KernelProblem, Q: Quadratic, a: Vector
+    ) -> SimplexDescent:
+        """Steps from there by the g of all rows, which stop by ``epsilon`` if given."""
+        linear = None if self.epsilon is None else np.full(len(a), Q.kappa)
+        simplex = SimplexProblem(problem.columns, Q.y, Q.ridge, Q.shift, linear)
+        return SimplexDescent(simplex, a, self.step, self.selection)
+
+    def _first(self, problem: KernelProblem, start: Start | None) -> Vector:
+        """The weights to begin with: (m,)."""
+        if start is not None and start.alpha.any():
+            return start.alpha
+        random = np.random.default_rng(self.random_state or 0)
+        rows = self.first(problem, None, random)
+        if self.first_weights == "solved":
+            coreset = Coreset(problem, rows)
+            self._begin(coreset)
+            return coreset.weight
+        a = np.zeros(len(problem.signs))
+        a[rows] = 1.0
+        return a
+
+    def _begin(self, coreset: Coreset) -> None:
+        """Give the points of the start their weights."""
+        if self.first_weights == "solved":
+            coreset.solve(SOLVED)
+            coreset.drop()
+            return
+        q = len(coreset.rows)
+        coreset.c = coreset.Q.y[coreset.rows] / q
+        coreset.f = coreset.K[:q, :q] @ coreset.c
+
+    def _record(
+        self, Q: Quadratic, descent: SimplexDescent, iteration: int, inside: bool
+    ) -> Step:
+        """The current point of the steps by all rows."""
+        a, g = descent.a, descent.g
+        c = Q.y * a
+        f = Q.y * (g - Q.ridge * a) - Q.shift * c.sum()
+        details = {
+            "is_ball": float(inside),
+            "coreset": float(np.count_nonzero(a)),
+            "steps": float(descent.steps),
+            "drops": float(descent.drops),
+        }
+        return Q.record(iteration, c, f, details)
 
     def _advance(self, coreset: Coreset, i: int, least: float) -> bool:
         """A step toward row i, or another one; whether there was one."""
@@ -188,10 +273,3 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         coreset.f = Q.y[S] * (g - Q.ridge[S] * a) - Q.shift * coreset.c.sum()
         coreset.steps, coreset.drops = coreset.steps + steps, coreset.drops + drops
         return steps > 0
-
-
-def _begin(coreset: Coreset) -> None:
-    """Equal weights."""
-    q = len(coreset.rows)
-    coreset.c = coreset.Q.y[coreset.rows] / q
-    coreset.f = coreset.K[:q, :q] @ coreset.c

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.kernels.matrix import Columns
+from widemargin.solvers.kernel.samples import Samples
 
 Vector = NDArray[np.float64]
 
@@ -29,6 +30,9 @@ SLICE = 1 << 25
 # Rows of K that are computed together where one is missing: those with the least G. Not
 # tuned.
 TOGETHER = 8
+# The same where steps are by samples, as long as there is room: the best one of 59 rows
+# is one of many.
+SAMPLED_TOGETHER = 32
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,58 @@ class SimplexDescent:
             self.refresh()
         return True
 
+    def sample(self, samples: Samples, stop: float | None, most: int) -> bool:
+        """Steps toward the best of ``most`` samples; whether the ball ended them.
+
+        That is so where h and ``stop`` are given, and `Samples.tries` samples have no
+        row more than 1 + stop radii away.
+        """
+        looked, steps, given, inside = 0, 0, -1, False
+        while looked < most and not inside:
+            looks, made, drops, missing, given, inside = self._sampled_steps(
+                samples, stop, most - looked, given
+            )
+            looked, steps = looked + looks, steps + made
+            self.drops += drops
+            self._columns.count_read(self._reads * made - (missing >= 0))
+            if missing >= 0:
+                self._keep_of_sample(missing)
+            else:
+                given = -1
+        self.steps += steps
+        if steps:
+            self.exact = None
+        return inside
+
+    def _sampled_steps(
+        self, samples: Samples, stop: float | None, most: int, given: int
+    ) -> tuple[int, int, int, int, int, bool]:
+        """As `_core.sampled_steps` has it: a ``given`` row is the first best one."""
+        problem = self._problem
+        return _core.sampled_steps(
+            self._columns.kept_rows,
+            self._columns.places,
+            problem.signs,
+            self._diagonal,
+            self._ridge,
+            self._half,
+            problem.shift,
+            self._alpha,
+            self._g,
+            self._numbers,
+            self._kind,
+            self._second,
+            stop is not None,
+            stop or 0.0,
+            most,
+            given,
+            samples.order,
+            samples.split,
+            samples.state,
+            samples.room,
+            samples.tries,
+        )
+
     def _steps(self, stop: float, most: int) -> tuple[int, int, int]:
         """Steps, dropped points, and the row that is missing or -1."""
         problem = self._problem
@@ -204,3 +260,15 @@ class SimplexDescent:
             near = near[(self._columns.places[near] < 0) & (near != missing)]
             rows = np.append(near, rows)
         self._columns.keep(rows)
+
+    def _keep_of_sample(self, missing: int) -> None:
+        """Compute the row that is missing, and others while there is room for them."""
+        columns, rows = self._columns, np.array([missing])
+        new = np.flatnonzero(columns.places < 0)
+        room = len(columns.kept_rows) - (len(columns.places) - len(new))
+        some = min(SAMPLED_TOGETHER, room - 2, len(new))
+        if some > 0:
+            G = (self.g - self._half)[new]
+            near = new[np.argpartition(G, some - 1)[:some]]
+            rows = np.append(near[near != missing], rows)
+        columns.keep(rows)

@@ -43,7 +43,7 @@ DENSE_ORDER = 1500
 EAGER_ORDER = 400
 # It is updated by the rows that have changed since the last one, where they are at most
 # this share of the active ones (where that is not known yet: were at most, the last
-# time), and so many times (benchmarks/active_set.py).
+# time), and so many times (benchmarks/core/active_set.py).
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
 # Relative residual of conjugate gradients, and their most steps. Not tuned.
 CG_TOL = 1e-2
