@@ -42,7 +42,7 @@ def svm_light(program, row, X, y, limit):
             command, capture_output=True, text=True, preexec_fn=_limited(limit)
         )
         if ran.returncode != 0:
-            return {"seconds": float("nan"), "status": "time_limit", "gap": 1.0}
+            return {"seconds": limit, "status": "time_limit", "gap": 1.0}
         seconds = float(re.search(r"Runtime in cpu-seconds: ([\d.]+)", ran.stdout)[1])
         b = -float(re.search(r"(\S+) # threshold b", model.read_text())[1])
         c = np.loadtxt(alpha)

@@ -47,11 +47,13 @@ def table(records):
     head = "".join(f"{name:>34}" for name in POLICIES)
     yield f"{'problem':24}{'q':>5}{head}"
     for (name, C, q), found in _cases(records).items():
-        cells = "".join(f"{_cell(found[p]):>34}" for p in POLICIES)
+        cells = "".join(f"{_cell(found.get(p)):>34}" for p in POLICIES)
         yield f"{f'{name}, C {C:g}':24}{q:5}{cells}"
 
 
 def _cell(r):
+    if r is None:
+        return "-"
     mark = "" if r["status"] == "solved" else f" ! {r['gap']:.0e}"
     rows = r["entries"] / r["rows"]
     return f"{r['sets']:,} / {rows:,.0f}, {r['seconds']:.2f}{mark}"

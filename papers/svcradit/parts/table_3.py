@@ -114,7 +114,8 @@ def _lines(records, labels, cell):
 
 def _seconds(r):
     mark = "" if r["status"] == "solved" else f" ! {r['gap']:.0e}"
-    return f"{r['seconds']:.3f}{mark}"
+    clock = f" {r['clock']}" if "clock" in r else ""
+    return f"{r['seconds']:.3f}{clock}{mark}"
 
 
 def _sets(r):
@@ -130,15 +131,19 @@ def _seeds(r):
 
 def _verdict(found):
     """Ratios of seconds, those of ours with the median of the seeds."""
-    r = found[PAPER]
-    mine = median(seconds for _, seconds, _ in r["seeds"])
-    ratios = [
-        mine / found[m]["seconds"] if m in found else float("nan")
-        for m in (LIGHT, LIBSVM)
-    ]
-    mark = "" if r["status"] == "solved" else " !"
+    ratios, mark = [float("nan"), float("nan")], ""
+    if PAPER in found:
+        mine = median(seconds for _, seconds, _ in found[PAPER]["seeds"])
+        ratios = [mine / _processor(found.get(m)) for m in (LIGHT, LIBSVM)]
+        mark = "" if found[PAPER]["status"] == "solved" else " !"
+    r = found[DEFAULT]
     paper = r["paper_seconds"] / r["light_seconds"]
     return f"{paper:20.2f}{ratios[0]:12.2f}{ratios[1]:12.2f}{mark}"
+
+
+def _processor(r):
+    """Seconds of the processor, if those are on record."""
+    return float("nan") if r is None or "clock" in r else r["seconds"]
 
 
 def draw(records, folder):
