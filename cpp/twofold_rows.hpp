@@ -32,6 +32,7 @@ class TwofoldReader {
     const Index* j = X.indices.data() + begin;
     values_.assign(x, x + count);
     columns_.assign(j, j + count);
+    columns_.push_back(0);  // its place says that the row is sparse, also where it is empty
     return {values_.data(), columns_.data(), count};
   }
 

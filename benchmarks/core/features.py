@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from widemargin.features.builder import Given
+from widemargin.features.builder import MapBuilder
 
 
 class Measured:
     """Trace residual and error of features Z of a kernel, by the code for ours."""
 
     def __init__(self, X, kernel, Z, seconds):
-        given = Given("features", X, kernel, np.float64, 0, None)
+        given = MapBuilder("features", X, kernel, np.float64, 0, None)
         self.rank, self.seconds = Z.shape[1], seconds
         self.trace_residual, self.error, _ = given.residuals(Z)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from widemargin import LinearSVC, load_model, save_model, save_svmlight
-from widemargin.cli import main, told
+from widemargin.cli import main, summary
 from widemargin.cli import train as command
 from widemargin.models import model_file
 
@@ -89,7 +89,7 @@ def test_a_report_that_fails_leaves_the_model(here, monkeypatch, capsys):
     def no_room(*_, **__):
         raise OSError(28, "No space left on device", "r.html")
 
-    monkeypatch.setattr(told, "write_report", no_room)
+    monkeypatch.setattr(summary, "write_report", no_room)
     assert main(["train", "a.svm", "m.wm", "--report", "r.html"]) == 2
     assert capsys.readouterr().err == "widemargin: r.html: no space left on device\n"
     assert load_model("m.wm").meta["status"] == "solved"

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from certificates.dyadic import Dyadic
-from certificates.exact import Exact, false_claims, kernel_matrix
-from cli_cases import refused
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import chi2_kernel
 
+from tests.cases.cli import refused
 from tests.cases.kernels import instruction_set, matrix, on_every_simd
+from tests.certificates.dyadic import Dyadic
+from tests.certificates.exact import Exact, false_claims, kernel_matrix
 from widemargin import (
     SVC,
     BudgetSVC,

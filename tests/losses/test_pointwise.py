@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from test_rooms import SOURCES, compares_losses, module_of
 
+from tests.house.test_rooms import SOURCES, compares_losses, module_of
 from widemargin import Problem
 from widemargin.losses.pointwise import LOSSES
 from widemargin.numerics.rounding import Weights

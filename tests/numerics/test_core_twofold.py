@@ -362,6 +362,23 @@ def test_kernel_objects_say_their_form():
         np.testing.assert_allclose(hi + lo, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
+@pytest.mark.parametrize("empty", [[0], [0, 1, 2], [4, 8], list(range(9))])
+def test_empty_sparse_rows_are_rows_of_zeros(row, empty):
+    kernel = Kernel(row.name, gamma=0.3, degree=2, coef0=0.1)
+    X, Z = np.random.default_rng(0).normal(size=(2, 9, 4))
+    X, Z = rows_of(kernel.form, X, Z)
+    X[[1, 5]], Z[empty] = 0.0, 0.0
+    expected = kernel(X, Z)
+    for j in range(9):  # the first rows that are read, too
+        sums = twofold.kernel_sums(
+            kernel.form, sparse.csr_array(X), sparse.csr_array(Z[j:]), np.ones(9 - j)
+        )
+        np.testing.assert_allclose(sums[0], expected[:, j:].sum(axis=1), rtol=1e-12)
+    products = twofold.matvec(sparse.csr_array(Z), np.arange(4.0))
+    np.testing.assert_allclose(products[0], Z @ np.arange(4.0), rtol=1e-12)
+
+
 def test_rows_of_different_types_meet():
     X, Z = np.random.default_rng(0).integers(0, 9, size=(2, 5, 4))
     expected, *_ = twofold.kernel_sums((0, 1.0, 0.0, 1), X, Z, np.ones(5))
