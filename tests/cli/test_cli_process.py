@@ -148,7 +148,7 @@ def train_and_press(patch, first=1):
     code = (
         "import os, signal, sys\n"
         "from widemargin.__main__ import run\n"
-        "from widemargin.cli import told\n"
+        "from widemargin.cli import summary\n"
         "from widemargin.estimators.progress import Printer\n"
         "from widemargin.solvers.driver import driver as base\n"
         "def press(*arguments):\n"
@@ -179,7 +179,7 @@ def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
 
 
 def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
-    status = train_and_press("told._facts = press")
+    status = train_and_press("summary._facts = press")
     assert status == (130, "widemargin: interrupted; the model was written to new.wm\n")
     assert load_model("new.wm").meta["status"] == "solved"
 

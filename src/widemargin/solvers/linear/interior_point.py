@@ -142,7 +142,7 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     >>> from widemargin import LinearSVC
     >>> from widemargin.solvers import InteriorPoint
     >>> LinearSVC(solver=InteriorPoint(reduction="omega"))
-    LinearSVC(solver=InteriorPoint(reduction='omega', ...))
+    LinearSVC(solver=InteriorPoint(mode='repaired', reduction='omega', ...))
     """
 
     name: ClassVar[str] = "interior_point"
