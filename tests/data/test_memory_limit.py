@@ -62,7 +62,7 @@ def folder(tmp_path_factory):
     [
         ("active_set", "squared_hinge"),
         ("augmented_lagrangian", "hinge"),
-        ("interior_point", "hinge"),
+        pytest.param("interior_point", "hinge", marks=pytest.mark.full),
     ],
 )
 def test_a_fit_keeps_to_its_limit(solver, loss, folder):

@@ -101,10 +101,11 @@ def written(tmp_path_factory):
 
 
 def cases():
-    """One large row group with any number of jobs, every layout with some."""
+    """One large row group, one large page and words: the other layouts hold less."""
+    cover = {(by_pyarrow, 4), (in_one_page, 2), (by_pandas_with_words, 2)}
     for layout in LAYOUTS:
         for jobs in (1, 2, 4):
-            few = layout is by_pyarrow and jobs > 1 or jobs == 2
+            few = (layout, jobs) in cover
             yield pytest.param(layout, jobs, marks=() if few else pytest.mark.full)
 
 

@@ -1,6 +1,7 @@
 """The reproduction of the Frank-Wolfe paper at reduced size: data, methods, tests."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,7 @@ def test_validation_rows_are_not_trained_on():
 
 
 def test_tables_and_pictures(options, tmp_path, monkeypatch):
+    options = replace(options, limit=0.1)
     monkeypatch.setattr(tuning, "GRID", (1.0, 4.0, 16.0))
     monkeypatch.setattr(rates, "SETS", ("a1a",))
     for part in PARTS:

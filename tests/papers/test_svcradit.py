@@ -128,7 +128,7 @@ def test_tables_and_pictures(only_gauss, options, tmp_path, monkeypatch):
     monkeypatch.setattr(table_2, "SIZES", (20, 40))
     monkeypatch.setattr(selection, "CASES", ((ROW, (20, 40)),))
     monkeypatch.setattr(table_1, "PRICES", (0.1,))
-    options = replace(options, limit=3.0)
+    options = replace(options, limit=0.5)
     for part in (table_1, table_2, table_3, selection):
         records = part.run(options)
         assert records
