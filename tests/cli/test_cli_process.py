@@ -150,7 +150,7 @@ def train_and_press(patch, first=1):
         "from widemargin.__main__ import run\n"
         "from widemargin.cli import summary\n"
         "from widemargin.estimators.progress import Printer\n"
-        "from widemargin.solvers.driver import driver as base\n"
+        "from widemargin.solvers.driver import contract\n"
         "def press(*arguments):\n"
         f"    if getattr(arguments[-1], 'iteration', 9) >= {first}:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
@@ -173,7 +173,7 @@ def test_a_first_ctrl_c_before_there_is_more_than_zero_leaves_none(here):
 
 
 def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
-    status = train_and_press("Printer.__call__ = base.message = press")
+    status = train_and_press("Printer.__call__ = contract.message = press")
     assert status == (130, "widemargin: interrupted; no model was written\n")
     assert not os.path.exists("new.wm")
 

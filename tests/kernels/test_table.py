@@ -28,7 +28,9 @@ def test_docstrings_name_every_kernel(row):
 def test_the_page_of_kernels_has_their_formulas(row):
     (line,) = (
         line
-        for line in (ROOT / "docs" / "guides" / "kernels.md").read_text("utf-8").splitlines()
+        for line in (ROOT / "docs" / "guides" / "kernels.md")
+        .read_text("utf-8")
+        .splitlines()
         if line.startswith(f'| `"{row.name}"` |')
     )
     assert row.tex in line

@@ -198,29 +198,27 @@ def wide_sparse(m, n, per_row, seed=0):
     return X, y
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "per_row"),
-    [
+@product(
+    shape=[
         (500, 3000, 30),  # fewer rows than columns: through m x m
         (1500, 1100, 30),  # through n x n
         (2000, 6000, 2),  # sparse factors
     ],
+    C=[1.0, 100.0],
+    intercept=["free", "penalized", "none"],
 )
-@pytest.mark.parametrize("C", [1.0, 100.0])
-@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
-def test_wide_sparse_data(m, n, per_row, C, intercept):
-    X, y = wide_sparse(m, n, per_row)
+def test_wide_sparse_data(shape, C, intercept):
+    X, y = wide_sparse(*shape)
     problem = Problem(X, y, C, intercept=intercept)
     solution = solve(problem, tol=1e-6)
     assert solution.status == "solved", solution
 
 
-@pytest.mark.parametrize("form", ["dual", "sparse"])
-@pytest.mark.parametrize("capped", [False, True])
-@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+@product(form=["dual", "sparse"], capped=[False, True], setting=SETTINGS)
 def test_forms_for_wide_data_agree_with_the_conic_solver(
-    monkeypatch, form, capped, loss, intercept
+    monkeypatch, form, capped, setting
 ):
+    loss, intercept = setting
     if capped:  # as with more rows and columns than a dense matrix may have
         monkeypatch.setattr(normal_equations, "DENSE_ORDER", 100)
         monkeypatch.setattr(normal_equations, "DUAL_ROWS", 100)
