@@ -245,7 +245,7 @@ std::size_t best_drawn(const Run<Real>& run, const Sample& sample) {
   const Simplex<Real>& p = run.p;
   const std::size_t count = draw_rows(sample.draws, p.alpha, sample.size, sample.room);
   double least = kInfinity;
-  std::size_t found = p.m;
+  std::size_t found = 0;  // where no gradient is a number below infinity
   const auto look = [&](std::size_t i) {
     const double G = run.gradient(i);
     if (G < least) least = G, found = i;

@@ -18,7 +18,7 @@ from widemargin.system.deadline import Deadline, OutOfTime
 TOGETHER_BYTES = 1 << 30
 
 
-# No solver factors larger dense matrices (solvers/normal_equations.py, DENSE_ORDER).
+# No solver factors larger dense matrices (solvers/linear/normal_equations.py).
 LARGEST_MATRIX = 4000
 
 

@@ -264,7 +264,7 @@ class BudgetSVC(Classifier):
         check_kernel_of(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
-        kernel = set_kernel(self, "SVC", rows, weights)
+        kernel = set_kernel(self, rows, weights)
         make = self._machine if self.hard else self._capped
         return Recipe(make, functools.partial(kernel_point, kernel), "auto", kernel)
 

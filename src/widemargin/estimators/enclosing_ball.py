@@ -406,9 +406,7 @@ class EnclosingBall(
         rows = read_rows(self, X, reset=True)
         check = Checker(f"{type(self).__name__}.fit")
         weights = labels.as_weights(check, sample_weight, rows.shape[0])
-        set_kernel(
-            self, "EnclosingBall", rows, None if sample_weight is None else weights
-        )
+        set_kernel(self, rows, None if sample_weight is None else weights)
         kept = np.flatnonzero(weights)
         try:
             with until(limits.grace):

@@ -48,17 +48,15 @@ def check_kernel_of(check: Checker, estimator: Any) -> None:
     check_kernel(check, "kernel", given)
 
 
-def set_kernel(
-    estimator: Any, owner: str, rows: Rows, weights: Vector | None
-) -> Kernel:
+def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     """Set ``kernel_`` and ``gamma_`` for rows, which may have weights."""
     m, n = rows.shape
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     given = estimator.kernel, estimator.gamma, estimator.degree, estimator.coef0
     kernel = Kernel(*given)
-    if kernel.name == "precomputed" and m != n:
+    if kernel.is_precomputed and m != n:
         raise ValueError(
-            f"The 'X' parameter of {owner}.fit must be a square matrix (m, m) of the "
+            f"The 'X' parameter of {type(estimator).__name__}.fit must be a square matrix (m, m) of the "
             f"kernel values of all pairs of rows. Got shape {(m, n)} instead."
         )
     estimator.kernel_ = kernel = kernel.resolved(rows, weights)

@@ -264,7 +264,7 @@ class SVC(Classifier):
         check_rank(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
-        kernel = set_kernel(self, "SVC", rows, weights)
+        kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
             return linear_recipe(self.loss, self.intercept, self.solver)
 

@@ -296,13 +296,6 @@ def dense(X: Any) -> Vector:
     return np.asarray(array, dtype=np.float64)
 
 
-def scale_columns(X: Any, factors: Vector) -> Any:
-    """X diag(factors), sparse for sparse X."""
-    if sparse.issparse(X):
-        return sparse.csr_array(X @ sparse.diags_array(factors))
-    return X * factors
-
-
 def shifted(block: Any, center: Vector) -> Any:
     """Block minus 1 center'; a CSR block stays sparse where center is zero."""
     block = formed(block)

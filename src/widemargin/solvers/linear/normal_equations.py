@@ -290,7 +290,7 @@ class NormalEquations:
         self.n_active, self._matrix = self.A.sweep(
             _active_matrix, active.state, active.rule, active.levels, self.form
         )
-        self._border_sums = border
+        self.steps, self._border_sums = 0, border
 
     def factor(self) -> None:
         """Factor M_Q; with all rows in Q it needs no conjugate gradients."""
