@@ -45,10 +45,10 @@ class BudgetSVC(Classifier):
 
         1/2 beta'K_JJ beta + C sum_i s_i L(1 - y_i (sum_j beta_j k(x_i, x_j) + b))
 
-    is minimised over beta and b for all rows; L is the hinge ("l1") or its square
+    is minimized over beta and b for all rows; L is the hinge ("l1") or its square
     ("l2").
 
-    With ``hard=False`` the machine of Dekel and Singer, which minimises
+    With ``hard=False`` the machine of Dekel and Singer, which minimizes
 
         1/2 ``|f|^2`` + C N(xi),   y_i (f(x_i) + b) >= 1 - xi_i,   xi >= 0,
 
@@ -175,7 +175,7 @@ class BudgetSVC(Classifier):
 
     @property
     def loss(self) -> str:
-        """The loss of which a sum is minimised with ``hard``."""
+        """The loss of which a sum is minimized with ``hard``."""
         return "squared_hinge" if self.hard and self.norm == "l2" else "hinge"
 
     def path(

@@ -86,16 +86,16 @@ class EnclosingBall(
     For features with phi(x)'phi(z) = k(x, z) it finds the center c and the squared
     radius rho of the smallest ball that encloses all points (hard, ``C=None``),
 
-        minimise   rho   subject to   d_i <= rho,
+        minimize   rho   subject to   d_i <= rho,
 
     with the squared distances d_i = k(x_i, x_i) - 2 phi(x_i)'c + c'c; or of one that
     lets some lie outside (soft: SVDD with squared slacks), with sample weights s_i:
 
-        minimise   rho + C sum_i s_i max(0, d_i - rho)^2   over c and rho >= 0.
+        minimize   rho + C sum_i s_i max(0, d_i - rho)^2   over c and rho >= 0.
 
     The center is c = sum_i a_i phi(x_i), where (for rho > 0) a solves the dual
 
-        maximise   sum_i a_i k(x_i, x_i) - a'K a [- sum_i a_i^2 / (4 C s_i)]
+        maximize   sum_i a_i k(x_i, x_i) - a'K a [- sum_i a_i^2 / (4 C s_i)]
 
     over a >= 0, sum a = 1, with the last sum for the soft ball only.
 

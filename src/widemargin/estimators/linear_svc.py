@@ -20,7 +20,7 @@ from widemargin.solvers.driver.contract import Solver
 class LinearSVC(Classifier):
     """Linear support vector classifier with a certified duality gap.
 
-    Minimises, for labels y_i of +1 and -1,
+    Minimizes, for labels y_i of +1 and -1,
 
         1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (x_i'w + b)),
 

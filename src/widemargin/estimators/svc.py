@@ -30,7 +30,7 @@ from widemargin.solvers.driver.contract import Solver
 class SVC(Classifier):
     """Support vector classifier with a kernel and a certified duality gap.
 
-    Minimises, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
+    Minimizes, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
 
         1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (phi(x_i)'w + b)),
 

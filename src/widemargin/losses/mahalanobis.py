@@ -73,7 +73,7 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
         return self.value(t, c)
 
     def slope(self, t: Vector, c: Vector) -> Vector:
-        """A maximiser (m,) of a't over A, or zeros where N is zero."""
+        """A maximizer (m,) of a't over A, or zeros where N is zero."""
         z = self._least(t, c)
         if not z.any():
             return np.zeros(len(t))

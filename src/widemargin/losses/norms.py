@@ -1,6 +1,6 @@
 """Norms of the losses, for support vector machines on a budget.
 
-    minimise 1/2 ``|f|^2`` + C N(xi)  subject to  y_i (f(x_i) + b) >= 1 - xi_i, xi >= 0
+    minimize 1/2 ``|f|^2`` + C N(xi)  subject to  y_i (f(x_i) + b) >= 1 - xi_i, xi >= 0
 
 N is the support function of a set A of nonnegative vectors, N(t) = max of a't over a in
 A; the dual variables lie in C A, and the norm is not squared ([dekel2006]_, (2) and
@@ -67,7 +67,7 @@ class LossNorm(ABC):
         """N(max(0, t)) from above, where `value` may come from below."""
 
     def slope(self, t: Vector, c: Vector) -> Vector:
-        """A maximiser (m,) of a't over a in A: a subgradient of N at max(0, t).
+        """A maximizer (m,) of a't over a in A: a subgradient of N at max(0, t).
 
         Notes
         -----
@@ -104,7 +104,7 @@ class LossNorm(ABC):
         c : ndarray (m,), nonnegative. Weights.
         radius : float >= 0. C of the dual.
         signs : ndarray (m,) of +1 and -1, or None. The labels y.
-        metric : ndarray (m,), positive, or None for ones. The distance minimised is
+        metric : ndarray (m,), positive, or None for ones. The distance minimized is
             sum (a_i - v_i)^2 / metric_i: with ones it is Euclid's; with c it is that
             of the problem with repeated rows.
 

@@ -2,17 +2,17 @@
 
 Hard, with the center c and the squared radius rho:
 
-    minimise   rho   subject to   d_i = |phi(x_i) - c|^2 <= rho;
+    minimize   rho   subject to   d_i = |phi(x_i) - c|^2 <= rho;
 
 soft, with weights C_i > 0:
 
-    minimise   rho + sum_i C_i max(0, d_i - rho)^2   over c and rho >= 0.
+    minimize   rho + sum_i C_i max(0, d_i - rho)^2   over c and rho >= 0.
 
 The Lagrangian with multipliers b_i >= 0 of t_i >= d_i - rho is stationary in c, rho
 and the slacks t where c = sum b_i phi(x_i) / sum b, sum b <= 1 (= 1 if rho > 0) and
 t_i = b_i / (2 C_i). With b = sigma a, sum a = 1, the dual is, for both,
 
-    maximise   sigma V(a) - sigma^2 S(a)   over a >= 0, sum a = 1, 0 <= sigma <= 1,
+    maximize   sigma V(a) - sigma^2 S(a)   over a >= 0, sum a = 1, 0 <= sigma <= 1,
 
     V(a) = sum_i a_i k(x_i, x_i) - a'K a = sum_i a_i d_i,
     S(a) = sum_i a_i^2 / (4 C_i),
@@ -253,7 +253,7 @@ def _price(C: Vector, excess: Vector) -> float:
 
 
 def best_square(d: Vector, C: Vector) -> float:
-    """The rho that minimises rho + sum C_i max(0, d_i - rho)^2; d and C (m,).
+    """The rho that minimizes rho + sum C_i max(0, d_i - rho)^2; d and C (m,).
 
     There 2 sum C_i max(0, d_i - rho) = 1: with the k largest d above rho it is
     (2 sum C_i d_i - 1) / (2 sum C_i), of which the largest is the one. O(m log m).

@@ -1,12 +1,12 @@
 """The one problem that every solver solves: data, targets, loss, intercept.
 
-    minimise over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
+    minimize over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
 
 A = Y [X 1], L a loss of `widemargin.losses.pointwise`; p = 0 for a free intercept, p =
 1 for a penalized one, and no column of ones without. With g = A'alpha and R = diag(1,
 .., 1, p) its dual is
 
-    maximise   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
+    maximize   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
 
 over alpha >= 0, with alpha <= C for the hinge and y'alpha = 0 for a free intercept; the
 term in brackets belongs to the squared hinge. D <= P always: a feasible pair proves how
@@ -40,7 +40,7 @@ KINDS: dict[str, type["Problem"]] = {}
 class Problem:
     """A support vector problem: data, labels, weights, loss and intercept.
 
-    Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
+    Minimizes 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
     max(0, t) or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
 
     Parameters
@@ -286,7 +286,7 @@ class Problem:
         raise NotImplementedError
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
-        """The free intercept that minimises P for w, nearest to b; b if it is not free.
+        """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
         For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
         the C of the positive class: an exact weighted selection. For the squared hinge

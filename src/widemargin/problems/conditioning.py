@@ -75,7 +75,7 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     """An equivalent problem that is safer or cheaper to solve, and the way back.
 
     With a free intercept, columns whose mean is large beside their deviation are
-    centred: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
+    centered: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
     Else equal rows with equal labels are merged where there are many, their weights C
     added up. A problem with a kernel stays as it is.
     """

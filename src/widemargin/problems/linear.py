@@ -211,7 +211,7 @@ class LinearProblem(Problem):
         return float(linear) - quadratic - self.pointwise.dual_share * float(squares)
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
-        """The free intercept that minimises P for w, nearest to b; b if it is not free.
+        """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
         For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
         the C of the positive class: an exact weighted selection. For the squared hinge

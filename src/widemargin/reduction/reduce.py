@@ -2,7 +2,7 @@
 
 For a solved problem with f = sum_j c_j phi(x_j) and a budget B, rows J are chosen and
 
-    minimise over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
+    minimize over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
                             + sum_i C_i L(1 - y_i (K_iJ beta + b))
 
 is solved to a certified gap: the problem restricted to the span of |J| <= B kernel

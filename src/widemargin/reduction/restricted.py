@@ -1,6 +1,6 @@
 """A kernel problem restricted to the span of a few kernel functions.
 
-    minimise over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
+    minimize over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
                             + sum_i C_i L(1 - y_i (K_iJ beta + b))
 
 With K_JJ = L L' and w = L' beta it is a linear problem in the rows K_iJ L^-T. Only the

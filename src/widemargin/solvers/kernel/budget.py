@@ -2,7 +2,7 @@
 
 Dekel and Singer, "Support vector machines on a budget", NIPS 2006. In the dual
 
-    maximise   sum alpha - 1/2 c'K c   over alpha in C A, sum c = 0,   c = Y alpha,
+    maximize   sum alpha - 1/2 c'K c   over alpha in C A, sum c = 0,   c = Y alpha,
 
 the set A is an intersection of a box, a ball and a cap on sum alpha. What is solved is
 

@@ -4,7 +4,7 @@ Tsang, Kwok, Cheung, "Core vector machines: fast SVM training on very large data
 JMLR 2005, after Badoiu and Clarkson. The squared hinge without a free intercept is a
 smallest enclosing ball (`frank_wolfe`). One iteration
 
-    adds the point that is farthest from the centre, of all or of a sample,
+    adds the point that is farthest from the center, of all or of a sample,
     solves the problem of the coreset, which keeps all its points.
 
 In the gradient F = Q beta - 1 of the dual the farthest point has the least F, where the
@@ -47,7 +47,7 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
         one and the farthest one from it.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon
-        radii from the centre, the paper's rule (1e-6 there). It says nothing about the
+        radii from the center, the paper's rule (1e-6 there). It says nothing about the
         gap of the SVM. Where the lengths of points differ it is the rule (37) of
         [frandi2013]_: `FrankWolfe`.
     random_state : int or None, default=None

@@ -54,7 +54,7 @@ NEGATIVE = 1e-8
 
 
 def _dual(problem: BallProblem) -> SimplexProblem:
-    """The dual of a ball, to be minimised over the simplex."""
+    """The dual of a ball, to be minimized over the simplex."""
     ones = np.ones(len(problem.diagonal))
     return SimplexProblem(problem.columns, ones, problem.ridge, linear=problem.diagonal)
 
@@ -310,7 +310,7 @@ class _Looks:
     ) -> None:
         """Let the descent go on, and stop at the gap aimed at.
 
-        It maximises V - sigma S, and stops by a gap of that, relative to what it is
+        It maximizes V - sigma S, and stops by a gap of that, relative to what it is
         lifted to: V, which is positive. P - D is at most that gap, for sigma < 1 too:
         then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D. But
         there D is half of sigma V only, and a quarter of the share of V will mostly do.

@@ -6,7 +6,7 @@ for a penalized intercept, else 0) the dual is max sum beta - 1/2 beta'Q beta ov
 beta >= 0. Its best multiple of a point a of the simplex is beta = a / R(a), which gives
 1 / (2 R(a)): so
 
-    minimise   R(a) = a'Q a   over a >= 0, sum a = 1,
+    minimize   R(a) = a'Q a   over a >= 0, sum a = 1,
 
 the dual of a smallest ball that encloses points z_i with z_i'z_j = Q_ij, where all of
 these have one length. With g = Q a every step is a row of K:

@@ -20,7 +20,7 @@ at C from 1 to 100). Here the hinge has a corner of width
 
     h(u) = 1/2 kappa C u^2 where 0 < u < 1 / kappa,   C u - C / (2 kappa) beyond,
 
-so that d = 1 / (kappa C) is constant, and a pass is a generalised Newton step on
+so that d = 1 / (kappa C) is constant, and a pass is a generalized Newton step on
 
     1/2 c'K c + sum h(u_i) + s b,
 

@@ -1,6 +1,6 @@
 """Steps of the Frank-Wolfe family on the unit simplex, by rows of a kernel matrix.
 
-    minimise   a'Q a - h'a   over a >= 0, sum a = 1,   Q = Y (K + p) Y + diag(ridge).
+    minimize   a'Q a - h'a   over a >= 0, sum a = 1,   Q = Y (K + p) Y + diag(ridge).
 
 With g = Q a and G = g - h / 2, half of the gradient, every step is a row or two of K:
 
@@ -37,7 +37,7 @@ SAMPLED_TOGETHER = 32
 
 @dataclass(frozen=True)
 class SimplexProblem:
-    """What is minimised.
+    """What is minimized.
 
     Attributes
     ----------

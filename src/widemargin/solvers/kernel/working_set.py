@@ -2,7 +2,7 @@
 
 In the signed variables c = Y alpha, with lower <= c <= upper, the dual is
 
-    minimise   1/2 c'(K + p + diag(r)) c - y'c   [sum c = 0, free intercept]
+    minimize   1/2 c'(K + p + diag(r)) c - y'c   [sum c = 0, free intercept]
 
 (p = 1 for a penalized intercept, r_i = 1 / (2 C_i) for the squared hinge, else 0), and
 its gradient F = f - y + p sum c + r c, f = K c. A row violates its conditions where c

@@ -49,7 +49,7 @@ ROUNDING_STEPS, ROUNDING = 3, 1e-13
 class ActiveSet(Solver):  # numpydoc ignore=PR02
     """Active-set method for the squared hinge: finite Newton, or ASVM as published.
 
-    Minimises over v = (w, b)
+    Minimizes over v = (w, b)
 
         1/2 v'Rv + sum_i C_i max(0, 1 - (A v)_i)^2
 

@@ -1,6 +1,6 @@
 """ALM-Newton: Newton's method on an augmented Lagrangian, over the rows that matter.
 
-The method of multipliers for the hinge: minimise the augmented Lagrangian L of
+The method of multipliers for the hinge: minimize the augmented Lagrangian L of
 `widemargin.solvers.linear.newton` in v by Newton's method, take alpha as new
 multipliers, adapt the penalty s, repeat. Each Newton step is one sweep, which also
 gives P and D.
@@ -76,7 +76,7 @@ SAMPLE_TIMES, SAMPLE_GAP, SAMPLE_FAILED = 3, 3e-3, 10.0
 class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     """Semismooth Newton method on the augmented Lagrangian, with band reduction.
 
-    For multipliers lambda and a penalty s it minimises in v = (w, b)
+    For multipliers lambda and a penalty s it minimizes in v = (w, b)
 
         1/2 v'Rv + sum_i max_{0 <= a <= C_i} a (1 - f_i) - (a - lambda_i)^2 / (2 s C_i)
 

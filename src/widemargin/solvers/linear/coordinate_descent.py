@@ -4,10 +4,10 @@ Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for
 large-scale linear SVM", ICML 2008. With z_i = y_i (x_i, 1), or y_i x_i without an
 intercept, the dual is
 
-    minimise   1/2 |v|^2 + 1/2 sum D_i alpha_i^2 - sum alpha_i,   v = sum alpha_i z_i,
+    minimize   1/2 |v|^2 + 1/2 sum D_i alpha_i^2 - sum alpha_i,   v = sum alpha_i z_i,
 
 over 0 <= alpha_i <= U_i: U = C and D = 0 for the hinge, U infinite and D_i = 1/(2 C_i)
-for the squared hinge. A visit of row i minimises over alpha_i,
+for the squared hinge. A visit of row i minimizes over alpha_i,
 
     G = z_i'v - 1 + D_i alpha_i,   alpha_i <- clip(alpha_i - G / q_i, 0, U_i),
     q_i = |z_i|^2 + D_i,
@@ -20,7 +20,7 @@ hundredth of what the round began with, or is as small as was asked for, all ret
 A free intercept adds y'alpha = 0, which no visit of a single row can keep. It is held
 near the last one b', with a weight r (the method of multipliers on y'alpha = 0):
 
-    minimise   1/2 |w|^2 + 1/(2 r) (b - b')^2 + sum C L,   b = b' + r y'alpha,
+    minimize   1/2 |w|^2 + 1/(2 r) (b - b')^2 + sum C L,   b = b' + r y'alpha,
 
 the same epochs with an intercept that moves by r y_i for a step of alpha_i, and with
 q_i = |x_i|^2 + r + D_i. At a certificate alpha is made feasible (`Problem.repair`), and
@@ -199,7 +199,7 @@ class _Descent:
         self._share = CURVED_SHARE if problem.pointwise.curvature else SHARE
         m = problem.rows.shape[0]
         matrix = problem.rows.in_memory()
-        if matrix is None:  # its columns are centred
+        if matrix is None:  # its columns are centered
             matrix = problem.rows.take(np.arange(m))
         self._rows = linalg.in_core(matrix)
         squares = _row_squares(problem)

@@ -6,7 +6,7 @@ For multipliers lambda in [0, C] and a penalty s, with f = A v,
                                   - (a - lambda_i)^2 / (2 s C_i)
 
 attains its inner maxima at alpha_i = clip(lambda_i + s C_i (1 - f_i), 0, C_i). Its
-gradient is r = Rv - c - A'alpha, its generalised Hessian R + s A'D A with D_i = C_i
+gradient is r = Rv - c - A'alpha, its generalized Hessian R + s A'D A with D_i = C_i
 where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed at a
 bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
 row that occurs twice.
@@ -85,7 +85,7 @@ class Iterate:
 class Piece:
     """The rows of A that may move, beside rows fixed at a bound.
 
-    Minimises 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
+    Minimizes 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
     cost C (1 - f), rows fixed at 0 nothing.
 
     Parameters
