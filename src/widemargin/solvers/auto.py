@@ -57,7 +57,7 @@ SOLVERS: dict[str, type[Solver]] = {
 def choose(
     problem: Problem, solver: str | Solver = "auto", random_state: Any = None
 ) -> Plan:
-    """The solver for a problem: the one asked for, or for "auto" the one that suits it.
+    """The solver for a problem: as asked, or for "auto" the solver that suits it.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     max_iter : int >= 1 or None, default=None
         Iterations; None: what the solver finds reasonable (interior point: 200).
     time_limit : float > 0 in seconds, or None, default=None
-        Half a second more is allowed for the certificate; without time for that the
-        answer is an earlier one, or zero. Time in the callback does not count.
+        Half a second more is allowed for the certificate; without time for it the
+        answer is an earlier point, or zero. Time in the callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
         worse. The interior point method starts at the central path beside (w, b), the
@@ -201,9 +201,9 @@ def solve(  # noqa: PLR0913  (options, by keyword)
         Called with each `Step`; returning True stops the solve.
     checkpoint : str, path-like, Checkpoint or None, default=None
         A file that the run is saved in every 60 s (`Checkpoint` says how often), and
-        when a limit ends it. Where the file is there, of the same problem, the run goes
-        on from it instead of ``start``, also after its process was killed; it is
-        removed once the problem is solved.
+        when a limit ends it. If the file exists, for the same problem, the run goes on
+        from it instead of ``start``, also after its process was killed; it is removed
+        once the problem is solved.
 
     Returns
     -------

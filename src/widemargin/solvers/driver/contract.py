@@ -24,7 +24,7 @@ class Solver(ABC):
     patience : int, iterations without progress after which the driver stops
     almost : float, times tol up to which a gap counts as almost solved
     for_kernels : bool, whether it solves problems with a kernel, and no others
-    for_norms : bool, whether it solves those with a norm of the losses, and no others
+    for_norms : bool, whether it solves problems with a norm of the losses only
     """
 
     name: ClassVar[str]
@@ -80,10 +80,10 @@ def in_one_blas_thread(
 
 
 class Reserve(NamedTuple):
-    """A solver that goes on from the best point where another is not getting there.
+    """A solver that goes on from the best point where another does not reach the gap.
 
-    ``enough(step)`` says that the other one's time is over; that it stalls or breaks
-    down is enough too.
+    ``enough(step)`` says that the other solver's time is over. It is also over if that
+    solver stalls or breaks down.
     """
 
     solver: Solver

@@ -36,8 +36,8 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 Vector = NDArray[np.float64]
 
 # The share of the time limit after which an answer with its certificate is made, to be
-# kept if there is no time for a later one; and how many times as long as this one took
-# a later one may take. Not tuned.
+# kept if there is no time for a later answer; and how many times as long the later one
+# may take. Not tuned.
 SHARE, LONGER = 0.5, 1.5
 # Progress is a cut of the best gap, or of the least gap of one step, by this factor:
 # far from the end zero may be the best point while the steps come nearer. Not tuned.
@@ -137,7 +137,7 @@ class _Driver:
     def _keep_halfway(self) -> None:
         """Keep an answer halfway through the time: the last one may take too long.
 
-        What that took beyond the grace is left for the last one.
+        The last answer may take as much beyond the grace as this one took.
         """
         deadline = self._deadline
         if deadline is None or self._kept is not None or not deadline.passed(SHARE):

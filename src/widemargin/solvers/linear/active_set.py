@@ -61,16 +61,16 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     ----------
     mode : {"newton", "asvm"}, default="newton"
         "newton": B is taken anew from all rows after each step. "asvm": Algorithm 3.1
-        of the paper, where B only shrinks between gradient projections; once these have
-        been needed too often it goes on as "newton". Not for a free intercept.
+        of the paper, where B only shrinks between gradient projections; after too many
+        projections it goes on as "newton". Not for a free intercept.
     max_safeguards : int, default=50
         Of mode "asvm": steps (4a) and (4b) after which it goes on as "newton"; 0 is the
         short form (0) to (3) alone. A step (4a) drops one row, and with large C or
         nearly separable classes the end is hundreds of them away.
     begin_with : {"sample"} or None, default="sample"
         Where there are at least 5 times max(10,000, 100 n) rows, begin at the answer
-        for so many of them (0.6 % of all, if that is more), spread evenly. None: begin
-        at zero. Where the solve is given a start, that is taken.
+        for max(10,000, 100 n) rows (0.6 % of all, if that is more), spread evenly.
+        None: begin at zero. A start that the solve is given comes first.
 
     Raises
     ------
@@ -82,10 +82,10 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     -----
     One sweep a step, two where the step is too long (mostly the first from zero); 3 to
     12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
-    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400 of
-    them in the same sweep. Beyond 1500, a matrix of the rows of B, or conjugate
-    gradients with a sweep a step where they are more than 1500. Three vectors of length
-    m and one byte a row.
+    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
+    columns in the same sweep. Beyond 1500 columns, a matrix of the rows of B, or
+    conjugate gradients with a sweep a step where B has more than 1500 rows. Three
+    vectors of length m and one byte a row.
 
     The method is ASVM [mangasarian2001]_ with the exchange of rows of the finite Newton
     method [mangasarian2002]_ [keerthi2005]_.
@@ -174,7 +174,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 last.residual
             )
             idle = 0 if falls or nearer else idle + 1
-            if idle:  # rounding of the updates may be what is in the way
+            if idle:  # rounding of the updates may be in the way
                 piece.renew_matrix()
 
 

@@ -31,16 +31,16 @@ from widemargin.solvers.linear.newton import Iterate, Piece, sampled
 
 Vector = NDArray[np.float64]
 
-# These constants are measured by benchmarks/core/augmented_lagrangian.py where others
-# were tried, else they are those of the first version that solved all test problems.
+# benchmarks/core/augmented_lagrangian.py measures these constants where other values
+# were tried; the rest is from the first version that solved all test problems.
 # First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move.
 # With dense rows of more columns than this their matrix costs much; there it is the
 # last number over the root of kappa, and all begin at C unless kappa is above 1600
 # (mnist: C = 1 3 s instead of 4.5; C = 100, with 0.4, 3.3 s, with 1 4.4 s, with 4 5.6).
 START_PENALTY, WARM_PENALTY = 0.5, 5.0
 MANY_COLUMNS, MANY_PENALTY = 500, 40.0
-# A point is minimal enough for new multipliers where 1/2 |r|^2 is this share of the
-# gap, and what y'alpha != 0 costs is this one; or after so many Newton steps.
+# A point is minimal enough for new multipliers where 1/2 |r|^2 is the first share of
+# the gap, and y'alpha != 0 costs the second; or after this number of Newton steps.
 SETTLED, BALANCED, MOST_STEPS = 0.05, 0.1, 12
 # The penalty after few, many and too many Newton steps. Raising it each time fails
 # (a9a, C = 100): the next minimum is then too far.
@@ -102,7 +102,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     columns another one over the rows that enter or leave; 25 to 150 steps with all rows
     without reduction, 4 to 40 with it. k n^2 flops for the k rows between their bounds
     (beyond 400 columns: that enter or leave), and n^3 / 3, up to 1500 columns; beyond,
-    a matrix of those rows, or conjugate gradients where they are more than 1500. Ten
+    a matrix of these rows, or conjugate gradients for more than 1500 of them. Ten
     vectors of length m; the band is a copy of the rows near the margin, mostly a tenth
     of all, at most about 60 %. Rows far from zero (mean over deviation 1e6) lose digits
     where the intercept is not free and C is large: `InteriorPoint` loses fewer.
@@ -170,7 +170,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
             whole.begin(start.v.copy(), WARM_PENALTY)
         elif not (band and sample and band.begin_beside(sample)):
             whole.begin(v, _first_penalty(problem))
-        sample = None  # its rows are not needed any more
+        sample = None  # its rows are no longer needed
         while True:
             yield _step(next(numbers), whole)
             inner = band.choose() if band else None

@@ -17,8 +17,8 @@ random order. Rows at a bound that the last epoch found far from leaving it drop
 A. The gradients that an epoch meets add up to its gap P - D: where that has fallen to a
 hundredth of what the round began with, or is as small as was asked for, all return.
 
-A free intercept adds y'alpha = 0, which no visit of a single row can keep. It is held
-near the last one b', with a weight r (the method of multipliers on y'alpha = 0):
+A free intercept adds y'alpha = 0, which no visit of a single row can keep. So b is held
+near its last value b', with a weight r (the method of multipliers on y'alpha = 0):
 
     minimize   1/2 |w|^2 + 1/(2 r) (b - b')^2 + sum C L,   b = b' + r y'alpha,
 
@@ -63,14 +63,14 @@ WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
 # to 1e-6, with 0.01, 0.1, 0.3, 1: TF-IDF, C = 1 118, 17, 18, 29; scattered entries,
 # C = 1 47, 50, 67, 121; a9a, C = 0.01 171, 19, 9, 9; ijcnn1, C = 0.1 67, 9, 9, 9.
-# Smaller ones need many certificates, larger ones many epochs. `documents` of
+# Smaller shares need many certificates, larger ones many epochs. `documents` of
 # benchmarks/linear/text.py, C = 1, both losses: 0.06 and 0.04, 0.01, 0.01, 0.01
 # to 0.02 s.)
 WEIGHT = 0.3
-# It is at least so much over sum C, which bounds y'alpha: b has to go as far as 1.
+# r is at least this over sum C, which bounds y'alpha: b has to go as far as 1.
 REACH = 4.0
-# Entries that are visited between two looks at the clock, about 0.05 s, and how many of
-# them a visit costs besides its own.
+# Entries that are visited between two looks at the clock, about 0.05 s, and the cost of
+# a visit in entries besides its own.
 SLICE, VISIT = 1 << 25, 64
 
 # The struct DescentState of cpp/coordinate_descent.hpp.
@@ -247,7 +247,7 @@ class _Descent:
         return v, primal, dual, float(np.abs(v - self._v).max())
 
     def begin_at(self, v: Vector) -> None:
-        """Hold a free intercept near that of v: y'alpha is zero."""
+        """Hold a free intercept near the b of v: y'alpha is zero."""
         if self._problem.intercept == "free":
             self._v[-1] = v[-1]
 
@@ -260,7 +260,7 @@ class _Descent:
     def _steer(self, gap: float, goal: float) -> None:
         """Set the gap at which the next certificate is worth its cost.
 
-        That is the goal, and half of what the gradients promised last. Where they were
+        It is the goal, and half of what the gradients promised last. Where they were
         far from the truth, rows were left out wrongly, and the round ends.
         """
         state, promised = self._state, self._state["gap"][0]

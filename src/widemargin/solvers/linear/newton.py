@@ -12,8 +12,7 @@ bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same
 row that occurs twice.
 
 The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no
-upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all there is
-to do.
+upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method alone solves it.
 """
 
 from dataclasses import dataclass, replace
@@ -41,9 +40,9 @@ DENSE_ORDER = 1500
 # is needed: it costs more than the sweep, and rejected points need none (mnist: a
 # quarter less time; w8a: a tenth more).
 EAGER_ORDER = 400
-# It is updated by the rows that have changed since the last one, where they are at most
-# this share of the active ones (where that is not known yet: were at most, the last
-# time), and so many times (benchmarks/core/active_set.py).
+# It is updated by the rows that have changed since, where they are at most this share
+# of the active rows (if that is not known yet: were so the last time), and at most this
+# number of times (benchmarks/core/active_set.py).
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
 # Relative residual of conjugate gradients, and their most steps. Not tuned.
 CG_TOL = 1e-2

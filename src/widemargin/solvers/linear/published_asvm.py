@@ -59,7 +59,7 @@ class PublishedASVM:
         """Steps, until u is optimal or its face minimum, or safeguards are too many.
 
         One sweep a step finds u+, P and D and the matrix of the next face; (4a) needs
-        another for its own, (4b) three or more.
+        another sweep, (4b) three or more.
         """
         face = self._face()
         while True:
@@ -116,7 +116,7 @@ class PublishedASVM:
         return t < 1.0 or self._project()
 
     def _project(self) -> bool:
-        """(4b): u^k+1 from u^k until f is below that of u^i; whether it gets there."""
+        """(4b): u^k+1 from u^k until f(u^k) < f(u^i); whether it gets there."""
         goal = self._value
         for _ in range(MOST_PROJECTIONS):
             Ap, inner, square = self._A.sweep(_gradient, self._state, self._g)
