@@ -137,7 +137,7 @@ class _Driver:
     def _keep_halfway(self) -> None:
         """Keep an answer halfway through the time: the last one may take too long.
 
-        The last answer may take as much beyond the grace as this one took.
+        Where an answer takes longer than the grace, the run ends earlier by the rest.
         """
         deadline = self._deadline
         if deadline is None or self._kept is not None or not deadline.passed(SHARE):

@@ -1,4 +1,4 @@
-"""Samples of random rows, the best of which a step goes toward."""
+"""Samples of random rows: a step goes toward the best row of a sample."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -7,7 +7,7 @@ With g = Q a and G = g - h / 2, half of the gradient, every step is a row or two
     toward     a += t (e_i - a),     i the least G;
     away       a += t (a - e_j),     j the largest G of those with a_j > 0;
     pairwise   a += t (e_i - e_j);
-    swap       of a toward and a pairwise step the one that gains more.
+    swap       a toward or a pairwise step, whichever gains more.
 
 [frandi2013]_, with the lengths of steps for a diagonal that varies.
 """
@@ -27,8 +27,8 @@ STEPS = ("toward", "away", "pairwise", "swap")
 SELECTIONS = ("first", "second")
 # Entries of vectors that steps read between two looks at the clock, about 0.05 s.
 SLICE = 1 << 25
-# Rows of K that are computed together where one is missing: those with the least G. Not
-# tuned.
+# Rows of K that are computed together where one is missing: the rows with the least G.
+# Not tuned.
 TOGETHER = 8
 # The same where steps are by samples, as long as there is room: the best one of 59 rows
 # is one of many.
@@ -69,7 +69,7 @@ class SimplexDescent:
 
     Attributes
     ----------
-    steps, drops : int, steps so far, and those that made an entry of a zero
+    steps, drops : int, steps so far, and steps that made an entry of a zero
     exact : ndarray (m,) or None
         K Y a, where g was computed in float64 at this very point: no step came after.
 
@@ -252,7 +252,7 @@ class SimplexDescent:
         return steps, drops, missing
 
     def _keep(self, missing: int) -> None:
-        """Compute the row that is missing, and those that may be next."""
+        """Compute the row that is missing, and rows that may be next."""
         rows = np.array([missing])
         if len(self._columns.kept_rows) > 2 * TOGETHER:  # the other one of a pair stays
             G = self.g - self._half

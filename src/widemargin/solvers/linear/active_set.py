@@ -33,12 +33,12 @@ from widemargin.solvers.linear.published_asvm import PublishedASVM
 
 Vector = NDArray[np.float64]
 
-# A sample has so many rows, so many for each column, and this share of all; it is taken
-# where there are so many times more rows, and solved to this gap
+# A sample has at least this number of rows, this number a column, and this share of
+# all; it is taken where there are this many times more rows, and solved to this gap
 # (benchmarks/core/active_set.py).
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 10_000, 100, 0.006
 SAMPLE_TIMES, SAMPLE_GAP = 5, 1e-3
-# It needs 6 to 13 steps; where so many do not suffice, its point is still a start.
+# It needs 6 to 13 steps; where these do not suffice, its point is still a start.
 SAMPLE_STEPS = 30
 # Steps that neither lower P by more than this share nor halve the residual, after which
 # rounding is all that is left.

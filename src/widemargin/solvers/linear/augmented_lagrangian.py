@@ -50,10 +50,10 @@ RAISE, LOWER, LOWER_MUCH = 5.0, 1.5, 5.0
 # has this share of the rows at first, and never more than the next.
 BAND_ROWS, BAND_GAP, BAND_SHARE, BAND_MOST = 2000, 2e-2, 0.1, 0.6
 # A band is solved to these shares of the gap asked for and of the gap of all rows, in
-# so many sweeps.
+# this number of sweeps.
 BAND_TOL, BAND_PROGRESS, BAND_SWEEPS = 0.3, 1e-2, 60
-# After so many bands in a row that were worth little, all rows move until the gap is a
-# tenth of what it was when a band was first tried.
+# After this number of bands in a row that were worth little, all rows move until the
+# gap is a tenth of what it was when a band was first tried.
 BAND_FAILURES = 2
 # The next band reaches beyond the worst row that was fixed wrongly and is as wide as
 # this share of the largest change of a score; where the gap was not halved, twice as
@@ -65,10 +65,10 @@ BEYOND, OF_CHANGE = 1.5, 0.3
 LEAST_WIDTH, SAMPLE_WIDTH, MOST_PENALTY = 1e-9, 1e-2, 1e12
 # Scores read to find out how wide a band is.
 BAND_KEYS = 4096
-# A sample has so many rows, so many for each column and this share of all; it is taken
-# where there are so many times more rows, and solved to this gap.
+# A sample has at least this number of rows, this number a column, and this share of
+# all; it is taken where there are this many times more rows, and solved to this gap.
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 4000, 400, 0.04
-# One that ends at this many times the gap is no start.
+# A sample that ends at this many times the gap is no start.
 SAMPLE_TIMES, SAMPLE_GAP, SAMPLE_FAILED = 3, 3e-3, 10.0
 
 

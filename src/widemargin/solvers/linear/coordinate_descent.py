@@ -47,18 +47,18 @@ from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_th
 Vector = NDArray[np.float64]
 
 # A certificate is made where the gap by the gradients of an epoch is small enough, and
-# where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .. and at the latest so
-# many after the last. It costs about as much as one unit.
+# where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .., at most the last
+# number apart. It costs about as much as one unit.
 FIRST_MARK, MARK_FACTOR, MARK_STEP, LARGEST_STEP = 1.0, 1.5, 0.5, 50.0
-# Marks up to this one are no reason where all visits up to it take so many looks at the
-# clock at most: the gap by the gradients says when it is time. (TF-IDF, scattered
+# Marks up to this one do not count where all visits up to it take at most this number
+# of looks at the clock: the gap by the gradients says when. (TF-IDF, scattered
 # entries, Reuters, C from 0.01 to 10: a tenth to a fifth less time.)
 QUICK_MARK, QUICK_LOOKS = 40.0, 2
-# The gap by the gradients of an epoch may be so many times what is asked for: they are
-# those before its visits, and the gap behind them is less. (By TF-IDF, scattered
+# The gap by the gradients of an epoch may be this many times the gap asked for: they
+# are from before its visits, and the gap after them is less. (By TF-IDF, scattered
 # entries, Reuters, C = 1: 0.31 to 0.62 of it, and 0.5 to 0.97 for the hinge.)
 SHARE, CURVED_SHARE = 1.0, 1.5
-# The gap may be so many times what the gradients promised. Not tuned.
+# The gap may be this many times what the gradients promised. Not tuned.
 WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
 # to 1e-6, with 0.01, 0.1, 0.3, 1: TF-IDF, C = 1 118, 17, 18, 29; scattered entries,
