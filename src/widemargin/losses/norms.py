@@ -5,7 +5,7 @@
 N is the support function of a set A of nonnegative vectors, N(t) = max of a't over a in
 A; the dual variables lie in C A, and the norm is not squared ([dekel2006]_, (2) and
 (4)). Weights c_i >= 0 of the samples count like repeated rows: a_i is the sum over the
-copies of row i, and a bound of their sum of squares is one of sum a_i^2 / c_i.
+copies of row i, and a bound of their sum of squares also bounds sum a_i^2 / c_i.
 """
 
 from abc import ABC, abstractmethod
@@ -40,7 +40,7 @@ class LossNorm(ABC):
     """
 
     has_box: ClassVar[bool] = False
-    # In sizes of A: a point beyond is projected as the one at this distance.
+    # In sizes of A: a point beyond is projected as if it were at this distance.
     _far: ClassVar[float] = 1e30
 
     @property

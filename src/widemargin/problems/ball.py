@@ -20,8 +20,7 @@ t_i = b_i / (2 C_i). With b = sigma a, sum a = 1, the dual is, for both,
 S = 0 for the hard one, and d from the center sum a_i phi(x_i). Mostly sigma = 1, and
 this is the problem of `widemargin.solvers.kernel.simplex` with h = diag(K) and the
 ridge 1 / (4 C_i). With sigma < 1, where C is too small for a positive rho [chang2013]_,
-it is that with the ridge sigma / (4 C_i), and for a given a the best sigma is
-V / (2 S).
+the ridge is sigma / (4 C_i), and for a given a the best sigma is V / (2 S).
 
 With uniform weights h = diag(Q) has the same solutions: V - S is, up to a constant,
 the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]_.
@@ -173,8 +172,8 @@ class BallProblem:
         V, S = float((a * d).sum()), float((self.ridge * a * a).sum())
         off = gamma_n(len(a) + 8)
         lost = 4.0 * off * off * float(self.diagonal.max())
-        # What predicts may have the center of the weights divided by their sum, or one
-        # that was rounded itself: it lies so far from this one at most.
+        # A model may have the center of the weights divided by their sum, or a rounded
+        # center: this is its largest distance from the center here.
         most = (np.sqrt(most) + np.sqrt(lost)) ** 2
         surely = max((1.0 - 2.0 * off) * float((a * least).sum()) - lost, 0.0)
         floor = max(self.resolution, TINY)
@@ -256,7 +255,7 @@ def best_square(d: Vector, C: Vector) -> float:
     """The rho that minimizes rho + sum C_i max(0, d_i - rho)^2; d and C (m,).
 
     There 2 sum C_i max(0, d_i - rho) = 1: with the k largest d above rho it is
-    (2 sum C_i d_i - 1) / (2 sum C_i), of which the largest is the one. O(m log m).
+    (2 sum C_i d_i - 1) / (2 sum C_i), and rho is the largest of these. O(m log m).
     """
     order = np.argsort(-d)
     d, c = d[order], 2.0 * C[order]

@@ -59,14 +59,14 @@ class Problem:
         hinge (LIBLINEAR's).
     kernel : Kernel or None, default=None
         With a kernel w is a sum of features, w = sum_j w_j phi(x_j), and x'w stands for
-        sum_j w_j k(x, x_j): see `widemargin.problems.kernel.KernelProblem`, which this
-        is then.
+        sum_j w_j k(x, x_j). The problem is then a
+        `widemargin.problems.kernel.KernelProblem`.
     memory_limit : int or None, in bytes
         For kernel values that are kept; None: half of the free memory.
     norm : LossNorm or None, default=None
-        With a kernel: a norm of the losses in place of their sum, and then C is its
-        factor, and ``sample_weight`` another keyword: see
-        `widemargin.problems.norm.NormProblem`, which this is then.
+        With a kernel: a norm of the losses instead of their sum. C is its factor then,
+        and ``sample_weight`` another keyword. The problem is then a
+        `widemargin.problems.norm.NormProblem`.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Problem:
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
         alpha = state.alpha
-        if not alpha.flags.writeable:  # a copy already, but for that of a view
+        if not alpha.flags.writeable:  # a copy already, except from a view
             alpha = alpha if alpha.base is None else alpha.copy()
             alpha.flags.writeable = True
         return self.spread(alpha)
@@ -299,7 +299,7 @@ class Problem:
         """Make dual variables feasible, in place. No read of the data.
 
         Clips to the bounds and, for a free intercept, scales the heavier class down to
-        y'alpha = 0: those of its variables that are free, if they suffice, else all.
+        y'alpha = 0: its free variables, if they suffice, else all.
         """
         state.sweep(_clip, name, self.pointwise)
         if self.intercept != "free":

@@ -111,8 +111,8 @@ class NormProblem(KernelProblem):
     def _losses_of(self, t: Vector, most: Vector) -> tuple[float, float]:
         """What slacks t cost, and the most that slacks between 2 t - most and most do.
 
-        A norm of losses grows with each; one of slacks of either sign by no more than
-        those of the single differences, as it is subadditive.
+        A norm of losses grows with each loss. A norm of slacks of either sign grows by
+        no more than the norms of the single differences, as it is subadditive.
         """
         plain = self._losses(t)
         if getattr(self.norm, "nonneg_slack", True):

@@ -33,7 +33,7 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 # Rows whose margin is below 1 + BESIDE are given to the solver, of k kernel functions
-# at least those below 1 + FIRST / k: few are cheap, and more of them change more (0.75
+# at least rows below 1 + FIRST / k: few are cheap, and more of them change more (0.75
 # and 200: 500 of ijcnn1 took 1.4 times as long, of a9a 1.25). All, if they are more
 # than this share.
 BESIDE, FIRST, MOST_ROWS = 0.3, 100.0, 0.8
@@ -45,7 +45,7 @@ SOLVED, PRECISE = 0.6, 1e-4
 # Margins between which the solver's alpha falls from C to 0 at the start (alpha of the
 # whole solution took up to a half more steps).
 RAMP = 0.1
-# Kernel values that are in memory at a time, beside those of the features.
+# Kernel values that are in memory at a time, beside the values of the features.
 VALUES = 1 << 20
 
 
@@ -220,7 +220,7 @@ class Features:
     def certify(self, point: ScoredPoint) -> tuple[Vector, float, Certificate]:
         """The coefficients of a point, its best b, and its certificate.
 
-        The lower bound is that of the restricted problem, at the point's alpha.
+        The lower bound is for the restricted problem, at the point's alpha.
         """
         primal, b = self.whole.primal(point.scores, point.b)
         dual = self.lower_bound(point.alpha, len(point.w))
@@ -238,7 +238,7 @@ class Features:
         rest = problem.squares(alpha)
         if problem.intercept == "penalized":
             rest += 0.5 * total * total
-        elif problem.intercept == "free":  # both slopes and lengths by those of c
+        elif problem.intercept == "free":  # both slopes and lengths from c
             size = float(alpha @ self._lengths)
             slope = linear + size * np.sqrt(square) * SLACK
             rest += repair_error(total, linear, slope, size * size)
@@ -288,7 +288,7 @@ class Features:
 
 
 def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
-    """Which of J, in their order, have something new beside those before: (k,).
+    """Which of J, in their order, have something new beside rows before them: (k,).
 
     In float64: what float32 took for new may be rounding.
     """
@@ -310,7 +310,7 @@ def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
 
 
 def _cut(count: int, width: int) -> list[slice]:
-    """Parts of so many rows, each of few values."""
+    """Parts of a number of rows, each of few values."""
     size = max(1, VALUES // max(1, width))
     return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
@@ -318,8 +318,8 @@ def _cut(count: int, width: int) -> list[slice]:
 def refit(features: Features, k: int, start: ScoredPoint) -> tuple[ScoredPoint, Status]:
     """The best point for the first k rows of J.
 
-    A solver has the rows near the margin; those that the answer costs something beyond
-    join them, until they are worth less than the gap that is asked for.
+    A solver has the rows near the margin. Other rows that the answer causes a loss for
+    join them, until their cost is less than the gap that is asked for.
     """
     whole, (_, w, b, scores) = features.whole, start
     if k == 0:
@@ -342,7 +342,7 @@ def refit(features: Features, k: int, start: ScoredPoint) -> tuple[ScoredPoint, 
 
 
 def _near(whole: Whole, f: Vector, b: float, near: Mask, beside: float) -> Mask:
-    """Those rows and the ones near the margin of f + b; all if few are left."""
+    """The given rows and rows near the margin of f + b; all if few are left."""
     near = near | (whole.y * (f + b) < 1.0 + beside)
     if np.mean(near) > MOST_ROWS or abs(whole.y[near].sum()) == np.count_nonzero(near):
         near[:] = True  # one class only, or nothing, is no problem

@@ -41,9 +41,9 @@ Index = NDArray[np.intp]
 # samples are looked at, times the size of the sample: some times the work of the look.
 # Not tuned.
 LOOKS = 4
-# Share by which diagonal entries may differ that are called one. Not tuned.
+# Share by which diagonal entries may differ and count as equal. Not tuned.
 SAME = 1e-6
-# The start that is a random row and the farthest one from it.
+# The start with a random row and the row farthest from it.
 PAIR = "pair"
 
 

@@ -32,7 +32,7 @@ FURTHER = 0.5
 FEW_POINTS = 16
 # Rows up to which a fit goes on until rounding ends it, in float64: milliseconds, for
 # which equal problems (rows repeated, or with weights) get equal answers. Not for more
-# than so many steps.
+# than this number of steps.
 FEW_ROWS, PRECISE, FEW_STEPS = 256, 1e-13, 500_000
 # Entries of vectors that steps read between two looks at their point: these take a
 # tenth of the time then, with 20,000 to 30,000 rows.
@@ -70,12 +70,12 @@ class _Sigma:
 
     def __init__(self) -> None:
         self.value = 1.0
-        # Logarithms of one that was too small, and of one that was too large.
+        # Logarithms of a sigma that was too small, and of a sigma that was too large.
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None
 
     def move(self, ratio: float) -> float:
-        """Take the next one, after V / (2 S) of the best a; by what share it moves."""
+        """Take the next sigma, after V / (2 S) of the best a; the share it moves by."""
         if ratio <= 0 or (self.value == 1.0 and ratio >= 1.0):
             return 0.0
         x, excess = np.log(self.value), np.log(ratio / self.value)

@@ -15,8 +15,8 @@ from widemargin.solvers.kernel.working_set import Violations
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# The paper's eps. We stop by the gap, which may need a smaller eps: where no two rows
-# are farther apart than this many times eps, the range of the rows sets it.
+# The paper's eps. We stop by the gap, which may need a smaller eps: then it is the
+# violation divided by this number.
 EPSILON, APART = 1e-3, 4.0
 
 

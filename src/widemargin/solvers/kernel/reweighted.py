@@ -48,7 +48,7 @@ Mask = NDArray[np.bool_]
 
 # The ladder of kappa. Its first rung is wide enough for u to move by the violation, and
 # by what all of C moves it (else C = 1000 took up to 60 passes instead of 40), but only
-# by this many violations: where c is nearly right that is less (a4a, C = 100: 11 passes a
+# by some violations: where c is nearly right that is less (a4a, C = 100: 11 passes a
 # set, not 23). How far a rung is from the last one. The end, times what may stay: what
 # the corners leave is half of that.
 FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
