@@ -544,7 +544,7 @@ class EnclosingBall(
         if self._meta["diagonal"] is None:
             raise ValueError(
                 "EnclosingBall cannot predict with a precomputed kernel whose k(x, x) "
-                "differs between the rows of the fit: X does not hold that of its "
+                "differs between the rows of the fit: X does not hold k(x, x) of its "
                 "rows. Use a callable kernel."
             )
         w = np.zeros(self.n_features_in_)

@@ -268,7 +268,7 @@ class Batches:
             self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
 
     def cut(self, count: int) -> list[slice]:
-        """Parts of so many rows, each worth a batch."""
+        """Parts of a number of rows, each worth a batch."""
         starts = range(0, count, self.size)
         return [slice(start, min(start + self.size, count)) for start in starts]
 

@@ -154,7 +154,7 @@ class BoundedNorm(LossNorm):
         """N(max(0, t)) from above, where `value` comes from below.
 
         N(t) <= N1(max(0, t - z)) + N2(min(t, z)) for each z >= 0, where A lies in the
-        sets of N1 and of N2: those of its bounds. The least one is found.
+        sets of N1 and of N2, which its bounds give. The least such sum is found.
         """
         x = np.maximum(t, 0.0)
         largest = float(x.max(initial=0.0))

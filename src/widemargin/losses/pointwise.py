@@ -70,7 +70,7 @@ class PointwiseLoss(ABC):
 
     @abstractmethod
     def share(self, alpha: Vector, C: Vector) -> Vector:
-        """Dual variables over those of slacks of 1: alpha / (C L'(1)), (m,)."""
+        """Dual variables as shares of their values at slack 1: alpha / (C L'(1))."""
 
     @abstractmethod
     def excess(self, weights: Weights, losses: float, spread: float) -> float:

@@ -178,7 +178,7 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     With n candidates, m rows and m' near the margin: (n + m) B kernel values, (n + m')
     B^2 multiplications in float32, and a refit; 4 (n + 2 m') B bytes.
 
-    The restricted problem is that of [keerthi2006]_, the choice of rows [pati1993]_'s.
+    The restricted problem is from [keerthi2006]_, the choice of rows from [pati1993]_.
     """
     check = Checker("reduce")
     _check(check, problem, solution, budgets)

@@ -95,7 +95,7 @@ def _for_bounded(problem: Problem) -> Plan:
     reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps),)
     if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
-        reason = "dense rows of so many columns need few iterations of it"
+        reason = "it needs few iterations on dense rows with many columns"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
     descent = CoordinateDescent()
     kappa = problem.kappa

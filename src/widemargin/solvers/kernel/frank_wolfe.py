@@ -55,7 +55,7 @@ AT_ONCE = 1 << 16
 # The points of a start are solved to this violation of their conditions.
 SOLVED = 1e-4
 FIRST_WEIGHTS = ("equal", "solved")
-# Share of its rows that a coreset has c for at least; else those without are left out.
+# Share of its rows that a coreset has c for at least; else rows without c are left out.
 # Not tuned.
 DENSE = 0.5
 

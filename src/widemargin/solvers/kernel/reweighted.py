@@ -290,7 +290,7 @@ class _Passes:
         return True
 
     def _solve(self, free: Mask, change: Vector, d: Vector) -> tuple[Vector, float]:
-        """Changes of c on S1 and of b, (3), given those on S2 and S3.
+        """Changes of c on S1 and of b, (3), given the changes on S2 and S3.
 
         By the Schur complement of b: K_11 + d is factored once for two right sides.
         """
