@@ -1,7 +1,7 @@
 """The refit of `widemargin.reduction.reduce`, with rows that it would not choose."""
 
 from widemargin.reduction.reduce import SHARE, _begin, _model
-from widemargin.reduction.restricted import Refits, Whole, refit
+from widemargin.reduction.restricted import Refits, SolvedProblem, refit
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.memory import free_bytes
 
@@ -10,7 +10,7 @@ TOL = 1e-3  # the gap of refits, as of `reduce`
 
 def refitted(problem, solution, rows):
     """The model of least objective with these support vectors: a `Reduced`."""
-    whole = Whole(problem, solution, Refits(Limits(TOL), SHARE, free_bytes()))
+    whole = SolvedProblem(problem, solution, Refits(Limits(TOL), SHARE, free_bytes()))
     features, start = _begin(whole, rows, len(rows), len(rows))
     point, status = refit(features, len(features.J), start)
     return _model(features, point, status)

@@ -150,8 +150,8 @@ class Certificate:
     primal : float, upper bound: the objective P of (w, b), and what rounding may hide
     dual : float, lower bound: the objective D of alpha, less what rounding may add
     scale : float
-        Floor of ``|P|`` in the relative gap, where the optimum may be zero: that of the
-        smallest enclosing ball. 0 for classification.
+        Floor of ``|P|`` in the relative gap, for smallest enclosing balls, whose
+        optimum may be zero. 0 for classification.
     rounding : float, what the bounds allow for rounding, both together
     """
 

@@ -351,3 +351,8 @@ def test_the_seed_draws_the_candidates(moons, monkeypatch):
     np.testing.assert_array_equal(supports[0], supports[1])
     np.testing.assert_array_equal(supports[2], supports[3])
     assert supports[1].tolist() != supports[2].tolist()
+
+
+def test_a_matrix_that_is_not_square_is_refused_by_its_owner():
+    with pytest.raises(ValueError, match=r"'X' parameter of BudgetSVC.fit .* square"):
+        BudgetSVC(kernel="precomputed").fit(np.ones((6, 3)), [0, 1] * 3)

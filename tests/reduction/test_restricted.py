@@ -8,7 +8,7 @@ import pytest
 from tests.certificates.exact import kernel_matrix
 from tests.conftest import SETTINGS
 from widemargin import Kernel, Problem, solve
-from widemargin.reduction.restricted import Features, Refits, Whole
+from widemargin.reduction.restricted import Features, Refits, SolvedProblem
 from widemargin.solvers.driver.limits import Limits
 
 M = 16
@@ -50,7 +50,7 @@ def test_the_lower_bound_is_one_in_exact_arithmetic(loss, intercept, scale):
     problem = Problem(X, y, 1.0, loss, intercept, kernel=Kernel("rbf", gamma=0.4))
     K = kernel_matrix(problem.kernel, X)
     refits = Refits(Limits(1e-6), 1e-6, 1 << 30)
-    whole = Whole(problem, solve(problem, tol=1e-3), refits)
+    whole = SolvedProblem(problem, solve(problem, tol=1e-3), refits)
     for k in (1, 2, 3):
         features = Features(whole, np.arange(3))
         for _ in range(5):  # pairs of one alpha: y'alpha is zero

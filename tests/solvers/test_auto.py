@@ -11,7 +11,7 @@ from widemargin.solvers import (
     InteriorPoint,
     auto,
 )
-from widemargin.solvers.driver.contract import Plan, Reserve
+from widemargin.solvers.driver.contract import ChosenSolver, Reserve
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 
@@ -95,7 +95,7 @@ def after(updates):
 
 def test_a_reserve_goes_on_where_the_first_has_had_enough():
     problem = hard()
-    choice = Plan(
+    choice = ChosenSolver(
         CoordinateDescent(), "because", (Reserve(AugmentedLagrangian(), after(20)),)
     )
     solution = run(problem, choice, Limits(tol=1e-8))
@@ -112,7 +112,7 @@ def test_a_reserve_goes_on_where_the_first_has_had_enough():
 
 
 def test_reserves_follow_each_other():
-    choice = Plan(
+    choice = ChosenSolver(
         CoordinateDescent(),
         "because",
         (
@@ -133,14 +133,16 @@ def test_a_reserve_replaces_a_solver_that_breaks_down():
             yield from ()
             raise FloatingPointError
 
-    choice = Plan(Broken(), "because", (Reserve(InteriorPoint(), lambda step: False),))
+    choice = ChosenSolver(
+        Broken(), "because", (Reserve(InteriorPoint(), lambda step: False),)
+    )
     solution = run(hard(), choice, Limits(tol=1e-6))
     assert (solution.status, solution.solver) == ("solved", "interior_point")
 
 
 def test_limits_count_for_all_solvers_together():
     reserves = (Reserve(InteriorPoint(), after(5)),)
-    choice = Plan(CoordinateDescent(), "because", reserves)
+    choice = ChosenSolver(CoordinateDescent(), "because", reserves)
     solution = run(hard(), choice, Limits(tol=1e-10, max_iter=12))
     assert solution.status == "max_iter"
     assert solution.solver == "interior_point"

@@ -13,7 +13,7 @@ from widemargin import Kernel, Problem, solve
 from widemargin.solution import Step
 from widemargin.solvers import InteriorPoint
 from widemargin.solvers.driver.best import Best
-from widemargin.solvers.driver.contract import Plan, Solver
+from widemargin.solvers.driver.contract import ChosenSolver, Solver
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 
@@ -265,7 +265,7 @@ class Scripted(Solver):
 
 def test_a_solver_cannot_certify_itself(problem):
     boast = Scripted([(1.0, 1.0)] * 30)
-    solution = run(problem, Plan(boast, "as asked"), Limits())
+    solution = run(problem, ChosenSolver(boast, "as asked"), Limits())
     assert solution.status != "solved"
     assert solution.certificate.relative_gap > 1e-4
     assert certificate_holds(problem, solution)
@@ -276,7 +276,7 @@ def test_a_solver_cannot_certify_itself(problem):
 )
 def test_breakdown_is_a_status(problem, error):
     solution = run(
-        problem, Plan(Scripted([(9.0, 1.0)], end=error), "as asked"), Limits()
+        problem, ChosenSolver(Scripted([(9.0, 1.0)], end=error), "as asked"), Limits()
     )
     assert solution.status == "numerical_error"
     assert "numerical breakdown" in solution.message
@@ -296,7 +296,7 @@ def test_bounds_that_later_ones_contradict_are_given_up():
 def test_lack_of_progress_is_a_status(problem):
     solution = run(
         problem,
-        Plan(Scripted([(9.0, 1.0)] * 1000), "as asked"),
+        ChosenSolver(Scripted([(9.0, 1.0)] * 1000), "as asked"),
         Limits(max_iter=1000),
     )
     assert solution.status == "stalled"
@@ -306,7 +306,7 @@ def test_lack_of_progress_is_a_status(problem):
 
 def test_nan_steps_do_not_hide_an_answer(problem):
     solution = run(
-        problem, Plan(Scripted([(np.nan, np.nan)] * 5), "as asked"), Limits()
+        problem, ChosenSolver(Scripted([(np.nan, np.nan)] * 5), "as asked"), Limits()
     )
     assert solution.status == "stalled"
     assert np.isfinite(solution.certificate.primal)
@@ -316,7 +316,7 @@ def test_other_errors_are_raised(problem):
     with pytest.raises(MemoryError):
         run(
             problem,
-            Plan(Scripted([(9.0, 1.0)], end=MemoryError()), "as asked"),
+            ChosenSolver(Scripted([(9.0, 1.0)], end=MemoryError()), "as asked"),
             Limits(),
         )
 

@@ -21,7 +21,7 @@ from tests.conftest import PROBLEMS
 from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve
 from widemargin.kernels.packed import padded
 from widemargin.solvers import CoreVector, FrankWolfe
-from widemargin.solvers.kernel.samples import Samples
+from widemargin.solvers.kernel.draws import Draws
 
 STEPS = ["toward", "away", "pairwise", "swap"]
 KINDS = [(s, "first") for s in STEPS] + [("pairwise", "second"), ("swap", "second")]
@@ -452,7 +452,7 @@ def test_classes_take_turns_and_rows_with_weight_are_left_out():
     signs = np.where(np.arange(m) % 50 == 0, 1.0, -1.0)
     weight = np.zeros(m)
     weight[: m // 2] = 0.1
-    samples = Samples(signs, size, balanced=True, tries=1, seed=3)
+    samples = Draws(signs, size, balanced=True, tries=1, seed=3)
     for _ in range(20):
         rows = samples.draw(weight)
         assert not weight[rows].any()
@@ -470,8 +470,8 @@ def test_classes_take_turns_and_rows_with_weight_are_left_out():
 def test_a_step_of_a_sample_is_the_one_to_its_best_row(simd, dtype, way, balanced):
     problem, twin = Simplex(dtype), Simplex(dtype)
     kind, selection = way
-    samples = Samples(problem.y, 9, balanced, tries=1, seed=1)
-    again = Samples(problem.y, 9, balanced, tries=1, seed=1)
+    samples = Draws(problem.y, 9, balanced, tries=1, seed=1)
+    again = Draws(problem.y, 9, balanced, tries=1, seed=1)
     for _ in range(60):
         g = problem.numbers[0] * problem.g
         rows = again.draw(problem.alpha)
@@ -491,8 +491,8 @@ def test_a_step_of_a_sample_is_the_one_to_its_best_row(simd, dtype, way, balance
 def test_a_ball_is_near_after_so_many_tries(simd):
     """All rows are inside that one of them, whose radius is large: no step is made."""
     problem = Simplex(np.float64, ball=True)
-    again = Samples(problem.y, 5, balanced=False, tries=1, seed=2)
-    samples = Samples(problem.y, 5, balanced=False, tries=7, seed=2)
+    again = Draws(problem.y, 5, balanced=False, tries=1, seed=2)
+    samples = Draws(problem.y, 5, balanced=False, tries=7, seed=2)
     found = problem.run_sampled("away", "first", samples, 100, stop=1e3, simd=simd)
     assert found[:4] == (0, 0, 0, -1)
     assert found[5]
@@ -509,9 +509,9 @@ def test_a_ball_is_near_after_so_many_tries(simd):
 @on_every_simd
 def test_a_sample_is_kept_while_its_row_is_computed(simd):
     whole, problem = Simplex(np.float64), Simplex(np.float64)
-    samples = Samples(problem.y, 9, balanced=False, tries=1, seed=1)
+    samples = Draws(problem.y, 9, balanced=False, tries=1, seed=1)
     whole.run_sampled("away", "first", samples, 50, simd=simd)
-    samples = Samples(problem.y, 9, balanced=False, tries=1, seed=1)
+    samples = Draws(problem.y, 9, balanced=False, tries=1, seed=1)
     problem.place[:] = -1
     left, given = 50, -1
     while left:
@@ -760,3 +760,19 @@ def test_kernels_that_are_not_positive_semidefinite_are_told(solver):
         pytest.warns(ConvergenceWarning),
     ):
         clf.fit(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e60, 1e150])
+@pytest.mark.parametrize("solver", [FrankWolfe(sample=7), CoreVector()])
+def test_values_beyond_float32_end_with_a_status(scale, solver):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.where(np.arange(200) % 2, 1, -1)
+
+    def kernel(A, B):
+        return scale * np.exp(-np.square(A[:, None] - B).sum(axis=2))
+
+    problem = Problem(X, y, kernel=Kernel(kernel, gamma=1.0), loss="squared_hinge")
+    solution = solve(problem, solver=solver, max_iter=20)
+    certificate = solution.certificate
+    assert certificate.dual <= certificate.primal
+    assert 0.0 <= certificate.relative_gap <= 1.0

@@ -157,7 +157,7 @@ def _open_test(options: argparse.Namespace, data: Data, n: int) -> Data:
         chosen = {"label": label, "columns": columns}
     rows = stored.open_data(options, path, **chosen)
     y = stored.stored_labels(rows, path, option)
-    X = stored.aligned(rows, path, data.names, n)
+    X = stored.matched_columns(rows, path, data.names, n)
     if by_name:
         stored.say_ignored(path, columns, [label, weight, *_left_out(options)])
     return Data(path, X, y)
@@ -198,13 +198,13 @@ def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
     if is_parquet(path) and names is not None:
         columns = stored.parquet_features(path, names)
         rows = stored.open_data(options, path, columns=columns)
-        found = stored.aligned(rows, path, names, n)
+        found = stored.matched_columns(rows, path, names, n)
         stored.say_ignored(path, columns, others)
         return found
     if is_parquet(path) and label is None and trained[0] in columns_of(path):
         label = trained[0]
     rows = stored.open_data(options, path, label=label)
-    return stored.aligned(rows, path, names, n)
+    return stored.matched_columns(rows, path, names, n)
 
 
 def _names(model: Model) -> list[str] | None:

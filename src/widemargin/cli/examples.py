@@ -61,7 +61,7 @@ examples:
   widemargin generate ndc shards --rows 7000000 --dtype float32
   widemargin generate ndc small.svm.gz --rows 10000 --expand 1
 
-ndc: normally distributed clusters, rows of integers around random centers, labelled 1
+ndc: normally distributed clusters, rows of integers around random centers, labeled 1
 or -1 by the side of a plane that their center is on. A million rows take some seconds,
 as compressed text a minute; memory does not grow with them. The same seed gives the
 same rows, and fewer rows are the first of more.

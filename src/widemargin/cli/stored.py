@@ -111,7 +111,7 @@ def _column(name: str, stored: Sequence[str]) -> str:
     return next((start for start in starts if start in stored), parts[0])
 
 
-def aligned(rows: Rows, path: str, names: Sequence[str] | None, n: int) -> Rows:
+def matched_columns(rows: Rows, path: str, names: Sequence[str] | None, n: int) -> Rows:
     """The rows with the n columns of a model, by their names if both have some.
 
     Raises

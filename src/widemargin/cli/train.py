@@ -109,7 +109,7 @@ def _check_rank(options: argparse.Namespace) -> None:
 
 
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
-    """Where the run is saved; one that is there is not begun anew unasked."""
+    """Where the run is saved; a saved run is not begun anew unasked."""
     every = options.checkpoint_every
     path = options.checkpoint or (options.resume and f"{options.model}.checkpoint")
     if not path:

@@ -31,7 +31,7 @@ def make_ndc(
     centers: int = 20,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    r"""Rows around random centers, labelled by the side of a plane their center is on.
+    r"""Rows around random centers, labeled by the side of a plane their center is on.
 
     A row of center c_j is round(c_j + R_j'g), g standard normal. The centers are
     integer points of the box [-50, 50]^n. R_j = 2 `expand` U_j, U_j uniform on [0, 1):

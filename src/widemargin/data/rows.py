@@ -160,7 +160,7 @@ class Rows(ABC):
 
         Returns
         -------
-        ndarray (n, n), float64 whatever the dtype of X: it is factorised next.
+        ndarray (n, n), float64 whatever the dtype of X: it is factorized next.
 
         Raises
         ------

@@ -50,7 +50,7 @@ class RowState:
         return type(self), tuple(getattr(self, name) for name in self.__slots__)
 
     def join(self, other: "RowState") -> "RowState":
-        """The vectors of both, by reference; a name in both is that of ``other``."""
+        """The vectors of both, by reference; for a name in both ``other``'s."""
         return RowState({**self._vectors, **other._vectors}, self._blocks)
 
     def prefixed(self, prefix: str) -> "RowState":

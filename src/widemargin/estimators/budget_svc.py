@@ -40,29 +40,29 @@ REFIT = 1e-3
 class BudgetSVC(Classifier):
     """Support vector classifier on a budget: for B support vectors, or of B losses.
 
-    With ``hard=True`` a model of at most B support vectors: the usual machine is
+    ``hard=True`` makes a model of at most B support vectors: the usual machine is
     solved, B rows J are chosen by matching pursuit on its decision function, and
 
         1/2 beta'K_JJ beta + C sum_i s_i L(1 - y_i (sum_j beta_j k(x_i, x_j) + b))
 
-    is minimised over beta and b for all rows; L is the hinge ("l1") or its square
+    is minimized over beta and b for all rows; L is the hinge ("l1") or its square
     ("l2").
 
-    With ``hard=False`` the machine of Dekel and Singer, which minimises
+    ``hard=False`` is the machine of Dekel and Singer, which minimizes
 
         1/2 ``|f|^2`` + C N(xi),   y_i (f(x_i) + b) >= 1 - xi_i,   xi >= 0,
 
     where N is the sum of the B largest losses ("l1"), or the interpolation norm
     K(2, inf, sqrt(B)) of about the length of the B largest ("l2"). At most B dual
     variables are at their bound then, and where the cap binds (``cap_active_``) at
-    least B rows are support vectors: that is the nu machine with nu = B / m. It is no
-    bound of the size of the model.
+    least B rows are support vectors: that is the nu machine with nu = B / m. This B is
+    no bound of the size of the model.
 
     Parameters
     ----------
     budget : int >= 2 or float in (0, 1), default=100
-        B, or the share of the rows of each binary problem. From their number on there
-        is no cap, and of more than all rows a UserWarning says so.
+        B, or the share of the rows of each binary problem. With B at least the number
+        of rows there is no cap; with a larger B a UserWarning says so.
     C : float > 0, default=1.0
         Weight of the losses.
     norm : {"l1", "l2"}, default="l1"
@@ -70,7 +70,7 @@ class BudgetSVC(Classifier):
         Whether B bounds the number of support vectors.
     total : bool, default=False
         With ``hard``: B is the number of support vectors of all binary problems
-        together, of which each gets an equal part, at least one.
+        together. Each problem gets an equal part, at least one.
     kernel, gamma, degree, coef0 : as of `SVC`
     class_weight, multi_class, tol, max_iter, time_limit, memory_limit : as of `SVC`
     n_jobs : as of `SVC`
@@ -88,15 +88,15 @@ class BudgetSVC(Classifier):
     pruned_ : int ndarray (k,), support vectors that the cap left out; zero unless
         ``hard``
     primal_ : ndarray (k,), objective of the model
-    increase_ : ndarray (k,), how far that may be above the optimum of the problem
-        without a cap on support vectors, as a share of it: an upper bound, certified
+    increase_ : ndarray (k,), how far ``primal_`` may be above the optimum of the
+        problem without a cap on support vectors, as a share: a certified upper bound
     dual_gap_ : float, certified relative gap of the problem before support vectors
         are left out
     solution_, solutions_ : Solution, before support vectors are left out
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_ : as of
         `SVC`; with ``hard`` the coefficients have any sign
     kernel_, gamma_, n_iter_, status_, n_features_in_, feature_names_in_ : as of `SVC`
-    seconds_ : as of `SVC`; for all budgets of a `path` with ``hard`` that of their fit
+    seconds_ : as of `SVC`; a `path` with ``hard`` gives all budgets the same time
 
     See Also
     --------
@@ -105,11 +105,11 @@ class BudgetSVC(Classifier):
 
     Notes
     -----
-    Ctrl-C while the machine is solved ends that, and what is there is still reduced;
-    with ``hard`` a second one may leave no model.
+    Ctrl-C ends the solving of the machine, and the answer so far is still reduced; with
+    ``hard`` a second Ctrl-C may leave no model.
 
-    Decision values of a cap that binds have margins of 1 - theta; their signs are what
-    `predict` uses.
+    Where the cap binds, decision values have margins of 1 - theta; `predict` uses their
+    signs.
 
     References
     ----------
@@ -175,7 +175,7 @@ class BudgetSVC(Classifier):
 
     @property
     def loss(self) -> str:
-        """The loss of which a sum is minimised with ``hard``."""
+        """The loss of which a sum is minimized with ``hard``."""
         return "squared_hinge" if self.hard and self.norm == "l2" else "hinge"
 
     def path(
@@ -185,7 +185,7 @@ class BudgetSVC(Classifier):
         budgets: Sequence[float],
         sample_weight: ArrayLike | None = None,
     ) -> list[Self]:
-        """Fitted copies for several budgets, each begun at the one before.
+        """Fitted copies for several budgets, each begun at the previous one.
 
         Parameters
         ----------
@@ -377,5 +377,5 @@ def _check_sizes(training: Training, budgets: Sequence[float], least: int) -> No
 
 
 def _count(budget: float, size: float) -> float:
-    """The number that a budget means for so many rows."""
+    """The number that a budget means for m rows."""
     return budget if is_integer(budget) else budget * size

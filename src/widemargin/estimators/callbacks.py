@@ -56,9 +56,9 @@ class Callbacks:
     def of(self, problem: int, at: Predicting) -> Callable[[Step], bool]:
         """The callback of one binary problem.
 
-        ``at`` gives the attributes with which a point of it predicts, if it is the only
-        one. An answer that stops the fit, and an error, reach all problems: each ends
-        at its next step.
+        ``at`` gives the attributes with which a point of the only problem predicts. An
+        answer that stops the fit, and an error, reach all problems: each ends at its
+        next step.
         """
         return functools.partial(self._call, problem, at)
 

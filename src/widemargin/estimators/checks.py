@@ -54,7 +54,7 @@ def is_pairwise(estimator: Any) -> bool:
 def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     """Rows of data to train (reset) or to predict; numbers are checked later.
 
-    But those of a kernel matrix: scikit-learn wants NaN told first there.
+    A kernel matrix is checked at once: scikit-learn expects NaN reported first.
     """
     is_kernel = is_pairwise(estimator)
     if isinstance(X, Rows):
@@ -91,14 +91,14 @@ def _is_expected(estimator: Any, X: Any) -> bool:
 
 
 def _keep_columns(estimator: Any, rows: Rows) -> None:
-    """Number and names of the columns, as scikit-learn keeps those of tables."""
+    """Number and names of the columns, as scikit-learn keeps them for tables."""
     estimator.n_features_in_ = rows.shape[1]
     if rows.names is not None:
         estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
 
 def _check_columns(estimator: Any, rows: Rows) -> None:
-    """Refuse rows with other names; of another number the model says so."""
+    """Refuse rows with other names; the model refuses another number of columns."""
     known = getattr(estimator, "feature_names_in_", None)
     if known is None or rows.names is None or len(known) != rows.shape[1]:
         return

@@ -97,8 +97,8 @@ class Classifier(
         """Decision values: (m,) for two classes, (m, c) for more.
 
         For two classes the score x'w + b, positive for ``classes_[1]``; for one against
-        the rest those of all classes; for one against one the votes for each class,
-        with a part of less than 1/3 that says how clear they are: see
+        the rest the scores of all classes; for one against one the votes for each
+        class, with a part of less than 1/3 that says how clear they are: see
         `widemargin.models.model.Model.scores`.
 
         Parameters
@@ -147,7 +147,7 @@ class Classifier(
 
     @abstractmethod
     def _keep(self, fit: Fit) -> None:
-        """Set the attributes that `model_` is made of, and those of a plan."""
+        """Set the attributes that `model_` is made of, and the plan's own."""
 
     # -- parts of fit ------------------------------------------------------------------
 
@@ -251,12 +251,12 @@ def check_form(check: Checker, estimator: Any) -> None:
 
 
 def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:
-    """Add facts that only the caller knows to those which the model file keeps."""
+    """Add facts that only the caller knows to the facts that the model file keeps."""
     classifier._meta |= facts
 
 
 def _worst(solutions: Sequence[Solution]) -> Solution:
-    """That of the largest gap."""
+    """The solution with the largest gap."""
     return max(solutions, key=lambda s: s.certificate.relative_gap)
 
 

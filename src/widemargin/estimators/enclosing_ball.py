@@ -58,9 +58,9 @@ Vector = NDArray[np.float64]
 # Share of the largest k(x, x) that the squared radius of a hard ball is rounded up by,
 # or of the largest |x| the radius: what rounding may do to the distance of a point.
 OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
-# A radius counts as so many times the rounding of `center_`, at least, in a gap.
+# A radius counts as at least this many times the rounding of `center_` in a gap.
 RESOLVED = 1e6
-# Share of it by which k(x, x) of a precomputed kernel may vary and count as constant.
+# Relative range within which k(x, x) of a precomputed kernel counts as constant.
 CONSTANT = 1e-9
 # Share by which a share of a sum may be above what its digits say (0.29 of 100 is 29).
 SLACK = 1e-12
@@ -68,7 +68,7 @@ SLACK = 1e-12
 
 @dataclass(frozen=True)
 class _Points:
-    """What a ball is found around: rows of the data, those with a weight, and K."""
+    """What a ball is found around: all rows, the indices with a weight, and K."""
 
     rows: Rows
     kept: NDArray[np.intp]
@@ -86,33 +86,33 @@ class EnclosingBall(
     For features with phi(x)'phi(z) = k(x, z) it finds the center c and the squared
     radius rho of the smallest ball that encloses all points (hard, ``C=None``),
 
-        minimise   rho   subject to   d_i <= rho,
+        minimize   rho   subject to   d_i <= rho,
 
-    with the squared distances d_i = k(x_i, x_i) - 2 phi(x_i)'c + c'c; or of one that
-    lets some lie outside (soft: SVDD with squared slacks), with sample weights s_i:
+    with the squared distances d_i = k(x_i, x_i) - 2 phi(x_i)'c + c'c; or of a ball that
+    leaves some points out (soft: SVDD with squared slacks), with sample weights s_i:
 
-        minimise   rho + C sum_i s_i max(0, d_i - rho)^2   over c and rho >= 0.
+        minimize   rho + C sum_i s_i max(0, d_i - rho)^2   over c and rho >= 0.
 
     The center is c = sum_i a_i phi(x_i), where (for rho > 0) a solves the dual
 
-        maximise   sum_i a_i k(x_i, x_i) - a'K a [- sum_i a_i^2 / (4 C s_i)]
+        maximize   sum_i a_i k(x_i, x_i) - a'K a [- sum_i a_i^2 / (4 C s_i)]
 
     over a >= 0, sum a = 1, with the last sum for the soft ball only.
 
     Parameters
     ----------
     C : float > 0 or None, default=1.0
-        Price of what lies outside, in units of 1 / k(x, x); None: nothing does (hard).
+        Price of points outside, in units of 1 / k(x, x); None: none are outside (hard).
         The excesses of the soft ball have a fixed sum: 2 C sum_i s_i max(0, d_i - rho)
         = 1, so C = 1 / (2 m q) allows for a mean excess of q. Below 1 / (2 sum_i s_i
-        d_i) the radius is 0 and no point inside, and a RuntimeWarning says it.
+        d_i) the radius is 0 and no point is inside; a RuntimeWarning says so.
     contamination : float in (0, 0.5], "auto" or None, default=None
         The share of the rows, by ``sample_weight``, that `predict` shall put outside:
         the boundary is moved to that quantile of their scores. The ball itself, and so
-        the certificate, stays that of ``C``. "auto" or None: the boundary is that of
-        the ball.
+        the certificate, depends on ``C`` only. "auto" or None: the surface of the ball
+        is the boundary.
     kernel : str or callable, default="rbf"
-        "linear" (the ball is one in the space of the data), "poly", "rbf", "sigmoid",
+        "linear" (a ball in the space of the data), "poly", "rbf", "sigmoid",
         "laplacian", "chi2" (of data >= 0), "precomputed" (X holds the values of all
         pairs of rows), or a function of two matrices, dense or CSR, (k, n) and (l, n),
         that returns their kernel values (k, l). `widemargin.Kernel` has the formulas.
@@ -126,8 +126,9 @@ class EnclosingBall(
     step : {"toward", "away", "pairwise", "swap"}, default="away"
         Toward the farthest point; also away from the nearest of the support; from one
         of the support to the farthest; toward or pairwise, what gains more. "toward" is
-        sublinear: some percent, no more. The others are close to each other; "away" had
-        the least time on 20,000 to 30,000 rows (docs/measurements/enclosing_balls.md).
+        sublinear: its gap stays at some percent. The others are close to each other;
+        "away" was fastest on 20,000 to 30,000 rows
+        (docs/measurements/enclosing_balls.md).
     tol : float in (0, 1], default=1e-3
         Relative duality gap. Of the hard ball 1 - D / max d_i: for tol <= 0.6 the
         radius is at most (1 + tol) times the smallest.
@@ -135,8 +136,8 @@ class EnclosingBall(
         Steps; None: 5,000,000.
     time_limit : float > 0 in seconds, or None, default=None
         Of the fit, without the time of callbacks; half a second more for a certificate.
-        Without time for that the ball is the best known one; the radius is infinite
-        where not even all k(x, x) are known.
+        Without time for a certificate the best known ball is the answer; its radius is
+        infinite where not even all k(x, x) are known.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
@@ -153,8 +154,8 @@ class EnclosingBall(
 
     Attributes
     ----------
-    radius_ : float, sqrt(rho); of the hard ball rounded up; see ``time_limit``. With
-        ``contamination``, too, that of the ball that was found
+    radius_ : float, sqrt(rho), rounded up for the hard ball; see ``time_limit``. The
+        radius of the ball itself, also with ``contamination``
     offset_ : float
         ``decision_function`` is ``score_samples`` - ``offset_``: -rho, or with
         ``contamination`` a score, or one between two scores, of rows of the fit
@@ -183,17 +184,16 @@ class EnclosingBall(
 
     Notes
     -----
-    A row with sample weight 0 counts as removed; of a soft ball one of weight 2 as two
-    rows. All points with a_i > 0 of a soft ball lie outside, those of a hard one on it.
+    A row with sample weight 0 counts as removed; for a soft ball a row of weight 2 is
+    two rows. Points with a_i > 0 lie outside a soft ball, and on a hard ball.
 
     The fit that Ctrl-C ends keeps its best model and then raises KeyboardInterrupt.
     Where a squared distance is seen to be negative the kernel is not positive
     semidefinite ("sigmoid" often is not), and a RuntimeWarning says so. Dense data are
     centered for kernel="linear", in a float64 copy.
 
-    "precomputed" data do not hold k(x, x) of the rows to predict: they can only be
-    predicted where it is the same for all rows of the fit, and is taken to be that for
-    others.
+    "precomputed" data do not hold k(x, x) of the rows to predict. Prediction works only
+    where k(x, x) is the same for all rows of the fit, and takes it for new rows too.
 
     A step costs a few passes over vectors of length m, and a row of K where it is not
     kept: the rows of the support vectors should fit ``memory_limit``.
@@ -259,7 +259,7 @@ class EnclosingBall(
 
     @property
     def coreset_(self) -> NDArray[np.intp]:
-        """Rows whose smallest ball is as large as that of all, up to the gap."""
+        """Rows whose smallest ball is as large as the ball of all, up to the gap."""
         check_is_fitted(self)
         support: NDArray[np.intp] = self.support_
         return support
@@ -340,7 +340,7 @@ class EnclosingBall(
         return self._scores(rows)
 
     def _scores(self, rows: Rows) -> Vector:
-        """Those of the rows: (k,), writeable."""
+        """Scores of the rows: (k,), writeable."""
         state = rows.state(scores=0.0)
         if rows.sweep(score_distances, state, self._distances()):
             rows.refuse_nonfinite()
@@ -383,7 +383,7 @@ class EnclosingBall(
 
     @property
     def _has_share(self) -> bool:
-        """Whether the boundary is that of a share of the rows."""
+        """Whether a share of the rows sets the boundary."""
         given = self.contamination
         return not (given is None or (isinstance(given, str) and given == "auto"))
 
@@ -446,7 +446,7 @@ class EnclosingBall(
     def _problem(
         self, rows: Rows, kept: NDArray[np.intp], weights: Vector
     ) -> BallProblem:
-        """The points with a weight; those of a linear kernel less their mean."""
+        """The points with a weight; for a linear kernel less their mean."""
         some = None if len(kept) == rows.shape[0] else kept
         rows = multiclass.rows_of(rows, some, is_pairwise(self))
         X = rows.in_memory()
@@ -514,7 +514,7 @@ class EnclosingBall(
         return dataclasses.replace(bounds, primal=bounds.primal + more, scale=scale)
 
     def _boundary(self, points: _Points, ball: Ball, weights: Vector) -> float:
-        """The score from which on rows are inside, for the share that is not."""
+        """The score from which on rows are inside, for a given share outside."""
         share: Any = self.contamination
         if is_pairwise(self) and self._meta["diagonal"] is None:  # cannot predict
             return lowest_inside(-ball.distances, weights, float(share))
@@ -542,7 +542,7 @@ class EnclosingBall(
         if self._meta["diagonal"] is None:
             raise ValueError(
                 "EnclosingBall cannot predict with a precomputed kernel whose k(x, x) "
-                "differs between the rows of the fit: X does not hold that of its "
+                "differs between the rows of the fit: X does not hold k(x, x) of its "
                 "rows. Use a callable kernel."
             )
         w = np.zeros(self.n_features_in_)

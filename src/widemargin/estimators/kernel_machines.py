@@ -55,8 +55,9 @@ def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     given = estimator.kernel, estimator.gamma, estimator.degree, estimator.coef0
     kernel = Kernel(*given)
     if kernel.is_precomputed and m != n:
+        owner = type(estimator).__name__
         raise ValueError(
-            f"The 'X' parameter of {type(estimator).__name__}.fit must be a square matrix (m, m) of the "
+            f"The 'X' parameter of {owner}.fit must be a square matrix (m, m) of the "
             f"kernel values of all pairs of rows. Got shape {(m, n)} instead."
         )
     estimator.kernel_ = kernel = kernel.resolved(rows, weights)

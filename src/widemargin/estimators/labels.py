@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 Labels = NDArray[Any]
 Index = NDArray[np.integer[Any]]
 
-# Rows that are looked at together: what takes several copies takes them of so many.
+# Rows that are looked at together: temporary copies are of this many rows only.
 _CHUNK = 1 << 20
 
 # Labels of one kind can be sorted, and two that look the same are the same.
@@ -55,7 +55,7 @@ def as_labels(check: Checker, y: Any, m: int) -> Labels:
         y = _of_one_kind(check, y)
     elif y.dtype.kind in "fMm":
         _refuse_missing(check, y, ~np.isfinite(y))
-    # Each part of the rows shows what is no label as well as all of them do.
+    # Part by part, rows without a label are found as well as in all rows at once.
     for rows in _chunks(len(y)):
         check_classification_targets(y[rows])
     return np.asarray(y, dtype=str) if plain and y.dtype.kind == "O" else y

@@ -20,7 +20,7 @@ from widemargin.solvers.driver.contract import Solver
 class LinearSVC(Classifier):
     """Linear support vector classifier with a certified duality gap.
 
-    Minimises, for labels y_i of +1 and -1,
+    Minimizes, for labels y_i of +1 and -1,
 
         1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (x_i'w + b)),
 
@@ -33,11 +33,11 @@ class LinearSVC(Classifier):
     C : float > 0, default=1.0
         Weight of the losses against the norm of w.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
-        The squared hinge has no factor 1/2, as in LIBLINEAR. The default is that of
-        `sklearn.svm.LinearSVC`: the same name means the same problem.
+        The squared hinge has no factor 1/2, as in LIBLINEAR. `sklearn.svm.LinearSVC`
+        has the same default: the same name means the same problem.
     intercept : {"auto", "free", "penalized", "none"}, default="auto"
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
-        penalized for the squared hinge (that of LIBLINEAR and `sklearn.svm.LinearSVC`).
+        penalized for the squared hinge (as LIBLINEAR and `sklearn.svm.LinearSVC` do).
     solver : str or Solver, default="auto"
         "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
         "interior_point", or an object that carries its own options, such as
@@ -57,7 +57,7 @@ class LinearSVC(Classifier):
     memory_limit : int >= 16384 in bytes, or None, default=None
         For temporary arrays of a sweep and for classes trained at the same time. The
         data and about 200 bytes a row come on top. Rows of `open_rows` have a limit of
-        their own, which is all in all.
+        their own, which covers everything.
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib). The answer does not depend on it.
@@ -70,9 +70,9 @@ class LinearSVC(Classifier):
         it is about; returning True stops the fit, and an error ends it.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
         A file that the fit is saved in every 60 s, and when a limit ends it (for more
-        than two classes a file for each, with a number behind its name). Where it is
-        there, the fit goes on from it, also after its process was killed; it is removed
-        once the fit is solved.
+        than two classes a file for each, with a number behind its name). If the file
+        exists, the fit goes on from it, also after its process was killed; it is
+        removed once the fit is solved.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class LinearSVC(Classifier):
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
     n_iter_ : int, iterations of the longest binary problem
-    seconds_ : float, time of the whole fit, without that of callbacks
+    seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap

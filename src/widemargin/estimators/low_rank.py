@@ -38,9 +38,9 @@ from widemargin.system.threads import n_threads
 Index = NDArray[np.intp]
 
 CERTIFIED = ("approximate", "exact")
-# Down to this gap, and from so many numbers on, features are float32. Their models had
-# objectives within 4e-6 of what the solver took them for, on a9a and ijcnn1 (rank 100,
-# 300, 1,000); maps took half of the time, solvers a third less. The number: not tuned.
+# Down to this gap, and from this many numbers on, features are float32. Their models
+# had objectives within 4e-6 of the solver's, on a9a and ijcnn1 (rank 100, 300, 1,000);
+# maps took half of the time, solvers a third less. The number: not tuned.
 SINGLE, MANY = 1e-5, 1 << 20
 # With rank="auto":
 # seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
@@ -87,7 +87,7 @@ def refuse_stored(rows: Rows) -> None:
 
 
 def _check_number(check: Checker, rank: Any, method: str) -> None:
-    """Refuse a rank that is none, or that the method does not have."""
+    """Refuse what is no rank, or a rank that the method does not have."""
     share = isinstance(rank, Real) and 0.0 < float(rank) < 1.0
     is_auto = isinstance(rank, str) and rank == "auto"
     if not (share or is_auto or (is_integer(rank) and rank >= 1)):
@@ -188,7 +188,7 @@ class Approximation:
         }
 
     def bounds(self, training: Training, k: int, solution: Solution) -> Certificate:
-        """Bounds of exact problem k from its approximate solution; or those of zero.
+        """Bounds of exact problem k from its approximate solution, or from zero.
 
         The training has the rows before the map.
         """
@@ -200,7 +200,7 @@ class Approximation:
             return dataclasses.replace(bounds, primal=training.weight(k), dual=0.0)
 
     def _bounds(self, training: Training, k: int, solution: Solution) -> Certificate:
-        """Those, where there is time."""
+        """The bounds from the approximate solution, where there is time."""
         rows, alpha, kernel = training.rows, solution.alpha, self.map.kernel
         problem = training.problem(k)
         chosen, some = training.chosen(k), np.flatnonzero(alpha)
@@ -288,7 +288,7 @@ def _empty(recipe: Recipe, rows: Any) -> FeatureMap:
 
 
 def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
-    """The rows z(x_i); those without weight are zero, or whatever they are."""
+    """The rows z(x_i); rows without weight may be zero."""
     if z.features is None:
         return z.rows(rows)
     features = z.features

@@ -17,7 +17,7 @@ class BinaryTask(NamedTuple):
     Attributes
     ----------
     positive : int, the class of label +1
-    negative : int or None, that of label -1; None: all other classes
+    negative : int or None, the class of label -1; None: all other classes
     """
 
     positive: int

@@ -76,7 +76,7 @@ class Fit:
 
     @property
     def is_late(self) -> bool:
-        """Whether some ended by the time limit, and none by the user."""
+        """Whether the time limit ended some solutions, and the user none."""
         return {s.status for s in self.solutions} & _ENDS == {Status.TIME_LIMIT}
 
     @property
@@ -92,7 +92,7 @@ class Fit:
         return sum(s.certificate.primal for s in self.solutions)
 
     def because(self, why: str) -> "Fit":
-        """The same, whose solutions say why."""
+        """The same answer, whose solutions say why."""
         solutions = [
             dataclasses.replace(s, reason=f"{s.reason}; {why}") for s in self.solutions
         ]
@@ -134,7 +134,7 @@ def polished(training: Training, mapping: Mapping) -> Fit:
 
 
 def in_time(training: Training, mapping: Mapping, certified: bool) -> Fit:
-    """The exact solutions, or where these take too long the better ones."""
+    """The exact solutions; if these take too long, the better of exact and low rank."""
     found, why, until = None, "memory_limit has no room for the rows", None
     limit, end = training.memory_limit, training.limits.time_limit
     training = dataclasses.replace(training, rows=read(training.rows, limit))
@@ -167,8 +167,8 @@ def reduced(
 ) -> list[Fit]:
     """Machines in turn, each cut to models of few support vectors at once.
 
-    ``cut(problem, solution, seconds)`` is called with the seconds that there are; where
-    Ctrl-C ends it there are fewer models, the last of which stands for the others.
+    ``cut(problem, solution, seconds)`` is called with the seconds that are left. If
+    Ctrl-C ends it there are fewer models, and the last one stands for the others.
     """
     saved, limits, solutions = checkpoints(training), training.limits, []
     cuts: list[list[Solution]] = []
@@ -213,7 +213,7 @@ def _ended(solution: Solution, ended: Status) -> Solution:
 
 
 def better(exact: Fit, low: Fit, rank: int) -> Fit:
-    """The one with the lower objective, and the best lower bounds of both."""
+    """The plan's answer with the lower objective, and the better lower bounds."""
     best, other = (low, exact) if low.primal < exact.primal else (exact, low)
     bounds = [
         dataclasses.replace(one, dual=max(one.dual, two.dual))

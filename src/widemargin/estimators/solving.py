@@ -46,7 +46,7 @@ def tell(training: Training, k: int, solution: Solution) -> None:
 
 
 def checkpoints(training: Training) -> list[Checkpoint | None]:
-    """That of each binary problem."""
+    """The checkpoint of each binary problem."""
     whole, n_problems = training.limits.checkpoint, len(training.tasks)
     if whole is None or n_problems == 1:
         return [whole] * n_problems
@@ -81,7 +81,7 @@ def _solve_in_turn(
 ) -> list[Solution]:
     """One solution a problem, each with its share, by rows, of the time left.
 
-    Those that had too little share what the others have left, and go on.
+    Problems that had too little time go on and share what the others have left.
     """
     sizes, clock = training.sizes(), training.clock
     found = dict(enumerate(training.known or ()))

@@ -30,7 +30,7 @@ from widemargin.solvers.driver.contract import Solver
 class SVC(Classifier):
     """Support vector classifier with a kernel and a certified duality gap.
 
-    Minimises, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
+    Minimizes, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
 
         1/2 (w'w + p b^2) + C sum_i s_i L(1 - y_i (phi(x_i)'w + b)),
 
@@ -60,17 +60,17 @@ class SVC(Classifier):
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge.
     rank : int >= 1, float in (0, 1), "auto" or None, default=None
-        Of a kernel matrix of low rank that takes the place of K; it is lowered to the
-        number of rows, and to that of independent ones. A float: the share of the trace
-        of K that may be left, by approximation="cholesky". None: K itself. "auto": K
-        itself, unless that needs too much time or memory, see below.
+        Rank of the kernel matrix that takes the place of K; it is lowered to the number
+        of independent rows. A float: the share of the trace of K that may be left, by
+        approximation="cholesky". None: K itself. "auto": K itself, unless that needs
+        too much time or memory, see below.
     approximation : str, default="auto"
         How: "cholesky", "nystroem" (uniform landmarks), "eigen", "fourier" ("rbf" and
         "laplacian") or "polynomial" ("poly" of degree 2: exact, and ``rank`` the most
         that is allowed). "auto": "nystroem", or "cholesky" for a float.
     certify : {"approximate", "exact"}, default="approximate"
         "exact": bounds of the optimum with K itself, ``exact_certificates_``, too;
-        without a rank they are those of ``solutions_``.
+        without a rank they are the bounds of ``solutions_``.
     polish : bool, default=False
         With a rank: the solution only starts an exact solver, and the model is as
         without a rank. On a9a and ijcnn1 that took 1.2 to 30 times as long as to start
@@ -78,8 +78,8 @@ class SVC(Classifier):
     solver : str or Solver, default="auto"
         "auto", "irwls", "frank_wolfe" or "core_vector" (both for the squared hinge
         without a free intercept), or an object that carries its own options. For
-        kernel="linear" also those of `LinearSVC`, which "auto" prefers there; with a
-        rank these only.
+        kernel="linear" also the solvers of `LinearSVC`, which "auto" prefers there;
+        with a rank only these.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -91,9 +91,9 @@ class SVC(Classifier):
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit, without the time of callbacks; half a second more for a
-        certificate. Where there is no time for that either, or for a map of low rank,
-        the model is zero. Binary problems share what is left of it, by their rows. More
-        Fourier features than can be made in it are refused.
+        certificate. Without time for a certificate, or for a map of low rank, the model
+        is zero. Binary problems share the time that is left, by their rows. More
+        Fourier features than can be made in this time are refused.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.
@@ -110,8 +110,8 @@ class SVC(Classifier):
         problem it is about; returning True stops the fit, and an error ends it.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
         A file that the fit is saved in every 60 s, and when a limit ends it (for
-        several problems a file for each, with a number behind its name). Where it is
-        there, the fit goes on from it; it is removed once the fit is solved.
+        several problems a file for each, with a number behind its name). If the file
+        exists, the fit goes on from it; it is removed once the fit is solved.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class SVC(Classifier):
         against the rest: (c, n_sv).
     intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
     coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept.
-        With "fourier" and "polynomial" those of the features, (k, rank)
+        With "fourier" and "polynomial" the weights of the features, (k, rank)
     feature_map_ : FeatureMap, with a rank only; its ``rank``, ``trace_residual`` and
         ``error`` say how near it is to K
     exact_certificates_ : list of Certificate, with certify="exact": bounds of the
@@ -136,12 +136,12 @@ class SVC(Classifier):
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
     n_iter_ : int, iterations of the longest binary problem
-    seconds_ : float, time of the whole fit, without that of callbacks
+    seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap
-    solution_, solutions_ : Solution of the (first) binary problem; list of all. Those
-        of one against one are over the rows of their two classes, in their order.
+    solution_, solutions_ : Solution of the (first) binary problem; list of all. One
+        against one, each is over the rows of its two classes, in their order.
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
 
@@ -153,37 +153,37 @@ class SVC(Classifier):
     Notes
     -----
     For the pair of classes i < j a positive decision value speaks for i, as in LIBSVM
-    and scikit-learn. `predict` counts votes, and of several classes with as many takes
-    the first, as `sklearn.svm.SVC` does with ``break_ties=False``.
+    and scikit-learn. `predict` counts votes. A tie goes to the first of its classes, as
+    in `sklearn.svm.SVC` with ``break_ties=False``.
 
-    A row with sample weight 0 counts as removed, one of weight 2 as two rows; also for
+    A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
     gamma, unlike in scikit-learn. The fit that Ctrl-C ends keeps its best model and
     then raises KeyboardInterrupt. Where a kernel is seen not to be positive
     semidefinite ("sigmoid" often is not), the answer is a stationary point only, and a
     RuntimeWarning says so. Probabilities: ``CalibratedClassifierCV(SVC())``.
 
     With a rank ``dual_gap_`` and ``solutions_`` speak of the approximate problem, in
-    which k(x, z) is the product of the features of `feature_map_`; ``w`` are weights
-    of these. ``support_``, ``support_vectors_`` and ``n_support_`` are of the landmarks
+    which k(x, z) is the product of the features of `feature_map_`; ``w`` holds their
+    weights. ``support_``, ``support_vectors_`` and ``n_support_`` are the landmarks
     then, ``dual_coef_`` their coefficients of any sign, (k, n_sv) with a row for each
     binary problem, one against one too. "fourier" and "polynomial" have no landmarks:
     ``support_`` are the rows with a dual variable, `predict` goes by ``coef_``. The
-    approximation leaves out what is not positive semidefinite in a kernel.
+    approximation keeps only the positive semidefinite part of a kernel.
     docs/measurements/low_rank.md has times and accuracies.
 
     With rank="auto" the exact solver has two thirds of ``time_limit`` and, if the mean
     gap is at most 0.5 then, the rest as well. Else the rest goes to the rank that it
     allows, at most 1,000: about the seconds left over 2e-7 times the rows of all
-    problems. The model with the lower objective is kept; ``feature_map_`` is there
-    where it is the one of low rank, and ``solution_.reason`` says why. A rank is also
-    taken where ``memory_limit`` has no room for an exact solver. Rows in files are read
-    where they fit. ``solver`` and ``checkpoint`` are those of the exact solver then,
-    and with ``polish``.
+    problems. The model with the lower objective is kept. ``feature_map_`` exists if
+    that model is of low rank, and ``solution_.reason`` says why. A rank is also taken
+    where ``memory_limit`` has no room for an exact solver. Rows in files are read into
+    memory where they fit. With rank="auto" and with ``polish``, ``solver`` and
+    ``checkpoint`` are for the exact solver.
 
-    A prediction takes n_sv kernel values for each row; that for a row does not depend
-    on the other rows, bit for bit (named kernels but "linear"). The model is made at
-    the first one, and anew after a fit or where an attribute is assigned another
-    object; arrays that it is made of become read-only.
+    A prediction takes n_sv kernel values for each row. The result for a row does not
+    depend on the other rows, bit for bit (named kernels but "linear"). The model is
+    made at the first prediction, and anew after a fit or where an attribute is assigned
+    another object; arrays that it is made of become read-only.
 
     Examples
     --------
@@ -277,7 +277,7 @@ class SVC(Classifier):
 
     @property
     def _has_kernel_solver(self) -> bool:
-        """Whether the problem is one of a kernel: not if linear solvers can do it."""
+        """Whether a kernel solver is needed: not if linear solvers can do it."""
         if self.kernel != "linear":
             return True
         solver = self.solver

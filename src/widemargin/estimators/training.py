@@ -21,7 +21,7 @@ from widemargin.solvers.driver.limits import Clock, Limits
 Vector = NDArray[np.float64]
 StartPoint = tuple[Vector, Vector, float]
 
-# A time limit of what is to end at once.
+# A time limit for work that is to end at once.
 MOMENT = 1e-9
 
 
@@ -130,7 +130,7 @@ class Training:
         return multiclass.rows_of(rows, self.chosen(k), self.recipe.is_pairwise)
 
     def problem(self, k: int, rows: Rows | None = None) -> Problem:
-        """Binary problem k, from rows that may wait for those of others."""
+        """Binary problem k, from rows that may wait for other problems' rows."""
         chosen, C = self.chosen(k), self.C
         if chosen is not None and np.ndim(C):
             C = C[chosen]

@@ -127,7 +127,7 @@ class MapBuilder:
             self.check.refuse_part("kernel", expected, f"{self.trace:g}")
 
     def reserve(self, numbers: int) -> None:
-        """Refuse what does not fit in memory: so many numbers of the dtype."""
+        """Refuse a number of entries of the dtype that does not fit in memory."""
         needed = numbers * self.dtype.itemsize
         if needed > self._limit:
             expected = f"be at least {needed:,} bytes for the features"

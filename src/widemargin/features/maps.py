@@ -84,7 +84,7 @@ class LandmarkFeatures:
         return len(self.whitening) + self.rank
 
     def flops(self, entries: float) -> float:
-        """Operations for a row of so many entries; a value of the kernel counts 20."""
+        """Operations for a row with these entries; a value of the kernel counts 20."""
         return len(self.whitening) * (2.0 * entries + 20.0 + 2.0 * self.rank)
 
     def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:
@@ -126,7 +126,7 @@ class FourierFeatures:
         return 2 * self.rank
 
     def flops(self, entries: float) -> float:
-        """Operations for a row of so many entries; a cosine counts 20."""
+        """Operations for a row with these entries; a cosine counts 20."""
         return self.rank * (entries + 20.0)
 
     def prepared(self, n_jobs: int | None) -> Callable[[Matrix], Features]:

@@ -57,7 +57,7 @@ SAMPLED = 2
 # The least ridge, as a share of the largest eigenvalue. Where the sample has hardly
 # more dimensions than there are landmarks, scores are distances from its span.
 LEAST_RIDGE = 1e-6
-# Flops of eigenvectors, as a multiple of n^3, in units of those of products.
+# Flops of eigenvectors, as a multiple of n^3, in units of flops of products.
 EIGEN = 25.0
 LANDMARKS = ("uniform", "kmeans++", "leverage", "residual")
 _WITHOUT_ROWS = "'uniform', 'leverage', 'residual'"
@@ -89,7 +89,7 @@ def pivoted_cholesky(  # noqa: PLR0913  (by keyword)
     tol : float in (0, 1] or None
         The least rank is taken with trace(K - Z Z') <= tol trace(K).
     random_state : int, Generator or None
-        Of the order of equal residuals, and of the rows of the error estimate.
+        Seed of the order of equal residuals, and of the rows of the error estimate.
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
     features : bool or None, whether Z is held; None: where the rows are in memory
@@ -97,7 +97,7 @@ def pivoted_cholesky(  # noqa: PLR0913  (by keyword)
     Returns
     -------
     FeatureMap
-        Of a smaller rank where all residuals are below 1e-12 (float32: 1e-5) of the
+        The rank is smaller where all residuals are below 1e-12 (float32: 1e-5) of the
         largest k(x, x): duplicates, kernels of low rank. An indefinite kernel ends
         where no residual is positive.
 
@@ -110,9 +110,9 @@ def pivoted_cholesky(  # noqa: PLR0913  (by keyword)
     -----
     r m kernel values and m r^2 multiplications; m r numbers. Up to 32 pivots are chosen
     together: in the order of the largest residual among 96 rows, as long as it is at
-    least half of the largest one outside of these. Largest residuals are often those of
-    outliers: by chance in proportion to them (`nystroem` with "residual") less of the
-    trace is left, with the same cost.
+    least half of the largest one outside of these. The largest residuals often belong
+    to outliers. Drawing by chance in proportion to residuals (`nystroem` with
+    "residual") leaves less of the trace, at the same cost.
     """
     owner = "pivoted_cholesky"
     builder = MapBuilder(
@@ -147,11 +147,11 @@ def nystroem(  # noqa: PLR0913  (by keyword)
     rank : int >= 1, the number of landmarks; lowered to m
     landmarks : str, how they are chosen
         "uniform": by chance. "kmeans++": by chance, in proportion to the squared
-        distance in the input space from those chosen before [arthur2007]_. "leverage":
+        distance in the input space from earlier choices [arthur2007]_. "leverage":
         in proportion to ridge leverage scores ``(K (K + c I)^-1)_ii``, estimated from
         twice as many uniform rows; c is the mean eigenvalue beyond the rank
         [musco2017]_. "residual": in proportion to ``k(x, x) - |z(x)|^2``, each after
-        those before it (randomly pivoted Cholesky [chen2025]_).
+        the choices before it (randomly pivoted Cholesky [chen2025]_).
     random_state : int, Generator or None
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
@@ -160,7 +160,7 @@ def nystroem(  # noqa: PLR0913  (by keyword)
     Returns
     -------
     FeatureMap
-        Of fewer landmarks where some lie in the span of others, to 1e-12 (float32:
+        Fewer landmarks stay where some lie in the span of others, to 1e-12 (float32:
         1e-5) of the largest k(x, x): duplicates, kernels of low rank.
 
     Raises
@@ -268,7 +268,7 @@ def eigen(
     -------
     FeatureMap
         All rows are landmarks. About 1.001 of the least possible trace residual is
-        left. Of a smaller rank where the other eigenvalues are below 1e-12 (float32:
+        left. The rank is smaller where the other eigenvalues are below 1e-12 (float32:
         1e-5) of the largest one, or negative.
 
     Raises
@@ -395,7 +395,7 @@ def polynomial(
     rows : array, sparse matrix or Rows, (m, n)
     kernel : Kernel, "poly" with degree 2 and coef0 >= 0
     random_state : int, Generator or None
-        Of the rows of the error, which is rounding.
+        Seed of the rows of the error, which is rounding.
     dtype : float64 or float32
     memory_limit : int or None, bytes of the features; None: half of the free memory
     features : bool or None, whether Z is held; None: where the rows are in memory
@@ -458,7 +458,7 @@ def feature_map(
     Raises
     ------
     ValueError or TypeError
-        A parameter out of range, or one that the method does not have.
+        A parameter out of range, or a parameter that the method does not have.
 
     Examples
     --------

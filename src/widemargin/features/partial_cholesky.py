@@ -14,8 +14,8 @@ from widemargin.system import deadline
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Pivots that are chosen together, from so many rows, and the share of the largest
-# residual outside of these that each of the largest ones has at least. One by one, rank
+# Pivots that are chosen together, rows that they are chosen from, and the share of the
+# largest residual outside of these that each pivot has at least. One by one, rank
 # 300 of a9a took 9 times the time and left 0.204 of the trace instead of 0.195; a share
 # of 0.8 left 0.202.
 BLOCK, POOL, SHARE = 32, 96, 0.5
@@ -51,9 +51,9 @@ class PartialCholesky:
         return self._made if self._made.shape[1] == k else self._made[:, :k].copy()
 
     def feature_map(self, method: str, enough: float) -> FeatureMap:
-        """The map of the factor whose residuals sum up to so little.
+        """The map of the factor whose residuals sum up to at most a given number.
 
-        Or of what there is of it after a share of the time limit.
+        Or of the factor as it is after a share of the time limit.
         """
         while self.extend(enough) and not deadline.passed(ENDED):
             pass
@@ -62,7 +62,7 @@ class PartialCholesky:
         return self.builder.made(method, expand, J, Z)
 
     def extend(self, enough: float) -> bool:
-        """Choose pivots until the residuals sum up to so little; whether to go on."""
+        """Choose pivots until residuals sum up to a given number; whether to go on."""
         k = len(self.pivots)
         J, L = self._choose(self, min(BLOCK, self._most - k))
         if len(J) == 0:
@@ -98,12 +98,12 @@ class PartialCholesky:
         self._made = made
 
 
-# Chooses at most so many pivots: their rows, and the factor of their residual matrix.
+# Chooses pivots up to a number: their rows, and the factor of their residual matrix.
 Choose = Callable[[PartialCholesky, int], tuple[Index, Vector]]
 
 
 def largest(factor: PartialCholesky, most: int) -> tuple[Index, Vector]:
-    """The rows of the largest residuals, each after those before it."""
+    """The rows of the largest residuals, each given the choices before it."""
     order, rest = factor.order, factor.rest
     order = order[np.argsort(-rest[order], kind="stable")]
     pool, beyond = order[:POOL], order[POOL : POOL + 1]
@@ -113,7 +113,7 @@ def largest(factor: PartialCholesky, most: int) -> tuple[Index, Vector]:
 
 
 def by_chance(factor: PartialCholesky, most: int) -> tuple[Index, Vector]:
-    """Rows in proportion to their residuals, each after those before it [chen2025]_.
+    """Rows in proportion to residuals, each given the choices before it [chen2025]_.
 
     Rows drawn by the residuals before the block are taken with the share that is left.
     """

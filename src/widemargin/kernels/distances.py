@@ -23,7 +23,7 @@ def from_center(
 ) -> Distances:
     """Distances from the center of vectors (l, n) with weights a (l,); |c|^2 is known.
 
-    That of a row does not depend on the other rows, bit for bit, but for callables.
+    A row's distance does not depend on the other rows, bit for bit, but for callables.
     """
     weights, b = -2.0 * a[np.newaxis], np.array([square])
     sums = Expansion(kernel, vectors, weights, b, np.array([len(a)]))

@@ -1,8 +1,8 @@
 """Engines, which make kernel values: the core, a callable or a matrix of the user.
 
-`engine` chooses one for a kernel. Another one, of a GPU for instance, joins by the
-members of `Engine` and a line there; and by one in `cross_values`, if it is to make the
-values of other rows too.
+`engine` chooses an engine for a kernel. A new engine, of a GPU for instance, needs the
+members of `Engine` and a line in `engine`; and a line in `cross_values`, if it is to
+make the values of other rows too.
 """
 
 import functools
@@ -57,8 +57,8 @@ class Engine(Protocol):
     """What makes the values of a kernel for all pairs of the rows of X (m, n).
 
     Values are of a dtype, float32 or float64; sums over them are float64. ``I`` and
-    ``J`` are numbers of rows. What is *in focus* are the rows, all of them at first,
-    whose values `compute` makes.
+    ``J`` are numbers of rows. Rows *in focus*, all of them at first, are the rows whose
+    values `compute` makes.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Engine(Protocol):
         """Bounds of the values that `compute` makes, and of their errors."""
 
     def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-        """Of the rows of X those of a mask, as another engine would take them."""
+        """The rows of X in a mask, as another engine would take them."""
 
     def vectors(self, J: Index | slice) -> Any:
         """What `cross_values` takes as the rows J."""
@@ -442,7 +442,7 @@ class CallableEngine(GivenEngine):
 
 
 class MatrixEngine(GivenEngine):
-    """Values of a matrix that holds those of all pairs of rows."""
+    """Values of a matrix that holds the values of all pairs of rows."""
 
     @property
     def is_rough(self) -> bool:
@@ -498,7 +498,7 @@ def cross_values(
 
 
 def _core_values(kernel: Kernel, Z: Any, dtype: Any, n_jobs: int | None) -> CrossValues:
-    """Those of the core."""
+    """Values by the core."""
     layout = Layout(kernel.form, Z, dtype)
     samples = Samples(layout, Z, parts=Parts(Z.shape[0], n_jobs))
 

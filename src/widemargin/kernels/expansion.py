@@ -1,8 +1,8 @@
 """Expansions f = sum_j w_j k(., z_j) + b: what kernel machines predict with.
 
 One class does all such sums over fixed vectors: the decisions of a model, distances
-from a center, both sides of a certificate. Those over rows of a fit, whose coefficients
-change, are made by `widemargin.kernels.matrix.Columns`.
+from a center, both sides of a certificate. `widemargin.kernels.matrix.Columns` makes
+the sums over rows of a fit, whose coefficients change.
 """
 
 import functools
@@ -48,8 +48,8 @@ class Expansion:
 
     Notes
     -----
-    The result for a row does not depend on the other rows, bit for bit, but for
-    callables, whose values it is up to.
+    The result for a row does not depend on the other rows, bit for bit, except for
+    callables, whose values may.
     """
 
     kernel: Kernel
@@ -72,7 +72,7 @@ class Expansion:
 
     @property
     def is_paired(self) -> bool:
-        """Whether the weights are those of pairs of classes, in LIBSVM's layout."""
+        """Whether the weights belong to pairs of classes, in LIBSVM's layout."""
         return len(self.b) != len(self.weights)
 
     @property
@@ -170,7 +170,7 @@ class Expansion:
         return cross_values(self.kernel, self.vectors, np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is made when it is first needed does not travel."""
+        """Attributes that are made when first needed are not pickled."""
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -114,8 +114,8 @@ class Kernel:  # numpydoc ignore=PR02
     def resolved(self, rows: Rows, weights: Vector | None = None) -> "Kernel":
         """The kernel with gamma as a number, from the moments of the rows.
 
-        With weights (m,) a row counts as so many rows. Refuses rows that the kernel is
-        not for.
+        With weights (m,) a row of weight 2 counts as two rows. Refuses rows that the
+        kernel is not for.
         """
         self.refuse_rows(rows)
         if not isinstance(self.gamma, str):

@@ -24,11 +24,11 @@ from widemargin.system.memory import free_bytes
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# A row is stored once computing it again and again has cost as much as storing it: that
-# is memory touched for the first time, taken as 280 multiplications a value. So at the
-# first use from 280 features on, at the 15th for 14 entries a row. On a virtual machine
-# (pages at 0.4 GB/s a thread) a first fit of a9a took 1.5 s with rows stored at the
-# second use, 0.75 s so.
+# A row is stored once computing it again and again has cost as much as storing it.
+# Storing touches new memory, which counts as 280 multiplications a value. So rows are
+# stored at the first use from 280 features on, at the 15th for 14 entries a row. On a
+# virtual machine (pages at 0.4 GB/s a thread) a first fit of a9a took 1.5 s with rows
+# stored at the second use, 0.75 s so.
 STORED = 280.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
@@ -175,8 +175,8 @@ class Columns:
     def focus(self, rows: Index | None) -> None:
         """Let `add` and `columns` make values for these rows of X only; None: for all.
 
-        What was kept is given up: it had another length. Nothing is done where these
-        are, as an object, the rows that are in focus.
+        Kept rows are given up: they had another length. Nothing is done if these rows,
+        as an object, are in focus already.
         """
         if rows is self._focused:
             return
@@ -250,7 +250,7 @@ class Columns:
         return self._kept.places
 
     def count_read(self, rows: int) -> None:
-        """Count so many reads of `kept_rows`, but for the first of a row."""
+        """Count some reads of `kept_rows`, but for the first of a row."""
         self.hits += rows * self._length
 
     def keep(self, J: ArrayLike) -> None:
@@ -259,7 +259,7 @@ class Columns:
         Raises
         ------
         ValueError
-            There is no room for so many.
+            There is no room for all of them.
         """
         J = self._index(J)
         for part in self._source.cut(len(J)):
@@ -324,8 +324,8 @@ class Columns:
     def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
         """The sums K[rows, J] c in float64 and bounds of their errors: (len(rows),).
 
-        They are made in a random order: with rows in order of their labels the sums in
-        between would be large, and what rounding makes of them too.
+        They are made in a random order: with rows in order of their labels the partial
+        sums would be large, and their rounding too.
         """
         order = np.random.default_rng(0).permutation(len(J))
         return self._source.exact(rows, J[order], c[order])
@@ -335,7 +335,7 @@ class Columns:
     ) -> tuple[Vector, Vector, Vector]:
         """The sums K[rows, J] c in twice the precision, where the core makes values.
 
-        Those of a callable or a matrix are taken as they are.
+        Values of a callable or a matrix are taken as they are.
 
         Returns
         -------
@@ -377,7 +377,7 @@ class Columns:
 
 
 class _KeptRows:
-    """Rows of K in one buffer; the ones that were not used for longest make room."""
+    """Rows of K in one buffer; the rows that were not used for longest make room."""
 
     def __init__(self, m: int, width: int, room: NDArray[Any]) -> None:
         places = min(m, room.size // width)
@@ -425,7 +425,7 @@ class _KeptRows:
         self.places[J] = -1
 
     def _longest_unused(self, count: int, needed: Index) -> Index:
-        """Up to so many places whose rows are not needed now."""
+        """Places whose rows are not needed now, up to a number."""
         used = self._used.copy()
         mine = self.places[needed]
         used[mine[mine >= 0]] = self._now + 1

@@ -51,10 +51,10 @@ SPARSE_BATCH = 0.15
 # Columns from which strips of sparse samples leave the cache: then they stay sparse.
 # Not tuned, nor are the numbers below.
 WIDE = 2048
-# Rows whose mean is so many times their deviation lose digits in |x|^2 + |z|^2 - 2x'z.
+# Rows whose mean is this many times their deviation lose digits in |x|^2+|z|^2-2x'z.
 CENTERED = 10.0
 # Share of a kernel value that may be lost in |x|^2 + |z|^2 - 2x'z in float64. Scaled
-# data lose 1e-14 to 4e-12 of it; those above have clusters far apart, for their gamma.
+# data lose 1e-14 to 4e-12 of it; data above have clusters far apart, for their gamma.
 LOST = 1e-10
 # Entries of rows that are looked at together.
 LOOKED_AT = 1 << 16
@@ -155,7 +155,7 @@ class Layout:
 
     @property
     def is_distance(self) -> bool:
-        """Whether values are those of a distance."""
+        """Whether values depend on a distance."""
         return self.sums != "product"
 
     @property
@@ -211,7 +211,7 @@ class Layout:
         return linalg.row_squares(X)
 
     def moved(self, lengths: Vector, center: Vector) -> Vector:
-        """At least the lengths from the center, by those from another one."""
+        """At least the lengths from the center, by lengths from another center."""
         apart = self.center - center
         if self.by_differences:
             return lengths
@@ -268,7 +268,7 @@ class Batches:
             self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
 
     def cut(self, count: int) -> list[slice]:
-        """Parts of so many rows, each worth a batch."""
+        """Parts of a number of rows, each worth a batch."""
         starts = range(0, count, self.size)
         return [slice(start, min(start + self.size, count)) for start in starts]
 
@@ -282,7 +282,7 @@ class Batches:
         if X.is_sparse and not self._layout.by_differences:
             data = _groups(begin, end, self._indices, self._data, n)
             return _core.batch(data, norms, None, None, None, n)
-        if self._layout.begins_at_lengths:  # they are those of the samples
+        if self._layout.begins_at_lengths:  # the samples hold the lengths
             norms = np.zeros_like(norms)
         return _core.batch(self._data, norms, begin, end, self._indices, n)
 

@@ -3,7 +3,7 @@
 A kernel is a function of a sum over the columns, ``k(x, z) = value(sum_j term(x_j,
 z_j))``: what is summed and what becomes of it is said in words, by which the core, the
 bounds of rounding, the diagonal and ONNX know the kernel. No NumPy is imported:
-``widemargin train --help`` names the kernels, and waits for nothing.
+``widemargin train --help`` names the kernels, and has to start fast.
 """
 
 import math
@@ -106,7 +106,7 @@ _ROWS = (
 
 NAMES = tuple(row.name for row in _ROWS)
 KERNELS = {row.name: row for row in _ROWS}
-# What a kernel depends on; one that is not here has no such numbers.
+# What a kernel depends on; a kernel that is not here has no such numbers.
 PARAMETERS = {row.name: row.parameters for row in _ROWS if row.parameters}
 
 

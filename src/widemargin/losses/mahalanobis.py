@@ -36,8 +36,8 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
     Notes
     -----
     O(m^3) by nonnegative least squares, some hundred times that in ``project``. Its
-    error is that of rounding v; a point beyond a million sizes of the set is taken to
-    be at that distance, and its projection may be 1e-6 of the set off.
+    error is the rounding of v; a point beyond a million sizes of the set is taken to be
+    at that distance, and its projection may be 1e-6 of the set off.
 
     References
     ----------
@@ -73,7 +73,7 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
         return self.value(t, c)
 
     def slope(self, t: Vector, c: Vector) -> Vector:
-        """A maximiser (m,) of a't over A, or zeros where N is zero."""
+        """A maximizer (m,) of a't over A, or zeros where N is zero."""
         z = self._least(t, c)
         if not z.any():
             return np.zeros(len(t))

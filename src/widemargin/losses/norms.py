@@ -1,11 +1,11 @@
 """Norms of the losses, for support vector machines on a budget.
 
-    minimise 1/2 ``|f|^2`` + C N(xi)  subject to  y_i (f(x_i) + b) >= 1 - xi_i, xi >= 0
+    minimize 1/2 ``|f|^2`` + C N(xi)  subject to  y_i (f(x_i) + b) >= 1 - xi_i, xi >= 0
 
 N is the support function of a set A of nonnegative vectors, N(t) = max of a't over a in
 A; the dual variables lie in C A, and the norm is not squared ([dekel2006]_, (2) and
 (4)). Weights c_i >= 0 of the samples count like repeated rows: a_i is the sum over the
-copies of row i, and a bound of their sum of squares is one of sum a_i^2 / c_i.
+copies of row i, and a bound of their sum of squares also bounds sum a_i^2 / c_i.
 """
 
 from abc import ABC, abstractmethod
@@ -40,7 +40,7 @@ class LossNorm(ABC):
     """
 
     has_box: ClassVar[bool] = False
-    # In sizes of A: a point beyond is projected as the one at this distance.
+    # In sizes of A: a point beyond is projected as if it were at this distance.
     _far: ClassVar[float] = 1e30
 
     @property
@@ -67,7 +67,7 @@ class LossNorm(ABC):
         """N(max(0, t)) from above, where `value` may come from below."""
 
     def slope(self, t: Vector, c: Vector) -> Vector:
-        """A maximiser (m,) of a't over a in A: a subgradient of N at max(0, t).
+        """A maximizer (m,) of a't over a in A: a subgradient of N at max(0, t).
 
         Notes
         -----
@@ -104,7 +104,7 @@ class LossNorm(ABC):
         c : ndarray (m,), nonnegative. Weights.
         radius : float >= 0. C of the dual.
         signs : ndarray (m,) of +1 and -1, or None. The labels y.
-        metric : ndarray (m,), positive, or None for ones. The distance minimised is
+        metric : ndarray (m,), positive, or None for ones. The distance minimized is
             sum (a_i - v_i)^2 / metric_i: with ones it is Euclid's; with c it is that
             of the problem with repeated rows.
 
@@ -154,7 +154,7 @@ class BoundedNorm(LossNorm):
         """N(max(0, t)) from above, where `value` comes from below.
 
         N(t) <= N1(max(0, t - z)) + N2(min(t, z)) for each z >= 0, where A lies in the
-        sets of N1 and of N2: those of its bounds. The least one is found.
+        sets of N1 and of N2, which its bounds give. The least such sum is found.
         """
         x = np.maximum(t, 0.0)
         largest = float(x.max(initial=0.0))

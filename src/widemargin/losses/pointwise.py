@@ -34,7 +34,7 @@ class PointwiseLoss(ABC):
     name : str, as users write it
     is_bounded : bool, whether alpha <= C
     curvature : float
-        The generalised second derivative of L where t > 0.
+        The generalized second derivative of L where t > 0.
     dual_share : float
         What the dual has of sum alpha^2 / (4 C): 1, or 0 where it has no such term.
     """
@@ -70,7 +70,7 @@ class PointwiseLoss(ABC):
 
     @abstractmethod
     def share(self, alpha: Vector, C: Vector) -> Vector:
-        """Dual variables over those of slacks of 1: alpha / (C L'(1)), (m,)."""
+        """Dual variables as shares of their values at slack 1: alpha / (C L'(1))."""
 
     @abstractmethod
     def excess(self, weights: Weights, losses: float, spread: float) -> float:

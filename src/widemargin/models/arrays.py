@@ -1,6 +1,6 @@
 """The parts of a model file beside a header: what they are, and checks of what is read.
 
-Of a kernel its support vectors and coefficients; of features random frequencies, or
+A kernel has support vectors and coefficients; features have random frequencies, or
 none for monomials.
 """
 
@@ -22,7 +22,7 @@ Features = FourierFeatures | SquareFeatures
 
 _FLOATS, _INTEGERS = ("<f8",), ("<i8",)
 _NUMBERS = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1")
-# Dimensions and dtypes of the arrays: those of all, and the vectors, dense or CSR.
+# Dimensions and dtypes of the arrays of all models, and of vectors, dense or CSR.
 COMMON = {"weights": (2, _FLOATS), "b": (1, _FLOATS), "counts": (1, _INTEGERS)}
 DENSE = {"vectors": (2, _NUMBERS)}
 SPARSE = {"data": (1, _NUMBERS), "indices": (1, _INTEGERS), "indptr": (1, _INTEGERS)}

@@ -120,7 +120,7 @@ def read_liblinear(path: Path) -> Model:
         The file is malformed (names line and column), or holds a regression or a
         one-class model.
     FileNotFoundError
-        No such file; names the one that may have been meant.
+        No such file; names the file that may have been meant.
 
     See Also
     --------
@@ -227,7 +227,7 @@ class _Lines:
         )
 
     def values(self, kind: _Kind, count: int, start: int = 0) -> list[Any]:
-        """The words of the line from ``start``: so many and no more."""
+        """The words of the line from ``start``: exactly the wanted number."""
         values = []
         for index in range(start, start + count):
             try:

@@ -135,9 +135,9 @@ class Model:
     def scores(self, rows: Rows) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more. One sweep.
 
-        Columns that have names, as those of a table or of Parquet, are matched with
-        those that the model keeps, in any order; columns without names are taken as
-        they come, and so are all where the model keeps no names.
+        Columns that have names, as in a table or in Parquet, are matched with the names
+        that the model keeps, in any order; columns without names are taken as they
+        come, and so are all where the model keeps no names.
 
         For "ovo" a value is the number of votes for the class, plus a part of less than
         1/3 in size that is s / (3 (abs(s) + 1)), with s the sum of its pairs' decision

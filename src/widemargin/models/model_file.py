@@ -152,7 +152,7 @@ def load_model(path: Path) -> Model:
         The file is damaged, of another format or of a newer version. Nothing in a file
         is executed, and no size that it claims is believed before it is checked.
     FileNotFoundError
-        No such file; names the one that may have been meant.
+        No such file; names the file that may have been meant.
 
     See Also
     --------

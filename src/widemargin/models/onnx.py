@@ -54,8 +54,8 @@ _DECIDE = {
     scores = Add (votes, part)
     winner = ArgMax <axis = 1, keepdims = 0> (votes)""",
 }
-# What a kernel sums over the columns, and what becomes of the sums: the words are those
-# of the table of kernels. Another one has no form in ONNX.
+# What a kernel sums over the columns, and what becomes of the sums, in the words of the
+# table of kernels. Other kernels have no form in ONNX.
 _SUMS = {
     "product": """
     found = MatMul (X64, Z)""",
@@ -181,7 +181,7 @@ def _kind(model: Model) -> str:
 
 
 def _constants(model: Model) -> dict[str, NDArray[Any]]:
-    """The numbers of the decisions: W (l, k), b (k,), and those of the kernel."""
+    """The numbers of the decisions, W (l, k) and b (k,), and of the kernel."""
     if model.kernels is not None:
         return _kernel_constants(model.kernels)
     if model.expand is not None:

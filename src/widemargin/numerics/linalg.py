@@ -149,7 +149,7 @@ def _blas_gram(block: NDArray[Any], d: Vector) -> Vector:
     if rows.size < 0.8 * d.size:
         block, d = block[rows], d[rows]
     scaled = block * np.sqrt(d)[:, np.newaxis]
-    return np.asarray(scaled.T @ scaled)  # NumPy recognises A'A and calls syrk
+    return np.asarray(scaled.T @ scaled)  # NumPy recognizes A'A and calls syrk
 
 
 def _has_core_gram(block: Any) -> bool:

@@ -2,17 +2,17 @@
 
 Hard, with the center c and the squared radius rho:
 
-    minimise   rho   subject to   d_i = |phi(x_i) - c|^2 <= rho;
+    minimize   rho   subject to   d_i = |phi(x_i) - c|^2 <= rho;
 
 soft, with weights C_i > 0:
 
-    minimise   rho + sum_i C_i max(0, d_i - rho)^2   over c and rho >= 0.
+    minimize   rho + sum_i C_i max(0, d_i - rho)^2   over c and rho >= 0.
 
 The Lagrangian with multipliers b_i >= 0 of t_i >= d_i - rho is stationary in c, rho
 and the slacks t where c = sum b_i phi(x_i) / sum b, sum b <= 1 (= 1 if rho > 0) and
 t_i = b_i / (2 C_i). With b = sigma a, sum a = 1, the dual is, for both,
 
-    maximise   sigma V(a) - sigma^2 S(a)   over a >= 0, sum a = 1, 0 <= sigma <= 1,
+    maximize   sigma V(a) - sigma^2 S(a)   over a >= 0, sum a = 1, 0 <= sigma <= 1,
 
     V(a) = sum_i a_i k(x_i, x_i) - a'K a = sum_i a_i d_i,
     S(a) = sum_i a_i^2 / (4 C_i),
@@ -20,8 +20,7 @@ t_i = b_i / (2 C_i). With b = sigma a, sum a = 1, the dual is, for both,
 S = 0 for the hard one, and d from the center sum a_i phi(x_i). Mostly sigma = 1, and
 this is the problem of `widemargin.solvers.kernel.simplex` with h = diag(K) and the
 ridge 1 / (4 C_i). With sigma < 1, where C is too small for a positive rho [chang2013]_,
-it is that with the ridge sigma / (4 C_i), and for a given a the best sigma is
-V / (2 S).
+the ridge is sigma / (4 C_i), and for a given a the best sigma is V / (2 S).
 
 With uniform weights h = diag(Q) has the same solutions: V - S is, up to a constant,
 the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]_.
@@ -173,8 +172,8 @@ class BallProblem:
         V, S = float((a * d).sum()), float((self.ridge * a * a).sum())
         off = gamma_n(len(a) + 8)
         lost = 4.0 * off * off * float(self.diagonal.max())
-        # What predicts may have the center of the weights divided by their sum, or one
-        # that was rounded itself: it lies so far from this one at most.
+        # A model may have the center of the weights divided by their sum, or a rounded
+        # center: this is its largest distance from the center here.
         most = (np.sqrt(most) + np.sqrt(lost)) ** 2
         surely = max((1.0 - 2.0 * off) * float((a * least).sum()) - lost, 0.0)
         floor = max(self.resolution, TINY)
@@ -253,10 +252,10 @@ def _price(C: Vector, excess: Vector) -> float:
 
 
 def best_square(d: Vector, C: Vector) -> float:
-    """The rho that minimises rho + sum C_i max(0, d_i - rho)^2; d and C (m,).
+    """The rho that minimizes rho + sum C_i max(0, d_i - rho)^2; d and C (m,).
 
     There 2 sum C_i max(0, d_i - rho) = 1: with the k largest d above rho it is
-    (2 sum C_i d_i - 1) / (2 sum C_i), of which the largest is the one. O(m log m).
+    (2 sum C_i d_i - 1) / (2 sum C_i), and rho is the largest of these. O(m log m).
     """
     order = np.argsort(-d)
     d, c = d[order], 2.0 * C[order]

@@ -1,12 +1,12 @@
 """The one problem that every solver solves: data, targets, loss, intercept.
 
-    minimise over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
+    minimize over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
 
 A = Y [X 1], L a loss of `widemargin.losses.pointwise`; p = 0 for a free intercept, p =
 1 for a penalized one, and no column of ones without. With g = A'alpha and R = diag(1,
 .., 1, p) its dual is
 
-    maximise   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
+    maximize   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
 
 over alpha >= 0, with alpha <= C for the hinge and y'alpha = 0 for a free intercept; the
 term in brackets belongs to the squared hinge. D <= P always: a feasible pair proves how
@@ -40,7 +40,7 @@ KINDS: dict[str, type["Problem"]] = {}
 class Problem:
     """A support vector problem: data, labels, weights, loss and intercept.
 
-    Minimises 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
+    Minimizes 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
     max(0, t) or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
 
     Parameters
@@ -59,14 +59,14 @@ class Problem:
         hinge (LIBLINEAR's).
     kernel : Kernel or None, default=None
         With a kernel w is a sum of features, w = sum_j w_j phi(x_j), and x'w stands for
-        sum_j w_j k(x, x_j): see `widemargin.problems.kernel.KernelProblem`, which this
-        is then.
+        sum_j w_j k(x, x_j). The problem is then a
+        `widemargin.problems.kernel.KernelProblem`.
     memory_limit : int or None, in bytes
         For kernel values that are kept; None: half of the free memory.
     norm : LossNorm or None, default=None
-        With a kernel: a norm of the losses in place of their sum, and then C is its
-        factor, and ``sample_weight`` another keyword: see
-        `widemargin.problems.norm.NormProblem`, which this is then.
+        With a kernel: a norm of the losses instead of their sum. C is its factor then,
+        and ``sample_weight`` another keyword. The problem is then a
+        `widemargin.problems.norm.NormProblem`.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Problem:
     def gather(self, state: RowState) -> Vector:
         """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
         alpha = state.alpha
-        if not alpha.flags.writeable:  # a copy already, but for that of a view
+        if not alpha.flags.writeable:  # a copy already, except from a view
             alpha = alpha if alpha.base is None else alpha.copy()
             alpha.flags.writeable = True
         return self.spread(alpha)
@@ -286,7 +286,7 @@ class Problem:
         raise NotImplementedError
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
-        """The free intercept that minimises P for w, nearest to b; b if it is not free.
+        """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
         For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
         the C of the positive class: an exact weighted selection. For the squared hinge
@@ -299,7 +299,7 @@ class Problem:
         """Make dual variables feasible, in place. No read of the data.
 
         Clips to the bounds and, for a free intercept, scales the heavier class down to
-        y'alpha = 0: those of its variables that are free, if they suffice, else all.
+        y'alpha = 0: its free variables, if they suffice, else all.
         """
         state.sweep(_clip, name, self.pointwise)
         if self.intercept != "free":

@@ -15,10 +15,10 @@ from widemargin.problems.base import Problem
 Vector = NDArray[np.float64]
 
 # Columns whose mean is this many times their deviation lose digits in X'DX - cc'/s;
-# centring them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
+# centering them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
 CENTER_RATIO = 30.0
-# Rows from which equal ones are looked for, those that are looked at first, and the
-# share of them that must equal another one: reading all rows must pay. Not tuned.
+# Number of rows from which equal rows are looked for, rows that are looked at first,
+# and the share of them that must equal another: reading all rows must pay. Not tuned.
 MERGED_ROWS, MERGE_SAMPLE, MERGE_SHARE = 10_000, 4096, 0.3
 
 
@@ -75,7 +75,7 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     """An equivalent problem that is safer or cheaper to solve, and the way back.
 
     With a free intercept, columns whose mean is large beside their deviation are
-    centred: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
+    centered: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
     Else equal rows with equal labels are merged where there are many, their weights C
     added up. A problem with a kernel stays as it is.
     """

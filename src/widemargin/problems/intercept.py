@@ -1,4 +1,4 @@
-"""The free intercept that minimises the losses for given scores x'w.
+"""The free intercept that minimizes the losses for given scores x'w.
 
 For the hinge the slope in b rises by C_i at b = y_i - x_i'w, from minus the C of the
 positive class: an exact weighted selection. For the squared hinge it is piecewise
@@ -16,14 +16,14 @@ Vector = NDArray[np.float64]
 
 
 def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
-    """Minimiser nearest to ``near``, for row vectors C, labels and ``score`` = x'w."""
+    """Minimizer nearest to ``near``, for row vectors C, labels and ``score`` = x'w."""
     if not loss.curvature:
         return _by_breakpoints(state, near)
     return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
 
 
 def _by_breakpoints(state: RowState, near: float) -> float:
-    """Nearest point of the interval of minimisers in b."""
+    """Nearest point of the interval of minimizers in b."""
     positive, negative = state.sweep(_class_weights)
     # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)

@@ -35,7 +35,7 @@ Vector = NDArray[np.float64]
 ALL_ROWS = 1e8
 # Margins that are this far above 1 have no loss, while a solver is at work. Not tuned.
 NEAR = 1e-3
-# A gap so large needs no exact scores: it only says that there is no answer yet. Not
+# Above this gap exact scores are not needed: there is no answer yet anyway. Not
 # tuned.
 COARSE = 1e-2
 # Share of sum alpha by which y'alpha may miss zero: that is rounding.
@@ -63,8 +63,8 @@ class KernelProblem(Problem):
     Notes
     -----
     `certify` computes m times (number of alpha > 0) kernel values in float64, by the
-    core, about 1e9 a second for sparse rows; a certificate of the driver only those
-    of rows that have a loss or could have: see `answer`.
+    core, about 1e9 a second for sparse rows; a certificate of the driver only needs
+    rows that have a loss or could have one: see `answer`.
     """
 
     couples = True
@@ -305,9 +305,9 @@ class KernelProblem(Problem):
         """The answer of a dual point: w = sum alpha_i y_i phi(x_i), the best b.
 
         Scores are computed again in float64 where a row has alpha > 0, a loss, or could
-        have one by the error that its kept score has at most. The others have none. In
-        small problems those of all rows are, and none where the gap is above 0.01.
-        Where rounding decides whether the gap is ``tol``: in twice the precision.
+        have one by the error that its kept score has at most. Other rows have none. In
+        small problems all scores are computed again, and none where the gap is above
+        0.01. Where rounding decides whether the gap is ``tol``: in twice the precision.
         """
         state = self.dual_state(alpha)
         self.repair(state)
@@ -360,7 +360,7 @@ class KernelProblem(Problem):
         return np.asarray(np.sqrt(np.abs(self.columns.diag())))
 
     def intercept_near(self, c: Vector, near: float) -> float:
-        """The b of c: ``near`` where it is free, that of w where it is penalized."""
+        """The b of c: ``near`` where it is free, sum c where it is penalized."""
         if self.intercept == "penalized":
             return float(c.sum())
         return near if self.intercept == "free" else 0.0

@@ -22,15 +22,15 @@ from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
-# Dual variables are cleared where the slack is so many times their share of C: less may
-# cost the gap. Not tuned.
+# Dual variables are cleared where the slack is this many times their share of C: less
+# may cost the gap. Not tuned.
 CLEAR = 100.0
 
 
 class LinearProblem(Problem):
     """A problem in the columns of the data: what `Problem` makes without a kernel.
 
-    Its parameters are those of `Problem`; v = (w, b), or w without an intercept.
+    It has the parameters of `Problem`; v = (w, b), or w without an intercept.
     """
 
     @property
@@ -95,7 +95,7 @@ class LinearProblem(Problem):
         error: Vector,
         positive: Vector | None = None,
     ) -> Certificate:
-        """Bounds, with errors of the losses and of g = A'alpha beside those of sums.
+        """Bounds, with errors of the losses, of g = A'alpha and of sums.
 
         ``positive`` is the part of g that the rows of the class +1 make, in float64.
         """
@@ -169,10 +169,11 @@ class LinearProblem(Problem):
 
         With its certificate, by the sums that were made of just these v and alpha.
 
-        Rows that do not matter are no support vectors: preferred are the dual variables
-        rounded to the bounds that the margins suggest, then those cleared of what is
-        tiny, where their gap is within ``tol``, or no larger than that of ``alpha``.
-        Where ``tol`` is missed, w = X'Y alpha is tried too. Two sweeps to four.
+        Rows that do not matter are to be no support vectors. So the first choice is
+        alpha rounded to the bounds that the margins suggest, the second is alpha with
+        tiny entries cleared; each only if its gap is within ``tol``, or not above the
+        gap of ``alpha``. Where ``tol`` is missed, w = X'Y alpha is tried too. Two
+        sweeps to four.
         """
         state = state.join(self.A.state(score=0.0, sparser=0.0))
         self.repair(state)
@@ -211,7 +212,7 @@ class LinearProblem(Problem):
         return float(linear) - quadratic - self.pointwise.dual_share * float(squares)
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
-        """The free intercept that minimises P for w, nearest to b; b if it is not free.
+        """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
         For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
         the C of the positive class: an exact weighted selection. For the squared hinge

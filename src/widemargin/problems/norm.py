@@ -1,8 +1,8 @@
 """The problem with a norm of the losses in place of their sum.
 
-    minimise   1/2 |f|^2 + C N(xi)   s.t.  y_i (f(x_i) + b) >= 1 - xi_i,  xi >= 0,
+    minimize   1/2 |f|^2 + C N(xi)   s.t.  y_i (f(x_i) + b) >= 1 - xi_i,  xi >= 0,
 
-    maximise   D = sum alpha - 1/2 c'K c   over alpha in C A, sum y alpha = 0,
+    maximize   D = sum alpha - 1/2 c'K c   over alpha in C A, sum y alpha = 0,
 
 c = Y alpha, where N is the support function of the set A [dekel2006]_: a norm of
 `widemargin.losses.norms`, which is not squared.
@@ -111,8 +111,8 @@ class NormProblem(KernelProblem):
     def _losses_of(self, t: Vector, most: Vector) -> tuple[float, float]:
         """What slacks t cost, and the most that slacks between 2 t - most and most do.
 
-        A norm of losses grows with each; one of slacks of either sign by no more than
-        those of the single differences, as it is subadditive.
+        A norm of losses grows with each loss. A norm of slacks of either sign grows by
+        no more than the norms of the single differences, as it is subadditive.
         """
         plain = self._losses(t)
         if getattr(self.norm, "nonneg_slack", True):
@@ -168,7 +168,7 @@ KINDS["norm"] = NormProblem
 def best_norm_intercept(
     norm: LossNorm, f: Vector, y: Vector, c: Vector, near: float
 ) -> float:
-    """The b nearest to ``near`` that minimises N(max(0, 1 - y (f + b))).
+    """The b nearest to ``near`` that minimizes N(max(0, 1 - y (f + b))).
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def best_norm_intercept(
     Returns
     -------
     float, exact to rounding. With rows of one label only, every b with no loss is a
-    minimiser.
+    minimizer.
 
     Notes
     -----

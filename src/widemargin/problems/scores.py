@@ -44,7 +44,7 @@ class Sums(NamedTuple):
         return square, error + float((np.abs(c) * self.errors).sum()) * SLACK
 
     def replaced(self, rows: NDArray[np.intp], others: "Sums") -> "Sums":
-        """These sums, with others in the place of some rows."""
+        """These sums, with other values for some rows."""
         low = np.zeros(len(self.values)) + self.low
         found = Sums(self.values.copy(), self.errors.copy(), low)
         found.values[rows], found.errors[rows], low[rows] = others
@@ -73,7 +73,7 @@ class Scores:
     c : ndarray (m,)
     values : ndarray (m,), float64
     current : bool ndarray (m,) or None
-        Rows whose scores follow c; None: those of all rows do.
+        Rows whose scores follow c; None: all rows.
     refreshes : int, how often some were computed in float64
     error : float, the largest error that they had then
     """
@@ -115,7 +115,7 @@ class Scores:
 
     @property
     def is_exact(self) -> NDArray[np.bool_]:
-        """The rows whose scores are those of c in float64."""
+        """The rows whose scores were computed for c in float64."""
         return np.asarray(self._then.is_exact & (self._added == 0))
 
     def _ready(self) -> None:

@@ -20,9 +20,9 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Rows that are chosen together, from so many of the best. At 500 rows of a9a, ijcnn1
-# and mnist 64 of 256 at a time left up to a fifth more of |f - f_J|^2, one by one at
-# most 6 % less in 7 to 10 times the time.
+# Rows that are chosen together, and the best rows that they are chosen from. At 500
+# rows of a9a, ijcnn1 and mnist 64 of 256 at a time left up to a fifth more of
+# |f - f_J|^2, one by one at most 6 % less in 7 to 10 times the time.
 BLOCK, POOL = 16, 128
 # The share of the time limit after which no more are chosen: a refit needs the rest.
 # Not tuned.
@@ -44,9 +44,9 @@ def pursue(columns: Columns, candidates: Index, f: Vector, most: int) -> Index:
     Returns
     -------
     int ndarray (k,), places in ``candidates``
-        Fewer than ``most`` where no other one has more than 1e-4 of its k(x, x) outside
-        of the span of these (duplicates, kernels of low rank), or where f lies in it;
-        or at half of the time that there is until a deadline.
+        Fewer than ``most`` where no other row has more than 1e-4 of its k(x, x) outside
+        the span of these (duplicates, kernels of low rank), where f lies in the span,
+        or when half of the time until a deadline is over.
         The first k for any ``most`` are the same.
 
     Notes
@@ -61,7 +61,7 @@ def pursue(columns: Columns, candidates: Index, f: Vector, most: int) -> Index:
 
 
 class _Pursuit:
-    """What is left of f and of the candidates outside of the span of those chosen."""
+    """What is left of f and of the candidates outside the span of the chosen rows."""
 
     def __init__(
         self, columns: Columns, candidates: Index, f: Vector, most: int

@@ -2,15 +2,15 @@
 
 For a solved problem with f = sum_j c_j phi(x_j) and a budget B, rows J are chosen and
 
-    minimise over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
+    minimize over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
                             + sum_i C_i L(1 - y_i (K_iJ beta + b))
 
 is solved to a certified gap: the problem restricted to the span of |J| <= B kernel
 functions (`widemargin.reduction.restricted`).
 
 The rows come from matching pursuit on f (`widemargin.reduction.pursuit`). The
-candidates are rows drawn from all rows, not the support vectors alone: those lie where
-the classes meet, and good centers lie elsewhere too.
+candidates are rows drawn from all rows, not the support vectors alone: support vectors
+lie where the classes meet, and good centers lie elsewhere too.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from widemargin.reduction.restricted import (
     Features,
     Refits,
     ScoredPoint,
-    Whole,
+    SolvedProblem,
     independent,
     refit,
 )
@@ -80,7 +80,7 @@ class Reduced:
 
     @property
     def increase(self) -> float:
-        """Objective of this model over that of the solution, less one."""
+        """Objective of this model over the objective of the solution, less one."""
         return self.certificate.primal / self.before.primal - 1.0
 
 
@@ -94,9 +94,9 @@ def reduce(
     problem : KernelProblem
     solution : Solution, of this problem
     budget : int >= 1
-        From the number of support vectors of the solution on, it is returned unchanged.
+        A solution that has no more support vectors is returned unchanged.
     **options
-        As of `reduce_path`, which this is for one budget.
+        As of `reduce_path`.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     memory_limit: int | None = None,
     random_state: int = 0,
 ) -> list[Reduced]:
-    """Models of several sizes, each begun at the one before.
+    """Models of several sizes, each begun at the model before.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     candidates : int >= 1, default=8192
         Rows to choose from, drawn from all; at least four times the largest budget.
     time_limit : float > 0 in seconds, or None
-        Rows are chosen for half of it at most. Refits that it ends are left with the
-        status "time_limit", as good as they are, or with the model of the budget
-        before; the first one, where there is no time at all, without support vectors.
+        Rows are chosen for half of it at most. A refit that it ends has the status
+        "time_limit", and its best model so far or the model of the budget before. With
+        no time at all the first model has no support vectors.
     memory_limit : int or None, in bytes
         For the features of the rows near the margin; None: half of the free memory.
     random_state : int, default=0
@@ -166,10 +166,10 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
 
     Notes
     -----
-    Of one draw of candidates the rows of a budget are the first so many of one order:
-    nested, and those that `reduce` takes. Where the largest coefficients of the
-    solution, with the best b, are better than that, a refit begins with their rows
-    instead: no model is worse than such pruning.
+    For one draw of candidates the rows of all budgets begin one order: they are nested,
+    and `reduce` takes the same rows. Where the largest coefficients of the solution,
+    with the best b, are better, a refit begins with their rows instead: no model is
+    worse than such pruning.
 
     Fewer rows than the budget are taken where no candidate has more than 1e-4 of its
     k(x, x) outside of their span (duplicates, kernels of low rank), or where f lies in
@@ -178,7 +178,7 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     With n candidates, m rows and m' near the margin: (n + m) B kernel values, (n + m')
     B^2 multiplications in float32, and a refit; 4 (n + 2 m') B bytes.
 
-    The restricted problem is that of [keerthi2006]_, the choice of rows [pati1993]_'s.
+    The restricted problem is from [keerthi2006]_, the choice of rows from [pati1993]_.
     """
     check = Checker("reduce")
     _check(check, problem, solution, budgets)
@@ -189,7 +189,7 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     check.count("memory_limit", memory_limit, optional=True)
     memory = free_bytes() if memory_limit is None else memory_limit
     limits = Limits(tol, time_limit=time_limit)
-    whole = Whole(problem, solution, Refits(limits, share, memory))
+    whole = SolvedProblem(problem, solution, Refits(limits, share, memory))
     smaller = [budget for budget in budgets if budget < whole.support.size]
     models: list[Reduced] = []
     if smaller:
@@ -217,11 +217,13 @@ def _check(check: Checker, problem: Any, solution: Any, budgets: Any) -> None:
         check.refuse_part("budgets", "be one or more, in rising order", repr(budgets))
 
 
-def _path(whole: Whole, candidates: Index, budgets: Sequence[int]) -> list[Reduced]:
+def _path(
+    whole: SolvedProblem, candidates: Index, budgets: Sequence[int]
+) -> list[Reduced]:
     """Refits for the first rows of an order, and of the pruned rows if need be.
 
-    What has not ended in a grace after the deadline is left out: the last model, or
-    that without support vectors, stands for the others.
+    A refit that has not ended in a grace after the deadline is left out: the last
+    model, or a model without support vectors, stands for the others.
     """
     models: list[Reduced] = []
     try:
@@ -234,7 +236,10 @@ def _path(whole: Whole, candidates: Index, budgets: Sequence[int]) -> list[Reduc
 
 
 def _refit_all(
-    whole: Whole, candidates: Index, budgets: Sequence[int], models: list[Reduced]
+    whole: SolvedProblem,
+    candidates: Index,
+    budgets: Sequence[int],
+    models: list[Reduced],
 ) -> None:
     """Append the model of each budget."""
     begin = functools.partial(_begin, whole, candidates, budgets[-1], budgets[0])
@@ -278,7 +283,7 @@ def _refit(
 
 
 def _begin(
-    whole: Whole, candidates: Index, most: int, first: int
+    whole: SolvedProblem, candidates: Index, most: int, first: int
 ) -> tuple[Features, ScoredPoint]:
     """The features of chosen rows, and the solution projected on the first of them."""
     f = whole.f(candidates)
@@ -291,11 +296,11 @@ def _begin(
 
 
 def _unless_pruned(
-    whole: Whole, budget: int, model: Reduced, scores: Scores
+    whole: SolvedProblem, budget: int, model: Reduced, scores: Scores
 ) -> Reduced:
-    """The model, or one of the rows of the largest coefficients where these win.
+    """The model, or a model of the rows of the largest coefficients where these win.
 
-    The scores are those of fewer of them, to which the others are added.
+    The scores begin with fewer of these rows; the others are added.
     """
     size = np.abs(whole.c[whole.support])
     rows = np.sort(whole.support[np.argsort(-size, kind="stable")[:budget]])
@@ -325,7 +330,7 @@ def _model(features: Features, point: ScoredPoint, status: Status) -> Reduced:
     return Reduced(rows, beta[order], b, certificate, whole.before, status)
 
 
-def _empty(whole: Whole) -> Reduced:
+def _empty(whole: SolvedProblem) -> Reduced:
     """The model zero."""
     before = whole.before
     primal = whole.problem.zero_objective
@@ -335,7 +340,7 @@ def _empty(whole: Whole) -> Reduced:
     return Reduced(none, np.empty(0), 0.0, certificate, before, status)
 
 
-def _unchanged(whole: Whole) -> Reduced:
+def _unchanged(whole: SolvedProblem) -> Reduced:
     """The solution itself."""
     rows, c = whole.numbers[whole.support], whole.c[whole.support]
     return Reduced(rows, c, whole.b, whole.before, whole.before, Status.SOLVED)

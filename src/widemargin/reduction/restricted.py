@@ -1,6 +1,6 @@
 """A kernel problem restricted to the span of a few kernel functions.
 
-    minimise over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
+    minimize over beta, b   1/2 beta'K_JJ beta [+ 1/2 b^2]
                             + sum_i C_i L(1 - y_i (K_iJ beta + b))
 
 With K_JJ = L L' and w = L' beta it is a linear problem in the rows K_iJ L^-T. Only the
@@ -33,7 +33,7 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 # Rows whose margin is below 1 + BESIDE are given to the solver, of k kernel functions
-# at least those below 1 + FIRST / k: few are cheap, and more of them change more (0.75
+# at least rows below 1 + FIRST / k: few are cheap, and more of them change more (0.75
 # and 200: 500 of ijcnn1 took 1.4 times as long, of a9a 1.25). All, if they are more
 # than this share.
 BESIDE, FIRST, MOST_ROWS = 0.3, 100.0, 0.8
@@ -45,7 +45,7 @@ SOLVED, PRECISE = 0.6, 1e-4
 # Margins between which the solver's alpha falls from C to 0 at the start (alpha of the
 # whole solution took up to a half more steps).
 RAMP = 0.1
-# Kernel values that are in memory at a time, beside those of the features.
+# Kernel values that are in memory at a time, beside the values of the features.
 VALUES = 1 << 20
 
 
@@ -75,7 +75,7 @@ class Refits:
         return self.limits.deadline
 
 
-class Whole:
+class SolvedProblem:
     """A problem and its solution, over the rows with C > 0.
 
     Attributes
@@ -151,12 +151,12 @@ class Features:
 
     Attributes
     ----------
-    whole : Whole
+    whole : SolvedProblem
     J : int ndarray (k,)
     L : ndarray (k, k), the Cholesky factor of K_JJ
     """
 
-    def __init__(self, whole: Whole, J: Index) -> None:
+    def __init__(self, whole: SolvedProblem, J: Index) -> None:
         self.whole, self.J = whole, J
         self.L = np.asarray(np.linalg.cholesky(whole.columns.values(J, J)))
         self._use(np.float64 if whole.refits.tol < PRECISE else np.float32)
@@ -220,7 +220,7 @@ class Features:
     def certify(self, point: ScoredPoint) -> tuple[Vector, float, Certificate]:
         """The coefficients of a point, its best b, and its certificate.
 
-        The lower bound is that of the restricted problem, at the point's alpha.
+        The lower bound is for the restricted problem, at the point's alpha.
         """
         primal, b = self.whole.primal(point.scores, point.b)
         dual = self.lower_bound(point.alpha, len(point.w))
@@ -238,7 +238,7 @@ class Features:
         rest = problem.squares(alpha)
         if problem.intercept == "penalized":
             rest += 0.5 * total * total
-        elif problem.intercept == "free":  # both slopes and lengths by those of c
+        elif problem.intercept == "free":  # both slopes and lengths from c
             size = float(alpha @ self._lengths)
             slope = linear + size * np.sqrt(square) * SLACK
             rest += repair_error(total, linear, slope, size * size)
@@ -288,7 +288,7 @@ class Features:
 
 
 def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
-    """Which of J, in their order, have something new beside those before: (k,).
+    """Which of J, in their order, have something new beside rows before them: (k,).
 
     In float64: what float32 took for new may be rounding.
     """
@@ -310,7 +310,7 @@ def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
 
 
 def _cut(count: int, width: int) -> list[slice]:
-    """Parts of so many rows, each of few values."""
+    """Parts of a number of rows, each of few values."""
     size = max(1, VALUES // max(1, width))
     return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
@@ -318,8 +318,8 @@ def _cut(count: int, width: int) -> list[slice]:
 def refit(features: Features, k: int, start: ScoredPoint) -> tuple[ScoredPoint, Status]:
     """The best point for the first k rows of J.
 
-    A solver has the rows near the margin; those that the answer costs something beyond
-    join them, until they are worth less than the gap that is asked for.
+    A solver has the rows near the margin. Other rows that the answer causes a loss for
+    join them, until their cost is less than the gap that is asked for.
     """
     whole, (_, w, b, scores) = features.whole, start
     if k == 0:
@@ -341,15 +341,17 @@ def refit(features: Features, k: int, start: ScoredPoint) -> tuple[ScoredPoint, 
             return ScoredPoint(alpha, w, b, scores), solution.status
 
 
-def _near(whole: Whole, f: Vector, b: float, near: Mask, beside: float) -> Mask:
-    """Those rows and the ones near the margin of f + b; all if few are left."""
+def _near(whole: SolvedProblem, f: Vector, b: float, near: Mask, beside: float) -> Mask:
+    """The given rows and rows near the margin of f + b; all if few are left."""
     near = near | (whole.y * (f + b) < 1.0 + beside)
     if np.mean(near) > MOST_ROWS or abs(whole.y[near].sum()) == np.count_nonzero(near):
         near[:] = True  # one class only, or nothing, is no problem
     return near
 
 
-def _multipliers(whole: Whole, f: Vector, b: float, known: Vector | None) -> Vector:
+def _multipliers(
+    whole: SolvedProblem, f: Vector, b: float, known: Vector | None
+) -> Vector:
     """Dual variables to begin at: known ones, others by how far rows are from 1."""
     t = 1.0 - whole.y * (f + b)
     if not whole.problem.is_bounded:
@@ -359,7 +361,10 @@ def _multipliers(whole: Whole, f: Vector, b: float, known: Vector | None) -> Vec
 
 
 def _solved(
-    whole: Whole, Z: NDArray[Any], rows: Index, start: tuple[Vector, Vector, float]
+    whole: SolvedProblem,
+    Z: NDArray[Any],
+    rows: Index,
+    start: tuple[Vector, Vector, float],
 ) -> Solution:
     """The answer for some rows; solved where its gap is small beside the cut's cost."""
     problem, y, C = whole.problem, whole.y[rows], whole.C[rows]

@@ -181,7 +181,7 @@ def _cut(run: Run) -> str:
     return (
         f"The model that predicts keeps {kept:,} support vectors, and its objective is "
         f"at most {html.above(worst)} the optimum without a budget{advice}. The "
-        "certificate and the convergence are those of the machine before the cut, with "
+        "certificate and the convergence belong to the machine before the cut, with "
         f"{before:,} support vectors{counted}."
     )
 
@@ -265,7 +265,7 @@ def _confusions(run: Run) -> str:
         pairs = _worst_pairs(counts, names, run.names)
         return html.figure("Largest confusions", pairs, f"{right}.")
     caption = (
-        f"{right}: those on the diagonal (bold). A line holds the rows of one true "
+        f"{right}: see the diagonal (bold). A line holds the rows of one true "
         "class; a dark cell off the diagonal is a frequent error."
     )
     table = html.matrix(counts, names, run.names)

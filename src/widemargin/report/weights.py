@@ -22,8 +22,7 @@ class Weight(NamedTuple):
 def largest_weights(model: Model, most: int) -> dict[int, list[Weight]]:
     """The weights of largest size, none of them zero, by index of their class.
 
-    A positive weight speaks for the class, and of two classes for the second, the only
-    one that has weights.
+    A positive weight speaks for the class. Of two classes only the second has weights.
     """
     first = 1 if model.scheme == "binary" else 0
     return {

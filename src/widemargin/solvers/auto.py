@@ -9,7 +9,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.contract import Plan, Reserve, Solver
+from widemargin.solvers.driver.contract import ChosenSolver, Reserve, Solver
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Callback, Limits
 from widemargin.solvers.kernel.budget import Budget
@@ -56,8 +56,8 @@ SOLVERS: dict[str, type[Solver]] = {
 
 def choose(
     problem: Problem, solver: str | Solver = "auto", random_state: Any = None
-) -> Plan:
-    """The solver for a problem: the one asked for, or for "auto" the one that suits it.
+) -> ChosenSolver:
+    """The solver for a problem: as asked, or for "auto" the solver that suits it.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def choose(
 
     Returns
     -------
-    Plan
+    ChosenSolver
 
     Raises
     ------
@@ -77,14 +77,14 @@ def choose(
     """
     if solver == "auto":
         solver, reason, reserves = _rule(problem)(problem)
-        return Plan(_seeded(solver, random_state), reason, reserves)
+        return ChosenSolver(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
-        return Plan(_seeded(solver, random_state), "as asked")
+        return ChosenSolver(_seeded(solver, random_state), "as asked")
     Checker("solve").choice("solver", solver, ("auto", *SOLVERS))
-    return Plan(_seeded(SOLVERS[solver](), random_state), "as asked")
+    return ChosenSolver(_seeded(SOLVERS[solver](), random_state), "as asked")
 
 
-def _for_bounded(problem: Problem) -> Plan:
+def _for_bounded(problem: Problem) -> ChosenSolver:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     last = InteriorPoint()
@@ -95,18 +95,18 @@ def _for_bounded(problem: Problem) -> Plan:
     reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps),)
     if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
-        reason = "dense rows of so many columns need few iterations of it"
+        reason = "it needs few iterations on dense rows with many columns"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
     descent = CoordinateDescent()
     kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     if kappa <= most and few_rows and descent.supports(problem) is None:
         reserves = (Reserve(newton, _after_updates), *reserves)
-        return Plan(descent, _small(kappa, most, size), reserves)
-    return Plan(newton, f"because {reason} ({size})", reserves)
+        return ChosenSolver(descent, _small(kappa, most, size), reserves)
+    return ChosenSolver(newton, f"because {reason} ({size})", reserves)
 
 
-def _for_unbounded(problem: Problem) -> Plan:
+def _for_unbounded(problem: Problem) -> ChosenSolver:
     m, n = problem.rows.shape
     size = f"{m:,} rows x {n:,} features"
     descent, newton = CoordinateDescent(), ActiveSet()
@@ -114,16 +114,16 @@ def _for_unbounded(problem: Problem) -> Plan:
     kappa, most = problem.kappa, SQUARED_WIDE if n > WIDE else SQUARED_MANY
     if n > MANY and kappa <= most and descent.supports(problem) is None:
         reserves = (Reserve(newton, _after_updates), last)
-        return Plan(descent, _small(kappa, most, size), reserves)
+        return ChosenSolver(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
-    return Plan(newton, reason, (last,))
+    return ChosenSolver(newton, reason, (last,))
 
 
-def _for_kernel(problem: Problem) -> Plan:
+def _for_kernel(problem: Problem) -> ChosenSolver:
     if problem.norm is not None:
-        return Plan(Budget(), f"because it solves problems with {problem.norm}")
+        return ChosenSolver(Budget(), f"because it solves problems with {problem.norm}")
     reason = f"because it solves kernel problems ({problem.rows.shape[0]:,} rows)"
-    return Plan(IRWLS(), reason)
+    return ChosenSolver(IRWLS(), reason)
 
 
 def _small(kappa: float, most: float, size: str) -> str:
@@ -134,7 +134,7 @@ def _small(kappa: float, most: float, size: str) -> str:
     )
 
 
-def _rule(problem: Problem) -> Callable[[Problem], Plan]:
+def _rule(problem: Problem) -> Callable[[Problem], ChosenSolver]:
     """What chooses: by the kernel, and by whether the loss bounds alpha."""
     if problem.couples:
         return _for_kernel
@@ -190,8 +190,8 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     max_iter : int >= 1 or None, default=None
         Iterations; None: what the solver finds reasonable (interior point: 200).
     time_limit : float > 0 in seconds, or None, default=None
-        Half a second more is allowed for the certificate; without time for that the
-        answer is an earlier one, or zero. Time in the callback does not count.
+        Half a second more is allowed for the certificate; without time for it the
+        answer is an earlier point, or zero. Time in the callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
         worse. The interior point method starts at the central path beside (w, b), the
@@ -201,9 +201,9 @@ def solve(  # noqa: PLR0913  (options, by keyword)
         Called with each `Step`; returning True stops the solve.
     checkpoint : str, path-like, Checkpoint or None, default=None
         A file that the run is saved in every 60 s (`Checkpoint` says how often), and
-        when a limit ends it. Where the file is there, of the same problem, the run goes
-        on from it instead of ``start``, also after its process was killed; it is
-        removed once the problem is solved.
+        when a limit ends it. If the file exists, for the same problem, the run goes on
+        from it instead of ``start``, also after its process was killed; it is removed
+        once the problem is solved.
 
     Returns
     -------

@@ -20,7 +20,7 @@ COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def ending(path: str) -> str:
-    """The ending in lower case, without that of a compressed file; "" for none."""
+    """The ending in lower case, without .gz and the like; "" for none."""
     name, last = os.path.splitext(path.lower())
     return os.path.splitext(name)[1] if last in COMPRESSED else last
 

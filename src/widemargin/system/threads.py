@@ -16,8 +16,8 @@ _BLAS: Any = threadpoolctl.ThreadpoolController().select(user_api="blas")
 def _touch_buffers() -> None:
     """Let BLAS allocate what it works in, as many times as threads may call it.
 
-    OpenBLAS keeps it for good. Where there is no memory for it later, the one of SciPy
-    waits for ever, or ends the process. First the threads of BLAS take part in one
+    OpenBLAS keeps it for good. Where there is no memory for it later, SciPy's OpenBLAS
+    waits forever, or ends the process. First the threads of BLAS take part in one
     call; then as many of ours call it at the same time, each alone: where all of these
     shared their work too, importing took up to a second on a busy machine.
     """

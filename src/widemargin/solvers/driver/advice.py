@@ -28,7 +28,7 @@ class Ending:
 
     Attributes
     ----------
-    problem : Problem, or another one that a solver has
+    problem : Problem, or another kind that a solver has
     status : Status
     last : Step, the last one
     gap : float, relative

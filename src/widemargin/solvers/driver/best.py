@@ -92,7 +92,7 @@ class Best(BestSoFar):
 
     Two copies of alpha in turn, so that Ctrl-C in the middle of one leaves the other.
     Where alpha is `Problem.slopes` of some v, that v is kept in its place. Where v and
-    alpha say the same, both are those of the least gap.
+    alpha say the same, both belong to the point with the least gap.
 
     Attributes
     ----------
@@ -136,8 +136,8 @@ class Best(BestSoFar):
         better = primal < self.primal, dual > self.dual
         if self.core.couples:
             gap = primal - dual
-            # Kept bounds are of float32 scores that drifted, where these say that they
-            # are wrong by more than their own gap.
+            # The kept bounds come from float32 scores that drifted, if the new bounds
+            # contradict them by more than their own gap.
             drifted = 0.0 <= gap < self.dual - primal
             if drifted:
                 self._least_gap = gap
@@ -179,7 +179,7 @@ class Best(BestSoFar):
         return Start(v, self._lift.alpha_down(self._problem.gather(state)))
 
     def take(self, start: Start) -> None:
-        """Let a start be the best point: no answer is worse."""
+        """Take the start as the best point: no answer is worse."""
         with np.errstate(all="ignore"):
             state = self.core.dual_state(start.alpha)
             self.core.repair(state)

@@ -41,8 +41,8 @@ class Checkpoint:  # numpydoc ignore=PR02
     Parameters
     ----------
     path : str or path-like
-        The file. A run begins where a file of this name ends, if it is there and of the
-        same problem; once a run is solved the file is removed.
+        The file. If it exists and is of the same problem, the run goes on from it; once
+        a run is solved the file is removed.
     every : float > 0 in seconds, default=60.0
         Time between two saves, without what saving takes.
     keep : bool, default=False
@@ -55,10 +55,10 @@ class Checkpoint:  # numpydoc ignore=PR02
 
     Notes
     -----
-    A file is complete or as it was: it is written beside its place and renamed. It
-    holds v and the row vectors that the solver goes on from: 8 bytes a row for each
-    (interior point 5, augmented Lagrangian 2, active set none), and takes one of them
-    at a time in memory.
+    A file is never half written: it is written beside its place and renamed. It holds v
+    and the row vectors that the solver goes on from: 8 bytes a row for each (interior
+    point 5, augmented Lagrangian 2, active set none). Saving takes one row vector at a
+    time in memory.
     """
 
     path: str | os.PathLike[str]
@@ -82,7 +82,7 @@ class Checkpoint:  # numpydoc ignore=PR02
         return given
 
     def part(self, number: int) -> "Checkpoint":
-        """That of one of several problems."""
+        """The checkpoint of one of several problems."""
         return Checkpoint(f"{os.fspath(self.path)}.{number}", self.every, keep=True)
 
     def remove(self) -> None:

@@ -11,7 +11,7 @@ from widemargin.solvers.driver.best import Best, BestSoFar, Vector
 from widemargin.solvers.driver.start import Start
 from widemargin.system.threads import ONE_BLAS_THREAD
 
-__all__ = ["Plan", "Reserve", "Solver", "Start", "at", "in_one_blas_thread"]
+__all__ = ["ChosenSolver", "Reserve", "Solver", "Start", "at", "in_one_blas_thread"]
 
 
 class Solver(ABC):
@@ -24,7 +24,7 @@ class Solver(ABC):
     patience : int, iterations without progress after which the driver stops
     almost : float, times tol up to which a gap counts as almost solved
     for_kernels : bool, whether it solves problems with a kernel, and no others
-    for_norms : bool, whether it solves those with a norm of the losses, and no others
+    for_norms : bool, whether it solves problems with a norm of the losses only
     """
 
     name: ClassVar[str]
@@ -80,17 +80,17 @@ def in_one_blas_thread(
 
 
 class Reserve(NamedTuple):
-    """A solver that goes on from the best point where another is not getting there.
+    """A solver that goes on from the best point where another does not reach the gap.
 
-    ``enough(step)`` says that the other one's time is over; that it stalls or breaks
-    down is enough too.
+    ``enough(step)`` says that the other solver's time is over. It is also over if that
+    solver stalls or breaks down.
     """
 
     solver: Solver
     enough: Callable[[Step], bool]
 
 
-class Plan(NamedTuple):
+class ChosenSolver(NamedTuple):
     """A solver, why it was chosen ("because ..." or "as asked"), and its reserves."""
 
     solver: Solver

@@ -25,7 +25,7 @@ from widemargin.solvers.driver.advice import Ending
 from widemargin.solvers.driver.best import Answer
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
-    Plan,
+    ChosenSolver,
     Solver,
     Start,
 )
@@ -36,8 +36,8 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 Vector = NDArray[np.float64]
 
 # The share of the time limit after which an answer with its certificate is made, to be
-# kept if there is no time for a later one; and how many times as long as this one took
-# a later one may take. Not tuned.
+# kept if there is no time for a later answer; and how many times as long the later one
+# may take. Not tuned.
 SHARE, LONGER = 0.5, 1.5
 # Progress is a cut of the best gap, or of the least gap of one step, by this factor:
 # far from the end zero may be the best point while the steps come nearer. Not tuned.
@@ -50,7 +50,7 @@ class _Driver:
     def __init__(
         self,
         problem: Any,
-        plan: Plan,
+        chosen: ChosenSolver,
         limits: Limits,
         names: Sequence[str] | None,
     ) -> None:
@@ -58,7 +58,7 @@ class _Driver:
         self.clock = limits.clock
         self.begin = self.clock.seconds()
         self.problem, self.limits = problem, limits
-        self.solver, self.reason, reserves = plan
+        self.solver, self.reason, reserves = chosen
         self._reserves = list(reserves)
         self.best: Any = self.solver.best(problem)
         self.core = self.best.core
@@ -137,7 +137,7 @@ class _Driver:
     def _keep_halfway(self) -> None:
         """Keep an answer halfway through the time: the last one may take too long.
 
-        What that took beyond the grace is left for the last one.
+        Where an answer takes longer than the grace, the run ends earlier by the rest.
         """
         deadline = self._deadline
         if deadline is None or self._kept is not None or not deadline.passed(SHARE):
@@ -331,7 +331,7 @@ _OWN_ENDS = (Status.SOLVED, Status.MAX_ITER, Status.STALLED, Status.NUMERICAL_ER
 
 def run(
     problem: Any,
-    plan: Plan,
+    chosen: ChosenSolver,
     limits: Limits,
     *,
     start: "Solution | tuple[Any, Any, float] | None" = None,
@@ -342,10 +342,10 @@ def run(
     The message of the solution calls the columns by ``names``, else by their numbers;
     nothing is said about them where ``names`` is empty.
     """
-    complaint = _mismatch(plan.solver, problem) or plan.solver.supports(problem)
+    complaint = _mismatch(chosen.solver, problem) or chosen.solver.supports(problem)
     if complaint:
         raise ValueError(complaint)
-    driver = _Driver(problem, plan, limits, names)
+    driver = _Driver(problem, chosen, limits, names)
     status = driver.run(None if start is None else driver.best.start(start))
     return driver.solution(status)
 

@@ -49,7 +49,7 @@ class Clock:
                     self._begin += time.perf_counter() - self._stopped
 
     def deadline(self, end: float | None) -> Deadline | None:
-        """The deadline at so many seconds; None for None and infinity."""
+        """The deadline at these seconds of the clock; None for None and infinity."""
         if end is None or end == math.inf:
             return None
         return Deadline(self.seconds, end)

@@ -2,7 +2,7 @@
 
 Dekel and Singer, "Support vector machines on a budget", NIPS 2006. In the dual
 
-    maximise   sum alpha - 1/2 c'K c   over alpha in C A, sum c = 0,   c = Y alpha,
+    maximize   sum alpha - 1/2 c'K c   over alpha in C A, sum c = 0,   c = Y alpha,
 
 the set A is an intersection of a box, a ball and a cap on sum alpha. What is solved is
 
@@ -12,9 +12,9 @@ the set A is an intersection of a box, a ball and a cap on sum alpha. What is so
   with mu, as alpha_i = s_i u_i / mu where u_i = 1 - y_i (f_i + b) > 0;
 - the cap, where the solution without it is beyond: the nu form. The sum of each class
   is half of the cap, and its levels b + theta, b - theta say whether the cap binds:
-  then theta, its multiplier, is not negative. Pairs of one class move, which the usual
-  choice of pairs does not know: that ends beside the optimum where the cap leaves no
-  room. (3 % to 8 % above it in six of six small problems.)
+  then theta, its multiplier, is not negative. Pairs of one class move. The usual choice
+  of pairs ends beside the optimum where the cap leaves no room (3 % to 8 % above it in
+  six of six small problems).
 - anything else, by accelerated projected gradient steps.
 """
 
@@ -58,12 +58,12 @@ ROUNDING = 1e-10
 # Working sets between two answers at least, where they wait for something, which is no
 # gap below what rounding does to the objective. Not tuned.
 MOST_WAIT, OBJECTIVE = 25, 1e-14
-# The best intercept is looked for where the gap is so many times what was asked for:
-# it sorts the losses some 60 times.
+# The best intercept is looked for where the gap is this many times the gap asked for:
+# the search sorts the losses some 60 times.
 NEAR = 10.0
-# The cap is looked at where alpha is about as long as it should be: where it is beyond
-# by so many times that error. A solution without the cap that is beyond has one that
-# binds. Not tuned.
+# The cap is looked at only where alpha is about as long as it should be: where sum
+# alpha is above the cap by this many times the error of the length. If a solution
+# without the cap is above it, the cap binds. Not tuned.
 SURE = 5.0
 # Projected gradient steps between two certificates. Not tuned.
 STRIDE = 10
@@ -78,7 +78,7 @@ class Budget(Solver):
     Where the cap binds, ``|f|^2`` may be a small part of the objective, which is about
     C times the cap then; the run goes on until the gap is small beside half of it.
 
-    ``details`` of a step: ``half_square`` (that), ``violation``, ``theta`` (the
+    ``details`` of a step: ``half_square`` (this half), ``violation``, ``theta`` (the
     multiplier of the cap), ``capped`` (1 where the cap binds), ``ridge`` (mu),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
     ones used again), ``inner_steps``, ``negative`` (steps along negative curvature: the
@@ -197,7 +197,7 @@ class _Multipliers:
             problem.weights if norm.has_box else np.full(len(problem.shares), np.inf)
         )
         self.theta, self.mu = 0.0, 0.0
-        if norm.ball is not None:  # that of alpha = 0
+        if norm.ball is not None:  # for alpha = 0
             self.mu = float(np.sqrt(problem.shares.sum())) / self._ball
         self._least = LEAST * float(np.abs(problem.columns.diag()).mean())
         self._ends: list[tuple[float, float]] = []  # of a bracket: mu, error
@@ -259,8 +259,8 @@ class _Multipliers:
     def _excess(self) -> float:
         """The mean of u_i - theta = mu alpha_i / s_i, weighted by alpha.
 
-        A violation changes it by as much, and alpha with it: beside this a violation
-        has to be small, or it would be taken for an error of mu.
+        A violation changes this mean by as much, and alpha with it. A violation has to
+        be small beside the mean, or it would be taken for an error of mu.
         """
         alpha = np.abs(self._run.c)
         square = float((alpha * alpha / self._problem.shares).sum())
@@ -281,8 +281,8 @@ class _Multipliers:
 def _bracket(one: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether two (mu, error) have the zero between them.
 
-    The length of alpha falls no faster than 1 / mu: twice that is another error, of a
-    look at what was not solved well enough.
+    The length of alpha falls no faster than 1 / mu. If it seems to fall twice as fast,
+    a problem was not solved well enough.
     """
     (low, below), (high, above) = sorted((one, other))
     if not below <= 0.0 < above:

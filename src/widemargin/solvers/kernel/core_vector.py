@@ -4,11 +4,11 @@ Tsang, Kwok, Cheung, "Core vector machines: fast SVM training on very large data
 JMLR 2005, after Badoiu and Clarkson. The squared hinge without a free intercept is a
 smallest enclosing ball (`frank_wolfe`). One iteration
 
-    adds the point that is farthest from the centre, of all or of a sample,
+    adds the point that is farthest from the center, of all or of a sample,
     solves the problem of the coreset, which keeps all its points.
 
 In the gradient F = Q beta - 1 of the dual the farthest point has the least F, where the
-kernel has a constant diagonal; elsewhere that is the point that violates most.
+kernel has a constant diagonal; elsewhere the least F is the largest violation.
 """
 
 from collections.abc import Generator
@@ -21,8 +21,8 @@ from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start
 from widemargin.solvers.kernel.coreset import BallSolver, Coreset
 
-# The problem of the coreset is solved to this share of the violation of what came last,
-# as those of a working set are. Not tuned.
+# The problem of the coreset is solved to this share of the violation of the last point,
+# as the problems of working sets are. Not tuned.
 INNER_SHARE = 0.1
 
 
@@ -33,21 +33,21 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
     Parameters
     ----------
     sample : int >= 1 or None, default=None
-        The next point is the farthest one of so many random rows (the paper's 59: with
-        probability 0.95 it is among the farthest twentieth); None: of all rows.
+        The next point is the farthest of this number of random rows (the paper's 59:
+        with probability 0.95 it is among the farthest twentieth); None: of all rows.
     balanced : bool, default=False
         Samples are drawn from both classes by turns, of rows without weight, as
-        LibCVM's are; the outermost row with weight is looked at besides. For ``sample``
+        in LibCVM; the outermost row with weight is looked at besides. For ``sample``
         only.
     tries : int >= 1, default=1
         Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
         For ``sample`` and ``epsilon`` only.
     first_points : int >= 1 or "pair", default=20
         Points of the first coreset, of both classes, drawn at random; "pair": a random
-        one and the farthest one from it.
+        point and the point farthest from it.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon
-        radii from the centre, the paper's rule (1e-6 there). It says nothing about the
+        radii from the center, the paper's rule (1e-6 there). It says nothing about the
         gap of the SVM. Where the lengths of points differ it is the rule (37) of
         [frandi2013]_: `FrankWolfe`.
     random_state : int or None, default=None
@@ -60,10 +60,9 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    There are as many iterations as support vectors, at least, and each brings the
-    scores of all rows up to date (m kernel values for every point of the coreset
-    unless rows of K are kept), or those of the sample. K of the coreset is kept: 4 q^2
-    bytes.
+    There are at least as many iterations as support vectors, and each brings the scores
+    of all rows up to date (m kernel values for every point of the coreset unless rows
+    of K are kept), or of the sample only. K of the coreset is kept: 4 q^2 bytes.
 
     ``details`` of a step, and ``extras`` of the solution: ``coreset`` (its points),
     ``support_vectors``, ``rho``, ``radius``, ``epsilon`` (the ball around all rows:
@@ -102,7 +101,7 @@ def _advance(coreset: Coreset, i: int, least: float) -> bool:
     size, steps = len(coreset.rows), coreset.steps
     coreset.place(i)
     violation = 1.0 - least
-    if violation <= 0.0:  # no row is left out: what the coreset itself has left
+    if violation <= 0.0:  # no row is left out: use the coreset's own violation
         violation = float(coreset.gradient[coreset.c != 0.0].max()) - 1.0
     if violation > 0.0:
         coreset.solve(INNER_SHARE * violation)

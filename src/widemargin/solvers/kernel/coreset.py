@@ -1,7 +1,7 @@
 """A few rows of a kernel problem, K among them, and the ball around their center.
 
 The dual of the squared hinge without a free intercept, max sum beta - 1/2 beta'Q beta
-over beta >= 0, is that of the smallest ball around points z_i with z_i'z_j = Q_ij,
+over beta >= 0, is also the smallest ball's around points z_i with z_i'z_j = Q_ij,
 
     Q = Y (K + p) Y + diag(1 / (2 C_i)),   p = 1 for a penalized intercept, else 0,
 
@@ -11,7 +11,7 @@ sum a_i z_i, and the squares of the radius and of the distances are
     r^2 = kappa - R <= r*^2 <= max d_i^2,   d_i^2 = kappa + R - 2 (Q a)_i
 
 [frandi2013]_. R tends to rho, the margin of the paper, and beta = a / R. Where lengths
-differ, the same numbers with kappa = max Q_ii are those of (34) to (41) there, for the
+differ, the same numbers with kappa = max Q_ii are in (34) to (41) there, for the
 concave function kappa - a'Q a: with d^2 <= (1 + epsilon)^2 r^2 for all i it is within
 the share 2 epsilon + epsilon^2 of its largest value.
 """
@@ -30,7 +30,7 @@ from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
-from widemargin.solvers.kernel.samples import Samples
+from widemargin.solvers.kernel.draws import Draws
 from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 from widemargin.system import deadline
 
@@ -41,14 +41,14 @@ Index = NDArray[np.intp]
 # samples are looked at, times the size of the sample: some times the work of the look.
 # Not tuned.
 LOOKS = 4
-# Share by which diagonal entries may differ that are called one. Not tuned.
+# Share by which diagonal entries may differ and count as equal. Not tuned.
 SAME = 1e-6
-# The start that is a random row and the farthest one from it.
+# The start with a random row and the row farthest from it.
 PAIR = "pair"
 
 
 class Quadratic:
-    """The matrix Q of a problem: what of it is known for all rows.
+    """The matrix Q of a problem: what is known of it for all rows.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Coreset:
     ----------
     Q : Quadratic
     rows : intp ndarray (q,)
-    c, f : ndarray (q,): Y beta of these, which is zero elsewhere, and K c of these
+    c, f : ndarray (q,): Y beta of these rows (zero elsewhere), and K c of these rows
     weight : ndarray (m,), beta of all rows
     K : ndarray (s, s), s >= q, with the values of these rows in front
     steps, drops, negative : int, that solvers made, and of these along negative
@@ -121,7 +121,7 @@ class Coreset:
         self._append(rows)
 
     def place(self, i: int) -> int:
-        """Where row i is among these, added if it was not."""
+        """The place of row i among these, added if it is new."""
         if self._place[i] < 0:
             self._append(np.array([i]))
         return int(self._place[i])
@@ -197,7 +197,7 @@ class Coreset:
         return np.asarray(f + Q.ridge[S] * np.abs(self.c))
 
     def farthest(self, some: Index | None) -> tuple[int, float]:
-        """Of some rows, or all, the one of the least (Q beta)_i, and that."""
+        """The row of the least (Q beta)_i, of some or all rows, and this value."""
         if some is None:
             f, some = self.scores(), np.arange(len(self.Q.y))
         else:
@@ -210,11 +210,11 @@ class Coreset:
 
     @property
     def outermost(self) -> int:
-        """The row of least (Q beta)_i, of those with weight."""
+        """The row of least (Q beta)_i, of the rows with weight."""
         return int(self.rows[np.where(self.c != 0.0, self.gradient, np.inf).argmin()])
 
     def epsilon(self, least: float) -> float:
-        """That of the ball around the center, by the least (Q beta)_i looked at."""
+        """Epsilon of the ball around the center, by the least (Q beta)_i seen."""
         beta = np.abs(self.c)
         total = float(beta.sum())
         return self.Q.epsilon(float(beta @ self.gradient) / total**2, least / total)
@@ -289,7 +289,7 @@ class BallSolver(Solver):
     def first(
         self, problem: KernelProblem, start: Start | None, random: np.random.Generator
     ) -> Index:
-        """Points to begin with: those of the start, or those that are asked for."""
+        """Points to begin with: the start's, or as ``first_points`` asks."""
         rows = np.flatnonzero(() if start is None else start.alpha)
         if rows.size:
             return rows
@@ -308,7 +308,7 @@ class BallSolver(Solver):
         begin: Callable[[Coreset], None],
         advance: Callable[[Coreset, int, float], bool],
         leave: Callable[[Coreset, int], bool] = lambda coreset, looks: False,
-    ) -> Generator[Step, None, tuple[Coreset, Samples] | None]:
+    ) -> Generator[Step, None, tuple[Coreset, Draws] | None]:
         """Steps by the farthest point, of all or of samples.
 
         ``begin`` gives the first points their c. ``advance`` gets the farthest point i
@@ -338,21 +338,19 @@ class BallSolver(Solver):
                 deadline.check()
         return None
 
-    def _samples(self, signs: Vector, random: np.random.Generator) -> Samples:
+    def _samples(self, signs: Vector, random: np.random.Generator) -> Draws:
         """Where samples come from."""
         seed = int(random.integers(1 << 63))
-        return Samples(signs, int(self.sample or 0), self.balanced, self.tries, seed)
+        return Draws(signs, int(self.sample or 0), self.balanced, self.tries, seed)
 
-    def _look(
-        self, coreset: Coreset, samples: Samples | None
-    ) -> tuple[int, float, bool]:
+    def _look(self, coreset: Coreset, samples: Draws | None) -> tuple[int, float, bool]:
         """The farthest point, its (Q beta)_i, and whether its ball ends the run."""
         i, least = -1, np.inf
         for _ in range(1 if samples is None else samples.tries):
             some = None
             if samples is not None:
                 some = samples.draw(coreset.weight)
-                if samples.balanced:  # those with weight are looked at too
+                if samples.balanced:  # rows with weight are looked at too
                     some = np.append(some, coreset.outermost)
             i, least = coreset.farthest(some)
             if self.epsilon is None or coreset.epsilon(least) > self.epsilon:
@@ -361,7 +359,7 @@ class BallSolver(Solver):
 
 
 def _far_pair(problem: KernelProblem, random: np.random.Generator) -> Index:
-    """A random row, and the one that is farthest from it."""
+    """A random row, and the row farthest from it."""
     Q = Quadratic(problem)
     i = int(random.integers(len(Q.y)))
     k = problem.columns.block([i], np.arange(len(Q.y)))[0].astype(np.float64)

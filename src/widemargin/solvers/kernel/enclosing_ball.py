@@ -1,8 +1,9 @@
 """Smallest balls by steps of the Frank-Wolfe family, and what ends them.
 
-For a soft ball it also looks for sigma, of `widemargin.problems.ball`. That of
-the best a for a sigma is above it just where it is too small (the maximum over a is
-concave in sigma), and grows with it: the one that is its own is looked for.
+For a soft ball it also looks for sigma, of `widemargin.problems.ball`. For each sigma
+the best a has a best sigma of its own. That is larger just where sigma is too small
+(the maximum over a is concave in sigma), and grows with it. Where both agree, sigma is
+the solution.
 """
 
 import sys
@@ -17,7 +18,7 @@ from widemargin.problems.ball import TINY, BallProblem, Bounds
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.driver.advice import Ending
 from widemargin.solvers.driver.best import Answer, BestSoFar
-from widemargin.solvers.driver.contract import Plan, Solver, Start
+from widemargin.solvers.driver.contract import ChosenSolver, Solver, Start
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.simplex import SLICE, SimplexDescent, SimplexProblem
@@ -31,7 +32,7 @@ FURTHER = 0.5
 FEW_POINTS = 16
 # Rows up to which a fit goes on until rounding ends it, in float64: milliseconds, for
 # which equal problems (rows repeated, or with weights) get equal answers. Not for more
-# than so many steps.
+# than this number of steps.
 FEW_ROWS, PRECISE, FEW_STEPS = 256, 1e-13, 500_000
 # Entries of vectors that steps read between two looks at their point: these take a
 # tenth of the time then, with 20,000 to 30,000 rows.
@@ -54,13 +55,13 @@ NEGATIVE = 1e-8
 
 
 def _dual(problem: BallProblem) -> SimplexProblem:
-    """The dual of a ball, to be minimised over the simplex."""
+    """The dual of a ball, to be minimized over the simplex."""
     ones = np.ones(len(problem.diagonal))
     return SimplexProblem(problem.columns, ones, problem.ridge, linear=problem.diagonal)
 
 
 class _Sigma:
-    """The search for sigma: by secants, as its own steps may be as short as it is.
+    """The search for sigma: by secants, as plain steps may be as short as sigma is.
 
     Attributes
     ----------
@@ -69,12 +70,12 @@ class _Sigma:
 
     def __init__(self) -> None:
         self.value = 1.0
-        # Logarithms of one that was too small, and of one that was too large.
+        # Logarithms of a sigma that was too small, and of a sigma that was too large.
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None
 
     def move(self, ratio: float) -> float:
-        """Take the next one, after V / (2 S) of the best a; by what share it moves."""
+        """Take the next sigma, after V / (2 S) of the best a; the share it moves by."""
         if ratio <= 0 or (self.value == 1.0 and ratio >= 1.0):
             return 0.0
         x, excess = np.log(self.value), np.log(ratio / self.value)
@@ -82,7 +83,7 @@ class _Sigma:
             self._low = max(self._low, x)
         else:
             self._high = min(self._high, x)
-        found = x + excess  # on the same side of the one that is looked for
+        found = x + excess  # on the same side of the solution
         if self._last is not None and excess != self._last[1]:
             x0, excess0 = self._last
             secant = x - excess * (x - x0) / (excess - excess0)
@@ -156,7 +157,7 @@ class _BestBall(BestSoFar):
         return lambda: (state.a, (state.bounds.rho, state.square))
 
     def answer(self, tol: float) -> Answer:
-        """The best point, that of the steps included, with its certificate."""
+        """The best point, the steps' included, with its certificate."""
         try:
             self._offer_last()
         except MemoryError:
@@ -166,7 +167,7 @@ class _BestBall(BestSoFar):
         return Answer(a, d, square, self.core.prove(a, tol).certificate)
 
     def zero(self) -> Answer:
-        """The best point so far, or one without a look at K."""
+        """The best point so far, or a point without a look at K."""
         a, d, square = self._known or self.core.point
         return Answer(a, d, square, self.core.certify(a, d).certificate)
 
@@ -183,7 +184,7 @@ class BallDescent(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    A step takes O(m), and a row of K where that is not kept; the last certificate m
+    A step takes O(m), and a row of K where it is not kept; the last certificate takes m
     kernel values for each point with a_i > 0.
     """
 
@@ -294,7 +295,7 @@ class _Looks:
     def ends(
         self, descent: SimplexDescent, point: _Seen, found: bool, enough: bool
     ) -> bool:
-        """Whether a look is the last one; else the descent is prepared to go on."""
+        """Whether a look is the last; else the descent is prepared to go on."""
         if found and descent.steps > 0 and not enough:
             self._misses += 1  # the g of the steps was too good
             self._aim *= FURTHER
@@ -310,8 +311,8 @@ class _Looks:
     ) -> None:
         """Let the descent go on, and stop at the gap aimed at.
 
-        It maximises V - sigma S, and stops by a gap of that, relative to what it is
-        lifted to: V, which is positive. P - D is at most that gap, for sigma < 1 too:
+        The descent maximizes V - sigma S, and stops by the gap of this objective,
+        relative to V, which is positive. P - D is at most this gap, for sigma < 1 too:
         then 2 sigma S = V, and t_i = sigma a_i / (2 C_i) costs sum C_i t_i^2 = D. But
         there D is half of sigma V only, and a quarter of the share of V will mostly do.
         """
@@ -330,7 +331,7 @@ class _Looks:
         """
         moved = self._sigma.move(bounds.ratio)
         if moved:
-            self.moved = True  # no steps for one sigma may be some for the next
+            self.moved = True  # the next sigma may allow steps where this one did not
             self._ridge = self._sigma.value * self._problem.ridge
             descent.use_ridge(self._ridge)
         certificate = bounds.certificate
@@ -411,7 +412,7 @@ def enclose(
         After Ctrl-C too, with the status that says so.
     """
     solver = BallDescent(step, selection, seed, limits.max_iter)
-    return _ball(problem, run(problem, Plan(solver, "as asked"), limits))
+    return _ball(problem, run(problem, ChosenSolver(solver, "as asked"), limits))
 
 
 def _ball(problem: BallProblem, solution: Solution) -> Ball:

@@ -6,7 +6,7 @@ for a penalized intercept, else 0) the dual is max sum beta - 1/2 beta'Q beta ov
 beta >= 0. Its best multiple of a point a of the simplex is beta = a / R(a), which gives
 1 / (2 R(a)): so
 
-    minimise   R(a) = a'Q a   over a >= 0, sum a = 1,
+    minimize   R(a) = a'Q a   over a >= 0, sum a = 1,
 
 the dual of a smallest ball that encloses points z_i with z_i'z_j = Q_ij, where all of
 these have one length. With g = Q a every step is a row of K:
@@ -42,7 +42,7 @@ from widemargin.solvers.kernel.simplex import (
 
 Vector = NDArray[np.float64]
 
-# The loop goes on below what was asked for by this factor: its g is in float32. Not
+# The loop goes on below the gap asked for by this factor: its g is in float32. Not
 # tuned.
 FURTHER = 0.1
 # Entries of vectors that steps read between two looks at the gap, which read some ten
@@ -55,7 +55,7 @@ AT_ONCE = 1 << 16
 # The points of a start are solved to this violation of their conditions.
 SOLVED = 1e-4
 FIRST_WEIGHTS = ("equal", "solved")
-# Share of its rows that a coreset has c for at least; else those without are left out.
+# Share of its rows that a coreset has c for at least; else rows without c are left out.
 # Not tuned.
 DENSE = 0.5
 
@@ -67,31 +67,31 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
     Parameters
     ----------
     step : {"toward", "away", "pairwise", "swap"}, default="pairwise"
-        "toward": the method of Frank and Wolfe, sublinear. "away": the modified one,
+        "toward": the method of Frank and Wolfe, sublinear. "away": the modified method,
         which also moves away from a bad point (MFW). "pairwise": mass goes from a bad
-        point to a good one. "swap": of a toward and a pairwise step the one that gains
-        more; that took up to 1.8 times as long (Adult, Web, ijcnn1).
+        point to a good one. "swap": a toward or a pairwise step, whichever gains more;
+        "swap" took up to 1.8 times as long (Adult, Web, ijcnn1).
     selection : {"first", "second"}, default="second"
-        The other point of a pairwise step: the one of the largest slope, or the one of
-        the largest gain.
+        The other point of a pairwise step: by the largest slope, or by the largest
+        gain.
     sample : int >= 1 or None, default=None
-        Steps go toward the best one of so many random rows (the paper's 59: with
+        Steps go toward the best of this number of random rows (the paper's 59: with
         probability 0.95 it is among the best twentieth); None: of all rows. Rows of K
-        are kept under ``memory_limit``; where it has no room for the coreset's, or
-        there are many rows, g is known for the coreset only at first, whose part of K
-        is kept: 4 q^2 bytes, and a step computes ``sample`` times q kernel values.
+        are kept under ``memory_limit``. Where it has no room for the coreset's rows, or
+        there are many rows, g is at first known for the coreset only. Its part of K is
+        kept: 4 q^2 bytes, and a step computes ``sample`` times q kernel values.
     balanced : bool, default=False
         Samples are drawn from both classes by turns, of rows without weight, as
-        LibCVM's are; the rows with weight are looked at besides. It takes a pass over
+        in LibCVM; the rows with weight are looked at besides. It takes a pass over
         all weights a sample. For ``sample`` only.
     tries : int >= 1, default=1
         Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
         For ``sample`` and ``epsilon`` only.
     first_points : int >= 1 or "pair", default=20
-        Points of the start, of both classes, drawn at random; "pair": a random one and
-        the farthest one from it.
+        Points of the start, of both classes, drawn at random; "pair": a random point
+        and the point farthest from it.
     first_weights : {"equal", "solved"}, default="equal"
-        The weights of the start: equal ones, or those of its own smallest ball, which
+        The weights of the start: equal, or the weights of its own smallest ball, which
         leave out some of the points.
     epsilon : float > 0 or None, default=None
         End also where the farthest point that was looked at is at most 1 + epsilon

@@ -44,15 +44,15 @@ Index = NDArray[np.intp]
 ROUNDING_STOP = 1e-12
 
 
-# What makes the solver of the small problems of one run.
+# Makes the solver of the small problems of one run.
 INNER: dict[str, Callable[[], Inner]] = {
     "pairs": PairsFirst,
     "irwls": lambda: reweighted_steps,
     "published": Table1,
     "guarded": lambda: GUARDED,
 }
-# Those of Table 1, which is of the hinge with a free intercept; and after how many
-# working sets in a row whose passes did not settle a run of theirs is given up.
+# The solvers of Table 1, which is for the hinge with a free intercept; and after how
+# many working sets in a row whose passes did not settle a run with them is given up.
 PUBLISHED, GIVEN_UP = ("published", "guarded"), 10
 
 
@@ -68,15 +68,15 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         What solves the small problem of a working set. "irwls": the method of the
         paper, safeguarded, in NumPy and LAPACK: few steps of O(q^3), which pay where
         most rows are free and C is large. "pairs": second-order pair steps in C++, up
-        to 50 q of them; then the other one goes on. "published": Table 1 of the paper
+        to 50 q of them; then "irwls" goes on. "published": Table 1 of the paper
         as printed, for the hinge with a free intercept: its passes need not settle, and
         the run may end as stalled. "guarded": the same with the guards of the authors'
         later code, a at most 1e4 C and beta = C within 1 %: they settle, but rows whose
         beta is near C may end at C.
     selection : {"violation", "random"}, default="violation"
-        New rows of a working set: the largest violators, or those of section 3 of the
-        paper: of each class one row that violates each condition, then rows at random,
-        of all that violate or are free.
+        New rows of a working set: the largest violators, or the rows of section 3 of
+        the paper: of each class one row that violates each condition, then rows at
+        random, of all that violate or are free.
     working_set : int >= 4 or None, default=None
         Rows of a working set, q. None: 2048, which doubles up to 4096 while more rows
         are free than it holds.
@@ -102,8 +102,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     ones used again), ``inner_steps``, ``unsolved`` (working sets that were not solved
     as well as asked), ``negative`` (steps along negative curvature: the kernel is not
     positive semidefinite), ``float64`` (1 if the values are), ``current``
-    (rows whose scores follow; while there are others, which are left out, P is that of
-    their old scores, and ``violation`` that of the rows that follow).
+    (rows whose scores follow; while other rows are left out, P uses their old scores,
+    and ``violation`` is of the rows that follow).
 
     References
     ----------
@@ -154,7 +154,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         return None
 
     def patience_for(self, problem: Problem) -> int:
-        """Iterations in which as many rows come in as in those of the default size."""
+        """Iterations in which as many rows come in as with the default size."""
         size = self.working_set or FIRST_SIZE
         return self.patience * max(1, FIRST_SIZE // size)
 

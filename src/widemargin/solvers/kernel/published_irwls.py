@@ -37,7 +37,7 @@ from widemargin.system import deadline
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Where no beta moves by more than this share of the largest one, none ever will.
+# Where no beta moves by more than this share of the largest beta, none ever will.
 STILL = 1e-15
 
 

@@ -15,13 +15,13 @@ from widemargin.solvers.kernel.working_set import Violations
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# The paper's eps. We stop by the gap, which may ask for less: where no two rows are
-# farther apart than so many times eps, it is what makes them so.
+# The paper's eps. We stop by the gap, which may need a smaller eps: then it is the
+# violation divided by this number.
 EPSILON, APART = 1e-3, 4.0
 
 
 class RandomSelection:
-    """Chooses rows of a working set at random, of those that violate or are free.
+    """Chooses rows of a working set at random, of rows that violate or are free.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class RandomSelection:
     ) -> tuple[NDArray[np.float64], list[Mask]]:
         """Errors u, and which rows violate (9), (10) and (11).
 
-        The paper's b is that of the last small problem; ours lies in the middle of what
+        The paper's b comes from the last small problem; ours lies in the middle of what
         the rows ask for, so that rows of both sides violate where any do.
         """
         b = found.intercept if found.groups else 0.0
@@ -80,7 +80,7 @@ class RandomSelection:
     def _filled(
         self, candidates: Mask, there: Mask, u: NDArray[np.float64], count: int
     ) -> Index:
-        """(5): all candidates, and of the rows that satisfy all those of least |e|."""
+        """(5): all candidates, and the rows of least |e| that satisfy all."""
         some = np.flatnonzero(candidates)
         others = np.flatnonzero(there & ~candidates)
         order = np.argsort(np.abs(u[others]), kind="stable")

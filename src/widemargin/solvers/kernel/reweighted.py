@@ -20,7 +20,7 @@ at C from 1 to 100). Here the hinge has a corner of width
 
     h(u) = 1/2 kappa C u^2 where 0 < u < 1 / kappa,   C u - C / (2 kappa) beyond,
 
-so that d = 1 / (kappa C) is constant, and a pass is a generalised Newton step on
+so that d = 1 / (kappa C) is constant, and a pass is a generalized Newton step on
 
     1/2 c'K c + sum h(u_i) + s b,
 
@@ -48,17 +48,17 @@ Mask = NDArray[np.bool_]
 
 # The ladder of kappa. Its first rung is wide enough for u to move by the violation, and
 # by what all of C moves it (else C = 1000 took up to 60 passes instead of 40), but only
-# by so many violations: where c is nearly right that is less (a4a, C = 100: 11 passes a
+# by some violations: where c is nearly right that is less (a4a, C = 100: 11 passes a
 # set, not 23). How far a rung is from the last one. The end, times what may stay: what
 # the corners leave is half of that.
 FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 # Passes on one rung; at its end K (z - c), by which z changes u, is at most this share
 # of the width of the corner, or of what may stay. Not tuned.
 MOST_PASSES, SETTLED = 60, 0.25
-# A corner has to be so many times as wide as the rounding of u. Not tuned.
+# A corner has to be this many times as wide as the rounding of u. Not tuned.
 SHARPEST = 10.0
-# Bounds are no farther than so many times the largest c at first; then, while some c
-# is at them, the square of that farther. Not tuned.
+# Bounds are no farther than this many times the largest c at first; then, while some c
+# is at them, farther by the square of this. Not tuned.
 ROOM = 10.0
 # So often IRWLS may fail where pair steps have. Not tuned.
 FAILURES = 3
@@ -134,7 +134,7 @@ def _capped(small: Small, most: float) -> Small:
     """The same problem with bounds of ``most`` where they are larger.
 
     The corner is as wide as rounding of u allows, and c moves by all of C within it:
-    with a C far above all of c that would leave nothing of these.
+    with a C far above all of c nothing would be left of c.
     """
     if not (most > 0 and np.isfinite(small.upper - small.lower).all()):
         return small
@@ -290,7 +290,7 @@ class _Passes:
         return True
 
     def _solve(self, free: Mask, change: Vector, d: Vector) -> tuple[Vector, float]:
-        """Changes of c on S1 and of b, (3), given those on S2 and S3.
+        """Changes of c on S1 and of b, (3), given the changes on S2 and S3.
 
         By the Schur complement of b: K_11 + d is factored once for two right sides.
         """

@@ -8,7 +8,7 @@ from widemargin.solvers.kernel.working_set import Violations, WorkingSet
 
 Index = NDArray[np.intp]
 
-# Up to so many rows a problem is solved in float64, to rounding, at once: that takes
+# Up to this number of rows a problem is solved in float64, to rounding: that takes
 # milliseconds, and then rows of weight 2 say what repeated rows do to many digits.
 AT_ONCE = 256
 # Small problems are solved to this share of the violation. With 0.03 and 0.01 a9a, w8a,
@@ -16,17 +16,17 @@ AT_ONCE = 256
 INNER_SHARE = 0.1
 # Rows of a working set at first; and at most, where it grows: it doubles while there
 # are more free rows than it holds. Where rows of K are kept, and cost little to use
-# again, only after so many iterations (w8a: a fifth fewer rows; mnist: 15 % more). Sets
+# again, only after some iterations (w8a: a fifth fewer rows; mnist: 15 % more). Sets
 # of 8192 rows take 0.5 GB, whose first touch made a8a with the squared hinge (14,000
 # free rows) twice as long.
 FIRST_SIZE, MOST_SIZE, GROWTH = 2048, 4096, 20
 # Scores are computed anew in float64 when the violation has fallen by this factor, or
-# after so many iterations. Not tuned, as the next two.
+# after this number of iterations. Not tuned, as the next two.
 REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
 # Kernel values in float32 will not do where a refresh moved a score by more than this
-# share of the violation that it showed, which had not halved since the one before.
+# share of the violation that it showed, which had not halved since the last refresh.
 ROUNDING_SHARE = 0.1
-# So many small problems that rounding kept from their end ask for float64 too.
+# This number of small problems that rounding kept from their end ask for float64 too.
 UNSOLVED = 2
 # Violation, in units of the largest |F|, that float64 cannot tell from none.
 NOTHING = 1e-14

@@ -1,13 +1,13 @@
 """Steps of the Frank-Wolfe family on the unit simplex, by rows of a kernel matrix.
 
-    minimise   a'Q a - h'a   over a >= 0, sum a = 1,   Q = Y (K + p) Y + diag(ridge).
+    minimize   a'Q a - h'a   over a >= 0, sum a = 1,   Q = Y (K + p) Y + diag(ridge).
 
 With g = Q a and G = g - h / 2, half of the gradient, every step is a row or two of K:
 
     toward     a += t (e_i - a),     i the least G;
     away       a += t (a - e_j),     j the largest G of those with a_j > 0;
     pairwise   a += t (e_i - e_j);
-    swap       of a toward and a pairwise step the one that gains more.
+    swap       a toward or a pairwise step, whichever gains more.
 
 [frandi2013]_, with the lengths of steps for a diagonal that varies.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from widemargin import _core
 from widemargin.kernels.matrix import Columns
-from widemargin.solvers.kernel.samples import Samples
+from widemargin.solvers.kernel.draws import Draws
 
 Vector = NDArray[np.float64]
 
@@ -27,8 +27,8 @@ STEPS = ("toward", "away", "pairwise", "swap")
 SELECTIONS = ("first", "second")
 # Entries of vectors that steps read between two looks at the clock, about 0.05 s.
 SLICE = 1 << 25
-# Rows of K that are computed together where one is missing: those with the least G. Not
-# tuned.
+# Rows of K that are computed together where one is missing: the rows with the least G.
+# Not tuned.
 TOGETHER = 8
 # The same where steps are by samples, as long as there is room: the best one of 59 rows
 # is one of many.
@@ -37,7 +37,7 @@ SAMPLED_TOGETHER = 32
 
 @dataclass(frozen=True)
 class SimplexProblem:
-    """What is minimised.
+    """What is minimized.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SimplexDescent:
 
     Attributes
     ----------
-    steps, drops : int, steps so far, and those that made an entry of a zero
+    steps, drops : int, steps so far, and steps that made an entry of a zero
     exact : ndarray (m,) or None
         K Y a, where g was computed in float64 at this very point: no step came after.
 
@@ -177,10 +177,10 @@ class SimplexDescent:
             self.refresh()
         return True
 
-    def sample(self, samples: Samples, stop: float | None, most: int) -> bool:
+    def sample(self, samples: Draws, stop: float | None, most: int) -> bool:
         """Steps toward the best of ``most`` samples; whether the ball ended them.
 
-        That is so where h and ``stop`` are given, and `Samples.tries` samples have no
+        That is so where h and ``stop`` are given, and `Draws.tries` samples have no
         row more than 1 + stop radii away.
         """
         looked, steps, given, inside = 0, 0, -1, False
@@ -201,7 +201,7 @@ class SimplexDescent:
         return inside
 
     def _sampled_steps(
-        self, samples: Samples, stop: float | None, most: int, given: int
+        self, samples: Draws, stop: float | None, most: int, given: int
     ) -> tuple[int, int, int, int, int, bool]:
         """As `_core.sampled_steps` has it: a ``given`` row is the first best one."""
         problem = self._problem
@@ -252,7 +252,7 @@ class SimplexDescent:
         return steps, drops, missing
 
     def _keep(self, missing: int) -> None:
-        """Compute the row that is missing, and those that may be next."""
+        """Compute the row that is missing, and rows that may be next."""
         rows = np.array([missing])
         if len(self._columns.kept_rows) > 2 * TOGETHER:  # the other one of a pair stays
             G = self.g - self._half

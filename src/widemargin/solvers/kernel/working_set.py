@@ -2,7 +2,7 @@
 
 In the signed variables c = Y alpha, with lower <= c <= upper, the dual is
 
-    minimise   1/2 c'(K + p + diag(r)) c - y'c   [sum c = 0, free intercept]
+    minimize   1/2 c'(K + p + diag(r)) c - y'c   [sum c = 0, free intercept]
 
 (p = 1 for a penalized intercept, r_i = 1 / (2 C_i) for the squared hinge, else 0), and
 its gradient F = f - y + p sum c + r c, f = K c. A row violates its conditions where c
@@ -36,11 +36,11 @@ SLICE = 20_000
 # Pair steps of one small problem, for each of its rows. The set a4a takes 14 at
 # C = 1e6; low-rank kernels with a large C would take more than 100. Not tuned.
 MOST_STEPS = 50
-# Rows without a dual variable are left out where their margin is above 1 by so many
+# Rows without a dual variable are left out where their margin is above 1 by this many
 # times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
-# covtype; with 0.5 four of covtype's had, which cost a second certificate.
+# covtype; with 0.5 four rows of covtype had a loss, which cost a second certificate.
 REACH = 1.0
-# Where c grows, scores are taken to be off by so many times what rounding of c does.
+# Where c grows, scores are taken to be off by this many times what rounding of c does.
 # Not tuned.
 ROUNDED = 2.0
 
@@ -151,7 +151,7 @@ class Form(NamedTuple):
 
     @classmethod
     def of(cls, problem: KernelProblem) -> "Form":
-        """That of a problem's loss and intercept."""
+        """The form of a problem's loss and intercept."""
         C, loss = problem.weights, problem.pointwise
         return cls(loss.upper(C), loss.ridge(C), int(problem.intercept == "free"))
 
@@ -164,7 +164,7 @@ class WorkingSet:
     form : Form; another one may be set where c fits it
     rows : int ndarray, the working set
     scores : Scores of c
-    steps, negative : int, inner steps so far, and those along negative curvature
+    steps, negative : int, inner steps so far, and steps along negative curvature
     unsolved : int, small problems that were not solved as well as asked
     """
 
@@ -216,9 +216,9 @@ class WorkingSet:
     def focus(self, found: "Violations") -> bool:
         """Leave out rows with c = 0 far above the margin (shrinking), if few are left.
 
-        Their scores are brought up to date before an answer is given, or scores are
-        refreshed, or where the others violate nothing any more. Returns whether rows
-        were left out now.
+        Their scores are brought up to date before an answer is given, before scores are
+        refreshed, or when the other rows violate nothing. Returns whether rows were
+        left out now.
         """
         if self.scores.current is not None:
             return False
@@ -243,15 +243,16 @@ class WorkingSet:
         return (self.c > self._lower) & (self.c < self._upper)
 
     def latest(self, count: int) -> Index:
-        """Up to so many rows of the working set: those that were added last."""
+        """The last rows that were added to the working set, up to a number."""
         return self.rows[max(0, len(self.rows) - count) :]
 
     def grow(self, tol: float) -> bool:
         """Multiply c so that no row has a loss, where that makes an answer.
 
         With a large C the losses of separable rows are what rounding leaves of their
-        slacks, times C: rounding of c itself, whatever the scores. Times 1 + d, with d
-        above the largest slack, no row has one, and the objective is 2 d larger.
+        slacks, times C: rounding of c itself, whatever the scores. With c times 1 + d,
+        d above the largest slack, no row has a loss, and the objective grows by the
+        share 2 d.
         """
         c, f = self.c, self.scores.values
         if not self.problem.is_bounded or self.scores.current is not None:
@@ -309,7 +310,7 @@ class WorkingSet:
         return c
 
     def _block(self, kept: Index, new: Index) -> NDArray[Any]:
-        """Kernel values of the working set: those of the new rows are computed."""
+        """Kernel values of the working set: only those with new rows are computed."""
         old, h = len(self.rows), len(kept)
         self.rows = np.concatenate([kept, new])
         q = len(self.rows)
@@ -323,7 +324,7 @@ class WorkingSet:
         return K
 
     def _room(self, q: int) -> NDArray[Any]:
-        """Room for a block, (q, padded q), beside the last one: two take turns.
+        """Room for a block, (q, padded q), beside the last block: two take turns.
 
         Memory that is touched for the first time takes longer than the values.
         """

@@ -33,12 +33,12 @@ from widemargin.solvers.linear.published_asvm import PublishedASVM
 
 Vector = NDArray[np.float64]
 
-# A sample has so many rows, so many for each column, and this share of all; it is taken
-# where there are so many times more rows, and solved to this gap
+# A sample has at least this number of rows, this number a column, and this share of
+# all; it is taken where there are this many times more rows, and solved to this gap
 # (benchmarks/core/active_set.py).
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 10_000, 100, 0.006
 SAMPLE_TIMES, SAMPLE_GAP = 5, 1e-3
-# It needs 6 to 13 steps; where so many do not suffice, its point is still a start.
+# It needs 6 to 13 steps; where these do not suffice, its point is still a start.
 SAMPLE_STEPS = 30
 # Steps that neither lower P by more than this share nor halve the residual, after which
 # rounding is all that is left.
@@ -49,7 +49,7 @@ ROUNDING_STEPS, ROUNDING = 3, 1e-13
 class ActiveSet(Solver):  # numpydoc ignore=PR02
     """Active-set method for the squared hinge: finite Newton, or ASVM as published.
 
-    Minimises over v = (w, b)
+    Minimizes over v = (w, b)
 
         1/2 v'Rv + sum_i C_i max(0, 1 - (A v)_i)^2
 
@@ -61,16 +61,16 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     ----------
     mode : {"newton", "asvm"}, default="newton"
         "newton": B is taken anew from all rows after each step. "asvm": Algorithm 3.1
-        of the paper, where B only shrinks between gradient projections; once these have
-        been needed too often it goes on as "newton". Not for a free intercept.
+        of the paper, where B only shrinks between gradient projections; after too many
+        projections it goes on as "newton". Not for a free intercept.
     max_safeguards : int, default=50
         Of mode "asvm": steps (4a) and (4b) after which it goes on as "newton"; 0 is the
         short form (0) to (3) alone. A step (4a) drops one row, and with large C or
         nearly separable classes the end is hundreds of them away.
     begin_with : {"sample"} or None, default="sample"
         Where there are at least 5 times max(10,000, 100 n) rows, begin at the answer
-        for so many of them (0.6 % of all, if that is more), spread evenly. None: begin
-        at zero. Where the solve is given a start, that is taken.
+        for max(10,000, 100 n) rows (0.6 % of all, if that is more), spread evenly.
+        None: begin at zero. A start that the solve is given comes first.
 
     Raises
     ------
@@ -82,10 +82,10 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     -----
     One sweep a step, two where the step is too long (mostly the first from zero); 3 to
     12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
-    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400 of
-    them in the same sweep. Beyond 1500, a matrix of the rows of B, or conjugate
-    gradients with a sweep a step where they are more than 1500. Three vectors of length
-    m and one byte a row.
+    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
+    columns in the same sweep. Beyond 1500 columns, a matrix of the rows of B, or
+    conjugate gradients with a sweep a step where B has more than 1500 rows. Three
+    vectors of length m and one byte a row.
 
     The method is ASVM [mangasarian2001]_ with the exchange of rows of the finite Newton
     method [mangasarian2002]_ [keerthi2005]_.
@@ -174,7 +174,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 last.residual
             )
             idle = 0 if falls or nearer else idle + 1
-            if idle:  # rounding of the updates may be what is in the way
+            if idle:  # rounding of the updates may be in the way
                 piece.renew_matrix()
 
 

@@ -1,6 +1,6 @@
 """ALM-Newton: Newton's method on an augmented Lagrangian, over the rows that matter.
 
-The method of multipliers for the hinge: minimise the augmented Lagrangian L of
+The method of multipliers for the hinge: minimize the augmented Lagrangian L of
 `widemargin.solvers.linear.newton` in v by Newton's method, take alpha as new
 multipliers, adapt the penalty s, repeat. Each Newton step is one sweep, which also
 gives P and D.
@@ -31,16 +31,16 @@ from widemargin.solvers.linear.newton import Iterate, Piece, sampled
 
 Vector = NDArray[np.float64]
 
-# These constants are measured by benchmarks/core/augmented_lagrangian.py where others
-# were tried, else they are those of the first version that solved all test problems.
+# benchmarks/core/augmented_lagrangian.py measures these constants where other values
+# were tried; the rest is from the first version that solved all test problems.
 # First penalty, cold and warm. Cold: at v = 0 alpha is half of C, so all rows may move.
 # With dense rows of more columns than this their matrix costs much; there it is the
 # last number over the root of kappa, and all begin at C unless kappa is above 1600
 # (mnist: C = 1 3 s instead of 4.5; C = 100, with 0.4, 3.3 s, with 1 4.4 s, with 4 5.6).
 START_PENALTY, WARM_PENALTY = 0.5, 5.0
 MANY_COLUMNS, MANY_PENALTY = 500, 40.0
-# A point is minimal enough for new multipliers where 1/2 |r|^2 is this share of the
-# gap, and what y'alpha != 0 costs is this one; or after so many Newton steps.
+# A point is minimal enough for new multipliers where 1/2 |r|^2 is the first share of
+# the gap, and y'alpha != 0 costs the second; or after this number of Newton steps.
 SETTLED, BALANCED, MOST_STEPS = 0.05, 0.1, 12
 # The penalty after few, many and too many Newton steps. Raising it each time fails
 # (a9a, C = 100): the next minimum is then too far.
@@ -50,10 +50,10 @@ RAISE, LOWER, LOWER_MUCH = 5.0, 1.5, 5.0
 # has this share of the rows at first, and never more than the next.
 BAND_ROWS, BAND_GAP, BAND_SHARE, BAND_MOST = 2000, 2e-2, 0.1, 0.6
 # A band is solved to these shares of the gap asked for and of the gap of all rows, in
-# so many sweeps.
+# this number of sweeps.
 BAND_TOL, BAND_PROGRESS, BAND_SWEEPS = 0.3, 1e-2, 60
-# After so many bands in a row that were worth little, all rows move until the gap is a
-# tenth of what it was when a band was first tried.
+# After this number of bands in a row that were worth little, all rows move until the
+# gap is a tenth of what it was when a band was first tried.
 BAND_FAILURES = 2
 # The next band reaches beyond the worst row that was fixed wrongly and is as wide as
 # this share of the largest change of a score; where the gap was not halved, twice as
@@ -65,10 +65,10 @@ BEYOND, OF_CHANGE = 1.5, 0.3
 LEAST_WIDTH, SAMPLE_WIDTH, MOST_PENALTY = 1e-9, 1e-2, 1e12
 # Scores read to find out how wide a band is.
 BAND_KEYS = 4096
-# A sample has so many rows, so many for each column and this share of all; it is taken
-# where there are so many times more rows, and solved to this gap.
+# A sample has at least this number of rows, this number a column, and this share of
+# all; it is taken where there are this many times more rows, and solved to this gap.
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 4000, 400, 0.04
-# One that ends at this many times the gap is no start.
+# A sample that ends at this many times the gap is no start.
 SAMPLE_TIMES, SAMPLE_GAP, SAMPLE_FAILED = 3, 3e-3, 10.0
 
 
@@ -76,7 +76,7 @@ SAMPLE_TIMES, SAMPLE_GAP, SAMPLE_FAILED = 3, 3e-3, 10.0
 class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     """Semismooth Newton method on the augmented Lagrangian, with band reduction.
 
-    For multipliers lambda and a penalty s it minimises in v = (w, b)
+    For multipliers lambda and a penalty s it minimizes in v = (w, b)
 
         1/2 v'Rv + sum_i max_{0 <= a <= C_i} a (1 - f_i) - (a - lambda_i)^2 / (2 s C_i)
 
@@ -102,7 +102,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     columns another one over the rows that enter or leave; 25 to 150 steps with all rows
     without reduction, 4 to 40 with it. k n^2 flops for the k rows between their bounds
     (beyond 400 columns: that enter or leave), and n^3 / 3, up to 1500 columns; beyond,
-    a matrix of those rows, or conjugate gradients where they are more than 1500. Ten
+    a matrix of these rows, or conjugate gradients for more than 1500 of them. Ten
     vectors of length m; the band is a copy of the rows near the margin, mostly a tenth
     of all, at most about 60 %. Rows far from zero (mean over deviation 1e6) lose digits
     where the intercept is not free and C is large: `InteriorPoint` loses fewer.
@@ -170,7 +170,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
             whole.begin(start.v.copy(), WARM_PENALTY)
         elif not (band and sample and band.begin_beside(sample)):
             whole.begin(v, _first_penalty(problem))
-        sample = None  # its rows are not needed any more
+        sample = None  # its rows are no longer needed
         while True:
             yield _step(next(numbers), whole)
             inner = band.choose() if band else None

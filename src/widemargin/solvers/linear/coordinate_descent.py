@@ -4,10 +4,10 @@ Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for
 large-scale linear SVM", ICML 2008. With z_i = y_i (x_i, 1), or y_i x_i without an
 intercept, the dual is
 
-    minimise   1/2 |v|^2 + 1/2 sum D_i alpha_i^2 - sum alpha_i,   v = sum alpha_i z_i,
+    minimize   1/2 |v|^2 + 1/2 sum D_i alpha_i^2 - sum alpha_i,   v = sum alpha_i z_i,
 
 over 0 <= alpha_i <= U_i: U = C and D = 0 for the hinge, U infinite and D_i = 1/(2 C_i)
-for the squared hinge. A visit of row i minimises over alpha_i,
+for the squared hinge. A visit of row i minimizes over alpha_i,
 
     G = z_i'v - 1 + D_i alpha_i,   alpha_i <- clip(alpha_i - G / q_i, 0, U_i),
     q_i = |z_i|^2 + D_i,
@@ -17,10 +17,10 @@ random order. Rows at a bound that the last epoch found far from leaving it drop
 A. The gradients that an epoch meets add up to its gap P - D: where that has fallen to a
 hundredth of what the round began with, or is as small as was asked for, all return.
 
-A free intercept adds y'alpha = 0, which no visit of a single row can keep. It is held
-near the last one b', with a weight r (the method of multipliers on y'alpha = 0):
+A free intercept adds y'alpha = 0, which no visit of a single row can keep. So b is held
+near its last value b', with a weight r (the method of multipliers on y'alpha = 0):
 
-    minimise   1/2 |w|^2 + 1/(2 r) (b - b')^2 + sum C L,   b = b' + r y'alpha,
+    minimize   1/2 |w|^2 + 1/(2 r) (b - b')^2 + sum C L,   b = b' + r y'alpha,
 
 the same epochs with an intercept that moves by r y_i for a step of alpha_i, and with
 q_i = |x_i|^2 + r + D_i. At a certificate alpha is made feasible (`Problem.repair`), and
@@ -47,30 +47,30 @@ from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_th
 Vector = NDArray[np.float64]
 
 # A certificate is made where the gap by the gradients of an epoch is small enough, and
-# where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .. and at the latest so
-# many after the last. It costs about as much as one unit.
+# where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .., at most the last
+# number apart. It costs about as much as one unit.
 FIRST_MARK, MARK_FACTOR, MARK_STEP, LARGEST_STEP = 1.0, 1.5, 0.5, 50.0
-# Marks up to this one are no reason where all visits up to it take so many looks at the
-# clock at most: the gap by the gradients says when it is time. (TF-IDF, scattered
+# Marks up to this one do not count where all visits up to it take at most this number
+# of looks at the clock: the gap by the gradients says when. (TF-IDF, scattered
 # entries, Reuters, C from 0.01 to 10: a tenth to a fifth less time.)
 QUICK_MARK, QUICK_LOOKS = 40.0, 2
-# The gap by the gradients of an epoch may be so many times what is asked for: they are
-# those before its visits, and the gap behind them is less. (By TF-IDF, scattered
+# The gap by the gradients of an epoch may be this many times the gap asked for: they
+# are from before its visits, and the gap after them is less. (By TF-IDF, scattered
 # entries, Reuters, C = 1: 0.31 to 0.62 of it, and 0.5 to 0.97 for the hinge.)
 SHARE, CURVED_SHARE = 1.0, 1.5
-# The gap may be so many times what the gradients promised. Not tuned.
+# The gap may be this many times what the gradients promised. Not tuned.
 WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
 # to 1e-6, with 0.01, 0.1, 0.3, 1: TF-IDF, C = 1 118, 17, 18, 29; scattered entries,
 # C = 1 47, 50, 67, 121; a9a, C = 0.01 171, 19, 9, 9; ijcnn1, C = 0.1 67, 9, 9, 9.
-# Smaller ones need many certificates, larger ones many epochs. `documents` of
+# Smaller shares need many certificates, larger ones many epochs. `documents` of
 # benchmarks/linear/text.py, C = 1, both losses: 0.06 and 0.04, 0.01, 0.01, 0.01
 # to 0.02 s.)
 WEIGHT = 0.3
-# It is at least so much over sum C, which bounds y'alpha: b has to go as far as 1.
+# r is at least this over sum C, which bounds y'alpha: b has to go as far as 1.
 REACH = 4.0
-# Entries that are visited between two looks at the clock, about 0.05 s, and how many of
-# them a visit costs besides its own.
+# Entries that are visited between two looks at the clock, about 0.05 s, and the cost of
+# a visit in entries besides its own.
 SLICE, VISIT = 1 << 25, 64
 
 # The struct DescentState of cpp/coordinate_descent.hpp.
@@ -199,7 +199,7 @@ class _Descent:
         self._share = CURVED_SHARE if problem.pointwise.curvature else SHARE
         m = problem.rows.shape[0]
         matrix = problem.rows.in_memory()
-        if matrix is None:  # its columns are centred
+        if matrix is None:  # its columns are centered
             matrix = problem.rows.take(np.arange(m))
         self._rows = linalg.in_core(matrix)
         squares = _row_squares(problem)
@@ -247,7 +247,7 @@ class _Descent:
         return v, primal, dual, float(np.abs(v - self._v).max())
 
     def begin_at(self, v: Vector) -> None:
-        """Hold a free intercept near that of v: y'alpha is zero."""
+        """Hold a free intercept near the b of v: y'alpha is zero."""
         if self._problem.intercept == "free":
             self._v[-1] = v[-1]
 
@@ -260,7 +260,7 @@ class _Descent:
     def _steer(self, gap: float, goal: float) -> None:
         """Set the gap at which the next certificate is worth its cost.
 
-        That is the goal, and half of what the gradients promised last. Where they were
+        It is the goal, and half of what the gradients promised last. Where they were
         far from the truth, rows were left out wrongly, and the round ends.
         """
         state, promised = self._state, self._state["gap"][0]

@@ -6,14 +6,13 @@ For multipliers lambda in [0, C] and a penalty s, with f = A v,
                                   - (a - lambda_i)^2 / (2 s C_i)
 
 attains its inner maxima at alpha_i = clip(lambda_i + s C_i (1 - f_i), 0, C_i). Its
-gradient is r = Rv - c - A'alpha, its generalised Hessian R + s A'D A with D_i = C_i
+gradient is r = Rv - c - A'alpha, its generalized Hessian R + s A'D A with D_i = C_i
 where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed at a
 bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
 row that occurs twice.
 
 The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no
-upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method on it is all there is
-to do.
+upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method alone solves it.
 """
 
 from dataclasses import dataclass, replace
@@ -41,9 +40,9 @@ DENSE_ORDER = 1500
 # is needed: it costs more than the sweep, and rejected points need none (mnist: a
 # quarter less time; w8a: a tenth more).
 EAGER_ORDER = 400
-# It is updated by the rows that have changed since the last one, where they are at most
-# this share of the active ones (where that is not known yet: were at most, the last
-# time), and so many times (benchmarks/core/active_set.py).
+# It is updated by the rows that have changed since, where they are at most this share
+# of the active rows (if that is not known yet: were so the last time), and at most this
+# number of times (benchmarks/core/active_set.py).
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
 # Relative residual of conjugate gradients, and their most steps. Not tuned.
 CG_TOL = 1e-2
@@ -85,7 +84,7 @@ class Iterate:
 class Piece:
     """The rows of A that may move, beside rows fixed at a bound.
 
-    Minimises 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
+    Minimizes 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
     cost C (1 - f), rows fixed at 0 nothing.
 
     Parameters

@@ -2,7 +2,7 @@
 
 K dv = r with K = R + A'DA over all rows is solved through a matrix of the rows in the
 active set Q and, where that is inexact, conjugate gradients with K itself. Equation
-numbers are those of [jung2008]_.
+numbers are from [jung2008]_.
 """
 
 from collections.abc import Callable
@@ -145,7 +145,7 @@ class ConstraintSet:
             self.levels = np.full(2, self._level(total, None))
 
     def _level(self, count: float, label: int | None) -> float:
-        """The key up to which the rows of a class, or of both, are so many."""
+        """The key up to which a class, or both, has the wanted number of rows."""
         if count == 0:
             return -np.inf
         return self.state.threshold(_class_keys, count, self.rule, label)
@@ -153,8 +153,8 @@ class ConstraintSet:
     def grow(self, normal: "NormalEquations", behind: bool) -> None:
         """Raise the floor of |Q| where Q was too small, else lower it.
 
-        That is where conjugate gradients had to work, or the last direction did not
-        bring R v - A'alpha down as a step of its length should.
+        Q was too small if conjugate gradients had to work, or the last direction did
+        not bring R v - A'alpha down as a step of its length should.
         """
         if normal.steps > 5 or behind:
             self._floor = min(self._m, int(1.5 * normal.n_active))

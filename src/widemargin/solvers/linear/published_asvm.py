@@ -2,7 +2,7 @@
 
 In the dual, with nu_i = 2 C_i and Q = N^-1 + A A',
 
-    minimise f(u) = 1/2 u'Q u - e'u   over u >= 0,
+    minimize f(u) = 1/2 u'Q u - e'u   over u >= 0,
 
 a set B of basic rows gives z = (I + A_B' N A_B)^-1 A_B' nu_B and the minimum of its
 face u_B = nu_B (1 - A_B z), with A'u = z (by (1), Sherman-Morrison-Woodbury). Numbers
@@ -59,7 +59,7 @@ class PublishedASVM:
         """Steps, until u is optimal or its face minimum, or safeguards are too many.
 
         One sweep a step finds u+, P and D and the matrix of the next face; (4a) needs
-        another for its own, (4b) three or more.
+        another sweep, (4b) three or more.
         """
         face = self._face()
         while True:
@@ -104,7 +104,7 @@ class PublishedASVM:
         self._g, self._value = g, value
 
     def _line_step(self) -> bool:
-        """(4a): towards the minimum of the face, as far as u stays feasible.
+        """(4a): toward the minimum of the face, as far as u stays feasible.
 
         f falls all the way. A row that reaches zero leaves B; without one u is the
         minimum of its face, and (4b) follows.
@@ -116,7 +116,7 @@ class PublishedASVM:
         return t < 1.0 or self._project()
 
     def _project(self) -> bool:
-        """(4b): u^k+1 from u^k until f is below that of u^i; whether it gets there."""
+        """(4b): u^k+1 from u^k until f(u^k) < f(u^i); whether it gets there."""
         goal = self._value
         for _ in range(MOST_PROJECTIONS):
             Ap, inner, square = self._A.sweep(_gradient, self._state, self._g)
@@ -184,14 +184,14 @@ def _copy(part: RowState) -> None:
 
 
 def _longest(part: RowState) -> Least:
-    """Longest step from u towards ``free`` with u >= 0."""
+    """Longest step from u toward ``free`` with u >= 0."""
     falls = (part.u > 0.0) & (part.free < part.u)
     u = part.u[falls]
     return Least(float((u / (u - part.free[falls])).min(initial=np.inf)))
 
 
 def _move(part: RowState, t: float) -> tuple[float, float]:
-    """U moved by t towards ``free``; rows that would end within rounding are at 0."""
+    """U moved by t toward ``free``; rows that would end within rounding are at 0."""
     moved = part.u + t * (part.free - part.u)
     part.u = np.where(moved > 1e-15 * part.u, moved, 0.0)
     return _sums(part.u, part.C)

@@ -1,7 +1,7 @@
 """Algorithm 1 of "Adaptive constraint reduction for training support vector machines".
 
 Its box is lost in the circulating text: this is a reconstruction from the equations,
-whose numbers are the paper's. Start and step rule are those of [gertz2006]_, which the
+whose numbers are the paper's. Start and step rule come from [gertz2006]_, which the
 paper follows. With A = Y [X 1], v = (w, b), b = -gamma, R = diag(1, .., 1, 0) and
 tau = C the residuals are
 

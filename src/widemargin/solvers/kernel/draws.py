@@ -1,4 +1,4 @@
-"""Samples of random rows, the best of which a step goes toward."""
+"""Samples of random rows: a step goes toward the best row of a sample."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-class Samples:
+class Draws:
     """Where samples come from; the core draws them, for steps in either language.
 
     Parameters
