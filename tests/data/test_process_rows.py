@@ -1,8 +1,8 @@
 """Rows in another process: nothing of length m travels."""
 
 import numpy as np
-import pytest
 
+from tests.cases.pairwise import product
 from tests.cases.process_rows import ProcessRows
 from widemargin import Problem, solve
 from widemargin.solvers import InteriorPoint
@@ -32,9 +32,7 @@ SOLVERS = {
 }
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("solver", SOLVERS)
+@product(loss=["hinge", "squared_hinge"], holes=[False, True], solver=list(SOLVERS))
 def test_an_iteration_ships_nothing_of_length_m(monkeypatch, loss, holes, solver):
     monkeypatch.setattr("widemargin.data.state.SORTED_KEYS", 16)
     monkeypatch.setattr("widemargin.data.state.THRESHOLD_BINS", 64)

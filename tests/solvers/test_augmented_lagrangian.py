@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from tests.cases.pairwise import product
 from tests.cases.problems import ndc
 from tests.cases.reference import objective, reference_objective
 from tests.conftest import PROBLEMS, STORAGES
@@ -152,9 +153,7 @@ def test_a_sample_of_one_class_is_no_start():
 # -- matrices --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("order", [20, 200, 1500])
+@product(intercept=INTERCEPTS, C=[0.01, 1.0, 100.0], order=[20, 200, 1500])
 def test_wide_rows_need_no_matrix_of_the_columns(intercept, C, order, monkeypatch):
     """Through a matrix of the rows, or conjugate gradients where they are many."""
     monkeypatch.setattr(penalty, "DENSE_ORDER", order)

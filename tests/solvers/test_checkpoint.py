@@ -131,7 +131,10 @@ print(solution.status, repr(solution.certificate.primal), solution.reason, sep="
 
 @pytest.mark.parametrize(
     ("solver", "loss"),
-    [("interior_point", "hinge"), ("augmented_lagrangian", "hinge")],
+    [
+        pytest.param("interior_point", "hinge", marks=pytest.mark.full),
+        ("augmented_lagrangian", "hinge"),
+    ],
 )
 @pytest.mark.parametrize("times", [3, pytest.param(8, marks=pytest.mark.full)])
 def test_kill_9_at_random_moments(solver, loss, times, tmp_path):
