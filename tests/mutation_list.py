@@ -316,7 +316,7 @@ MUTATIONS = [
         "kernel formula: linear",
         "kernel_formulas.hpp",
         "    return sum;\n",
-        "    return -sum;\n",
+        "    return scaled(sum, Real(-1));\n",
         VALUES,
     ),
     Mutation(
