@@ -2,9 +2,9 @@
 
 A failure names the numbers of its cases. One of them again, with all that was drawn:
 
-    python -c "from certificates.judged import replay; replay(SEED, NUMBER)"
+    python -c "from tests.certificates.judged import replay; replay(SEED, NUMBER)"
 
-in the folder ``tests``. The first 300 are in every run, all 20,000 under the marker
+in the root of the repository. The first 300 are in every run, all 20,000 under the marker
 ``full``. What is refused and what is not solved counts too: the draws must not become
 empty.
 """
