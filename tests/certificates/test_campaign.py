@@ -36,6 +36,10 @@ def test_no_certificate_is_false(start):
     check(range(start, start + 30))
 
 
+def test_the_product_of_huge_gaps_is_no_warning():
+    assert not judge(draw(SEED, 10_479)).false
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("start", range(FEW, ALL, 100))
 def test_no_certificate_of_many_is_false(start):

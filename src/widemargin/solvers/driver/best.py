@@ -121,7 +121,8 @@ class Best(BestSoFar):
     @property
     def merit(self) -> float:
         """What falls with every progress, of the best point or of the steps."""
-        return max(0.0, self.relative_gap) * max(0.0, self._least_gap)
+        with np.errstate(over="ignore"):  # a relative gap of 1e200 is possible
+            return max(0.0, self.relative_gap) * max(0.0, self._least_gap)
 
     @property
     def is_model(self) -> bool:
