@@ -87,8 +87,9 @@ class Simplex:
         ]
         return max([*pairs, 0.0, near if kind == "swap" else 0.0])
 
-    def run(self, kind, selection, most, stop=0.0, given=-1, simd=-1):
-        return _core.simplex_steps(
+    def machine(self, kind, selection):
+        """What both functions of the core take first."""
+        return (
             self.rows,
             self.place,
             self.y,
@@ -102,6 +103,11 @@ class Simplex:
             STEPS.index(kind),
             selection == "second",
             self.ball,
+        )
+
+    def run(self, kind, selection, most, stop=0.0, given=-1, simd=-1):
+        return _core.simplex_steps(
+            *self.machine(kind, selection),
             stop,
             most,
             given,
@@ -110,19 +116,7 @@ class Simplex:
 
     def run_sampled(self, kind, selection, samples, most, stop=0.0, given=-1, simd=-1):
         return _core.sampled_steps(
-            self.rows,
-            self.place,
-            self.y,
-            np.diag(self.Q).copy(),
-            self.ridge,
-            self.half,
-            self.shift,
-            self.alpha,
-            self.g,
-            self.numbers,
-            STEPS.index(kind),
-            selection == "second",
-            self.ball,
+            *self.machine(kind, selection),
             stop,
             most,
             given,

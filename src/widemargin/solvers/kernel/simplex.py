@@ -13,6 +13,7 @@ With g = Q a and G = g - h / 2, half of the gradient, every step is a row or two
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,54 +201,46 @@ class SimplexDescent:
             self.exact = None
         return inside
 
+    @property
+    def _machine(self) -> dict[str, Any]:
+        """What the core makes steps with: the problem, the point, and their kind."""
+        problem = self._problem
+        return {
+            "rows": self._columns.kept_rows,
+            "place": self._columns.places,
+            "y": problem.signs,
+            "diagonal": self._diagonal,
+            "ridge": self._ridge,
+            "half": self._half,
+            "shift": problem.shift,
+            "alpha": self._alpha,
+            "g": self._g,
+            "numbers": self._numbers,
+            "kind": self._kind,
+            "second_order": self._second,
+        }
+
     def _sampled_steps(
         self, samples: Draws, stop: float | None, most: int, given: int
     ) -> tuple[int, int, int, int, int, bool]:
         """As `_core.sampled_steps` has it: a ``given`` row is the first best one."""
-        problem = self._problem
         return _core.sampled_steps(
-            self._columns.kept_rows,
-            self._columns.places,
-            problem.signs,
-            self._diagonal,
-            self._ridge,
-            self._half,
-            problem.shift,
-            self._alpha,
-            self._g,
-            self._numbers,
-            self._kind,
-            self._second,
-            stop is not None,
-            stop or 0.0,
-            most,
-            given,
-            samples.order,
-            samples.split,
-            samples.state,
-            samples.room,
-            samples.tries,
+            **self._machine,
+            ball=stop is not None,
+            stop=stop or 0.0,
+            most=most,
+            given=given,
+            order=samples.order,
+            split=samples.split,
+            state=samples.state,
+            room=samples.room,
+            tries=samples.tries,
         )
 
     def _steps(self, stop: float, most: int) -> tuple[int, int, int]:
         """Steps, dropped points, and the row that is missing or -1."""
-        problem = self._problem
         steps, drops, missing, _ = _core.simplex_steps(
-            self._columns.kept_rows,
-            self._columns.places,
-            problem.signs,
-            self._diagonal,
-            self._ridge,
-            self._half,
-            problem.shift,
-            self._alpha,
-            self._g,
-            self._numbers,
-            self._kind,
-            self._second,
-            problem.linear is not None,
-            stop,
-            most,
+            **self._machine, ball=self._problem.linear is not None, stop=stop, most=most
         )
         return steps, drops, missing
 
