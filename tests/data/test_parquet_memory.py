@@ -101,7 +101,7 @@ def written(tmp_path_factory):
 
 
 def cases():
-    """One large row group, one large page and words: the other layouts hold less."""
+    """One large row group, one large page, and words; the rest is `full`."""
     cover = {(by_pyarrow, 4), (in_one_page, 2), (by_pandas_with_words, 2)}
     for layout in LAYOUTS:
         for jobs in (1, 2, 4):

@@ -59,11 +59,12 @@ on_linux = pytest.mark.skipif(
         for extra in (50, 150, 400)
         for fit in [
             ("Size", "wide"),
+            ("Size", "lowrank"),
+            ("Data", "active"),
             ("Data", "kernel"),
             ("Data", "ball"),
         ]
-    ]
-    + [("Size", "lowrank", 150), ("Data", "active", 50)],
+    ],
     strength=1,
 )
 def test_a_fit_under_a_limit_of_the_system_ends(kind, fit, extra):
