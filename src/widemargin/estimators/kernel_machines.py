@@ -87,7 +87,7 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
         keep_support(estimator, training, solutions, by_class=True)
     else:
         _keep_landmarks(estimator, fit)
-    if kernel.name == "precomputed":
+    if kernel.is_precomputed:
         vars(estimator).pop("_rows_of_fit", None)
         estimator.support_vectors_ = np.empty((0, 0))
     if kernel.name == "linear":

@@ -46,7 +46,7 @@ class Recipe:
     @property
     def is_pairwise(self) -> bool:
         """Whether the columns are kernel values with the rows."""
-        return self.kernel is not None and bool(self.kernel.name == "precomputed")
+        return self.kernel is not None and self.kernel.is_precomputed
 
 
 def linear_recipe(loss: str, intercept: str, solver: str | Solver) -> Recipe:

@@ -62,6 +62,9 @@ RESTORE = 0.1
 REFINED = 1e-4
 # mu of the central start, cold and warm (section 13).
 COLD_MU, WARM_MU = 0.75, 0.1
+# Power of the predictor's step by which mode "damped" weighs second-order terms (part
+# `algorithm_1` of papers/crsvm; other powers were not tried).
+DAMPING = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,8 +280,8 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
         active = ConstraintSet(self, problem, state, normal.form)
         if start is not None and not start.vectors:
             start = None  # only its own row vectors are an iterate
-        damped = self.mode == "damped"
-        yield from published_steps(problem, normal, active, start, damped)
+        damping = DAMPING if self.mode == "damped" else 0
+        yield from published_steps(problem, normal, active, start, damping)
 
     def _start(self, problem: Problem, start: Start | None) -> tuple[RowState, Vector]:
         """Row vectors on the central path, for v = 0 or a given v (section 13).

@@ -53,9 +53,13 @@ def published_steps(
     normal: NormalEquations,
     active: ConstraintSet,
     start: Start | None,
-    damped: bool,
+    damping: int,
 ) -> Generator[Step, None, None]:
-    """Steps of Algorithm 1, until mu and the residuals are at most 1e-8."""
+    """Steps of Algorithm 1, until mu and the residuals are at most 1e-8.
+
+    Second-order terms of the corrector count by the predictor's step to this power: 0
+    is the algorithm as printed.
+    """
     A, R, state = problem.A, problem.R, active.state
     v, pairs = np.zeros(A.shape[1]), 2.0 * A.shape[0]
     if start is not None:
@@ -87,7 +91,7 @@ def published_steps(
         ahead, E = A.sweep(_predict, state, dv)
         affine = min(1.0, ahead.step)
         target = mu * (ahead.products(affine, sums.products) / sums.products) ** 3
-        share = affine**2 if damped else 1.0
+        share = affine**damping
         dv = normal.solve(rhs - share * E[0] + target * E[1])  # corrector (3.9)-(3.10)
         t = A.sweep(_correct, state, dv, share, target).length(sums.products, pairs)
         state.sweep(_advance, t)
