@@ -85,9 +85,10 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
         "published" is Algorithm 1 as its equations stand: the start w = 0, b = 0 and
         xi = s = alpha = u = 2, a first Q by chance, then Q of exactly the size
         (3.18)-(3.22), no repair, and the end where mu and all residuals are at most
-        1e-8. It solves the hinge with a free intercept, and fails for ``max_active``
-        of a third and less. "damped" multiplies the second-order terms of
-        (3.9)-(3.10) by the square of the predictor's step, and converges there.
+        1e-8. It solves the hinge with a free intercept, and mostly fails for
+        ``max_active`` of a quarter and less. "damped" multiplies the second-order
+        terms of (3.9)-(3.10) by the square of the predictor's step, and mostly
+        converges there (six of seven sets of the paper, at a tenth).
         "repaired" starts on the central path, clips these terms, lets Q grow, and
         corrects directions by conjugate gradients.
     reduction : {"auto", "omega", "one_sided"}, callable or None, default="auto"
