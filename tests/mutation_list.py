@@ -163,7 +163,7 @@ MUTATIONS = [
         "simplex_steps.cpp",
         "if (G < least) least = G, found = i;",
         "if (G < least) found = i;",
-        ("tests/solvers/test_frank_wolfe.py",),
+        ("tests/solvers/kernel/test_frank_wolfe.py",),
     ),
     Mutation(
         "simplex steps: across",
@@ -184,7 +184,7 @@ MUTATIONS = [
         "coordinate_descent.cpp",
         "if (z.intercept) z.v[X.n] += s.weight * t;",
         "if (z.intercept) z.v[X.n] -= s.weight * t;",
-        ("tests/solvers/test_coordinate_descent.py",),
+        ("tests/solvers/linear/test_coordinate_descent.py",),
     ),
     # -- the allowance of the certificate
     Mutation(
@@ -440,21 +440,21 @@ MUTATIONS = [
         "checkpoint.py",
         '_write(archive, "v", v)',
         '_write(archive, "v", -v)',
-        ("tests/solvers/test_checkpoint.py",),
+        ("tests/solvers/driver/test_checkpoint.py",),
     ),
     Mutation(
         "checkpoint: the best dual point",
         "checkpoint.py",
         '_write(archive, "best_alpha", best.alpha())',
         '_write(archive, "best_alpha", -best.alpha())',
-        ("tests/solvers/test_checkpoint.py",),
+        ("tests/solvers/driver/test_checkpoint.py",),
     ),
     Mutation(
         "checkpoint: of another problem",
         "checkpoint.py",
         "            if not same:\n",
         "            if same is None:\n",
-        ("tests/solvers/test_checkpoint.py",),
+        ("tests/solvers/driver/test_checkpoint.py",),
     ),
     # -- the memory limit
     Mutation(

@@ -1,24 +1,16 @@
 """The plan of the house: rooms, what crosses their borders, and the table that tells it."""
 
 import ast
-import pathlib
 import re
 import tomllib
 
-ROOT = pathlib.Path(__file__).parents[2]
-SOURCES = sorted((ROOT / "src" / "widemargin").rglob("*.py"))
+from tests.cases.sources import ROOT, SOURCES, module_of
 
 
 def room_of(module):
     """The folder of a module: `widemargin.solvers.linear`, or the module itself."""
     parts = module.split(".")
     return ".".join(parts[:3] if "solvers" in parts else parts[:2])
-
-
-def module_of(path):
-    """The dotted name of a source file."""
-    parts = path.relative_to(ROOT / "src").with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imports_of(path):
@@ -123,30 +115,3 @@ def test_every_module_is_in_a_room():
         parts = module.split(".")
         known = {".".join(parts[:k]) for k in range(1, len(parts) + 1)}
         assert module in ("", "solvers", "_core") or known & rooms, module
-
-
-def compares_losses(path, allowed=("supports",)):
-    """The lines of a file that compare the name of a loss, or look something up by it.
-
-    Those in functions of the ``allowed`` names are left out: refusals, and what a
-    user's options mean.
-    """
-    names = ("hinge", "squared_hinge")
-
-    def is_name(node):
-        loss = isinstance(node, ast.Attribute) and node.attr == "loss"
-        return loss or (isinstance(node, ast.Constant) and node.value in names)
-
-    def lines(node):
-        if isinstance(node, ast.FunctionDef) and node.name in allowed:
-            return
-        parts = {
-            ast.Compare: lambda: [node.left, *node.comparators],
-            ast.Subscript: lambda: [node.slice],
-        }.get(type(node), list)()
-        if any(map(is_name, parts)):
-            yield node.lineno
-        for child in ast.iter_child_nodes(node):
-            yield from lines(child)
-
-    return list(lines(ast.parse(path.read_text(encoding="utf-8"))))

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.house.test_rooms import SOURCES, compares_losses, module_of
+from tests.cases.sources import SOURCES, compares_losses, module_of
 from widemargin import Problem
 from widemargin.losses.pointwise import LOSSES
 from widemargin.numerics.rounding import Weights

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from tests.solvers.test_reweighted import change_of_objective, check_feasible, violation
+from tests.cases.working_sets import change_of_objective, check_feasible, violation
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS

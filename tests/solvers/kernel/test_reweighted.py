@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 
 from tests.cases.pairwise import product
+from tests.cases.working_sets import change_of_objective, check_feasible, violation
 from tests.conftest import INTERCEPTS, LOSSES, SETTINGS
 from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import aligned, padded
@@ -68,29 +69,6 @@ def start(y, C, seed=1):
     """Some c at both bounds, and some between them."""
     rng = np.random.default_rng(seed)
     return y * C * np.clip(rng.uniform(-1.0, 2.0, len(y)), 0.0, 1.0)
-
-
-def change_of_objective(small, c):
-    q, change = len(c), c - small.c
-    K = small.K[:, :q].astype(float)
-    moved = K @ change + small.shift * change.sum() + small.ridge * change
-    return float(small.F @ change + 0.5 * change @ moved)
-
-
-def violation(small, c):
-    q, change = len(c), c - small.c
-    F = small.F + small.K[:, :q].astype(float) @ change
-    F += small.shift * change.sum() + small.ridge * change
-    rise = np.max(-F[c < small.upper], initial=-np.inf)
-    fall = np.min(-F[c > small.lower], initial=np.inf)
-    return rise - fall if small.sums else max(rise, -fall)
-
-
-def check_feasible(small, c):
-    assert np.all((c >= small.lower) & (c <= small.upper))
-    if small.sums:
-        scale = max(np.abs(c).sum(), np.abs(small.c).sum())
-        assert abs(c.sum() - small.c.sum()) <= 1e-12 * scale
 
 
 def reference(small):
