@@ -390,6 +390,7 @@ NB_MODULE(_core, m) {
   bind_csr<float, std::int32_t>(m);
   bind_csr<float, std::int64_t>(m);
   bind_svmlight(m);
+  bind_batch(m);
   bind_kernels(m);
   bind_twofold(m);
 }

@@ -200,7 +200,7 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
           room.shape(0) == (sums > 1 ? 4 : 2) && room.shape(1) == width && lower.size() == q &&
           upper.size() == q && x.size() == q && !(sums > 0 && shift != 0));
   const widemargin::SmallProblem<Real> problem{
-      K.data(),     q,        width,    diagonal.data(), ridge.data(), shift, lower.data(),
+      {K.data(), width}, q,        width,    diagonal.data(), ridge.data(), shift, lower.data(),
       upper.data(), x.data(), F.data(), room.data(),     sums};
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).pairs.steps<Real>();
   const nb::gil_scoped_release release;

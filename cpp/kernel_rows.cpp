@@ -158,8 +158,10 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
   if (rows == kTileRows) {
     dense_tile<Real, kind, kTileRows, dense>(strip, n, z, width, tile);
   } else {
+    // A row alone hides the latency of its sums as a sparse one does.
+    constexpr std::size_t alone = samples == kStrip ? sparse : dense;
     for (std::size_t r = 0; r < rows; ++r)
-      dense_tile<Real, kind, 1, dense>(strip, n, z + r * n, width, tile + r * kStrip);
+      dense_tile<Real, kind, 1, alone>(strip, n, z + r * n, width, tile + r * kStrip);
   }
   return rows;
 }
@@ -283,7 +285,8 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
             target.place ? target.place[row + r] : static_cast<std::int64_t>(row + r);
         if (place >= 0) {
           Real* out = target.out + static_cast<std::size_t>(place) * target.stride + strip * kStrip;
-          for (std::size_t s = 0; s < kStrip; s += lanes) stream(out + s, load(line + s));
+          for (std::size_t s = 0; s < kStrip; s += lanes)
+            target.past_caches ? stream(out + s, load(line + s)) : store(out + s, load(line + s));
         }
       }
       if (target.back_weights != nullptr && first_column == 0)

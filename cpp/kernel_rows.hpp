@@ -59,6 +59,7 @@ struct Target {
   std::size_t columns, width;
   const Real* back_weights = nullptr;  // null: no such sums; one for each sample of whole strips
   double* back = nullptr;
+  bool past_caches = true;  // store the values there: rows that are read at once stay in cache
 };
 
 // For the strips begin .. end - 1.

@@ -40,12 +40,39 @@ constexpr double kCurvature = 1e-12;
 template <typename Real>
 constexpr double kNegative = sizeof(Real) == 4 ? 1e-4 : 1e-8;
 
+// f(part of row i, position where it begins, its length) for the parts of rows i and j.
+template <typename Real, class F>
+inline void with_parts(const StoredRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
+  f(K.K + i * K.width, K.K + j * K.width, std::size_t{0}, K.width);
+}
 template <typename Real>
+inline const Real* part(const MadeRows<Real>& K, std::size_t i, std::size_t g) {
+  const Real* known = __atomic_load_n(K.parts[i] + K.id[g], __ATOMIC_ACQUIRE);
+  return known != nullptr ? known : K.make(K.maker, i, g);
+}
+template <typename Real, class F>
+inline void with_parts(const MadeRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
+  for (std::size_t g = 0; g < K.count; ++g)
+    f(part(K, i, g), part(K, j, g), K.begin[g], K.begin[g + 1]);
+}
+// The value K(i, j).
+template <typename Real>
+inline Real value(const StoredRows<Real>& K, std::size_t i, std::size_t j) {
+  return K.K[i * K.width + j];
+}
+template <typename Real>
+inline Real value(const MadeRows<Real>& K, std::size_t i, std::size_t j) {
+  std::size_t g = 0;
+  while (j >= K.begin[g + 1]) ++g;
+  return part(K, i, g)[j - K.begin[g]];
+}
+
+template <typename Real, template <typename> class Rows>
 class Steps {
   static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());
 
  public:
-  explicit Steps(const SmallProblem<Real>& problem) : p_(problem) {
+  explicit Steps(const SmallProblem<Real, Rows>& problem) : p_(problem) {
     const std::size_t groups = p_.sums > 1 ? 2 : 1;
     for (std::size_t i = 0; i < 2 * groups * p_.width; ++i) p_.room[i] = -kInfinity;
     for (std::size_t i = 0; i < p_.q; ++i) look(i);
@@ -67,7 +94,7 @@ class Steps {
       }
       if (!(done.violation > stop) || done.steps == most) return done;
       double curvature =
-          static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * p_.K[i * p_.width + j];
+          static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * value(p_.K, i, j);
       done.negative += curvature < -kNegative<Real> * size(i, j);
       const double least = kCurvature * size(i, j);
       if (!(curvature > least)) curvature = least;
@@ -82,13 +109,14 @@ class Steps {
       p_.F[i] += p_.ridge[i] * step;
       p_.F[j] -= p_.ridge[j] * step;
       Largest<Real> largest(-kInfinity), second(-kInfinity);
-      const Real *a = p_.K + i * p_.width, *b = p_.K + j * p_.width;
-      for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
-        const Vector<Real> F = load(p_.F + s) + (load(a + s) - load(b + s)) * step;
-        store(p_.F + s, F);
-        largest.offer(load(up(0) + s) - F);
-        if constexpr (groups > 1) second.offer(load(up(1) + s) - F);
-      }
+      with_parts(p_.K, i, j, [&](auto* a, auto* b, std::size_t s, std::size_t end) {
+        for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
+          const Vector<Real> F = load(p_.F + s) + (load(a) - load(b)) * step;
+          store(p_.F + s, F);
+          largest.offer(load(up(0) + s) - F);
+          if constexpr (groups > 1) second.offer(load(up(1) + s) - F);
+        }
+      });
       first[0] = largest.best(rise[0]);
       if constexpr (groups > 1) first[1] = second.best(rise[1]);
     }
@@ -102,7 +130,7 @@ class Steps {
       if (!(done.violation > stop) || done.steps == most) return done;
       const std::size_t j = companion(i);
       const Box a = box(i), b = box(j);
-      const double c = p_.K[i * p_.width + j] + static_cast<double>(p_.shift);
+      const double c = value(p_.K, i, j) + static_cast<double>(p_.shift);
       done.negative +=
           p_.diagonal[i] < 0 || (i != j && c * c > (1 + kNegative<Real>)*a.curvature * b.curvature);
       double s = 0, t = 0;
@@ -115,10 +143,11 @@ class Steps {
       const Real u = static_cast<Real>(s), v = static_cast<Real>(t);
       p_.F[i] += p_.ridge[i] * u;
       if (i != j) p_.F[j] += p_.ridge[j] * v;
-      const Real *x = p_.K + i * p_.width, *y = p_.K + j * p_.width;
       const Real shift = p_.shift * (u + v);
-      for (std::size_t k = 0; k < p_.width; k += kLanes<Real>)
-        store(p_.F + k, load(p_.F + k) + ((load(x + k) * u + load(y + k) * v) + shift));
+      with_parts(p_.K, i, j, [&](auto* x, auto* y, std::size_t k, std::size_t end) {
+        for (; k < end; k += kLanes<Real>, x += kLanes<Real>, y += kLanes<Real>)
+          store(p_.F + k, load(p_.F + k) + ((load(x) * u + load(y) * v) + shift));
+      });
     }
   }
 
@@ -193,17 +222,20 @@ class Steps {
   // The j that can fall whose step with i decreases the objective most; and the violation.
   std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation) const {
     Largest<Real> gain(0), fall(-kInfinity);
-    const Real* a = p_.K + i * p_.width;
-    for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
-      const Vector<Real> F = load(p_.F + s) + load(can + s);
-      fall.offer(F);
-      const Vector<Real> slope = F + rise;
-      const Vector<Real> curved = (load(p_.diagonal + s) - load(a + s) * Real(2)) + p_.diagonal[i];
-      const Vector<Real> sizes = widemargin::WIDEMARGIN_SIMD::absolute<Real>(load(p_.diagonal + s));
-      const Vector<Real> least = (sizes + absolute(p_.diagonal[i])) * static_cast<Real>(kCurvature);
-      const Vector<Real> curvature = curved > least ? curved : least;
-      gain.offer(slope > all<Real>(0) ? slope * slope / curvature : all<Real>(0));
-    }
+    with_parts(p_.K, i, i, [&](auto* a, auto*, std::size_t s, std::size_t end) {
+      for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
+        const Vector<Real> F = load(p_.F + s) + load(can + s);
+        fall.offer(F);
+        const Vector<Real> slope = F + rise;
+        const Vector<Real> curved = (load(p_.diagonal + s) - load(a) * Real(2)) + p_.diagonal[i];
+        const Vector<Real> sizes =
+            widemargin::WIDEMARGIN_SIMD::absolute<Real>(load(p_.diagonal + s));
+        const Vector<Real> least =
+            (sizes + absolute(p_.diagonal[i])) * static_cast<Real>(kCurvature);
+        const Vector<Real> curvature = curved > least ? curved : least;
+        gain.offer(slope > all<Real>(0) ? slope * slope / curvature : all<Real>(0));
+      }
+    });
     Real most, ignored;
     fall.best(most);
     violation = static_cast<double>(most) + rise;
@@ -232,31 +264,31 @@ class Steps {
   // The variable that decreases the objective most together with i, bounds aside; or i itself.
   std::size_t companion(std::size_t i) const {
     Largest<Real> gain(0);
-    const Real* row = p_.K + i * p_.width;
     const Real a = p_.diagonal[i], g = p_.F[i];
     if (!(a > static_cast<Real>(kCurvature))) return i;
     const Vector<Real> zero = all<Real>(0);
-    for (std::size_t s = 0; s < p_.width; s += kLanes<Real>) {
-      const Vector<Real> F = load(p_.F + s), c = load(row + s) + p_.shift,
-                         b = load(p_.diagonal + s);
-      const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
-      const Vector<Real> moves = rise > fall ? rise : fall;
-      // What is left of its slope and curvature after the step of i alone.
-      const Vector<Real> slope = F - c * (g / a), left = b - c * c / a;
-      const Vector<Real> good = slope * slope / (left > b * Real(1e-6) ? left : b);
-      gain.offer(moves > zero ? good : zero);
-    }
+    with_parts(p_.K, i, i, [&](auto* row, auto*, std::size_t s, std::size_t end) {
+      for (; s < end; s += kLanes<Real>, row += kLanes<Real>) {
+        const Vector<Real> F = load(p_.F + s), c = load(row) + p_.shift, b = load(p_.diagonal + s);
+        const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
+        const Vector<Real> moves = rise > fall ? rise : fall;
+        // What is left of its slope and curvature after the step of i alone.
+        const Vector<Real> slope = F - c * (g / a), left = b - c * c / a;
+        const Vector<Real> good = slope * slope / (left > b * Real(1e-6) ? left : b);
+        gain.offer(moves > zero ? good : zero);
+      }
+    });
     Real best;
     const std::size_t j = gain.best(best);
     return best > 0 ? j : i;
   }
 
-  const SmallProblem<Real>& p_;
+  const SmallProblem<Real, Rows>& p_;
 };
 
-template <typename Real>
-PairSteps descend(const SmallProblem<Real>& problem, double stop, std::int64_t most) {
-  Steps<Real> steps(problem);
+template <typename Real, template <typename> class Rows>
+PairSteps descend(const SmallProblem<Real, Rows>& problem, double stop, std::int64_t most) {
+  Steps<Real, Rows> steps(problem);
   if (problem.sums == 0) return steps.free_pairs(stop, most);
   return problem.sums == 1 ? steps.template pairs<1>(stop, most)
                            : steps.template pairs<2>(stop, most);
@@ -264,6 +296,8 @@ PairSteps descend(const SmallProblem<Real>& problem, double stop, std::int64_t m
 
 }  // namespace
 
-PairTable pair_table() { return {&descend<float>, &descend<double>}; }
+PairTable pair_table() {
+  return {&descend<float, StoredRows>, &descend<double, StoredRows>, &descend<float, MadeRows>};
+}
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

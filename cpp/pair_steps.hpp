@@ -6,12 +6,30 @@
 
 namespace widemargin {
 
+// Rows of K in one piece.
+template <typename Real>
+struct StoredRows {
+  const Real* K;
+  std::size_t width;
+};
+
+// Rows of K in parts, each made when it is asked for first. Part g has the positions from begin[g]
+// to begin[g + 1] - 1, a multiple of 16 of them, and is the part `id[g]` of the row parts[i].
+template <typename Real>
+struct MadeRows {
+  const Real* const* const* parts;
+  const std::size_t *begin, *id;
+  std::size_t count;  // of parts
+  void* maker;
+  const Real* (*make)(void* maker, std::size_t i, std::size_t g);
+};
+
 // Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper, with `sums` equalities, where
 // Q = K + shift + diag(ridge) and F = F0 + Q x is kept current. `width` numbers a row of K, a
 // multiple of 16; all arrays of Real numbers are as long, and what is behind q is finite.
-template <typename Real>
+template <typename Real, template <typename> class Rows = StoredRows>
 struct SmallProblem {
-  const Real* K;
+  Rows<Real> K;
   std::size_t q, width;
   const Real* diagonal;  // of Q
   const Real* ridge;     // part of it
@@ -32,12 +50,13 @@ struct PairSteps {
 // Steps until the largest violation is at most `stop`, or `most` of them are made. The first one of
 // a pair violates most, or decreases the objective most by itself; the second one decreases it most
 // together with the first (Fan, Chen, Lin 2005).
-template <typename Real>
-using Descent = PairSteps (*)(const SmallProblem<Real>&, double stop, std::int64_t most);
+template <typename Real, template <typename> class Rows = StoredRows>
+using Descent = PairSteps (*)(const SmallProblem<Real, Rows>&, double stop, std::int64_t most);
 
 struct PairTable {
   Descent<float> steps32;
   Descent<double> steps64;
+  Descent<float, MadeRows> made32;
 
   template <typename Real>
   Descent<Real> steps() const {

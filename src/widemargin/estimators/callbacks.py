@@ -53,6 +53,11 @@ class Callbacks:
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._facts())
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody is told of single steps."""
+        return self._estimator.callback is None and self._context is None
+
     def of(self, problem: int, at: Predicting) -> Callable[[Step], bool]:
         """The callback of one binary problem.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from widemargin.data import shared
 from widemargin.data.rows import Rows
+from widemargin.estimators.batch import solve_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Status
@@ -21,7 +22,8 @@ def solve_tasks(training: Training) -> list[Solution]:
     if training.tasks[0].negative is None and training.recipe.kernel is None:
         solutions = _solve_together(training, saved)
     else:
-        solutions = _solve_in_turn(training, saved)
+        found, starts = solve_batch(training)
+        solutions = _solve_in_turn(training, saved, found, starts)
     remove_solved(saved, solutions)
     return solutions
 
@@ -77,34 +79,42 @@ def _solve_together(
 
 
 def _solve_in_turn(
-    training: Training, saved: list[Checkpoint | None]
+    training: Training,
+    saved: list[Checkpoint | None],
+    found: dict[int, Solution],
+    others: dict[int, Solution],
 ) -> list[Solution]:
     """One solution a problem, each with its share, by rows, of the time left.
 
-    Problems that had too little time go on and share what the others have left.
+    Problems that had too little time go on and share what the others have left. Some
+    may be found before, and others have an answer to start from.
     """
     sizes, clock = training.sizes(), training.clock
-    found = dict(enumerate(training.known or ()))
+    for k, solution in found.items():
+        tell(training, k, solution)
+    found |= dict(enumerate(training.known or ()))
     starts = list(training.known or training.starts or [None] * len(sizes))
+    for k, solution in others.items():
+        starts[k] = solution
     end = training.limits.end or np.inf
 
     def waiting() -> list[int]:
         """Problems that have no answer, or one that a limit has ended."""
-        late = (k for k in found if found[k].status is Status.TIME_LIMIT)
-        return [*late, *range(len(found), len(sizes))]
+        late = [k for k in found if found[k].status is Status.TIME_LIMIT]
+        return [*late, *(k for k in range(len(sizes)) if k not in found)]
 
     while some := waiting():
         for i, k in enumerate(some):
             left = end - clock.seconds()
             if left <= 0.0 and k in found:
-                return list(found.values())
+                return [found[j] for j in range(len(sizes)) if j in found]
             until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
             one = dataclasses.replace(training, starts=starts).limited(until=until)
             new = _solve_or_skip(one, k, saved[k], training.rows)
             if k in found and _is_worse(new, found[k]):
                 new = found[k]  # there was no time to take it up
             found[k] = starts[k] = new
-    return list(found.values())
+    return [found[k] for k in range(len(sizes))]
 
 
 def _is_worse(one: Solution, other: Solution) -> bool:

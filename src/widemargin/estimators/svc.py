@@ -273,7 +273,8 @@ class SVC(Classifier):
             return Problem(rows, y, C, self.loss, self.intercept, **options)
 
         point = functools.partial(kernel_point, kernel)
-        return Recipe(make, point, self.solver, kernel)
+        form = self.loss, self.intercept
+        return Recipe(make, point, self.solver, kernel, form)
 
     @property
     def _has_kernel_solver(self) -> bool:

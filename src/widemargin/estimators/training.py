@@ -36,12 +36,14 @@ class Recipe:
         Attributes with which a point of the only binary problem predicts.
     solver : str or Solver
     kernel : Kernel or None, of the problems; None: they are linear in the columns
+    form : loss and intercept of problems with a kernel that have no norm, or None
     """
 
     make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
     at: Callable[[Rows, Vector, float], dict[str, Any]]
     solver: str | Solver
     kernel: Kernel | None = None
+    form: tuple[str, str] | None = None
 
     @property
     def is_pairwise(self) -> bool:

@@ -141,6 +141,27 @@ def engine(X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> Engine:
     return CallableEngine(X, kernel, dtype, n_jobs)
 
 
+def is_rough(layout: Layout, kernel: Kernel, X: Any, diagonal: Vector) -> bool:
+    """Whether float32 has too few digits, or exponents, for rows and k(x, x) of them.
+
+    Raises
+    ------
+    ValueError
+        A value that is not finite.
+    """
+    if not np.isfinite(diagonal).all():
+        raise ValueError(
+            "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
+            f"row {np.argmin(np.isfinite(diagonal))}: scale the data, or take a "
+            "smaller degree."
+        )
+    largest = max(diagonal.max(), linalg.row_squares(X).max())
+    gamma, reach = kernel.form[1], layout.reach
+    in_range = largest < HUGE and TINY < gamma < HUGE
+    far = layout.is_far and not layout.expands_squares
+    return far or not (in_range and gamma * reach <= ROUGH)
+
+
 class CoreEngine:
     """Values of a kernel that the core knows."""
 
@@ -185,17 +206,7 @@ class CoreEngine:
     def is_rough(self) -> bool:
         """Whether float32 has too few digits, or exponents."""
         values = self._kernel.diag(self._X)
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The kernel must have finite values. Got k(x, x) = infinity or NaN at "
-                f"row {np.argmin(np.isfinite(values))}: scale the data, or take a "
-                "smaller degree."
-            )
-        largest = max(values.max(), linalg.row_squares(self._X).max())
-        gamma, reach = self._kernel.form[1], self._layout.reach
-        in_range = largest < HUGE and TINY < gamma < HUGE
-        far = self._layout.is_far and not self._layout.expands_squares
-        return far or not (in_range and gamma * reach <= ROUGH)
+        return is_rough(self._layout, self._kernel, self._X, values)
 
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""

@@ -253,7 +253,7 @@ class Batches:
         self.size = int(np.clip(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH, MOST_BATCH))
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
         if norms is None and layout.expands_squares and not layout.stays_sparse:
-            self._norms = _packed_norms(layout, Z)
+            self._norms = packed_norms(layout, Z)
         if layout.is_sparse:
             rows = layout.rows(Z)
             indptr = rows.indptr.astype(np.int64, copy=False)
@@ -612,8 +612,8 @@ def _norms(rows: Any, layout: Layout) -> NDArray[Any]:
     return np.asarray(abs(rows).sum(axis=1), dtype=layout.dtype).ravel()
 
 
-def _packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
-    """|z|^2 of rows as samples would have them: to the bit, for distances of 0."""
+def packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
+    """Norms of rows as samples would have them: to the bit, for distances of 0."""
     out = np.empty(Z.shape[0], layout.dtype)
     size = strips_at_a_time(Z.shape[1])
     for start in range(0, len(out), size):

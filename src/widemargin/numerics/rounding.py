@@ -161,11 +161,7 @@ class ValueBounds:
 
         ``terms`` is the error of the summation, as a multiple of sum |c_j| s_i s_j.
         """
-        eps, h = self.eps, float(max(self.h.max(initial=0), others.h.max(initial=0)))
-        most = eps * (1.0 + 2.0 * h)
-        # Errors of an exponent are errors of exp: at most 1 + eps (1 + h_i + h_j), ...
-        eps = eps * np.expm1(most) / most if 0.0 < most < 1.0 else eps
-        eps = eps if most < 1.0 else np.inf
+        eps = self._enlarged(float(max(self.h.max(initial=0), others.h.max(initial=0))))
         # In place, and without BLAS: its threads and new pages took ten times as long.
         size = np.abs(c)
         size *= others.s
@@ -178,6 +174,37 @@ class ValueBounds:
         errors += known * SLACK
         errors *= self.s
         return errors
+
+    @_silent
+    def sums_by_part(
+        self, rows: NDArray[Any], c: Vector, starts: NDArray[Any], terms: float
+    ) -> Vector:
+        """The same, of sums within parts of the vector c, each over rows of its own.
+
+        Entry i belongs to the row ``rows[i]``; parts begin at ``starts``, and none is
+        empty.
+        """
+        eps, s, h = self._enlarged(float(self.h.max())), self.s[rows], self.h[rows]
+        size = np.abs(c)
+        size *= s
+        total = np.add.reduceat(size, starts)
+        size *= h
+        known = ((terms + eps) * total + eps * np.add.reduceat(size, starts)) * SLACK
+        counts = np.diff(starts, append=len(c))
+        h *= np.repeat(eps * total * SLACK, counts)
+        h += np.repeat(known, counts)
+        h *= s
+        return h
+
+    def _enlarged(self, h: float) -> float:
+        """What becomes of eps where errors of an exponent are errors of exp.
+
+        These are at most 1 + eps (1 + h_i + h_j), with no h above this one.
+        """
+        most = self.eps * (1.0 + 2.0 * h)
+        if not most < 1.0:
+            return np.inf
+        return float(self.eps * np.expm1(most) / most) if most > 0.0 else self.eps
 
 
 @_silent

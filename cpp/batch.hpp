@@ -1,0 +1,81 @@
+// Many binary problems over the same samples, solved by pair steps, each in one loop; and sums of
+// kernel values for many of them. The samples lie in groups (classes) of whole strips; a problem
+// has the samples of some groups. A row of K falls into parts, one a group: parts that several
+// problems need are made once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "kernel_rows.hpp"
+#include "pair_steps.hpp"
+
+namespace widemargin {
+
+// Group g has the samples first[g] .. first[g] + count[g] - 1 of `rows`, in this order, and begins
+// with the strip strip[g]; strip.back() is the number of all strips.
+struct Groups {
+  std::span<const std::int64_t> strip, count;
+  std::span<const std::int64_t> rows;  // of the batch: one for each sample, without what pads
+  std::size_t size() const { return count.size(); }
+};
+
+struct BatchSamples {
+  KernelForm form;
+  Strips<float> strips;
+  Batch<float> batch;
+  Groups groups;
+  std::span<const float> diagonal;  // of K, one for each row of the batch
+};
+
+// The problems, one after the other: problem t has the groups group[group_end[t - 1]] .. and, for
+// the samples of these, the numbers from end[t - 1] on.
+struct BatchProblems {
+  std::span<const std::int64_t> group, group_end, end;
+  std::span<const double> y, C;  // labels +1 and -1; weights
+  std::span<double> c;           // y alpha, in and out
+  std::span<double> scores;      // K c, out
+  bool squared;                  // the loss
+  int intercept;                 // 0: none, 1: free, 2: penalized
+  std::size_t size() const { return end.size(); }
+};
+
+enum class BatchEnd : std::int64_t { waiting = 0, solved = 1, stopped = 2, stuck = 3, no_room = 4 };
+
+// What is known of a problem at the end, by its own arithmetic: no proof.
+struct BatchResult {
+  double intercept, primal, dual;
+  std::int64_t steps, negative;
+  BatchEnd end;
+};
+
+struct BatchLimits {
+  double tol;            // relative gap (P - D) / P
+  std::int64_t most;     // steps of a problem
+  std::size_t bytes;     // of rows of K
+  std::size_t threads;   // the caller's among them
+  std::function<bool()> stop;  // asked by the caller's thread now and then
+};
+
+// Returns how many kernel values were made.
+std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
+                         const BatchSamples& samples, const BatchProblems& problems,
+                         const BatchLimits& limits, std::span<BatchResult> results);
+
+// For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]).
+struct BatchSums {
+  KernelForm form;
+  Batch<double> batch;                // all rows
+  std::span<const double> norms;      // of rows where they are samples
+  std::span<const std::int64_t> support, support_end, row, row_end;
+  std::span<const double> weight;
+  std::span<double> out;
+};
+
+void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
+               const std::function<bool()>& stop);
+
+}  // namespace widemargin

@@ -1,0 +1,138 @@
+// The functions for many problems over the same samples, as Python calls them.
+#include "batch.hpp"
+#include "bindings.hpp"
+#include "simd.hpp"
+
+namespace {
+
+using Form = std::tuple<int, double, double, int>;
+using Index = Array<const std::int64_t>;
+
+widemargin::KernelForm form_of(const Form& form) {
+  const auto [kind, gamma, coef0, degree] = form;
+  require(0 <= kind && kind < widemargin::kKernels);
+  return {static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree};
+}
+
+// Whether numbers rise from 0 or more up to `last`.
+bool ends_at(const Index& end, std::size_t last) {
+  const auto all = span(end);
+  return std::ranges::is_sorted(all) && (all.empty() ? last == 0 : all.front() >= 0) &&
+         (all.empty() || static_cast<std::size_t>(all.back()) == last);
+}
+
+bool are_below(const Index& index, std::size_t count) {
+  return std::ranges::all_of(
+      span(index), [count](auto i) { return 0 <= i && static_cast<std::size_t>(i) < count; });
+}
+
+// Whether to stop, by the answer of Python, which is asked without the GIL; or by Ctrl-C, which
+// leaves the results as they are.
+struct Question {
+  const nb::callable& stop;
+  bool interrupted = false;
+
+  bool operator()() {
+    const nb::gil_scoped_acquire acquire;
+    try {
+      return interrupted || nb::cast<bool>(stop());
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+      return interrupted = true;
+    }
+  }
+};
+
+// Samples, in groups whose strips begin at `strip`; the rows of the batch that they are.
+std::tuple<std::int64_t, bool> solve_batch(
+    const Form& form, const widemargin::Strips<float>& strips,
+    const widemargin::Batch<float>& batch, const Index& strip, const Index& count,
+    const Index& rows, const Array<const float>& diagonal, const Index& group,
+    const Index& group_end, const Index& end, const Array<const double>& y,
+    const Array<const double>& C, const Array<double>& c, const Array<double>& scores, bool squared,
+    int intercept, double tol, std::int64_t most, std::int64_t bytes, std::size_t threads,
+    const nb::callable& stop, const Matrix<double>& numbers, const Matrix<std::int64_t>& counts,
+    int simd) {
+  const std::size_t groups = count.size(), problems = end.size(), total = y.size();
+  require(strip.size() == groups + 1 && strip.size() >= 2 && strip(0) == 0 &&
+          ends_at(strip, (strips.samples + widemargin::kStrip - 1) / widemargin::kStrip));
+  std::int64_t samples = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const auto room = (strip(g + 1) - strip(g)) * static_cast<std::int64_t>(widemargin::kStrip);
+    require(0 <= count(g) && count(g) <= room);
+    samples += count(g);
+  }
+  require(rows.size() == static_cast<std::size_t>(samples) && are_below(rows, batch.count) &&
+          strips.indptr == nullptr && batch.n == strips.n && diagonal.size() == batch.count);
+  require(group_end.size() == problems && ends_at(group_end, group.size()) &&
+          are_below(group, groups) && ends_at(end, total) && C.size() == total &&
+          c.size() == total && scores.size() == total && numbers.shape(0) == problems &&
+          numbers.shape(1) == 3 && counts.shape(0) == problems && counts.shape(1) == 3);
+  for (std::size_t t = 0; t < problems; ++t) {
+    std::int64_t own = 0;
+    for (auto k = t > 0 ? group_end(t - 1) : 0; k < group_end(t); ++k)
+      own += count(static_cast<std::size_t>(group(static_cast<std::size_t>(k))));
+    require(own == end(t) - (t > 0 ? end(t - 1) : 0));
+  }
+  const auto code = widemargin::compiled(widemargin::simd_level(simd));
+  const widemargin::BatchSamples given{
+      form_of(form), strips, batch, {span(strip), span(count), span(rows)}, span(diagonal)};
+  const widemargin::BatchProblems asked_for{
+      span(group), span(group_end), span(end), span(y), span(C), span(c), span(scores),
+      squared,     intercept};
+  Question question{stop};
+  const widemargin::BatchLimits limits{tol, most, static_cast<std::size_t>(bytes), threads,
+                                       std::ref(question)};
+  std::vector<widemargin::BatchResult> results(problems);
+  std::int64_t evaluations;
+  {
+    const nb::gil_scoped_release release;
+    evaluations =
+        widemargin::solve_batch(code.kernels, code.pairs, given, asked_for, limits, results);
+  }
+  for (std::size_t t = 0; t < problems; ++t) {
+    const auto& one = results[t];
+    numbers(t, 0) = one.intercept, numbers(t, 1) = one.primal, numbers(t, 2) = one.dual;
+    counts(t, 0) = one.steps, counts(t, 1) = one.negative;
+    counts(t, 2) = static_cast<std::int64_t>(one.end);
+  }
+  return {evaluations, question.interrupted};
+}
+
+void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
+               const Array<const double>& norms, const Index& support, const Index& support_end,
+               const Array<const double>& weight, const Index& row, const Index& row_end,
+               const Array<double>& out, std::size_t threads, const nb::callable& stop, int simd) {
+  require(norms.size() == batch.count && are_below(support, batch.count) &&
+          are_below(row, batch.count) && weight.size() == support.size() &&
+          out.size() == row.size() && ends_at(support_end, support.size()) &&
+          ends_at(row_end, row.size()) && support_end.size() == row_end.size());
+  const auto code = widemargin::compiled(widemargin::simd_level(simd));
+  const widemargin::BatchSums sums{form_of(form),     batch,     span(norms),   span(support),
+                                   span(support_end), span(row), span(row_end), span(weight),
+                                   span(out)};
+  Question question{stop};
+  {
+    const nb::gil_scoped_release release;
+    widemargin::sum_batch(code.kernels, sums, threads, std::ref(question));
+  }
+  if (question.interrupted) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+}
+
+}  // namespace
+
+void bind_batch(nb::module_& m) {
+  m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
+        "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(),
+        "group"_a.noconvert(), "group_end"_a.noconvert(), "end"_a.noconvert(), "y"_a.noconvert(),
+        "C"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a,
+        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "stop"_a, "numbers"_a.noconvert(),
+        "counts"_a.noconvert(), "simd"_a = -1);
+  m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
+        "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
+        "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a,
+        "simd"_a = -1);
+}

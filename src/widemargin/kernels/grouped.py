@@ -1,0 +1,189 @@
+"""Samples in groups, over which the core solves and scores many problems at once.
+
+A group holds the rows of one class, in whole strips. A binary problem has the rows of
+some groups, in their order: *places* count these.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core
+from widemargin.kernels.engines import TOGETHER, is_rough
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.packed import STRIP, Batches, Layout, Samples, packed_norms
+from widemargin.numerics.rounding import SINGLE, UNIT, ValueBounds, gamma_n
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Columns from which rows are dense in strips no longer: see `Layout`.
+
+
+class GroupedSamples:
+    """The rows of X by groups, packed for the core.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array (m, n)
+    group : int ndarray (m,), the group of each row: 0, 1, ...
+    kernel : Kernel that the core knows, with gamma as a number
+
+    Attributes
+    ----------
+    order : int ndarray (m,), the rows by groups
+    count, first : int ndarray (g,), the size of each group; where it begins in `order`
+    is_fit : bool
+        Whether the core can do it: not where float32 is too rough for the values, or
+        where the rows are sparse with so many columns that they stay so.
+    """
+
+    def __init__(self, X: Any, group: NDArray[Any], kernel: Kernel) -> None:
+        self._X, self.kernel = X, kernel
+        self.order = np.argsort(group, kind="stable")
+        self.count = np.bincount(group)
+        self.first = np.cumsum(self.count) - self.count
+        self._layout = Layout(kernel.form, X, np.float32)
+        self._diagonal = kernel.diag(X)
+        rough = is_rough(self._layout, kernel, X, self._diagonal)
+        self.is_fit = not (self._layout.stays_sparse or rough)
+
+    @property
+    def cost(self) -> float:
+        """Multiplications of a kernel value, about."""
+        return float(self._X.shape[1])
+
+    @functools.cached_property
+    def _packed(self) -> tuple[Any, ...]:
+        """What the core takes: the samples by groups, and all rows."""
+        strips = -(-self.count // STRIP)
+        begin = np.append(0, np.cumsum(strips))
+        place = np.zeros(begin[-1] * STRIP, np.int64)
+        within = np.arange(len(self.order)) - np.repeat(self.first, self.count)
+        place[np.repeat(begin[:-1] * STRIP, self.count) + within] = self.order
+        samples = Samples(self._layout, self._X, place)
+        norms = np.empty(len(self.order), np.float32)
+        norms[place] = samples.norms
+        batch = Batches(self._layout, self._X, norms).take(slice(None), samples)
+        groups = begin, self.count, self.order, self._diagonal.astype(np.float32)
+        return samples, batch, groups
+
+    def solve(  # noqa: PLR0913  (arrays of the core)
+        self,
+        problems: tuple[Index, Index, Index],
+        data: tuple[Vector, Vector],
+        c: Vector,
+        form: tuple[bool, int],
+        limits: tuple[float, int, int, int],
+        stop: Callable[[], bool],
+    ) -> tuple[Vector, Vector, NDArray[np.int64], int, bool]:
+        """Solve binary problems by pair steps, from coefficients c = y alpha on.
+
+        Parameters
+        ----------
+        problems : groups of the problems, one after the other; where these end, and
+            where their places do: one number a problem each
+        data : labels +1 and -1, and C, of each place
+        c : ndarray, of each place; in and out
+        form : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
+        limits : relative gap, steps of a problem, bytes of kernel values, threads
+        stop : asked some fifty times a second
+
+        Returns
+        -------
+        The scores K c by float32 kernel values; intercept, P and D of each problem (t,
+        3), by them; steps, steps of negative curvature, and how each ended (t, 3);
+        kernel values made; whether Ctrl-C ended it.
+        """
+        samples, batch, groups = self._packed
+        scores, t = np.zeros(len(c)), len(problems[2])
+        numbers, counts = np.zeros((t, 3)), np.zeros((t, 3), np.int64)
+        made, interrupted = _core.solve_batch(
+            self._layout.form,
+            samples.core,
+            batch,
+            *groups,
+            *problems,
+            *data,
+            c,
+            scores,
+            *form,
+            *limits,
+            stop,
+            numbers,
+            counts,
+        )
+        return scores, numbers, counts, made, interrupted
+
+    # -- sums of kernel values, and bounds of their errors -----------------------------
+
+    def kept_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
+        """Bounds of the errors of scores K c by float32 values, as `solve` has them.
+
+        Sums are over the places of each problem, which begin at ``starts``.
+        """
+        most = int(np.add.reduceat(c != 0, starts).max())
+        off = gamma_n(TOGETHER + 2, SINGLE) + gamma_n(2 * most)
+        return self._single.sums_by_part(rows, c, starts, off)
+
+    def exact(
+        self,
+        support: tuple[Index, Vector, Index],
+        rows: tuple[Index, Index],
+        threads: int,
+        stop: Callable[[], bool],
+    ) -> Vector:
+        """Scores in float64: for problem t those of some rows, by its support vectors.
+
+        Parameters
+        ----------
+        support : rows and coefficients of the support vectors, of one problem after the
+            other; where these end
+        rows : rows to score, and where these end
+        """
+        form, batch, norms = self._exact
+        out = np.zeros(len(rows[0]))
+        J, c, ends = support
+        _core.sum_batch(form, batch, norms, J, ends, c, *rows, out, threads, stop)
+        return out
+
+    def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
+        """Bounds of the errors of such scores, at each place."""
+        most = int(np.add.reduceat(c != 0, starts).max())
+        return self._double.sums_by_part(rows, c, starts, gamma_n(most + 4 * STRIP))
+
+    @property
+    def lengths(self) -> Vector:
+        """At least sqrt k(x, x) of the rows: (m,)."""
+        return self._double.s
+
+    @functools.cached_property
+    def _double_layout(self) -> Layout:
+        return Layout(self.kernel.form, self._X, np.float64)
+
+    @functools.cached_property
+    def _exact(self) -> tuple[Any, Any, Vector]:
+        """The form, all rows as a batch, and their norms as samples."""
+        layout, X = self._double_layout, self._X
+        norms = np.zeros(X.shape[0])
+        sparse = layout.is_sparse and layout.begins_at_lengths
+        if layout.expands_squares or (sparse and not layout.by_differences):
+            norms = packed_norms(layout, X)
+        known = norms if layout.expands_squares else None
+        batches, some = Batches(layout, X, known), np.arange(1)
+        batch = batches.take(slice(None), Samples(layout, X, some))
+        return layout.form, batch, norms
+
+    @functools.cached_property
+    def _single(self) -> ValueBounds:
+        return self._bounds(self._layout, SINGLE)
+
+    @functools.cached_property
+    def _double(self) -> ValueBounds:
+        return self._bounds(self._double_layout, UNIT)
+
+    def _bounds(self, layout: Layout, unit: float) -> ValueBounds:
+        return layout.bounds(layout.lengths(self._X), layout.terms(self._X), unit)

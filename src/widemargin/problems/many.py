@@ -1,0 +1,185 @@
+"""Many kernel problems over the same samples, and their certificates, all at once.
+
+The bounds are those of `KernelProblem.prove`, with every vector of all problems, one
+after the other, in one array; sums over a problem are sums over a part of it. Where
+rounding decides whether a gap is small enough, a problem of its own does better: it has
+sums in twice the precision.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.kernels.grouped import GroupedSamples
+from widemargin.losses.pointwise import PointwiseLoss
+from widemargin.numerics.rounding import SLACK, gamma_n
+from widemargin.solution import Certificate
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ManyProblems:
+    """Binary problems, each over all rows of some groups: the rows are its *places*.
+
+    Attributes
+    ----------
+    samples : GroupedSamples
+    groups, group_ends : int ndarray, the groups of the problems; where these end
+    ends : int ndarray (t,), where the places of each problem end
+    y, C : ndarray, labels +1 and -1, and weights >= 0, of each place
+    loss : PointwiseLoss
+    intercept : {"free", "penalized", "none"}
+    """
+
+    samples: GroupedSamples
+    groups: Index
+    group_ends: Index
+    ends: Index
+    y: Vector
+    C: Vector
+    loss: PointwiseLoss
+    intercept: str
+
+    @functools.cached_property
+    def starts(self) -> Index:
+        """Where the places of each problem begin."""
+        return np.append(0, self.ends[:-1])
+
+    @functools.cached_property
+    def sizes(self) -> Index:
+        """How many places each problem has."""
+        return np.diff(self.ends, prepend=0)
+
+    @functools.cached_property
+    def rows(self) -> Index:
+        """The row at each place."""
+        samples, groups = self.samples, self.groups
+        count, first = samples.count[groups], samples.first[groups]
+        within = np.arange(len(self.y)) - np.repeat(np.cumsum(count) - count, count)
+        return samples.order[np.repeat(first, count) + within]
+
+    def sums(self, values: Vector) -> Vector:
+        """Sums over the places of each problem: (t,)."""
+        return np.asarray(np.add.reduceat(values, self.starts))
+
+    def spread(self, values: Vector) -> Vector:
+        """A number of each problem at each of its places."""
+        return np.repeat(values, self.sizes)
+
+    # -- bounds ------------------------------------------------------------------------
+
+    def certificates(
+        self,
+        c: Vector,
+        scores: Vector,
+        b: Vector,
+        threads: int,
+        stop: Callable[[], bool],
+    ) -> list[Certificate]:
+        """Bounds of the optima by coefficients c = y alpha and intercepts b.
+
+        Parameters
+        ----------
+        c : ndarray, of each place; feasible but for rounding of sum c
+        scores : ndarray, K c by `GroupedSamples.solve`, of each place
+        b : ndarray (t,)
+        threads, stop : of the sums in float64
+        """
+        values, errors, exact = self._scores(c, scores, b, threads, stop)
+        primal, over, half = self._upper(c, values, errors, exact, b)
+        dual, under = self._lower(c, values, errors, half)
+        wrong = (self.y * c < 0.0) | (self.y * c > self.loss.upper(self.C))
+        dual[self.sums(wrong.astype(np.float64)) > 0.0] = -np.inf
+        return [
+            Certificate(p, d, rounding=r)
+            for p, d, r in zip(
+                primal.tolist(), dual.tolist(), (over + under).tolist(), strict=True
+            )
+        ]
+
+    def _scores(
+        self,
+        c: Vector,
+        scores: Vector,
+        b: Vector,
+        threads: int,
+        stop: Callable[[], bool],
+    ) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+        """Scores, bounds of their errors, and where these count.
+
+        They are made again in float64 where alpha > 0, or where there is a loss or
+        could be one by the error that a score has at most. Other places have none.
+        """
+        samples, rows, starts = self.samples, self.rows, self.starts
+        errors = samples.kept_errors(rows, c, starts)
+        support = c != 0.0
+        safe = self.y * (scores + self.spread(b)) >= 1.0 + errors
+        matters = (support | ~safe) & (self.C > 0.0)
+        chosen = (
+            rows[support],
+            c[support],
+            np.cumsum(np.add.reduceat(support, starts, dtype=np.int64)),
+        )
+        wanted = (
+            rows[matters],
+            np.cumsum(np.add.reduceat(matters, starts, dtype=np.int64)),
+        )
+        values = scores.copy()
+        values[matters] = samples.exact(chosen, wanted, threads, stop)
+        return values, samples.exact_errors(rows, c, starts), matters
+
+    def _upper(
+        self, c: Vector, f: Vector, errors: Vector, exact: NDArray[np.bool_], b: Vector
+    ) -> tuple[Vector, Vector, tuple[Vector, Vector]]:
+        """Upper bounds, what they allow for rounding, and c'f with its error."""
+        off = gamma_n(float(self.sizes.max()) + 8)
+        whole = f + self.spread(b)
+        slack = 1.0 - self.y * whole
+        largest = slack + (errors + gamma_n(4) * (1.0 + np.abs(f) + np.abs(whole)))
+        C = np.where(exact, self.C, 0.0)
+        plain = self.sums(C * self.loss.value(slack))
+        losses = self.sums(C * self.loss.value(largest)) * (1.0 + off)
+        product = c * f
+        square = self.sums(product)
+        error = self.sums(np.abs(c) * errors) + off * self.sums(np.abs(product))
+        rest = 0.5 * square
+        if self.intercept == "penalized":
+            rest = rest + 0.5 * b * b
+        over = 0.5 * error * SLACK + gamma_n(8) * np.abs(rest)
+        return rest + over + losses, over + losses - plain, (square, error)
+
+    def _lower(
+        self, c: Vector, f: Vector, errors: Vector, square: tuple[Vector, Vector]
+    ) -> tuple[Vector, Vector]:
+        """Lower bounds, and how much they may lack by rounding."""
+        off, alpha = gamma_n(float(self.sizes.max()) + 8), np.abs(c)
+        linear = self.sums(alpha)
+        total = np.abs(self.sums(c)) + off * linear
+        rest = 0.5 * square[0]
+        if self.intercept == "penalized":
+            rest = rest + 0.5 * total * total
+        if self.loss.dual_share:
+            used = np.where(self.C > 0.0, self.C, 1.0)
+            rest = rest + self.sums(0.25 * self.loss.dual_share * alpha * (alpha / used))
+        under = 0.5 * square[1] * SLACK + off * (linear + np.abs(rest))
+        if self.intercept == "free":
+            under = under + self._repair_errors(c, f, errors, total, linear)
+        return linear - rest - under, under
+
+    def _repair_errors(
+        self, c: Vector, f: Vector, errors: Vector, residual: Vector, linear: Vector
+    ) -> Vector:
+        """How much of D it costs to make y'alpha zero: see `rounding.repair_error`."""
+        alpha = np.abs(c)
+        slope = self.sums(alpha * (np.abs(1.0 - self.y * f) + errors)) * SLACK
+        length = self.sums(alpha * self.samples.lengths[self.rows]) * SLACK
+        t = 2.0 * residual / np.where(linear > 0.0, linear, 1.0) * SLACK
+        cost = (t * slope + 0.5 * t * t * length * length) * SLACK
+        cost[residual >= 0.25 * linear] = np.inf
+        cost[linear == 0.0] = 0.0
+        return cost
