@@ -21,6 +21,11 @@ namespace {
 constexpr std::size_t kTogether = 6, kWide = 24;
 // Steps between two looks at the gap.
 constexpr std::int64_t kSteps = 100;
+// Rows of problems that are solved to the last digits of float64, for as much time again; the
+// violation at which that ends, and the steps a row.
+constexpr std::size_t kExactly = 64;
+constexpr double kDigits = 1e-13;
+constexpr std::int64_t kStepsOfRow = 100;
 // Seconds between two questions whether to stop.
 constexpr double kPatience = 0.02;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
@@ -129,6 +134,56 @@ class Arena {
   std::size_t left_ = 0, taken_ = 0;
 };
 
+// Rows of all, as samples in strips.
+struct Packed {
+  std::vector<double> data, norms;
+
+  void fill(const ExactRows& all, std::span<const std::int64_t> index) {
+    const auto& batch = all.batch;
+    const std::size_t strips = (index.size() + kStrip - 1) / kStrip, n = batch.n;
+    data.assign(strips * kStrip * n, 0.0);
+    norms.assign(strips * kStrip, 0.0);
+    for (std::size_t s = 0; s < index.size(); ++s) {
+      const auto row = static_cast<std::size_t>(index[s]);
+      double* strip = data.data() + s / kStrip * kStrip * n + s % kStrip;
+      norms[s] = all.norms[row];
+      if (batch.begin == nullptr)
+        for (std::size_t j = 0; j < n; ++j) strip[j * kStrip] = batch.data[row * n + j];
+      else
+        for (auto p = batch.begin[row]; p < batch.end[row]; ++p)
+          strip[static_cast<std::size_t>(batch.indices[p]) * kStrip] += batch.data[p];
+    }
+  }
+  Strips<double> strips(std::size_t samples, std::size_t n) const {
+    return {data.data(), norms.data(), nullptr, nullptr, samples, n};
+  }
+};
+
+// Some rows of a batch, as a batch.
+template <typename Real>
+struct Gathered {
+  std::vector<Real> data, norms;
+  std::vector<std::int64_t> ends;
+
+  // Row r is row_of(r) of them.
+  template <class Row>
+  Batch<Real> fill(const Batch<Real>& all, std::size_t count, const Row& row_of) {
+    norms.resize(count);
+    for (std::size_t r = 0; r < count; ++r) norms[r] = all.norms[row_of(r)];
+    if (all.begin != nullptr) {
+      ends.resize(2 * count);
+      for (std::size_t r = 0; r < count; ++r)
+        ends[r] = all.begin[row_of(r)], ends[count + r] = all.end[row_of(r)];
+      return {all.data,    norms.data(), ends.data(), ends.data() + count,
+              all.indices, count,        all.n,       false};
+    }
+    data.resize(count * all.n);
+    for (std::size_t r = 0; r < count; ++r)
+      std::copy_n(all.data + row_of(r) * all.n, all.n, data.data() + r * all.n);
+    return {data.data(), norms.data(), nullptr, nullptr, nullptr, count, all.n, false};
+  }
+};
+
 // The parts of rows of K that problems have made.
 class KeptParts {
  public:
@@ -153,7 +208,7 @@ class KeptParts {
 
   // The parts `group` of some samples, all of one group.
   void make(const std::size_t* samples, std::size_t count, std::size_t own, std::size_t group,
-            std::vector<float>& dense, std::vector<std::int64_t>& ends) {
+            Gathered<float>& rows) {
     const std::size_t begin = static_cast<std::size_t>(samples_.groups.strip[group]);
     const std::size_t strips = static_cast<std::size_t>(samples_.groups.strip[group + 1]) - begin;
     const std::size_t width = strips * kStrip, n = samples_.strips.n;
@@ -164,10 +219,12 @@ class KeptParts {
                               nullptr,
                               width,
                               n};
-    float norms[kTogether];
+    const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
+      return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
+    });
     Target<float> target{out, nullptr, width, nullptr, nullptr, 0, 0};
     target.past_caches = false;
-    run_(samples_.form, strip, gather(samples, count, norms, dense, ends), target, 0, strips);
+    run_(samples_.form, strip, batch, target, 0, strips);
     for (std::size_t r = 0; r < count; ++r)
       __atomic_store_n(of_sample(samples[r]) + group, out + r * width, __ATOMIC_RELEASE);
     evaluations_ += static_cast<std::int64_t>(count * width);
@@ -192,27 +249,6 @@ class KeptParts {
         f(pair(static_cast<std::size_t>(problems.group[i]),
                static_cast<std::size_t>(problems.group[j])));
   }
-  Batch<float> gather(const std::size_t* samples, std::size_t count, float* norms,
-                      std::vector<float>& dense, std::vector<std::int64_t>& ends) const {
-    const auto& all = samples_.batch;
-    const auto row = [&](std::size_t r) {
-      return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
-    };
-    for (std::size_t r = 0; r < count; ++r) norms[r] = all.norms[row(r)];
-    if (all.begin != nullptr) {
-      ends.resize(2 * count);
-      for (std::size_t r = 0; r < count; ++r)
-        ends[r] = all.begin[row(r)], ends[count + r] = all.end[row(r)];
-      return {all.data, norms, ends.data(), ends.data() + count, all.indices, count, all.n, false};
-    }
-    if (count == 1) return {all.data + row(0) * all.n, norms, nullptr, nullptr, nullptr, 1, all.n,
-                            false};
-    dense.resize(count * all.n);
-    for (std::size_t r = 0; r < count; ++r)
-      std::copy_n(all.data + row(r) * all.n, all.n, dense.data() + r * all.n);
-    return {dense.data(), norms, nullptr, nullptr, nullptr, count, all.n, false};
-  }
-
   KernelRows<float> run_;
   const BatchSamples& samples_;
   std::size_t groups_;
@@ -229,7 +265,7 @@ class Problem {
  public:
   Problem(KeptParts& kept, const KernelTable& kernels, const PairTable& pairs,
           const BatchSamples& samples, const BatchProblems& problems, std::size_t t)
-      : kept_(kept), add_(kernels.add32), steps_(pairs.made32), all_(problems) {
+      : kept_(kept), kernels_(kernels), pairs_(pairs), samples_(samples), all_(problems) {
     const auto first = t > 0 ? problems.group_end[t - 1] : 0;
     at_ = static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
     m_ = static_cast<std::size_t>(problems.end[t]) - at_;
@@ -246,6 +282,7 @@ class Problem {
     shift_ = problems.intercept == 2 ? 1.0 : 0.0;
     lower_.resize(width_), upper_.resize(width_), x_.resize(width_), y_.resize(width_);
     C_.resize(width_), f_.resize(width_);
+    rows_.resize(width_);
     diagonal_.resize(width_), ridge_.resize(width_), F_.resize(width_), room_.resize(2 * width_);
     parts_.resize(width_);
     together_ = samples.strips.n >= kWide ? kTogether : 2;
@@ -256,9 +293,10 @@ class Problem {
       lower_[p] = y > 0 ? 0 : -most;
       upper_[p] = y > 0 ? most : 0;
       x_[p] = std::clamp(problems.c[i], lower_[p], upper_[p]);
-      const auto row = static_cast<std::size_t>(samples.groups.rows[s]);
+      rows_[p] = samples.groups.rows[s];
+      const auto row = static_cast<std::size_t>(rows_[p]);
       ridge_[p] = problems.squared && C > 0 ? static_cast<float>(0.5 / C) : 0.0f;
-      diagonal_[p] = samples.diagonal[row] + ridge_[p] + static_cast<float>(shift_);
+      diagonal_[p] = static_cast<float>(samples.diagonal[row] + shift_) + ridge_[p];
       parts_[p] = kept_.of_sample(s);
     });
     sums_ = equality ? 1 : 0;
@@ -286,7 +324,7 @@ class Problem {
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_ / 8));
     std::int64_t steps = 0, negative = 0;
     while (end == BatchEnd::waiting) {
-      const auto done = steps_(problem, stop, std::min(chunk, limits.most - steps));
+      const auto done = pairs_.made32(problem, stop, std::min(chunk, limits.most - steps));
       steps += done.steps, negative += done.negative;
       violation_ = done.violation;
       const bool settled = !(done.violation > stop) || done.steps == 0;
@@ -302,7 +340,10 @@ class Problem {
       if (kept_.bytes() > limits.bytes) end = BatchEnd::no_room;
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
-    if (end != BatchEnd::solved) refresh();
+    if (end == BatchEnd::solved && m_ <= kExactly)
+      finish();
+    else if (end != BatchEnd::solved)
+      refresh();
     (void)gap();
     out = {b_, primal_, dual_, steps, negative, end};
     each([&](std::size_t p, std::size_t i, std::size_t) {
@@ -345,7 +386,7 @@ class Problem {
     std::array<std::size_t, kTogether> samples;
     for (std::size_t r = 0; r < count; ++r)
       samples[r] = kept_.first(id_[own]) + chosen[r] - begin_[own];
-    kept_.make(samples.data(), count, id_[own], id, dense_, ends_);
+    kept_.make(samples.data(), count, id_[own], id, gathered_);
     return __atomic_load_n(parts_[i] + id, __ATOMIC_ACQUIRE);
   }
 
@@ -362,7 +403,8 @@ class Problem {
       double weight[most];
       std::size_t count = 0;
       const auto flush = [&] {
-        add_(base, place, count, 1, weight, 0, begin_[g + 1] - begin_[g], f_.data() + begin_[g]);
+        kernels_.add32(base, place, count, 1, weight, 0, begin_[g + 1] - begin_[g],
+                       f_.data() + begin_[g]);
         count = 0;
       };
       for (const auto p : moved) {
@@ -379,6 +421,54 @@ class Problem {
     total_ = total;
     for (std::size_t p = 0; p < width_; ++p)
       F_[p] = static_cast<float>(f_[p] + ridge_[p] * x_[p] + shift_ * total - y_[p]);
+  }
+
+  // Go on in float64, with all kernel values, to what that can tell. Padding is left out.
+  void finish() {
+    std::vector<std::size_t> at;
+    std::vector<std::int64_t> rows;
+    each([&](std::size_t p, std::size_t, std::size_t) {
+      at.push_back(p);
+      rows.push_back(rows_[p]);
+    });
+    const auto& exact = samples_.exact;
+    const std::size_t width = (m_ + kStrip - 1) / kStrip * kStrip, n = exact.batch.n;
+    Packed packed;
+    packed.fill(exact, rows);
+    Gathered<double> gathered;
+    const auto batch = gathered.fill(
+        exact.batch, m_, [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); });
+    const std::unique_ptr<double, void (*)(void*)> K(
+        static_cast<double*>(std::aligned_alloc(64, m_ * width * sizeof(double))), &std::free);
+    if (!K) throw std::bad_alloc();
+    kernels_.rows64(exact.form, packed.strips(m_, n), batch,
+                    {K.get(), nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
+                    width / kStrip);
+    std::vector<double> lower(m_), upper(m_), x(m_), F(width), diagonal(width, 1.0), ridge(width);
+    std::vector<double> f(width), room(2 * width);
+    for (std::size_t r = 0; r < m_; ++r) {
+      lower[r] = lower_[at[r]], upper[r] = upper_[at[r]], x[r] = x_[at[r]];
+      ridge[r] = all_.squared && C_[at[r]] > 0 ? 0.5 / C_[at[r]] : 0.0;
+      diagonal[r] = K.get()[r * width + r] + ridge[r] + shift_;
+    }
+    const auto scores = [&] {
+      std::fill(f.begin(), f.end(), 0.0);
+      total_ = 0;
+      for (std::size_t r = 0; r < m_; ++r) {
+        total_ += x[r];
+        if (x[r] != 0)
+          for (std::size_t s = 0; s < m_; ++s) f[s] += x[r] * K.get()[r * width + s];
+      }
+    };
+    scores();
+    for (std::size_t r = 0; r < m_; ++r)
+      F[r] = f[r] + ridge[r] * x[r] + shift_ * total_ - y_[at[r]];
+    const SmallProblem<double> problem{{K.get(), width}, m_,       width,        diagonal.data(),
+                                       ridge.data(),     shift_,   lower.data(), upper.data(),
+                                       x.data(),         F.data(), room.data(),  sums_};
+    pairs_.steps64(problem, kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
+    scores();
+    for (std::size_t r = 0; r < m_; ++r) x_[at[r]] = x[r], f_[at[r]] = f[r];
   }
 
   // The scores by the gradient as it is.
@@ -480,37 +570,45 @@ class Problem {
   }
 
   KeptParts& kept_;
-  AddRows<float> add_;
-  Descent<float, MadeRows> steps_;
+  const KernelTable& kernels_;
+  const PairTable& pairs_;
+  const BatchSamples& samples_;
   const BatchProblems& all_;
   std::size_t at_ = 0, m_ = 0, width_ = 0, together_ = 1;
   int sums_ = 0;
   double shift_ = 0, total_ = 0, b_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
   std::vector<std::size_t> begin_, id_, counts_;
+  std::vector<std::int64_t> rows_;
   std::vector<double> lower_, upper_, x_, y_, C_, f_;
-  std::vector<float> diagonal_, ridge_, F_, room_, dense_;
-  std::vector<std::int64_t> ends_;
+  std::vector<float> diagonal_, ridge_, F_, room_;
+  Gathered<float> gathered_;
   std::vector<const float* const*> parts_;
   std::vector<std::pair<double, double>> breaks_;
 };
 
-// Samples of a problem in strips: the support vectors, taken from a batch of all rows.
-void pack_rows(const Batch<double>& batch, std::span<const double> norms,
-               std::span<const std::int64_t> index, std::vector<double>& data,
-               std::vector<double>& lengths) {
-  const std::size_t strips = (index.size() + kStrip - 1) / kStrip, n = batch.n;
-  data.assign(strips * kStrip * n, 0.0);
-  lengths.assign(strips * kStrip, 0.0);
-  for (std::size_t s = 0; s < index.size(); ++s) {
-    const auto row = static_cast<std::size_t>(index[s]);
-    double* strip = data.data() + s / kStrip * kStrip * n + s % kStrip;
-    lengths[s] = norms[row];
-    if (batch.begin == nullptr)
-      for (std::size_t j = 0; j < n; ++j) strip[j * kStrip] = batch.data[row * n + j];
-    else
-      for (auto p = batch.begin[row]; p < batch.end[row]; ++p)
-        strip[static_cast<std::size_t>(batch.indices[p]) * kStrip] += batch.data[p];
+std::size_t begin_of(const BatchProblems& problems, std::size_t t) {
+  return static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
+}
+
+std::size_t size_of(const BatchProblems& problems, std::size_t t) {
+  return static_cast<std::size_t>(problems.end[t]) - begin_of(problems, t);
+}
+
+// Let problem t start at the answer of the one that it follows: each variable in proportion to its
+// weight, so that bounds stay bounds; from zero where that is not feasible.
+void follow(const BatchProblems& problems, std::size_t t) {
+  if (problems.after[t] < 0) return;
+  const std::size_t to = begin_of(problems, t), m = size_of(problems, t);
+  const std::size_t from = begin_of(problems, static_cast<std::size_t>(problems.after[t]));
+  double total = 0, size = 0;
+  for (std::size_t i = 0; i < m; ++i) {
+    const double before = problems.C[from + i];
+    const double c = before > 0 ? problems.c[from + i] * (problems.C[to + i] / before) : 0.0;
+    problems.c[to + i] = c;
+    total += c, size += std::abs(c);
   }
+  if (problems.intercept == 1 && !(std::abs(total) <= 1e-12 * size))
+    std::fill_n(problems.c.begin() + static_cast<std::ptrdiff_t>(to), m, 0.0);
 }
 
 }  // namespace
@@ -521,16 +619,24 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
   KeptParts kept(kernels, samples, problems);
   std::vector<std::size_t> order(problems.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto rows = [&](std::size_t t) {
-    return problems.end[t] - (t > 0 ? problems.end[t - 1] : 0);
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return rows(a) > rows(b); });
+  std::vector<std::int64_t> next(problems.size(), -1);
+  for (std::size_t t = 0; t < problems.size(); ++t)
+    if (problems.after[t] >= 0)
+      next[static_cast<std::size_t>(problems.after[t])] = static_cast<std::int64_t>(t);
+  std::erase_if(order, [&](std::size_t t) { return problems.after[t] >= 0; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return size_of(problems, a) > size_of(problems, b);
+  });
   Crew crew(limits.threads, limits.stop);
   crew.run(order.size(), [&](std::size_t k, bool is_caller) {
-    const std::size_t t = order[k];
-    Problem(kept, kernels, pairs, samples, problems, t).run(limits, crew, is_caller, results[t]);
-    kept.end(problems, t);
+    for (auto t = static_cast<std::int64_t>(order[k]); t >= 0 && !crew.stopped(is_caller);
+         t = next[static_cast<std::size_t>(t)]) {
+      const auto one = static_cast<std::size_t>(t);
+      follow(problems, one);
+      Problem(kept, kernels, pairs, samples, problems, one)
+          .run(limits, crew, is_caller, results[one]);
+      kept.end(problems, one);
+    }
   });
   return kept.evaluations();
 }
@@ -546,39 +652,23 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
     const std::size_t s0 = begin(sums.support_end), r0 = begin(sums.row_end);
     const std::size_t k = static_cast<std::size_t>(sums.support_end[t]) - s0;
     const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
-    const auto& all = sums.batch;
-    const std::size_t n = all.n;
-    std::vector<double> data, lengths, norms, dense, weights;
-    std::vector<std::int64_t> ends;
-    pack_rows(all, sums.norms, sums.support.subspan(s0, k), data, lengths);
-    const std::size_t strips = lengths.size() / kStrip;
-    weights.assign(lengths.size(), 0.0);
+    const auto& all = sums.rows;
+    Packed packed;
+    packed.fill(all, sums.support.subspan(s0, k));
+    std::vector<double> weights(packed.norms.size());
     std::copy_n(sums.weight.begin() + static_cast<std::ptrdiff_t>(s0), k, weights.begin());
-    const Strips<double> X{data.data(), lengths.data(), nullptr, nullptr, k, n};
+    const auto X = packed.strips(k, all.batch.n);
+    Gathered<double> gathered;
     for (std::size_t first = 0; first < m && !crew.stopped(is_caller); first += kRows) {
       const std::size_t count = std::min(m - first, kRows);
-      const auto row = [&](std::size_t r) {
+      const auto batch = gathered.fill(all.batch, count, [&](std::size_t r) {
         return static_cast<std::size_t>(sums.row[r0 + first + r]);
-      };
-      norms.resize(count);
-      for (std::size_t r = 0; r < count; ++r) norms[r] = all.norms[row(r)];
-      Batch<double> batch{nullptr, norms.data(), nullptr, nullptr, all.indices, count, n, false};
-      if (all.begin != nullptr) {
-        ends.resize(2 * count);
-        for (std::size_t r = 0; r < count; ++r)
-          ends[r] = all.begin[row(r)], ends[count + r] = all.end[row(r)];
-        batch.data = all.data, batch.begin = ends.data(), batch.end = ends.data() + count;
-      } else {
-        dense.resize(count * n);
-        for (std::size_t r = 0; r < count; ++r)
-          std::copy_n(all.data + row(r) * n, n, dense.data() + r * n);
-        batch.data = dense.data();
-      }
+      });
       double* out = sums.out.data() + r0 + first;
       std::fill_n(out, count, 0.0);
       Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
       target.back_weights = weights.data(), target.back = out;
-      kernels.rows64(sums.form, X, batch, target, 0, strips);
+      kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
     }
   });
 }

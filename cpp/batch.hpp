@@ -23,18 +23,29 @@ struct Groups {
   std::size_t size() const { return count.size(); }
 };
 
+// All rows in float64, and their norms where they are samples.
+struct ExactRows {
+  KernelForm form;
+  Batch<double> batch;
+  std::span<const double> norms;
+};
+
 struct BatchSamples {
   KernelForm form;
   Strips<float> strips;
   Batch<float> batch;
   Groups groups;
-  std::span<const float> diagonal;  // of K, one for each row of the batch
+  std::span<const double> diagonal;  // of K, one for each row of the batch
+  ExactRows exact;                   // the same rows
 };
 
 // The problems, one after the other: problem t has the groups group[group_end[t - 1]] .. and, for
 // the samples of these, the numbers from end[t - 1] on.
 struct BatchProblems {
   std::span<const std::int64_t> group, group_end, end;
+  // The problem whose answer, scaled by the weights, problem t starts at; or -1: at its c. It has
+  // the same groups, comes earlier, and no other one follows it.
+  std::span<const std::int64_t> after;
   std::span<const double> y, C;  // labels +1 and -1; weights
   std::span<double> c;           // y alpha, in and out
   std::span<double> scores;      // K c, out
@@ -53,10 +64,10 @@ struct BatchResult {
 };
 
 struct BatchLimits {
-  double tol;            // relative gap (P - D) / P
-  std::int64_t most;     // steps of a problem
-  std::size_t bytes;     // of rows of K
-  std::size_t threads;   // the caller's among them
+  double tol;                  // relative gap (P - D) / P
+  std::int64_t most;           // steps of a problem
+  std::size_t bytes;           // of rows of K
+  std::size_t threads;         // the caller's among them
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 
@@ -67,9 +78,7 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
 
 // For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]).
 struct BatchSums {
-  KernelForm form;
-  Batch<double> batch;                // all rows
-  std::span<const double> norms;      // of rows where they are samples
+  ExactRows rows;
   std::span<const std::int64_t> support, support_end, row, row_end;
   std::span<const double> weight;
   std::span<double> out;

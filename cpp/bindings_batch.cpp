@@ -43,12 +43,19 @@ struct Question {
   }
 };
 
+widemargin::ExactRows exact_rows(const Form& form, const widemargin::Batch<double>& batch,
+                                 const Array<const double>& norms) {
+  require(norms.size() == batch.count);
+  return {form_of(form), batch, span(norms)};
+}
+
 // Samples, in groups whose strips begin at `strip`; the rows of the batch that they are.
 std::tuple<std::int64_t, bool> solve_batch(
     const Form& form, const widemargin::Strips<float>& strips,
     const widemargin::Batch<float>& batch, const Index& strip, const Index& count,
-    const Index& rows, const Array<const float>& diagonal, const Index& group,
-    const Index& group_end, const Index& end, const Array<const double>& y,
+    const Index& rows, const Array<const double>& diagonal, const Form& exact_form,
+    const widemargin::Batch<double>& exact, const Array<const double>& norms, const Index& group,
+    const Index& group_end, const Index& end, const Index& after, const Array<const double>& y,
     const Array<const double>& C, const Array<double>& c, const Array<double>& scores, bool squared,
     int intercept, double tol, std::int64_t most, std::int64_t bytes, std::size_t threads,
     const nb::callable& stop, const Matrix<double>& numbers, const Matrix<std::int64_t>& counts,
@@ -63,23 +70,37 @@ std::tuple<std::int64_t, bool> solve_batch(
     samples += count(g);
   }
   require(rows.size() == static_cast<std::size_t>(samples) && are_below(rows, batch.count) &&
-          strips.indptr == nullptr && batch.n == strips.n && diagonal.size() == batch.count);
+          strips.indptr == nullptr && batch.n == strips.n && exact.count == batch.count &&
+          exact.n == batch.n && diagonal.size() == batch.count);
   require(group_end.size() == problems && ends_at(group_end, group.size()) &&
           are_below(group, groups) && ends_at(end, total) && C.size() == total &&
           c.size() == total && scores.size() == total && numbers.shape(0) == problems &&
-          numbers.shape(1) == 3 && counts.shape(0) == problems && counts.shape(1) == 3);
+          numbers.shape(1) == 3 && counts.shape(0) == problems && counts.shape(1) == 3 &&
+          after.size() == problems);
+  std::vector<bool> followed(problems);
   for (std::size_t t = 0; t < problems; ++t) {
     std::int64_t own = 0;
     for (auto k = t > 0 ? group_end(t - 1) : 0; k < group_end(t); ++k)
       own += count(static_cast<std::size_t>(group(static_cast<std::size_t>(k))));
     require(own == end(t) - (t > 0 ? end(t - 1) : 0));
+    const auto before = after(t);
+    require(-1 <= before && before < static_cast<std::int64_t>(t));
+    if (before < 0) continue;
+    require(!followed[static_cast<std::size_t>(before)]);
+    followed[static_cast<std::size_t>(before)] = true;
+    const auto groups_of = [&](std::size_t k) {
+      const auto begin = static_cast<std::size_t>(k > 0 ? group_end(k - 1) : 0);
+      return span(group).subspan(begin, static_cast<std::size_t>(group_end(k)) - begin);
+    };
+    require(std::ranges::equal(groups_of(t), groups_of(static_cast<std::size_t>(before))));
   }
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
-  const widemargin::BatchSamples given{
-      form_of(form), strips, batch, {span(strip), span(count), span(rows)}, span(diagonal)};
-  const widemargin::BatchProblems asked_for{
-      span(group), span(group_end), span(end), span(y), span(C), span(c), span(scores),
-      squared,     intercept};
+  const widemargin::BatchSamples given{form_of(form),  strips,
+                                       batch,          {span(strip), span(count), span(rows)},
+                                       span(diagonal), exact_rows(exact_form, exact, norms)};
+  const widemargin::BatchProblems asked_for{span(group), span(group_end), span(end), span(after),
+                                            span(y),     span(C),         span(c),   span(scores),
+                                            squared,     intercept};
   Question question{stop};
   const widemargin::BatchLimits limits{tol, most, static_cast<std::size_t>(bytes), threads,
                                        std::ref(question)};
@@ -103,13 +124,17 @@ void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
                const Array<const double>& norms, const Index& support, const Index& support_end,
                const Array<const double>& weight, const Index& row, const Index& row_end,
                const Array<double>& out, std::size_t threads, const nb::callable& stop, int simd) {
-  require(norms.size() == batch.count && are_below(support, batch.count) &&
-          are_below(row, batch.count) && weight.size() == support.size() &&
-          out.size() == row.size() && ends_at(support_end, support.size()) &&
-          ends_at(row_end, row.size()) && support_end.size() == row_end.size());
+  require(are_below(support, batch.count) && are_below(row, batch.count) &&
+          weight.size() == support.size() && out.size() == row.size() &&
+          ends_at(support_end, support.size()) && ends_at(row_end, row.size()) &&
+          support_end.size() == row_end.size());
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
-  const widemargin::BatchSums sums{form_of(form),     batch,     span(norms),   span(support),
-                                   span(support_end), span(row), span(row_end), span(weight),
+  const widemargin::BatchSums sums{exact_rows(form, batch, norms),
+                                   span(support),
+                                   span(support_end),
+                                   span(row),
+                                   span(row_end),
+                                   span(weight),
                                    span(out)};
   Question question{stop};
   {
@@ -126,11 +151,12 @@ void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
 
 void bind_batch(nb::module_& m) {
   m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
-        "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(),
-        "group"_a.noconvert(), "group_end"_a.noconvert(), "end"_a.noconvert(), "y"_a.noconvert(),
-        "C"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a,
-        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "stop"_a, "numbers"_a.noconvert(),
-        "counts"_a.noconvert(), "simd"_a = -1);
+        "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(), "exact_form"_a,
+        "exact"_a, "norms"_a.noconvert(), "group"_a.noconvert(), "group_end"_a.noconvert(),
+        "end"_a.noconvert(), "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(),
+        "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a, "tol"_a, "most"_a,
+        "bytes"_a, "threads"_a, "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(),
+        "simd"_a = -1);
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a,

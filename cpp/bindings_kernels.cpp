@@ -201,7 +201,7 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
           upper.size() == q && x.size() == q && !(sums > 0 && shift != 0));
   const widemargin::SmallProblem<Real> problem{
       {K.data(), width}, q,        width,    diagonal.data(), ridge.data(), shift, lower.data(),
-      upper.data(), x.data(), F.data(), room.data(),     sums};
+      upper.data(),      x.data(), F.data(), room.data(),     sums};
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).pairs.steps<Real>();
   const nb::gil_scoped_release release;
   const auto done = run(problem, stop, most);

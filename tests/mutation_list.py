@@ -408,8 +408,8 @@ MUTATIONS = [
     Mutation(
         "pair votes: coefficients of the second class",
         "multiclass.py",
-        "out[i, place[index[~first]]] = -alpha[~first]",
-        "out[i, place[index[~first]]] = alpha[~first]",
+        "np.where(first, 1.0, -1.0)",
+        "np.where(first, 1.0, 1.0)",
         ("tests/estimators/test_svc.py",),
     ),
     # -- weights

@@ -1,5 +1,6 @@
 """Types of the C++ core: free functions on arrays that Python owns, or on views."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -284,6 +285,50 @@ def twofold_kernel_diag(
 def twofold_dot(
     a: Vector, hi: Vector, lo: Vector, simd: int = -1
 ) -> tuple[float, float, float]: ...
+def solve_batch(
+    form: tuple[int, float, float, int],
+    strips: Any,
+    batch: Any,
+    strip: NDArray[np.int64],
+    count: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    diagonal: Vector,
+    exact_form: tuple[int, float, float, int],
+    exact: Any,
+    norms: Vector,
+    group: NDArray[np.int64],
+    group_end: NDArray[np.int64],
+    end: NDArray[np.int64],
+    after: NDArray[np.int64],
+    y: Vector,
+    C: Vector,
+    c: Vector,
+    scores: Vector,
+    squared: bool,
+    intercept: int,
+    tol: float,
+    most: int,
+    bytes: int,
+    threads: int,
+    stop: Callable[[], bool],
+    numbers: Vector,
+    counts: NDArray[np.int64],
+    simd: int = -1,
+) -> tuple[int, bool]: ...
+def sum_batch(
+    form: tuple[int, float, float, int],
+    batch: Any,
+    norms: Vector,
+    support: NDArray[np.int64],
+    support_end: NDArray[np.int64],
+    weight: Vector,
+    row: NDArray[np.int64],
+    row_end: NDArray[np.int64],
+    out: Vector,
+    threads: int,
+    stop: Callable[[], bool],
+    simd: int = -1,
+) -> None: ...
 def pair_steps(
     K: NDArray[Any],
     q: int,

@@ -1,5 +1,7 @@
 """What a solver reports and what a solve returns."""
 
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -172,9 +174,9 @@ class Certificate:
         Infinite where P is 0 or not finite: then nothing is proved.
         """
         size = max(abs(self.primal), self.scale)
-        if not (np.isfinite(self.gap) and size > 0.0):
-            return float("inf")
-        rounding = float(np.finfo(np.float64).eps) * abs(self.primal)
+        if not (math.isfinite(self.gap) and size > 0.0):
+            return math.inf
+        rounding = sys.float_info.epsilon * abs(self.primal)
         return max(abs(self.gap), rounding) / size
 
     def hides(self, tol: float) -> bool:

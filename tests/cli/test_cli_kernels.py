@@ -28,7 +28,7 @@ def test_train_inspect_predict(here, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     assert "\nkernel rbf, gamma = 0.05\n" in out
-    assert "by irwls, because it solves kernel problems (400 rows)" in out
+    assert "by batch, because the problem is small (400 rows)" in out
     clf = SVC(gamma=0.05, C=2.0).fit(*load_svmlight("train.svm"))
     model = load_model("m.wm")
     np.testing.assert_array_equal(model.kernels.weights, clf.dual_coef_)

@@ -194,7 +194,7 @@ def test_problems_share_the_time_and_take_what_others_leave(digits, monkeypatch)
 
 def test_auto_solves_nothing_twice(digits, monkeypatch):
     X, y = digits[0][:400], digits[1][:400] % 5
-    whole = SVC(gamma=0.05).fit(X, y)
+    whole = SVC(gamma=0.05, callback=lambda step: False).fit(X, y)
     needed = sum(len(s.trace) for s in whole.solutions_)
     clock = Ticks(monkeypatch)
     clf = SVC(gamma=0.05, rank="auto", time_limit=1.4 * needed, callback=clock)

@@ -83,7 +83,7 @@ KERNELS = {
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_agrees_with_scikit_learn(name, kernel):
     X, y = PROBLEMS_OF_CLASSES[name]()
-    ours = SVC(tol=1e-6, **KERNELS[kernel]).fit(X, y)
+    ours = SVC(tol=1e-8, **KERNELS[kernel]).fit(X, y)
     theirs = LibSVC(tol=1e-8, **KERNELS[kernel]).fit(X, y)
     np.testing.assert_array_equal(ours.support_, theirs.support_)
     np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)

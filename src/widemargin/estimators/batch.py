@@ -1,65 +1,61 @@
 """The binary problems of a fit that are small enough to be solved all at once."""
 
-from collections.abc import Callable
+import itertools
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin.estimators.training import Training
 from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.packed import STRIP
+from widemargin.kernels.table import KERNELS
 from widemargin.losses.pointwise import LOSSES
 from widemargin.problems.base import intercept_for_loss
 from widemargin.problems.many import ManyProblems
-from widemargin.solution import Solution, Status, Step, Trace
-from widemargin.solvers.kernel.batch import (
-    LEAST_GAP,
-    MOST_ROWS,
-    NAME,
-    Batch,
-    solve_many,
-)
+from widemargin.solution import Solution
+from widemargin.solvers.kernel.batch import LEAST_GAP, MOST_ROWS, solve_many
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
-Vector = NDArray[np.float64]
+# Bytes of kernel values that are always free: to look takes 0.1 ms.
+FEW_BYTES = 64 << 20
 
 
-def solve_batch(training: Training) -> tuple[dict[int, Solution], dict[int, Solution]]:
-    """Solutions of the small problems: of those that are solved, and of others.
+def solve_batch(training: Training) -> dict[int, Solution]:
+    """Solutions of small problems, by their numbers; stalled ones need another solver.
 
-    Others have a gap above tol, and are good to start from.
+    None where the user asked for what this solver does not do.
     """
-    chosen = _chosen(training)
-    if not chosen:
-        return {}, {}
-    kernel, X = training.recipe.kernel, training.rows.in_memory()
-    samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
+    chosen, kernel = _chosen(training), training.recipe.kernel
+    if not chosen or kernel is None:
+        return {}
+    samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
     if not samples.is_fit:
-        return {}, {}
-    problems = _problems(training, samples, chosen)
-    limit = training.memory_limit
-    batch = solve_many(
-        problems,
-        training.limits.tol,
-        memory=free_bytes() if limit is None else limit,
-        threads=n_threads(training.rows.options.get("n_jobs")),
-        stops=_stops(training),
+        return {}
+    solutions = solve_many(
+        _problems(training, samples, chosen),
+        training.limits,
+        _memory(training, chosen),
+        n_threads(training.rows.options.get("n_jobs")),
     )
-    return _sorted(training, problems, batch, chosen)
+    return dict(zip(chosen, solutions, strict=True))
 
 
 def _chosen(training: Training) -> list[int]:
-    """The problems that are solved together: none where their steps are asked for."""
-    recipe, limits = training.recipe, training.limits
-    kernel = recipe.kernel
+    """The problems that are solved at once.
+
+    None where something is said about single iterations, where there is another start
+    than zero, or where the kernel may not be positive semidefinite.
+    """
+    recipe, limits, kernel = training.recipe, training.limits, training.recipe.kernel
     suits = (
-        kernel is not None
-        and kernel.is_named
-        and recipe.form is not None
+        recipe.form is not None
         and recipe.solver == "auto"
-        and training.rows.in_memory() is not None
-        and training.starts is None
-        and training.known is None
+        and kernel is not None
+        and kernel.is_named
+        and kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
+        and training.rows.is_in_memory
+        and training.starts is training.known is None
         and limits.checkpoint is None
         and limits.max_iter is None
         and limits.tol >= LEAST_GAP
@@ -68,107 +64,43 @@ def _chosen(training: Training) -> list[int]:
     )
     if not suits:
         return []
-    sizes = training.sizes()
-    return [int(k) for k in np.flatnonzero(sizes <= MOST_ROWS)]
+    return [int(k) for k in np.flatnonzero(training.sizes() <= MOST_ROWS)]
+
+
+def _memory(training: Training, chosen: list[int]) -> int:
+    """Bytes that kernel values may take. What is free is asked where many could be."""
+    if training.memory_limit is not None:
+        return training.memory_limit
+    most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes()[chosen])
+    return FEW_BYTES if most <= FEW_BYTES else free_bytes()
 
 
 def _problems(
     training: Training, samples: GroupedSamples, chosen: list[int]
 ) -> ManyProblems:
     """The problems over the samples."""
-    n_classes, tasks = len(samples.count), training.tasks
-    pairs = [
-        range(n_classes) if tasks[k].negative is None else tasks[k] for k in chosen
+    all_classes = tuple(range(len(samples.count)))
+    tasks = [training.tasks[k] for k in chosen]
+    groups = [
+        all_classes if task.negative is None else (task.positive, task.negative)
+        for task in tasks
     ]
-    groups = np.array([g for pair in pairs for g in pair], np.int64)
-    group_ends = np.cumsum([len(pair) for pair in pairs])
-    positive = np.repeat([tasks[k].positive for k in chosen], [len(p) for p in pairs])
-    count = samples.count[groups]
-    y = np.repeat(np.where(groups == positive, 1.0, -1.0), count)
+    sizes = np.array([len(group) for group in groups])
+    flat = np.fromiter(itertools.chain.from_iterable(groups), np.int64)
+    positive = [task.positive for task in tasks]
+    ends, count = np.cumsum(sizes), samples.count[flat]
+    C: Any = training.C
+    C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
+    signs = np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)
     loss, intercept = training.recipe.form or ("", "")
-    many = ManyProblems(
+    return ManyProblems(
         samples,
-        groups,
-        group_ends,
-        np.cumsum(count)[group_ends - 1],
-        y,
-        np.full(len(y), training.C, dtype=np.float64) if np.ndim(training.C) == 0 else y,
+        flat,
+        ends,
+        np.cumsum(count)[ends - 1],
+        np.repeat(signs, count),
+        C,
         LOSSES[loss],
         intercept_for_loss(intercept, loss),
+        np.full(len(tasks), -1),
     )
-    if np.ndim(training.C):
-        vars(many)["C"] = np.asarray(training.C, np.float64)[many.rows]
-    return many
-
-
-def _stops(training: Training) -> tuple[Callable[[], bool], Callable[[], bool]]:
-    """What ends the steps, and the certificates."""
-
-    def over(deadline: object) -> Callable[[], bool]:
-        return lambda: deadline is not None and deadline.left <= 0.0  # type: ignore[attr-defined]
-
-    return over(training.limits.deadline), over(training.limits.grace)
-
-
-def _sorted(
-    training: Training, problems: ManyProblems, batch: Batch, chosen: list[int]
-) -> tuple[dict[int, Solution], dict[int, Solution]]:
-    """The solutions of solved problems, and of others, by the problem's number."""
-    tol, seconds = training.limits.tol, training.clock.seconds()
-    ended = _ended(training, batch)
-    alpha = np.abs(batch.c)
-    found: tuple[dict[int, Solution], dict[int, Solution]] = {}, {}
-    bounded = problems.loss.is_bounded
-    reason = _reason(problems)
-    starts, ends = problems.starts.tolist(), problems.ends.tolist()
-    for i, k in enumerate(chosen):
-        part = slice(starts[i], ends[i])
-        bounds, rows = batch.certificates[i], problems.rows[part]
-        c, a, C = batch.c[part], alpha[part], problems.C[part]
-        if (rows[1:] < rows[:-1]).any():
-            order = np.argsort(rows, kind="stable")
-            c, a, C = c[order], a[order], C[order]
-        solved = bool(bounds.relative_gap <= tol and batch.is_convex[i])
-        status = Status.SOLVED if solved else ended
-        details = {
-            "support_vectors": float(np.count_nonzero(a)),
-            "steps": float(batch.steps[i]),
-        }
-        step = Step(0, bounds.primal, bounds.dual, 0.0, len(a), details)
-        step.best_primal, step.best_dual = bounds.primal, bounds.dual
-        step.seconds = seconds
-        one = Solution(
-            alpha=a,
-            w=c,
-            b=float(batch.b[i]),
-            status=status or Status.STALLED,
-            certificate=bounds,
-            trace=Trace([step]),
-            solver=NAME,
-            reason=reason,
-            seconds=seconds,
-            tol=tol,
-            message=Status.SOLVED.advice if solved else _message(training, bounds),
-            extras=dict(details),
-            at_bound=int(np.count_nonzero((a > 0) & (a >= C))) if bounded else None,
-        )
-        found[0 if solved or ended else 1][k] = one
-    return found
-
-
-def _ended(training: Training, batch: Batch) -> Status | None:
-    """What ended all problems, if anything did."""
-    if batch.interrupted:
-        return Status.INTERRUPTED
-    return Status.TIME_LIMIT if training.limits.is_late else None
-
-
-def _message(training: Training, bounds: object) -> str:
-    return ""
-
-
-def _reason(problems: ManyProblems) -> str:
-    t, most = len(problems.ends), int(problems.sizes.max())
-    if t == 1:
-        return f"because the problem is small ({most:,} rows)"
-    return f"because the {t:,} problems are small (at most {most:,} rows)"

@@ -55,8 +55,9 @@ class Callbacks:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody is told of single steps."""
-        return self._estimator.callback is None and self._context is None
+        """Whether nobody is told of single steps; progress is shown all the same."""
+        told = self._estimator.callback
+        return self._context is None and (told is None or isinstance(told, Printer))
 
     def of(self, problem: int, at: Predicting) -> Callable[[Step], bool]:
         """The callback of one binary problem.
@@ -70,8 +71,9 @@ class Callbacks:
     def finish(self, problem: int, gap: float, status: Status) -> None:
         """Show how a problem ended; Ctrl-C ends the problems that come after it too."""
         with self._lock:
-            if self._printer is not None:
-                self._printer.finish(problem, gap)
+            for shown in (self._printer, self._estimator.callback):
+                if isinstance(shown, Printer):
+                    shown.finish(problem, gap)
             if status is Status.INTERRUPTED and self._error is None:
                 self._error = KeyboardInterrupt()
 

@@ -60,7 +60,9 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
         return X
-    if reset or is_kernel or not _is_expected(estimator, X):
+    if reset and not is_kernel and _is_plain(X):
+        estimator.n_features_in_ = X.shape[1]
+    elif reset or is_kernel or not _is_expected(estimator, X):
         X = validate_data(
             estimator,
             X,
@@ -78,16 +80,18 @@ def _is_expected(estimator: Any, X: Any) -> bool:
 
     It takes 0.1 ms, longer than a small model takes for a row.
     """
-    is_plain = type(X) is np.ndarray or (sparse.issparse(X) and X.format == "csr")
     fitted = vars(estimator)
     return (
-        is_plain
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.shape[0] > 0
+        _is_plain(X)
         and X.shape[1] == fitted.get("n_features_in_")
         and "feature_names_in_" not in fitted
     )
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is a matrix of numbers that is used as it is."""
+    is_array = type(X) is np.ndarray or (sparse.issparse(X) and X.format == "csr")
+    return bool(is_array and X.dtype == np.float64 and X.ndim == 2 and min(X.shape) > 0)
 
 
 def _keep_columns(estimator: Any, rows: Rows) -> None:

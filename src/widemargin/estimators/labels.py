@@ -18,6 +18,9 @@ Index = NDArray[np.integer[Any]]
 # Rows that are looked at together: temporary copies are of this many rows only.
 _CHUNK = 1 << 20
 
+# Rows above which scikit-learn warns of as many classes as half of them.
+FEW_ROWS = 20
+
 # Labels of one kind can be sorted, and two that look the same are the same.
 _KINDS: dict[str, tuple[type, ...]] = {
     "booleans": (bool, np.bool_),
@@ -48,7 +51,8 @@ def as_labels(check: Checker, y: Any, m: int) -> Labels:
     if y.dtype.kind not in "biufUMmO":
         found = f"an array of dtype {y.dtype}"
         check.refuse_part("y", "hold numbers, booleans or strings", found)
-    y = np.asarray(column_or_1d(y, warn=True))
+    if y.ndim != 1:
+        y = np.asarray(column_or_1d(y, warn=True))
     if len(y) != m:
         check.refuse_part("y", f"have length {m}", f"length {len(y)}")
     if y.dtype.kind == "O":
@@ -56,8 +60,9 @@ def as_labels(check: Checker, y: Any, m: int) -> Labels:
     elif y.dtype.kind in "fMm":
         _refuse_missing(check, y, ~np.isfinite(y))
     # Part by part, rows without a label are found as well as in all rows at once.
-    for rows in _chunks(len(y)):
-        check_classification_targets(y[rows])
+    for rows in _chunks(len(y)) if y.dtype.kind == "f" else ():
+        if np.mod(y[rows], 1.0).any():
+            check_classification_targets(y[rows])
     return np.asarray(y, dtype=str) if plain and y.dtype.kind == "O" else y
 
 
@@ -130,6 +135,8 @@ def find_classes(check: Checker, y: Labels, weights: Vector) -> tuple[Labels, In
     classes = distinct(y, weights)
     if len(classes) < 2:
         check.refuse_part("y", "hold at least two classes", f"one class ({classes[0]})")
+    if len(y) > FEW_ROWS and 2 * len(classes) > len(y):
+        check_classification_targets(y)  # warns
     place = np.empty(len(y), np.min_scalar_type(len(classes)))  # mostly a byte
     for rows in _chunks(len(y)):
         place[rows] = np.minimum(np.searchsorted(classes, y[rows]), len(classes) - 1)

@@ -23,12 +23,6 @@ class BinaryTask(NamedTuple):
     positive: int
     negative: int | None = None
 
-    def rows(self, labels: NDArray[Any]) -> NDArray[np.intp] | None:
-        """The rows of the problem; None for all of them."""
-        if self.negative is None:
-            return None
-        return np.flatnonzero((labels == self.positive) | (labels == self.negative))
-
 
 def tasks_of(n_classes: int, scheme: str) -> list[BinaryTask]:
     """The binary problems of a scheme, in the order of their decisions in a `Model`."""
@@ -52,6 +46,7 @@ def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows
 def dual_coefficients(
     tasks: Sequence[BinaryTask],
     alphas: Sequence[NDArray[np.float64]],
+    rows: Sequence[NDArray[np.intp] | None],
     labels: NDArray[Any],
     support: NDArray[np.intp],
 ) -> NDArray[np.float64]:
@@ -59,22 +54,21 @@ def dual_coefficients(
 
     A row for each problem of all rows. For pairs of c classes c - 1 rows: the
     coefficients of a vector of class i against the other classes, in their order.
+    ``rows`` are those with alpha > 0, or None for all of a problem of all rows.
     """
     c = len({k for task in tasks for k in task if k is not None})
     paired = tasks[0].negative is not None
     out = np.zeros((c - 1 if paired else len(tasks), len(support)))
     place = np.full(len(labels), -1)
     place[support] = np.arange(len(support))
-    for k, (task, alpha) in enumerate(zip(tasks, alphas, strict=True)):
-        index = task.rows(labels)
+    for k, (task, alpha, index) in enumerate(zip(tasks, alphas, rows, strict=True)):
         if index is None:
             out[k] = signs(labels[support], task.positive) * alpha[support]
             continue
-        index, alpha = index[alpha != 0], alpha[alpha != 0]
-        first = labels[index] == task.positive
+        some, first = alpha[alpha != 0], labels[index] == task.positive
         i, j = task.positive, int(task.negative or 0)
-        out[j - 1, place[index[first]]] = alpha[first]
-        out[i, place[index[~first]]] = -alpha[~first]
+        row, sign = np.where(first, j - 1, i), np.where(first, 1.0, -1.0)
+        out[row, place[index]] = sign * some
     return out
 
 

@@ -22,8 +22,7 @@ def solve_tasks(training: Training) -> list[Solution]:
     if training.tasks[0].negative is None and training.recipe.kernel is None:
         solutions = _solve_together(training, saved)
     else:
-        found, starts = solve_batch(training)
-        solutions = _solve_in_turn(training, saved, found, starts)
+        solutions = _solve_in_turn(training, saved, solve_batch(training))
     remove_solved(saved, solutions)
     return solutions
 
@@ -81,21 +80,22 @@ def _solve_together(
 def _solve_in_turn(
     training: Training,
     saved: list[Checkpoint | None],
-    found: dict[int, Solution],
-    others: dict[int, Solution],
+    before: dict[int, Solution],
 ) -> list[Solution]:
     """One solution a problem, each with its share, by rows, of the time left.
 
-    Problems that had too little time go on and share what the others have left. Some
-    may be found before, and others have an answer to start from.
+    Problems that had too little time go on and share what the others have left. Those
+    that have stalled ``before`` go on from there.
     """
     sizes, clock = training.sizes(), training.clock
-    for k, solution in found.items():
-        tell(training, k, solution)
-    found |= dict(enumerate(training.known or ()))
     starts = list(training.known or training.starts or [None] * len(sizes))
-    for k, solution in others.items():
-        starts[k] = solution
+    found = dict(enumerate(training.known or ()))
+    for k, solution in before.items():
+        if solution.status is Status.STALLED:
+            starts[k] = solution
+        else:
+            found[k] = solution
+            tell(training, k, solution)
     end = training.limits.end or np.inf
 
     def waiting() -> list[int]:
@@ -107,7 +107,9 @@ def _solve_in_turn(
         for i, k in enumerate(some):
             left = end - clock.seconds()
             if left <= 0.0 and k in found:
-                return [found[j] for j in range(len(sizes)) if j in found]
+                if len(found) == len(sizes):
+                    return [found[k] for k in range(len(sizes))]
+                continue
             until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
             one = dataclasses.replace(training, starts=starts).limited(until=until)
             new = _solve_or_skip(one, k, saved[k], training.rows)

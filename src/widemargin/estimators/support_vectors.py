@@ -158,25 +158,37 @@ def keep_support(
     """Set the support vectors, sorted by class if asked, and their coefficients."""
     index, tasks = training.index, training.tasks
     alphas = [solution.alpha for solution in solutions]
-    support = _support(training, alphas)
+    rows = [_with_alpha(training, k, alpha) for k, alpha in enumerate(alphas)]
+    support = _support(len(index), alphas, rows)
     if by_class:
         support = support[np.argsort(index[support], kind="stable")]
     estimator.support_ = support
     keep_support_vectors(estimator, training.rows)
-    estimator.dual_coef_ = multiclass.dual_coefficients(tasks, alphas, index, support)
+    estimator.dual_coef_ = multiclass.dual_coefficients(
+        tasks, alphas, rows, index, support
+    )
     n_classes = len(estimator.classes_)
     estimator.n_support_ = np.bincount(index[support], minlength=n_classes)
 
 
+def _with_alpha(
+    training: Training, k: int, alpha: NDArray[np.float64]
+) -> NDArray[np.intp] | None:
+    """The rows of problem k with alpha > 0; None where it has all rows."""
+    chosen = training.chosen(k)
+    return None if chosen is None else chosen[alpha != 0.0]
+
+
 def _support(
-    training: Training, alphas: Sequence[NDArray[np.float64]]
+    m: int,
+    alphas: Sequence[NDArray[np.float64]],
+    rows: Sequence[NDArray[np.intp] | None],
 ) -> NDArray[np.intp]:
     """The rows with a positive dual variable in any problem."""
-    found = np.zeros(len(training.index), bool)
-    for k, alpha in enumerate(alphas):
-        chosen = training.chosen(k)
-        if chosen is None:
+    found = np.zeros(m, bool)
+    for alpha, some in zip(alphas, rows, strict=True):
+        if some is None:
             found |= alpha != 0.0
         else:
-            found[chosen[alpha != 0.0]] = True
+            found[some] = True
     return np.flatnonzero(found)

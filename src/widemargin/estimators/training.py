@@ -1,6 +1,7 @@
 """What a plan starts from: the data of a fit, its binary problems, and its limits."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -106,7 +107,19 @@ class Training:
 
     def chosen(self, k: int) -> NDArray[np.intp] | None:
         """The rows of binary problem k; None for all of them."""
-        return self.tasks[k].rows(self.index)
+        task = self.tasks[k]
+        if task.negative is None:
+            return None
+        own = self._rows_of_classes
+        both = np.concatenate([own[task.positive], own[task.negative]])
+        both.sort(kind="stable")  # two sorted runs: they are merged
+        return both
+
+    @functools.cached_property
+    def _rows_of_classes(self) -> list[NDArray[np.intp]]:
+        """The rows of each class."""
+        ends = np.cumsum(np.bincount(self.index))[:-1]
+        return np.split(np.argsort(self.index, kind="stable"), ends)
 
     def weight(self, k: int) -> float:
         """The sum of its C."""

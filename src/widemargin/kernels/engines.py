@@ -27,6 +27,7 @@ from widemargin.kernels.packed import (
     Samples,
     aligned,
     kernel_values,
+    known_lengths,
     padded,
 )
 from widemargin.numerics import linalg, twofold
@@ -266,9 +267,7 @@ class CoreEngine:
         known = self._layout.expands_squares and not self._all.is_sparse
         if not known or n > PACKED_COLUMNS:
             return self._layout.lengths(self._X)
-        largest = 1.0 + 2.0 * gamma_n(n + 2, self._unit)
-        lost = n * np.finfo(self._layout.dtype).tiny
-        return np.asarray(self._all.norms[:m] * largest + lost, dtype=np.float64)
+        return known_lengths(self._all.norms[:m], n)
 
     @functools.cached_property
     def _terms(self) -> Any:

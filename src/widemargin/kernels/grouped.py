@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from widemargin import _core
 from widemargin.kernels.engines import TOGETHER, is_rough
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import STRIP, Batches, Layout, Samples, packed_norms
+from widemargin.kernels.packed import STRIP, Batches, Layout, Samples, known_lengths
 from widemargin.numerics.rounding import SINGLE, UNIT, ValueBounds, gamma_n
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
-
-# Columns from which rows are dense in strips no longer: see `Layout`.
 
 
 class GroupedSamples:
@@ -56,6 +54,13 @@ class GroupedSamples:
         """Multiplications of a kernel value, about."""
         return float(self._X.shape[1])
 
+    def rows_of(self, groups: Index) -> Index:
+        """The rows of some groups, one group after the other."""
+        count, first = self.count[groups], self.first[groups]
+        before = np.cumsum(count) - count
+        within = np.arange(int(count.sum())) - np.repeat(before, count)
+        return np.asarray(self.order[np.repeat(first, count) + within])
+
     @functools.cached_property
     def _packed(self) -> tuple[Any, ...]:
         """What the core takes: the samples by groups, and all rows."""
@@ -68,27 +73,27 @@ class GroupedSamples:
         norms = np.empty(len(self.order), np.float32)
         norms[place] = samples.norms
         batch = Batches(self._layout, self._X, norms).take(slice(None), samples)
-        groups = begin, self.count, self.order, self._diagonal.astype(np.float32)
+        groups = begin, self.count, self.order, self._diagonal
         return samples, batch, groups
 
-    def solve(  # noqa: PLR0913  (arrays of the core)
+    def solve(
         self,
-        problems: tuple[Index, Index, Index],
+        problems: tuple[Index, Index, Index, Index],
         data: tuple[Vector, Vector],
         c: Vector,
-        form: tuple[bool, int],
+        loss: tuple[bool, int],
         limits: tuple[float, int, int, int],
         stop: Callable[[], bool],
-    ) -> tuple[Vector, Vector, NDArray[np.int64], int, bool]:
+    ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
 
         Parameters
         ----------
-        problems : groups of the problems, one after the other; where these end, and
-            where their places do: one number a problem each
+        problems : groups of the problems, one after the other; and for each problem
+            where these end, where its places do, and after which one it starts, or -1
         data : labels +1 and -1, and C, of each place
         c : ndarray, of each place; in and out
-        form : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
+        loss : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
         limits : relative gap, steps of a problem, bytes of kernel values, threads
         stop : asked some fifty times a second
 
@@ -96,27 +101,37 @@ class GroupedSamples:
         -------
         The scores K c by float32 kernel values; intercept, P and D of each problem (t,
         3), by them; steps, steps of negative curvature, and how each ended (t, 3);
-        kernel values made; whether Ctrl-C ended it.
+        whether Ctrl-C ended it.
         """
-        samples, batch, groups = self._packed
+        samples, batch, (begin, count, order, diagonal) = self._packed
+        form, exact, norms = self._exact
         scores, t = np.zeros(len(c)), len(problems[2])
         numbers, counts = np.zeros((t, 3)), np.zeros((t, 3), np.int64)
-        made, interrupted = _core.solve_batch(
+        _, interrupted = _core.solve_batch(
             self._layout.form,
             samples.core,
             batch,
-            *groups,
+            begin,
+            count,
+            order,
+            diagonal,
+            form,
+            exact,
+            norms,
             *problems,
             *data,
             c,
             scores,
-            *form,
-            *limits,
+            *loss,
+            limits[0],
+            limits[1],
+            limits[2],
+            limits[3],
             stop,
             numbers,
             counts,
         )
-        return scores, numbers, counts, made, interrupted
+        return scores, numbers, counts, interrupted
 
     # -- sums of kernel values, and bounds of their errors -----------------------------
 
@@ -162,19 +177,16 @@ class GroupedSamples:
 
     @functools.cached_property
     def _double_layout(self) -> Layout:
-        return Layout(self.kernel.form, self._X, np.float64)
+        return self._layout.as_double()
 
     @functools.cached_property
     def _exact(self) -> tuple[Any, Any, Vector]:
         """The form, all rows as a batch, and their norms as samples."""
         layout, X = self._double_layout, self._X
-        norms = np.zeros(X.shape[0])
-        sparse = layout.is_sparse and layout.begins_at_lengths
-        if layout.expands_squares or (sparse and not layout.by_differences):
-            norms = packed_norms(layout, X)
+        samples = Samples(layout, X)
+        norms = samples.norms[: X.shape[0]]
         known = norms if layout.expands_squares else None
-        batches, some = Batches(layout, X, known), np.arange(1)
-        batch = batches.take(slice(None), Samples(layout, X, some))
+        batch = Batches(layout, X, known).take(slice(None), samples)
         return layout.form, batch, norms
 
     @functools.cached_property
@@ -186,4 +198,8 @@ class GroupedSamples:
         return self._bounds(self._double_layout, UNIT)
 
     def _bounds(self, layout: Layout, unit: float) -> ValueBounds:
-        return layout.bounds(layout.lengths(self._X), layout.terms(self._X), unit)
+        if self._layout.expands_squares and layout.expands_squares:
+            lengths = known_lengths(self._exact[2], self._X.shape[1])
+        else:
+            lengths = layout.lengths(self._X)
+        return layout.bounds(lengths, layout.terms(self._X), unit)

@@ -6,6 +6,7 @@ they are made: then nothing of the size of K is ever in memory. Each sample has 
 of its own, so what comes out for it does not depend on the other samples.
 """
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -152,6 +153,14 @@ class Layout:
             self.reach = _reach(Z, self.center, self.sums)
             if self._has_to_subtract():
                 self._subtract()
+
+    def as_double(self) -> "Layout":
+        """The layout for the same rows in float64."""
+        other = copy.copy(self)
+        other.dtype = np.dtype(np.float64)
+        if other.is_distance and other._has_to_subtract():
+            other._subtract()
+        return other
 
     @property
     def is_distance(self) -> bool:
@@ -610,6 +619,13 @@ def _norms(rows: Any, layout: Layout) -> NDArray[Any]:
     if layout.sums == "square":
         return linalg.row_squares(rows).astype(layout.dtype)
     return np.asarray(abs(rows).sum(axis=1), dtype=layout.dtype).ravel()
+
+
+def known_lengths(norms: NDArray[Any], n: int) -> Vector:
+    """At least |x|^2 of rows of n columns, by norms that rounding has changed."""
+    unit = np.finfo(norms.dtype).epsneg / 2.0
+    largest, lost = 1.0 + 2.0 * gamma_n(n + 2, unit), n * np.finfo(norms.dtype).tiny
+    return np.asarray(norms * largest + lost, dtype=np.float64)
 
 
 def packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:

@@ -194,7 +194,7 @@ class ValueBounds:
         h *= np.repeat(eps * total * SLACK, counts)
         h += np.repeat(known, counts)
         h *= s
-        return h
+        return np.asarray(h)
 
     def _enlarged(self, h: float) -> float:
         """What becomes of eps where errors of an exponent are errors of exp.

@@ -9,6 +9,7 @@ sums in twice the precision.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ from widemargin.solution import Certificate
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+# All places get exact scores where that takes no more multiplications than these: 0.3
+# ms.
+ALL_PLACES = 1e6
+
 
 @dataclass(frozen=True)
 class ManyProblems:
@@ -32,8 +37,12 @@ class ManyProblems:
     groups, group_ends : int ndarray, the groups of the problems; where these end
     ends : int ndarray (t,), where the places of each problem end
     y, C : ndarray, labels +1 and -1, and weights >= 0, of each place
+        Where C is 0 a row has no loss, but it has a score.
     loss : PointwiseLoss
     intercept : {"free", "penalized", "none"}
+    after : int ndarray (t,)
+        The problem at whose answer another one starts, which has the same groups and
+        comes earlier; -1: it starts at zero. No two start at the same one.
     """
 
     samples: GroupedSamples
@@ -44,6 +53,7 @@ class ManyProblems:
     C: Vector
     loss: PointwiseLoss
     intercept: str
+    after: Index
 
     @functools.cached_property
     def starts(self) -> Index:
@@ -58,10 +68,18 @@ class ManyProblems:
     @functools.cached_property
     def rows(self) -> Index:
         """The row at each place."""
-        samples, groups = self.samples, self.groups
-        count, first = samples.count[groups], samples.first[groups]
-        within = np.arange(len(self.y)) - np.repeat(np.cumsum(count) - count, count)
-        return samples.order[np.repeat(first, count) + within]
+        return self.samples.rows_of(self.groups)
+
+    def order(self, begin: int, end: int) -> Any:
+        """Places begin .. end - 1, of one problem, in the order of the data."""
+        rows = self.rows[begin:end]
+        if (rows[1:] > rows[:-1]).all():
+            return slice(None)
+        return np.argsort(rows, kind="stable")  # sorted runs: they are merged
+
+    def count(self, chosen: NDArray[np.bool_]) -> Index:
+        """How many places of each problem are chosen: (t,)."""
+        return np.asarray(np.add.reduceat(chosen, self.starts, dtype=np.int64))
 
     def sums(self, values: Vector) -> Vector:
         """Sums over the places of each problem: (t,)."""
@@ -94,7 +112,7 @@ class ManyProblems:
         primal, over, half = self._upper(c, values, errors, exact, b)
         dual, under = self._lower(c, values, errors, half)
         wrong = (self.y * c < 0.0) | (self.y * c > self.loss.upper(self.C))
-        dual[self.sums(wrong.astype(np.float64)) > 0.0] = -np.inf
+        dual[self.count(wrong) > 0] = -np.inf
         return [
             Certificate(p, d, rounding=r)
             for p, d, r in zip(
@@ -116,19 +134,13 @@ class ManyProblems:
         could be one by the error that a score has at most. Other places have none.
         """
         samples, rows, starts = self.samples, self.rows, self.starts
-        errors = samples.kept_errors(rows, c, starts)
-        support = c != 0.0
-        safe = self.y * (scores + self.spread(b)) >= 1.0 + errors
-        matters = (support | ~safe) & (self.C > 0.0)
-        chosen = (
-            rows[support],
-            c[support],
-            np.cumsum(np.add.reduceat(support, starts, dtype=np.int64)),
-        )
-        wanted = (
-            rows[matters],
-            np.cumsum(np.add.reduceat(matters, starts, dtype=np.int64)),
-        )
+        support, matters = c != 0.0, self.C > 0.0
+        if np.count_nonzero(support) * self.sizes.max() * samples.cost > ALL_PLACES:
+            errors = samples.kept_errors(rows, c, starts)
+            safe = self.y * (scores + self.spread(b)) >= 1.0 + errors
+            matters &= support | ~safe
+        chosen = rows[support], c[support], np.cumsum(self.count(support))
+        wanted = rows[matters], np.cumsum(self.count(matters))
         values = scores.copy()
         values[matters] = samples.exact(chosen, wanted, threads, stop)
         return values, samples.exact_errors(rows, c, starts), matters
@@ -165,7 +177,8 @@ class ManyProblems:
             rest = rest + 0.5 * total * total
         if self.loss.dual_share:
             used = np.where(self.C > 0.0, self.C, 1.0)
-            rest = rest + self.sums(0.25 * self.loss.dual_share * alpha * (alpha / used))
+            squares = self.sums(0.25 * alpha * (alpha / used))
+            rest = rest + self.loss.dual_share * squares
         under = 0.5 * square[1] * SLACK + off * (linear + np.abs(rest))
         if self.intercept == "free":
             under = under + self._repair_errors(c, f, errors, total, linear)

@@ -3,89 +3,155 @@
 Pair steps on the whole problem [fan2005]_ in C++, in float32: the first variable
 violates most, the second one lowers the objective most together with it. A row of K is
 made when its variable first moves, with a few others that will move soon, and kept for
-all problems that share its samples. Threads take the problems one after the other, the
-largest first. What comes out is checked by `ManyProblems.certificates`, in float64.
+all problems that share its samples. Problems of a few rows go on in float64, to its
+last digits. Threads take the problems one after the other, the largest first; what
+comes out does not depend on them. It is checked by `ManyProblems.certificates`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.problems.many import ManyProblems
-from widemargin.solution import Certificate
+from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solvers.driver.advice import Ending, message
+from widemargin.solvers.driver.limits import Limits
+from widemargin.system.deadline import Deadline
 
 Vector = NDArray[np.float64]
 
 NAME = "batch"
-# Rows of a problem up to which it is faster than working sets: benchmarks/kernel/small.py.
+# Rows of a problem up to which it is faster than working sets. Not tuned.
 MOST_ROWS = 8_000
 # Steps of a problem, in units of its rows, after which it is given up. Not tuned.
 MOST_STEPS = 1_000
 # The least gap that kernel values in float32 are worth trying for. Not tuned.
 LEAST_GAP = 1e-6
-# Rows, times the multiplications of a value, that are worth a second thread.
+# Rows, times the multiplications of a value, that are worth a second thread. Not tuned.
 SHARED_WORK = 60_000
-
+# How the core knows intercepts.
 INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What came out for many problems.
+class Ends(NamedTuple):
+    """Where problems ended.
 
     Attributes
     ----------
     c : ndarray, y alpha of each place
-    b : ndarray (t,)
+    b : ndarray (t,), intercepts
     steps : int ndarray (t,)
-    certificates : list of Certificate
-    is_convex : bool ndarray (t,), whether no step went along a negative curvature
-    interrupted : bool, by Ctrl-C
+    is_convex : bool ndarray (t,), whether no step met a negative curvature
+    status : Status, of problems that have no small gap
     """
 
     c: Vector
-    scores: Vector
     b: Vector
     steps: NDArray[np.int64]
-    certificates: list[Certificate]
     is_convex: NDArray[np.bool_]
-    interrupted: bool
+    status: Status
 
 
 def solve_many(
-    problems: ManyProblems,
-    tol: float,
-    *,
-    memory: int,
-    threads: int,
-    stops: tuple[Callable[[], bool], Callable[[], bool]],
-) -> Batch:
+    problems: ManyProblems, limits: Limits, memory: int, threads: int
+) -> list[Solution]:
     """Solve problems to a relative gap, as far as float32 kernel values allow it.
 
     Parameters
     ----------
     problems : ManyProblems
-    tol : float
+    limits : Limits, of which ``tol`` and the time end it
     memory : int, bytes of kernel values
     threads : int
-    stops : what is asked whether to stop, of the steps and of the certificates
+
+    Returns
+    -------
+    list of Solution
+        Each over its rows in the order of the data; ``w`` is y alpha. A problem that
+        float32 does not solve is stalled: another solver goes on from there.
     """
     c = np.zeros(len(problems.y))
-    work = len(c) * problems.samples.cost
-    threads = threads if work > SHARED_WORK else 1
+    threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     most = MOST_STEPS * int(problems.sizes.max())
-    form = not problems.loss.is_bounded, INTERCEPTS[problems.intercept]
-    scores, numbers, counts, _, interrupted = problems.samples.solve(
-        (problems.groups, problems.group_ends, problems.ends),
+    scores, numbers, counts, interrupted = problems.samples.solve(
+        (problems.groups, problems.group_ends, problems.ends, problems.after),
         (problems.y, problems.C),
         c,
-        form,
-        (tol, most, memory, threads),
-        stops[0],
+        (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
+        (limits.tol, most, memory, threads),
+        _Over(limits.deadline),
     )
+    status = Status.STALLED
+    if interrupted or limits.is_late:
+        status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     b = np.ascontiguousarray(numbers[:, 0])
-    bounds = problems.certificates(c, scores, b, threads, stops[1])
-    steps, convex = counts[:, 0], counts[:, 1] == 0
-    return Batch(c, scores, b, steps, bounds, convex, interrupted)
+    ends = Ends(c, b, counts[:, 0], counts[:, 1] == 0, status)
+    bounds = problems.certificates(c, scores, b, threads, _Over(limits.grace))
+    return _solutions(problems, ends, bounds, limits)
+
+
+class _Over:
+    """Whether a deadline is over."""
+
+    def __init__(self, deadline: Deadline | None) -> None:
+        self._deadline = deadline
+
+    def __call__(self) -> bool:
+        return self._deadline is not None and self._deadline.left <= 0.0
+
+
+def _solutions(
+    problems: ManyProblems, ends: Ends, bounds: list[Certificate], limits: Limits
+) -> list[Solution]:
+    """A solution for each problem."""
+    alpha, seconds, found = np.abs(ends.c), limits.clock.seconds(), []
+    vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
+    if problems.loss.is_bounded:
+        at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
+    reason, begin = _reason(problems), 0
+    for k, end in enumerate(problems.ends.tolist()):
+        solved = ends.is_convex[k] and bounds[k].relative_gap <= limits.tol
+        status = Status.SOLVED if solved else ends.status
+        primal, dual = bounds[k].primal, bounds[k].dual
+        last = Step(0, primal, dual, 0.0, end - begin, seconds=seconds)
+        last.details = {
+            "support_vectors": float(vectors[k]),
+            "steps": float(ends.steps[k]),
+        }
+        last.best_primal, last.best_dual = primal, dual
+        order = problems.order(begin, end)
+        found.append(
+            Solution(
+                alpha=alpha[begin:end][order],
+                w=ends.c[begin:end][order],
+                b=float(ends.b[k]),
+                status=status,
+                certificate=bounds[k],
+                trace=Trace([last]),
+                solver=NAME,
+                reason=reason,
+                seconds=seconds,
+                tol=limits.tol,
+                message=_message(last, status, bounds[k].relative_gap, limits),
+                extras=dict(last.details),
+                at_bound=at_bound[k],
+            )
+        )
+        begin = end
+    return found
+
+
+def _message(last: Step, status: Status, gap: float, limits: Limits) -> str:
+    """What happened, how good the answer is, and what helps."""
+    if status is Status.SOLVED:
+        return status.advice
+    return message(Ending(None, status, last, gap, 0, limits, ()))
+
+
+def _reason(problems: ManyProblems) -> str:
+    """Why this solver."""
+    t, most = len(problems.ends), int(problems.sizes.max())
+    if t == 1:
+        return f"because the problem is small ({most:,} rows)"
+    return f"because the {t:,} problems are small (at most {most:,} rows each)"
