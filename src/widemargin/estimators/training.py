@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -118,8 +119,9 @@ class Training:
     @functools.cached_property
     def _rows_of_classes(self) -> list[NDArray[np.intp]]:
         """The rows of each class."""
-        ends = np.cumsum(np.bincount(self.index))[:-1]
-        return np.split(np.argsort(self.index, kind="stable"), ends)
+        order = np.argsort(self.index, kind="stable")
+        ends = [0, *np.cumsum(np.bincount(self.index)).tolist()]
+        return [order[a:b] for a, b in itertools.pairwise(ends)]
 
     def weight(self, k: int) -> float:
         """The sum of its C."""

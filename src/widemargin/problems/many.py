@@ -63,7 +63,7 @@ class ManyProblems:
     @functools.cached_property
     def sizes(self) -> Index:
         """How many places each problem has."""
-        return np.diff(self.ends, prepend=0)
+        return self.ends - self.starts
 
     @functools.cached_property
     def rows(self) -> Index:
