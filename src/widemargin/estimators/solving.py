@@ -74,6 +74,9 @@ def _solve_together(
         functools.partial(_solve_or_skip, training, k, saved[k])
         for k in range(n_problems)
     ]
+    few = rows.is_in_memory and rows.shape[0] * rows.shape[1] <= shared.FEW_ENTRIES
+    if few and training.limits.end is None:
+        return [solve(rows) for solve in solves]
     return shared.solve_together(rows, solves, training.memory_limit)
 
 
