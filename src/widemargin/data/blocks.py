@@ -17,6 +17,7 @@ from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 # Rows of a single block up to which BLAS is let be: to set its threads takes 20 us.
 SMALL = 1000
 
+
 @dataclass(frozen=True)
 class Least:
     """A key and a value; of two that are added the smaller key stays."""

@@ -18,8 +18,8 @@ from widemargin.system.deadline import Deadline, OutOfTime
 TOGETHER_BYTES = 1 << 30
 
 
-# Entries of data in memory up to which threads that share a sweep cost more than to read
-# the data once for each solve: a meeting takes 0.1 ms. Not tuned.
+# Entries of data in memory up to which to read them once for each solve takes less than
+# threads that meet: a meeting takes 0.1 ms. Not tuned.
 FEW_ENTRIES = 1 << 17
 
 # No solver factors larger dense matrices (solvers/linear/normal_equations.py).

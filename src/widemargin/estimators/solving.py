@@ -7,7 +7,7 @@ import numpy as np
 
 from widemargin.data import shared
 from widemargin.data.rows import Rows
-from widemargin.estimators.batch import solve_batch
+from widemargin.estimators.batch import solve_batch, solve_linear_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Status
@@ -20,7 +20,7 @@ def solve_tasks(training: Training) -> list[Solution]:
     """One solution a binary problem."""
     saved = checkpoints(training)
     if training.tasks[0].negative is None and training.recipe.kernel is None:
-        solutions = _solve_together(training, saved)
+        solutions = solve_linear_batch(training) or _solve_together(training, saved)
     else:
         solutions = _solve_in_turn(training, saved, solve_batch(training))
     remove_solved(saved, solutions)
@@ -75,7 +75,7 @@ def _solve_together(
         for k in range(n_problems)
     ]
     few = rows.is_in_memory and rows.shape[0] * rows.shape[1] <= shared.FEW_ENTRIES
-    if few and training.limits.end is None:
+    if few and training.limits.end is None and training.callbacks.is_silent:
         return [solve(rows) for solve in solves]
     return shared.solve_together(rows, solves, training.memory_limit)
 

@@ -38,7 +38,7 @@ class Recipe:
         Attributes with which a point of the only binary problem predicts.
     solver : str or Solver
     kernel : Kernel or None, of the problems; None: they are linear in the columns
-    form : loss and intercept of problems with a kernel that have no norm, or None
+    form : loss and intercept of problems that have no norm, or None
     """
 
     make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
@@ -59,7 +59,7 @@ def linear_recipe(loss: str, intercept: str, solver: str | Solver) -> Recipe:
     def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         return Problem(rows, y, C, loss, intercept)
 
-    return Recipe(_make, _weights, solver)
+    return Recipe(_make, _weights, solver, form=(loss, intercept))
 
 
 def _weights(rows: Rows, w: Vector, b: float) -> dict[str, Any]:

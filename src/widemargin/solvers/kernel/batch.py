@@ -71,7 +71,7 @@ def solve_many(
         Each over its rows in the order of the data; ``w`` is y alpha. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
-    c = np.zeros(len(problems.y))
+    c, begin = np.zeros(len(problems.y)), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     most = MOST_STEPS * int(problems.sizes.max())
     scores, numbers, counts, interrupted = problems.samples.solve(
@@ -88,7 +88,8 @@ def solve_many(
     b = np.ascontiguousarray(numbers[:, 0])
     ends = Ends(c, b, counts[:, 0], counts[:, 1] == 0, status)
     bounds = problems.certificates(c, scores, b, threads, _Over(limits.grace))
-    return _solutions(problems, ends, bounds, limits)
+    seconds = (limits.clock.seconds() - begin) / len(bounds)
+    return _solutions(problems, ends, bounds, limits, seconds)
 
 
 class _Over:
@@ -102,10 +103,14 @@ class _Over:
 
 
 def _solutions(
-    problems: ManyProblems, ends: Ends, bounds: list[Certificate], limits: Limits
+    problems: ManyProblems,
+    ends: Ends,
+    bounds: list[Certificate],
+    limits: Limits,
+    seconds: float,
 ) -> list[Solution]:
-    """A solution for each problem."""
-    alpha, seconds, found = np.abs(ends.c), limits.clock.seconds(), []
+    """A solution for each problem, which has its share of the time."""
+    alpha, found, weights = np.abs(ends.c), [], problems.sums(problems.C).tolist()
     vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
@@ -114,7 +119,9 @@ def _solutions(
         solved = ends.is_convex[k] and bounds[k].relative_gap <= limits.tol
         status = Status.SOLVED if solved else ends.status
         primal, dual = bounds[k].primal, bounds[k].dual
-        last = Step(0, primal, dual, 0.0, end - begin, seconds=seconds)
+        first = Step(0, weights[k], 0.0, 0.0, end - begin)
+        first.best_primal, first.best_dual = weights[k], 0.0
+        last = Step(1, primal, dual, 0.0, end - begin, seconds=seconds)
         last.details = {
             "support_vectors": float(vectors[k]),
             "steps": float(ends.steps[k]),
@@ -128,7 +135,7 @@ def _solutions(
                 b=float(ends.b[k]),
                 status=status,
                 certificate=bounds[k],
-                trace=Trace([last]),
+                trace=Trace([first, last]),
                 solver=NAME,
                 reason=reason,
                 seconds=seconds,
