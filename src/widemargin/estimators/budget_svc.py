@@ -70,7 +70,9 @@ class BudgetSVC(Classifier):
         `LossNorm` is all that is asked for: with ``method="norm"``.
     method : {"pursuit", "prune", "norm"}, default="pursuit"
     norm : {"l1", "l2"} or LossNorm, default="l1"
-        The losses, see above. A `widemargin.losses.LossNorm` not with "pursuit".
+        The losses, see above. A `widemargin.losses.LossNorm` not with "pursuit";
+        `Mahalanobis` is for some tens of rows in their order, `PNorm` for some
+        hundreds.
     C : float > 0, default=1.0
         Weight of the losses.
     total : bool, default=False
