@@ -207,8 +207,7 @@ def test_pruning_keeps_the_largest(small, K):
 def test_tables_and_pictures(options, tmp_path, monkeypatch):
     for part in (theorems, equivalences, smo_part):
         monkeypatch.setattr(part, "BUDGETS", (10, 60))
-    for part in (stopped, tuned):
-        monkeypatch.setattr(part, "STEPS", (20, 60, 100))
+    monkeypatch.setattr(tuned, "STEPS", (20, 60))
     monkeypatch.setattr(tuned, "BUDGETS", (10,))
     for part in (figure_1, stopped, tuned, theorems, equivalences, smo_part):
         records = part.run(options)

@@ -68,13 +68,13 @@ class BudgetSVC(Classifier):
         B, or the share of the rows of each binary problem. With B at least the number
         of rows there is no cap; with a larger B a UserWarning says so. None where a
         `LossNorm` is all that is asked for: with ``method="norm"``.
+    C : float > 0, default=1.0
+        Weight of the losses.
     method : {"pursuit", "prune", "norm"}, default="pursuit"
     norm : {"l1", "l2"} or LossNorm, default="l1"
         The losses, see above. A `widemargin.losses.LossNorm` not with "pursuit";
         `Mahalanobis` is for some tens of rows in their order, `PNorm` for some
         hundreds.
-    C : float > 0, default=1.0
-        Weight of the losses.
     total : bool, default=False
         Not with "norm": B is the number of support vectors of all binary problems
         together. Each problem gets an equal part, at least one.
