@@ -99,8 +99,8 @@ def _add_train(train: Any) -> None:
     add(
         "--loss",
         choices=("hinge", "squared_hinge"),
-        help="loss of a row (squared_hinge, as LinearSVC; with a kernel or a budget "
-        "hinge, as SVC)",
+        help="loss of a row (squared_hinge, as LinearSVC; with a kernel hinge, as SVC; "
+        "not with --budget, which has --norm)",
     )
     add(
         "--intercept",
@@ -155,6 +155,18 @@ def _add_smaller(train: Any) -> None:
         metavar="B",
         help="support vectors of a kernel model at most, of each pair of classes: a "
         "number or a share of the rows (all)",
+    )
+    add(
+        "--method",
+        choices=("pursuit", "prune", "norm"),
+        help="of --budget: chosen rows and a refit; the largest coefficients of the "
+        "machine of Dekel and Singer; or that machine, whose support vectors are not "
+        "bounded (pursuit)",
+    )
+    add(
+        "--norm",
+        choices=("l1", "l2"),
+        help="of --budget: the losses, or their squares (l1)",
     )
     add(
         "--rank",

@@ -80,9 +80,17 @@ def _check_kernel(options: argparse.Namespace) -> None:
 
 
 def _check_budget(options: argparse.Namespace) -> None:
-    """Refuse what is not there with a budget."""
+    """Refuse what is not there with a budget, or without."""
     if options.budget is None:
+        for name in ("method", "norm"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name} needs --budget")
         return
+    if options.loss is not None:
+        raise ValueError(
+            "--budget and --loss cannot go together: --norm l1 is of the hinge, --norm "
+            "l2 of its square"
+        )
     allowed = {"solver": ("auto",), "intercept": ("auto", "free")}
     if options.kernel == "linear":
         raise ValueError("--budget needs a kernel other than linear: add --kernel rbf")
@@ -145,8 +153,8 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
             if getattr(options, name) is not None:
                 others[name] = getattr(options, name)
     if options.budget is not None:
-        norm = "l2" if options.loss == "squared_hinge" else "l1"
-        kind, own = BudgetSVC, {"budget": options.budget, "hard": True, "norm": norm}
+        given = {name: getattr(options, name) for name in ("budget", "method", "norm")}
+        kind, own = BudgetSVC, {k: v for k, v in given.items() if v is not None}
     elif kind is SVC:
         for name in ("rank", "approximation", "certify"):
             others[name] = getattr(options, name)

@@ -12,7 +12,15 @@ from tests.cases.kernel_reference import part
 from tests.conftest import PROBLEMS
 from widemargin import Kernel, Problem, solve
 from widemargin.losses.mahalanobis import Mahalanobis
-from widemargin.losses.norms import BudgetL1, BudgetL2, Interpolation, L1Norm, L2Norm
+from widemargin.losses.norms import (
+    BoundedNorm,
+    BudgetL1,
+    BudgetL2,
+    Interpolation,
+    L1Norm,
+    L2Norm,
+    PNorm,
+)
 from widemargin.solvers import IRWLS, Budget
 from widemargin.solvers.kernel.budget import _bracket
 
@@ -23,6 +31,7 @@ NORMS = [
     *(BudgetL1(budget=b) for b in (5, 20.5, 60)),
     *(BudgetL2(budget=b) for b in (5, 50)),
     *(Interpolation(t=t) for t in (1.0, 4.0)),
+    PNorm(p=3),
 ]
 
 
@@ -45,6 +54,8 @@ def losses(norm, t):
         return t.sum()
     if isinstance(norm, L2Norm):
         return np.linalg.norm(t)
+    if isinstance(norm, PNorm):
+        return (t**norm.p).sum() ** (1.0 / norm.p)
     if isinstance(norm, BudgetL1):
         top = np.sort(t)[::-1]
         whole = int(norm.budget)
@@ -66,6 +77,9 @@ def losses(norm, t):
 
 def is_feasible(norm, alpha, y, C):
     length, share = np.linalg.norm(alpha) / C, 1.0 + 1e-9
+    if not isinstance(norm, BoundedNorm):
+        inside = norm.gauge(alpha, np.ones(len(y))) <= C * share
+        return inside and alpha.min() >= 0.0 and abs(y @ alpha) <= 1e-9 * alpha.sum()
     return (
         alpha.min() >= 0.0
         and abs(y @ alpha) <= 1e-9 * alpha.sum()
