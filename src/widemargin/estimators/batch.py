@@ -12,9 +12,8 @@ from widemargin.kernels.grouped import GroupedSamples
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP
 from widemargin.kernels.table import KERNELS
-from widemargin.losses.pointwise import LOSSES
+from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.numerics import linalg
-from widemargin.problems.base import intercept_for_loss
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers.kernel.batch import LEAST_GAP, MOST_ROWS, solve_many
@@ -139,7 +138,7 @@ def _problems(
     C: Any = training.C
     C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
     signs = np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)
-    loss, intercept = training.recipe.form or ("", "")
+    loss, intercept = _form(training)
     return ManyProblems(
         samples,
         flat,
@@ -147,8 +146,8 @@ def _problems(
         np.cumsum(count)[ends - 1],
         np.repeat(signs, count),
         C,
-        LOSSES[loss],
-        intercept_for_loss(intercept, loss),
+        loss,
+        intercept,
         np.full(len(tasks), -1),
     )
 
@@ -157,7 +156,7 @@ def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyPro
     """Problems of all rows, which are one group."""
     t, m = len(training.tasks), training.rows.shape[0]
     each = np.arange(1, t + 1)
-    loss, intercept = training.recipe.form or ("", "")
+    loss, intercept = _form(training)
     C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), t)
     return ManyProblems(
         samples,
@@ -166,7 +165,14 @@ def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyPro
         m * each,
         y,
         C,
-        LOSSES[loss],
-        intercept_for_loss(intercept, loss),
+        loss,
+        intercept,
         np.full(t, -1),
     )
+
+
+def _form(training: Training) -> tuple[PointwiseLoss, str]:
+    """The loss and the intercept of the problems."""
+    name, intercept = training.recipe.form or ("", "")
+    loss = LOSSES[name]
+    return loss, loss.intercept if intercept == "auto" else intercept
