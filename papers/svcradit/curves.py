@@ -16,9 +16,7 @@ def save(records, key, kinds, value, ylabel, folder, name):
     for axis, (problem, C) in zip(axes, problems, strict=True):
         for k, kind in enumerate(kinds):
             mine = [
-                r
-                for r in records
-                if (r["set"], r["C"], r[key]) == (problem, C, kind)
+                r for r in records if (r["set"], r["C"], r[key]) == (problem, C, kind)
             ]
             late = [r["q"] for r in mine if r["status"] != "solved"]
             values = [np.nan if r["q"] in late else value(r) for r in mine]

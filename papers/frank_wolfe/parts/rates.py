@@ -102,7 +102,7 @@ def draw(records, folder):
 
 
 def _draw(axis, records, name, k, method):
-    """One curve, without the start, which is no step; a cross where it has no digits."""
+    """One curve, without the start, which is no step; a cross where digits end."""
     (r,) = (x for x in records if (x["set"], x["method"]) == (name, method))
     pairs = list(zip(r["steps"], r["excess"], strict=True))
     known = np.array([(s, e) for s, e in pairs if s and e > 0]).reshape(-1, 2)
