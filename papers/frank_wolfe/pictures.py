@@ -102,6 +102,7 @@ def _accuracy(r):
 
 
 def _speedup(found, method):
-    if found[method]["over"]:
+    """Nan where one of the two came to no end."""
+    if found[method]["over"] or found[CVM]["over"]:
         return np.nan
     return found[CVM]["seconds"] / found[method]["seconds"]
