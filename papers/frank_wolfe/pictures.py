@@ -65,7 +65,8 @@ def _beside(axis, sets, names, rows):
         cvm = [BY_NAME[n].seconds[0] / BY_NAME[n].seconds[k] for n in names]
         style.curve(axis, rows, cvm, k + 2, f"{method} in the paper")
     axis.axhline(1.0, color="0.8", lw=1)
-    axis.legend(fontsize="small")
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axis.legend(fontsize="small", ncols=2, **above)
 
 
 def single(sets, names, folder, file):
