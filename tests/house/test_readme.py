@@ -63,6 +63,33 @@ def test_commands_of_the_readme(here, rows):
         assert (here / made).stat().st_size > 100
 
 
+GUIDES = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs/guides").glob("*"))
+
+
+@pytest.mark.parametrize(
+    "command", re.findall(r"^    widemargin (train examples/.*)$", GUIDES, re.MULTILINE)
+)
+def test_commands_of_the_guides(here, capsys, command):
+    """On few rows; a rule of a paper may end a run above the gap."""
+    thinned(here / "examples" / "data", 300)
+    status = main(command.split())
+    assert status == 0 or ("epsilon" in command and status == 1)
+    solver = command.split("--solver ")[1].split()[0]
+    assert f" by {solver}, as asked." in capsys.readouterr().out
+
+
+def test_the_guides_show_every_published_method():
+    for words in (
+        "mode=asvm",
+        "mode=published",
+        "inner=published",
+        "core_vector",
+        "step=toward",
+        "step=away",
+    ):
+        assert re.search(f"^    widemargin train .*{words}", GUIDES, re.MULTILINE)
+
+
 def test_the_solver_of_the_contributing_notes():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     names = {"__name__": "contributing"}

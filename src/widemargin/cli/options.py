@@ -203,6 +203,14 @@ def _add_solving(train: Any) -> None:
         "frank_wolfe or core_vector",
     )
     add(
+        "--solver-option",
+        type=values.assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of that solver, such as mode=asvm; may be given several times",
+    )
+    add(
         "--tol",
         type=values.share,
         default=1e-4,

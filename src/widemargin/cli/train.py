@@ -20,6 +20,7 @@ from widemargin.cli.output import (
     describe,
     note,
 )
+from widemargin.cli.solver_options import made
 from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.estimators.classifier import Classifier, keep_in_model
@@ -32,6 +33,7 @@ from widemargin.report import check_matplotlib
 from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.contract import Solver
 from widemargin.system.files import check_outputs
 
 
@@ -40,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     _check_kernel(options)
     _check_budget(options)
     _check_rank(options)
+    solver = made(options.solver, options.solver_option)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     if options.kernel != "linear" and whole:
         data = in_memory(options, data)
     test = read_test(options, data)
-    classifier = _fit(options, data, checkpoint)
+    classifier = _fit(options, data, solver=solver, checkpoint=checkpoint)
     _count_as_in_file(classifier, data)
     asked, options.model = options.model, _save(classifier, options.model)
     try:
@@ -140,14 +143,16 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
-def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
+def _classifier(
+    options: argparse.Namespace, solver: str | Solver, **others: Any
+) -> Classifier:
     """What the options ask for."""
     kind: Any = LinearSVC
-    own = {"intercept": options.intercept, "solver": options.solver}
+    own = {"intercept": options.intercept, "solver": solver}
     if options.loss is not None:  # else the default of the estimator
         own["loss"] = options.loss
-    solver = SOLVERS.get(options.solver)
-    if options.kernel != "linear" or (solver is not None and solver.for_kernels):
+    by_kernel = options.solver != "auto" and SOLVERS[options.solver].for_kernels
+    if options.kernel != "linear" or by_kernel:
         kind, others = SVC, others | {"kernel": options.kernel}
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
@@ -172,11 +177,9 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
     return classifier
 
 
-def _fit(
-    options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
-) -> Classifier:
+def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
-    classifier = _classifier(options, checkpoint=checkpoint)
+    classifier = _classifier(options, **others)
     problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
     classifier.set_params(callback=printer)

@@ -235,7 +235,8 @@ def test_a_row_that_is_not_kept_is_asked_for(simd):
 # -- the squared hinge -----------------------------------------------------------------
 
 SOLVERS = [
-    *(FrankWolfe(step=s, selection=k) for s, k in KINDS[1:]),
+    FrankWolfe(step="away"),
+    *(FrankWolfe(step=s, selection=k) for s, k in KINDS[2:]),
     FrankWolfe(sample=59),
     CoreVector(),
     CoreVector(sample=59),
@@ -699,7 +700,16 @@ def test_steps_toward_alone_converge_as_one_over_the_steps():
             {"first_points": 0},
             "'first_points' parameter of FrankWolfe must be",
         ),
-        (FrankWolfe, {"first_points": "far"}, "'first_points' parameter of FrankWolfe"),
+        (
+            FrankWolfe,
+            {"first_points": "far"},
+            r"an int in the range \[1, inf\) or 'pair'. Got 'far'",
+        ),
+        (
+            FrankWolfe,
+            {"step": "away", "selection": "first"},
+            "must be 'second' with step='away', which has no other point",
+        ),
         (FrankWolfe, {"first_weights": "best"}, "'first_weights' parameter of"),
         (FrankWolfe, {"balanced": 2}, "'balanced' parameter of FrankWolfe must be"),
         (CoreVector, {"balanced": True}, "must be False where sample is None"),
