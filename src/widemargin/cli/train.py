@@ -158,10 +158,21 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
         time_limit=options.time_limit,
         memory_limit=options.memory_limit,
         n_jobs=options.jobs,
+        **_deciding(options),
         **own,
         **others,
     )
     return classifier
+
+
+def _deciding(options: argparse.Namespace) -> dict[str, Any]:
+    """How several classes are told apart: what is not said is the estimator's own."""
+    asked = {
+        "multi_class": options.multi_class,
+        "decision_function_shape": options.decision_shape,
+        "break_ties": options.break_ties or None,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _fit(
