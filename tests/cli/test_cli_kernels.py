@@ -93,8 +93,11 @@ def test_schemes_of_several_classes(here, capsys, kind):
     main([*command[:3], "--multi-class", "ovo", "--break-ties", *kind])
     assert load_model("m.wm").break_ties
     capsys.readouterr()
-    assert main([*command, "--decision-shape", "ovo"]) == 1
-    assert "must be 'ovr' where multi_class='ovr'" in capsys.readouterr().err
+    pairs = ["--decision-shape", "ovo"]
+    assert main([*command, *pairs]) == 2
+    assert "needs --multi-class ovo or dag" in capsys.readouterr().err
+    assert main([*command[:3], "--multi-class", "ovo", "--break-ties", *pairs]) == 2
+    assert "cannot go together" in capsys.readouterr().err
 
 
 def test_a_linear_kernel_by_a_kernel_solver(here, capsys):

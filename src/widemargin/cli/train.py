@@ -28,6 +28,7 @@ from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
 from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
+from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
@@ -40,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     _check_kernel(options)
     _check_budget(options)
     _check_rank(options)
+    _check_classes(options)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -108,6 +110,17 @@ def _check_rank(options: argparse.Namespace) -> None:
             raise ValueError(f"{name} and --budget cannot go together")
 
 
+def _check_classes(options: argparse.Namespace) -> None:
+    """Refuse values of pairs of classes where there are no pairs, or ties among them."""
+    if options.decision_shape != "ovo":
+        return
+    own = "ovr" if _is_linear(options) else "ovo"
+    if (options.multi_class or own) not in PAIRED:
+        raise ValueError("--decision-shape ovo needs --multi-class ovo or dag")
+    if options.break_ties:
+        raise ValueError("--break-ties and --decision-shape ovo cannot go together")
+
+
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     """Where the run is saved; a saved run is not begun anew unasked."""
     every = options.checkpoint_every
@@ -138,8 +151,7 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
     own = {"intercept": options.intercept, "solver": options.solver}
     if options.loss is not None:  # else the default of the estimator
         own["loss"] = options.loss
-    solver = SOLVERS.get(options.solver)
-    if options.kernel != "linear" or (solver is not None and solver.for_kernels):
+    if not _is_linear(options):
         kind, others = SVC, others | {"kernel": options.kernel}
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
@@ -163,6 +175,12 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
         **others,
     )
     return classifier
+
+
+def _is_linear(options: argparse.Namespace) -> bool:
+    """Whether the estimator is that of linear machines."""
+    solver = SOLVERS.get(options.solver)
+    return options.kernel == "linear" and not (solver and solver.for_kernels)
 
 
 def _deciding(options: argparse.Namespace) -> dict[str, Any]:
