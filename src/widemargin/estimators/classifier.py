@@ -123,8 +123,7 @@ class Classifier(
         -------
         ndarray (m,)
         """
-        model = self.model_
-        return model.decide(model.scores(read_rows(self, X)))
+        return self.model_.labels(read_rows(self, X))
 
     @property
     @abstractmethod

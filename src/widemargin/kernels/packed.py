@@ -20,6 +20,7 @@ from widemargin.kernels.table import KERNELS, NAMES
 from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
 from widemargin.numerics.rounding import (
+    SINGLE,
     UNIT,
     ValueBounds,
     differences_bounds,
@@ -455,6 +456,7 @@ class CoreSums:
     W : ndarray (l, c)
     sizes : sequence of int, rows of Z in each group, or None: all are one
     keep : bool, whether batches of Z wait for the next call, where they are small
+    dtype : float32 or float64, of values; sums of more than a few are float64
     """
 
     def __init__(
@@ -465,12 +467,15 @@ class CoreSums:
         sizes: Sequence[int] | None = None,
         *,
         keep: bool = False,
+        dtype: Any = np.float64,
     ) -> None:
-        self._layout, self._Z = Layout(form, Z), Z
+        self._layout, self._Z = Layout(form, Z, dtype), Z
         self._batches = Batches(self._layout, Z)
         self._W = np.ascontiguousarray(W, dtype=np.float64)
         sizes = sizes or [Z.shape[0]]
         self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
+        ends = np.cumsum(sizes).tolist()
+        self._parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
         keep = keep and 8 * Z.shape[0] * Z.shape[1] <= KEPT_BYTES
         self._kept: dict[bool, list[Any]] | None = {} if keep else None
         groups = np.array([group for group, _ in self._cut], np.int64)
@@ -536,6 +541,26 @@ class CoreSums:
             for size, count in zip(lengths, terms, strict=True)
         )
         return np.column_stack([rows.sums(others, w, off) for w in self._W.T])
+
+    def errors_by_group(self, X: Matrix) -> Vector:
+        """What rounding may do to the sums over each group, at most: (groups, c, k)."""
+        layout, Z = self._layout, self._Z
+        counts = layout.terms(X), layout.terms(Z)
+        if not layout.expands_squares:
+            counts = (max(map(np.max, counts)),) * 2
+        unit = UNIT if layout.dtype == np.float64 else SINGLE
+        rows, others = (
+            layout.bounds(layout.lengths(A), count, unit)
+            for A, count in zip((X, Z), counts, strict=True)
+        )
+        # Up to 16 weighted values are added in the dtype, and their sums in float64.
+        off = gamma_n(GROUP + 2, unit) + gamma_n(Z.shape[0] + 4)
+        out = np.empty((self._groups, self._W.shape[1], X.shape[0]))
+        for sums, part in zip(out, self._parts, strict=True):
+            of_part = ValueBounds(others.eps, others.h[part], others.s[part])
+            for one, w in zip(sums, self._W[part].T, strict=True):
+                one[:] = rows.sums(of_part, w, off)
+        return out
 
     def by_group(
         self, X: Matrix, index: NDArray[np.int64], n_jobs: int | None = 1

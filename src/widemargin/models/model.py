@@ -15,7 +15,7 @@ from widemargin.data.state import RowState, check_length, finite
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
 from widemargin.kernels.expansion import Expansion
 from widemargin.models.schemes import PAIRED, SHAPES, n_decisions
-from widemargin.models.votes import by_class
+from widemargin.models.votes import are_sure, by_class, largest, winners
 from widemargin.numerics import linalg
 from widemargin.parameters import in_one_line
 
@@ -223,15 +223,34 @@ class Model:
             labels[start : start + _CHUNK] = self.classes[self.winners(part)]
         return labels
 
+    def labels(self, rows: Rows) -> NDArray[Any]:
+        """Labels of rows: (m,). One sweep.
+
+        They are those that `decide` has for `scores`. Kernel values are float32 where
+        that has enough digits, and the scores of a row in float64 only where the errors
+        could change its label.
+
+        Raises
+        ------
+        ValueError as of `scores`.
+        """
+        rows = self._matched(rows)
+        kernels = self.kernels
+        if kernels is None or self._is_quick(rows) or not kernels.suits_float32:
+            return self.decide(self.scores(rows))
+        state = rows.state(winner=np.broadcast_to(0.0, rows.shape[0]))
+        form = self.scheme, len(self.classes), self.break_ties
+        if rows.sweep(_choose_by_kernel, state, kernels, form):
+            rows.refuse_nonfinite()
+        return np.asarray(self.classes[state.winner.astype(np.intp)])
+
     def winners(self, scores: Vector) -> NDArray[np.intp]:
         """Indices of the classes that decision values decide for: (m,)."""
         if self.scheme == "binary":
             return (scores >= 0).astype(np.intp)
         if self.shape == "ovo":
-            scores = by_class(scores, self.scheme, len(self.classes))
-        votes = self.is_paired and not self.break_ties
-        scores = np.rint(scores) if votes else scores
-        return np.asarray(scores.argmax(axis=1), dtype=np.intp)
+            return winners(scores, self.scheme, len(self.classes))
+        return largest(scores, self.scheme, self.break_ties)
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Decision values: see `scores`.
@@ -258,7 +277,7 @@ class Model:
         -------
         ndarray (m,)
         """
-        return self.decide(self.decision_function(X))
+        return self.labels(as_rows(X))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -380,3 +399,19 @@ def _score_by_kernel(
     # exp(-inf) is a number like any other.
     return int(not (np.isfinite(scores).all() and linalg.all_finite(block)))
 
+
+def _choose_by_kernel(
+    block: Any, part: RowState, decisions: Expansion, form: tuple[str, int, bool]
+) -> int:
+    """Set the numbers of the winning classes; 1 where there is NaN or infinity."""
+    block = linalg.formed(block)
+    values, errors = decisions.rough(block)
+    chosen = winners(values, *form)
+    again = np.flatnonzero(~are_sure(values, errors, *form))
+    broken = not linalg.all_finite(block)
+    if again.size:
+        exact = decisions(block[again])
+        chosen[again] = winners(exact, *form)
+        broken = broken or not np.isfinite(exact).all()
+    part.winner = chosen
+    return int(broken)
