@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from widemargin.data.rows import Rows
 from widemargin.kernels.engines import CrossValues, cross_values, is_rough
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import STRIP, CoreSums, Layout, strips_at_a_time
+from widemargin.kernels.packed import STRIP, CoreSums, strips_at_a_time
 from widemargin.numerics import twofold
 from widemargin.numerics.linalg import row_slice
 from widemargin.numerics.rounding import SLACK, gamma_n
@@ -113,8 +113,7 @@ class Expansion:
         if self.is_empty or not self.kernel.is_named:
             return False
         diagonal = self.kernel.diag(self.vectors)
-        layout = Layout(self.kernel.form, self.vectors, np.float32)
-        finite = bool(np.isfinite(diagonal).all())
+        layout, finite = self._single.layout, bool(np.isfinite(diagonal).all())
         return finite and not is_rough(layout, self.kernel, self.vectors, diagonal)
 
     def rough(self, block: Any) -> tuple[Vector, Vector]:
