@@ -13,7 +13,11 @@ from sklearn.svm import SVC as LibSVC
 from tests.cases.pairwise import product
 from widemargin import SVC, BudgetSVC, LinearSVC, load_model, open_rows, save_model
 
-KINDS = {"svc": SVC, "linear": LinearSVC, "budget": functools.partial(BudgetSVC, budget=0.5)}
+KINDS = {
+    "svc": SVC,
+    "linear": LinearSVC,
+    "budget": functools.partial(BudgetSVC, budget=0.5),
+}
 
 
 def _iris():

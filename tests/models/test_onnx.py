@@ -223,8 +223,10 @@ def test_pairs_of_classes(
     labels, scores = run(runtime, tmp_path / "m.onnx", X)
     np.testing.assert_allclose(scores, clf.decision_function(X), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(labels, clf.predict(X))
-    others = [SVC(**{"kernel": kernel, "gamma": 0.1, "tol": 0.05, "break_ties": b})
-              for b in (False, True)]
+    others = [
+        SVC(**{"kernel": kernel, "gamma": 0.1, "tol": 0.05, "break_ties": b})
+        for b in (False, True)
+    ]
     assert any((one.fit(X, y).predict(X) != labels).any() for one in others)
 
 

@@ -111,7 +111,7 @@ def _check_rank(options: argparse.Namespace) -> None:
 
 
 def _check_classes(options: argparse.Namespace) -> None:
-    """Refuse values of pairs of classes where there are no pairs, or ties among them."""
+    """Refuse values of pairs of classes where there are none, or ties among them."""
     if options.decision_shape != "ovo":
         return
     own = "ovr" if _is_linear(options) else "ovo"

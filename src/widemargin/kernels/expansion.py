@@ -209,7 +209,9 @@ class Expansion:
         """Attributes that are made when first needed are not pickled."""
         made = ("suits_float32",)
         return {
-            k: v for k, v in vars(self).items() if not k.startswith("_") and k not in made
+            k: v
+            for k, v in vars(self).items()
+            if not k.startswith("_") and k not in made
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
