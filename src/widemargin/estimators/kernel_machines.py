@@ -150,7 +150,7 @@ def _made(fitted: Any) -> Model:
         W = np.zeros((len(weights), fitted.n_features_in_))
         W[:, fitted.support_] = weights
     decisions = tuple(map(Decision, W, fitted.intercept_.tolist()))
-    of_model = {"decisions": decisions, "meta": meta, "expand": expand}
+    of_model: dict[str, Any] = {"decisions": decisions, "meta": meta, "expand": expand}
     return Model(fitted.classes_, **of_model, **decides)
 
 

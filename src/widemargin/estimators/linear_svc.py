@@ -170,7 +170,7 @@ class LinearSVC(Classifier):
             Decision(w, float(b))
             for w, b in zip(self.coef_, self.intercept_, strict=True)
         )
-        of_model = {"decisions": decisions, "meta": dict(self._meta)}
+        of_model: dict[str, Any] = {"decisions": decisions, "meta": dict(self._meta)}
         return Model(self.classes_, **of_model, **decided_by(self))
 
     # -- parts of fit ------------------------------------------------------------------

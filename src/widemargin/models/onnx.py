@@ -133,8 +133,8 @@ def write_onnx(model: Any, path: Path) -> None:
     """Write a model as an ONNX graph of standard operators.
 
     The graph has the input ``X``, float32 (m, n), and the outputs ``label``, (m,), and
-    ``scores``, float64, (m,) for two classes, (m, c) or (m, pairs) for more: what `Model.predict`
-    and `Model.decision_function` return for the same float32 rows.
+    ``scores``, float64, (m,) for two classes, (m, c) or (m, pairs) for more: what
+    `Model.predict` and `Model.decision_function` return for the same float32 rows.
 
     Parameters
     ----------

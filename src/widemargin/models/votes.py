@@ -67,7 +67,7 @@ def are_sure(
         return known & _leads(least, most, strictly=True)
     if scheme == "dag":
         steps = [np.abs(v) > e for v, e, *_ in _walk(values, c, errors)]
-        return known & np.logical_and.reduce(steps)
+        return np.asarray(known & np.logical_and.reduce(steps))
     speaks, against = _sides(c)
     first, second = (
         np.asarray(side, np.float64) for side in (values > errors, values < -errors)
@@ -129,7 +129,9 @@ def drops(values: Vector, c: int) -> Vector:
     scores = votes(values, c)
     scores -= np.rint(scores)
     rows = np.arange(len(values))
-    for step, (_, _, dropped, left) in enumerate(_walk(values, c, values)):
+    left = np.zeros(len(values), np.intp)
+    for step, (_, _, dropped, first) in enumerate(_walk(values, c, values)):
         scores[rows, dropped] += step
+        left = first
     scores[rows, left] += c - 1
     return scores
