@@ -101,9 +101,10 @@ class Expansion:
         out = np.zeros((k, m))
         size = max(1, SUMS_BYTES // (8 * self._n_sums) // STRIP) * STRIP
         size = min(size, strips_at_a_time(block.shape[1]))
-        for start in range(0, 0 if expand is None else m, size):
+        for start in range(0, m, size) if expand is not None else ():
             index = np.arange(start, min(start + size, m))
-            out[:, start : start + size] = self._joined(expand(block, index))
+            sums = expand(block, index)  # type: ignore[misc]
+            out[:, start : start + size] = self._joined(sums)
         out += self.b[:, np.newaxis]
         return out.T
 
@@ -123,9 +124,14 @@ class Expansion:
         """
         with np.errstate(all="ignore"):  # rows out of range have no bounds
             values = self._summed(block, self._single.by_group)
-            errors = self._joined(self._single.errors_by_group(block)).T * WITH_FLOAT64
+            errors = self._summed(block, self._single_errors) - self.b
+            errors *= WITH_FLOAT64
             errors += gamma_n(8) * (np.abs(values) + 2.0 * np.abs(self.b))
         return values, errors
+
+    def _single_errors(self, block: Any, index: NDArray[np.intp]) -> Vector:
+        """Bounds of the sums over each group by float32, for the rows ``index``."""
+        return self._single.errors_by_group(row_slice(block, index[0], index[-1] + 1))
 
     def bounded(self, block: Any) -> tuple[Vector, Vector]:
         """Values for some rows, and bounds of their errors: (m, k) each.
