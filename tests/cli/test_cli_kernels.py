@@ -75,6 +75,31 @@ def test_more_classes(here, capsys):
     np.testing.assert_array_equal(np.loadtxt("s.txt"), scores)
 
 
+@pytest.mark.parametrize("kind", [[], ["--kernel", "rbf"], ["--budget", "0.5"]])
+def test_schemes_of_several_classes(here, capsys, kind):
+    if "--budget" in kind:
+        kind = ["--kernel", "rbf", *kind]
+    for scheme, words in (("dag", "one"), ("ovo", "one"), ("ovr", "the rest")):
+        command = ["train", "three.svm", "m.wm", "--multi-class", scheme, *kind]
+        main([*command, "--tol", "0.1"])
+        assert f"one class against {words}" in capsys.readouterr().out
+        assert load_model("m.wm").scheme == scheme
+    main([*command[:3], "--multi-class", "ovo", "--decision-shape", "ovo", *kind])
+    assert main(["predict", "m.wm", "three.svm", "--scores", "--output", "s.txt"]) == 0
+    X, _ = load_svmlight("three.svm")
+    model = load_model("m.wm")
+    assert model.shape == "ovo"
+    np.testing.assert_array_equal(np.loadtxt("s.txt"), model.decision_function(X))
+    main([*command[:3], "--multi-class", "ovo", "--break-ties", *kind])
+    assert load_model("m.wm").break_ties
+    capsys.readouterr()
+    pairs = ["--decision-shape", "ovo"]
+    assert main([*command, *pairs]) == 2
+    assert "needs --multi-class ovo or dag" in capsys.readouterr().err
+    assert main([*command[:3], "--multi-class", "ovo", "--break-ties", *pairs]) == 2
+    assert "cannot go together" in capsys.readouterr().err
+
+
 def test_a_linear_kernel_by_a_kernel_solver(here, capsys):
     command = ["train", "three.svm", "m.wm", "--solver", "irwls", "--report", "r.html"]
     assert main(command) == 0

@@ -301,7 +301,7 @@ def test_advice_names_features_of_another_size():
         ({"time_limit": 0}, ValueError, "'time_limit'"),
         ({"memory_limit": -5}, ValueError, "'memory_limit'"),
         ({"n_jobs": 0}, ValueError, "'n_jobs' parameter .* a nonzero int or None"),
-        ({"multi_class": "ovo"}, ValueError, "'multi_class' .* one of 'ovr'"),
+        ({"multi_class": "all"}, ValueError, "'multi_class' .* one of 'ovr', 'ovo', 'dag'"),
         ({"class_weight": "even"}, ValueError, "'class_weight' .* a dict, 'balanced' or None"),
         ({"class_weight": {1.0: -2}}, ValueError, "'class_weight' .* positive"),
         ({"class_weight": {1.0: "a"}}, ValueError, "'class_weight' .* positive numbers. Got 'a' for class 1.0"),

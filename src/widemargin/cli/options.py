@@ -11,6 +11,7 @@ from widemargin import __version__
 from widemargin.cli import examples, values
 from widemargin.cli.output import BAD_INPUT, note, say
 from widemargin.kernels.table import GAMMAS, NAMES, having
+from widemargin.models.schemes import SCHEMES, SHAPES
 
 _FORMATS = "svmlight text, .npy, .parquet, or a folder of these two"
 _GUESS = "0 if an index is 0, else 1"
@@ -108,11 +109,33 @@ def _add_train(train: Any) -> None:
         default="auto",
         help="auto: free for hinge, penalized for squared_hinge",
     )
+    _add_classes(train)
     add("--class-weight", choices=("balanced",), help="let all classes weigh the same")
     _add_columns(train)
     _add_solving(train)
     _add_json(train)
     _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
+
+
+def _add_classes(train: Any) -> None:
+    """How more than two classes are told apart."""
+    add = train.add_argument
+    add(
+        "--multi-class",
+        choices=SCHEMES,
+        help="more than two classes: one against the rest, one against one, or a "
+        "directed acyclic graph of pairs (ovr; with a kernel or a budget ovo)",
+    )
+    add(
+        "--decision-shape",
+        choices=SHAPES,
+        help="scores of classes, or of pairs of classes (ovr)",
+    )
+    add(
+        "--break-ties",
+        action="store_true",
+        help="of ovo: scores choose among classes with as many votes",
+    )
 
 
 def _add_kernel(train: Any) -> None:

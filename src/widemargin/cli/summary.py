@@ -14,6 +14,7 @@ from widemargin.estimators import BudgetSVC, LinearSVC
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.low_rank import facts_of
 from widemargin.models.model import Model
+from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
@@ -101,7 +102,7 @@ def _of_kind(classifier: Classifier) -> dict[str, Any]:
 
 
 def _against(classifier: Classifier) -> str:
-    one = classifier.multi_class == "ovo"
+    one = classifier.multi_class in PAIRED
     return f"one class against {'one' if one else 'the rest'}"
 
 

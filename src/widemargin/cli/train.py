@@ -29,6 +29,7 @@ from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
 from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
+from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     _check_kernel(options)
     _check_budget(options)
     _check_rank(options)
+    _check_classes(options)
     solver = made(options.solver, options.solver_option)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
@@ -119,6 +121,17 @@ def _check_rank(options: argparse.Namespace) -> None:
             raise ValueError(f"{name} and --budget cannot go together")
 
 
+def _check_classes(options: argparse.Namespace) -> None:
+    """Refuse values of pairs of classes where there are none, or ties among them."""
+    if options.decision_shape != "ovo":
+        return
+    own = "ovr" if _is_linear(options) else "ovo"
+    if (options.multi_class or own) not in PAIRED:
+        raise ValueError("--decision-shape ovo needs --multi-class ovo or dag")
+    if options.break_ties:
+        raise ValueError("--break-ties and --decision-shape ovo cannot go together")
+
+
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     """Where the run is saved; a saved run is not begun anew unasked."""
     every = options.checkpoint_every
@@ -151,8 +164,7 @@ def _classifier(
     own = {"intercept": options.intercept, "solver": solver}
     if options.loss is not None:  # else the default of the estimator
         own["loss"] = options.loss
-    by_kernel = options.solver != "auto" and SOLVERS[options.solver].for_kernels
-    if options.kernel != "linear" or by_kernel:
+    if not _is_linear(options):
         kind, others = SVC, others | {"kernel": options.kernel}
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
@@ -171,10 +183,27 @@ def _classifier(
         time_limit=options.time_limit,
         memory_limit=options.memory_limit,
         n_jobs=options.jobs,
+        **_deciding(options),
         **own,
         **others,
     )
     return classifier
+
+
+def _is_linear(options: argparse.Namespace) -> bool:
+    """Whether the estimator is that of linear machines."""
+    solver = SOLVERS.get(options.solver)
+    return options.kernel == "linear" and not (solver and solver.for_kernels)
+
+
+def _deciding(options: argparse.Namespace) -> dict[str, Any]:
+    """How several classes are told apart: what is not said is the estimator's own."""
+    asked = {
+        "multi_class": options.multi_class,
+        "decision_function_shape": options.decision_shape,
+        "break_ties": options.break_ties or None,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:

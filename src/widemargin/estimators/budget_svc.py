@@ -79,7 +79,8 @@ class BudgetSVC(Classifier):
         Not with "norm": B is the number of support vectors of all binary problems
         together. Each problem gets an equal part, at least one.
     kernel, gamma, degree, coef0 : as of `SVC`
-    class_weight, multi_class, tol, max_iter, time_limit, memory_limit : as of `SVC`
+    class_weight, multi_class, decision_function_shape, break_ties : as of `SVC`
+    tol, max_iter, time_limit, memory_limit : as of `SVC`
     n_jobs : as of `SVC`
     random_state : int >= 0, RandomState or None, default=None
         Seed of the draw of candidates with "pursuit", where there are more than 8,192
@@ -133,8 +134,6 @@ class BudgetSVC(Classifier):
     (20, True)
     """
 
-    _schemes = ("ovo", "ovr")
-
     def __init__(
         self,
         *,
@@ -149,6 +148,8 @@ class BudgetSVC(Classifier):
         coef0: float = 0.0,
         class_weight: Any = None,
         multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -170,6 +171,8 @@ class BudgetSVC(Classifier):
         self.coef0 = coef0
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

@@ -319,7 +319,7 @@ def _certificate(run: Run) -> str:
     shown = np.sort(np.argsort(-gaps, kind="stable")[:MOST])
     if len(proofs) > MOST:
         words += f" These are the {MOST} largest relative gaps of {len(proofs)}."
-    pairs = run.model.scheme == "ovo"
+    pairs = run.model.is_paired
     header = ["pair of classes" if pairs else "class against the rest", *proofs[0]]
     rows = [[run.problems[k], *proofs[k].values()] for k in shown]
     return f"<p>{words}</p>{html.table('Certificates', header, rows, words=['status'])}"
