@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 
 NAME = "batch"
 # Rows of a problem up to which it is faster than working sets. Not tuned.
-MOST_ROWS = 8_000
+MOST_ROWS = 16_000
 # Steps of a problem, in units of its rows, after which it is given up. Not tuned.
 MOST_STEPS = 1_000
 # The least gap that kernel values in float32 are worth trying for. Not tuned.
