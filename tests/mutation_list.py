@@ -504,7 +504,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: labels",
-        "estimators/batch.py",
+        "batch.py",
         "np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)",
         "np.where(flat == np.repeat(positive, sizes), -1.0, 1.0)",
         BATCH,

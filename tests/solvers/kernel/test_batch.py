@@ -215,9 +215,13 @@ def test_a_real_signal_ends_a_fit_with_a_model(monkeypatch):
         return solve_batch(*args)
 
     monkeypatch.setattr(_core, "solve_batch", begun)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, y)
-    press.join()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X, y)
+    finally:
+        press.join()
+        signal.signal(signal.SIGINT, before)
     assert clf.status_ == "interrupted"
     assert clf.predict(X[:5]).shape == (5,)
 
