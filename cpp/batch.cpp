@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kTogether = 6, kWide = 24;
 // Steps between two looks at the gap.
 constexpr std::int64_t kSteps = 100;
+// The same where the memory for rows of K comes to its end.
+constexpr std::int64_t kFewSteps = 10;
 // Rows of problems that are solved to the last digits of float64, for as much time again; the
 // violation at which that ends, and the steps a row.
 constexpr std::size_t kExactly = 64;
@@ -67,6 +69,7 @@ class Crew {
     std::vector<std::thread> others;
     std::atomic<std::size_t> at_work{0};
     const std::size_t wanted = std::min(threads_, tasks);
+    others.reserve(wanted);  // what is thrown while threads are at work would end the process
     try {
       for (std::size_t k = 1; k < wanted; ++k) {
         ++at_work;
@@ -359,11 +362,17 @@ class Problem {
     const double share = kShare * limits.tol;
     double stop = kViolation * limits.tol;
     BatchEnd end = BatchEnd::waiting;
-    refresh();
+    if (kept_.bytes() > limits.bytes) {
+      restart();
+      end = BatchEnd::no_room;
+    } else {
+      refresh();
+    }
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_ / 8));
     std::int64_t steps = 0, negative = 0;
     while (end == BatchEnd::waiting) {
-      const auto done = pairs_.made32(problem, stop, std::min(chunk, limits.most - steps));
+      const auto some = std::min(within(limits.bytes, chunk), limits.most - steps);
+      const auto done = pairs_.made32(problem, stop, some);
       steps += done.steps, negative += done.negative;
       violation_ = done.violation;
       const bool settled = !(done.violation > stop) || done.steps == 0;
@@ -381,9 +390,14 @@ class Problem {
     }
     if (end == BatchEnd::solved && m_ <= kExactly)
       finish();
-    else if (end != BatchEnd::solved)
+    else if (end != BatchEnd::solved && steps > 0)
       refresh();
     (void)gap();
+    if (!is_finite()) {
+      restart();
+      (void)gap();
+      end = BatchEnd::stuck;
+    }
     out = {b_, primal_, dual_, steps, negative, end};
     each([&](std::size_t p, std::size_t i, std::size_t) {
       all_.c[i] = x_[p];
@@ -399,6 +413,30 @@ class Problem {
     for (std::size_t g = 0; g < id_.size(); ++g)
       for (std::size_t s = 0; s < counts_[g]; ++s, ++i)
         f(begin_[g] + s, i, kept_.first(id_[g]) + s);
+  }
+
+  // How many of some steps there are until rows of K may need more than these bytes: each step may
+  // make rows for two variables. A few there are always.
+  std::int64_t within(std::size_t bytes, std::int64_t steps) const {
+    const std::size_t row = width_ * sizeof(float), used = kept_.bytes();
+    const std::size_t left = bytes > used ? bytes - used : 0;
+    if (left / width_ >= row) return steps;
+    const auto some = static_cast<std::int64_t>(left / (2 * together_ * row));
+    return std::clamp(some, kFewSteps, steps);
+  }
+
+  // Back to the answer zero, whose scores are known.
+  void restart() {
+    std::fill(x_.begin(), x_.end(), 0.0);
+    std::fill(f_.begin(), f_.end(), 0.0);
+    total_ = 0;
+  }
+
+  // Whether no number of the answer has left the range.
+  bool is_finite() const {
+    const auto finite = [](double v) { return std::isfinite(v); };
+    return std::isfinite(b_) && std::all_of(x_.begin(), x_.end(), finite) &&
+           std::all_of(f_.begin(), f_.end(), finite);
   }
 
   static const float* make(void* self, std::size_t i, std::size_t g) {
@@ -683,6 +721,8 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop) {
   constexpr std::size_t kRows = 192;  // that are taken together
+  // What is not made before it is stopped shall not be taken for a sum.
+  std::fill(sums.out.begin(), sums.out.end(), std::numeric_limits<double>::quiet_NaN());
   Crew crew(threads, stop);
   crew.run(sums.row_end.size(), [&](std::size_t t, bool is_caller) {
     const auto begin = [t](std::span<const std::int64_t> end) {

@@ -76,7 +76,8 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
                          const BatchSamples& samples, const BatchProblems& problems,
                          const BatchLimits& limits, std::span<BatchResult> results);
 
-// For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]).
+// For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]);
+// NaN where that is not made before `stop` says yes.
 struct BatchSums {
   ExactRows rows;
   std::span<const std::int64_t> support, support_end, row, row_end;

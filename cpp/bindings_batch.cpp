@@ -82,7 +82,7 @@ std::tuple<std::int64_t, bool> solve_batch(
     std::int64_t own = 0;
     for (auto k = t > 0 ? group_end(t - 1) : 0; k < group_end(t); ++k)
       own += count(static_cast<std::size_t>(group(static_cast<std::size_t>(k))));
-    require(own == end(t) - (t > 0 ? end(t - 1) : 0));
+    require(own > 0 && own == end(t) - (t > 0 ? end(t - 1) : 0));
     const auto before = after(t);
     require(-1 <= before && before < static_cast<std::int64_t>(t));
     if (before < 0) continue;

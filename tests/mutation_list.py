@@ -23,6 +23,9 @@ ROWS = ("tests/data/test_rows.py",)
 VALUES = ("tests/kernels/test_kernels.py", "tests/core/test_core_kernels.py")
 POINTWISE = ("tests/losses/test_pointwise.py",)
 NORMS = ("tests/losses/test_loss_norms.py", "tests/problems/test_norm_intercept.py")
+MANY = ("tests/problems/test_many.py",)
+MANY_DRAWN = ("tests/certificates/test_campaign.py",)
+BATCH = ("tests/solvers/kernel/test_batch.py",)
 EXACT = ("tests/certificates",)
 CORE = (
     "tests/core/test_core.py",
@@ -451,6 +454,85 @@ MUTATIONS = [
         "            if not same:\n",
         "            if same is None:\n",
         ("tests/solvers/driver/test_checkpoint.py",),
+    ),
+    # -- many problems at once
+    Mutation(
+        "many problems: the quadratic term",
+        "many.py",
+        "return linear - rest - under, under",
+        "return linear + rest - under, under",
+        MANY,
+    ),
+    Mutation(
+        "many problems: the allowance of P",
+        "many.py",
+        "return rest + over + losses, over + losses - plain",
+        "return rest - over + losses, over + losses - plain",
+        MANY_DRAWN,
+    ),
+    Mutation(
+        "many problems: the allowance of D",
+        "many.py",
+        "return linear - rest - under, under",
+        "return linear - rest + under, under",
+        MANY_DRAWN,
+    ),
+    Mutation(
+        "many problems: rows without a loss",
+        "many.py",
+        "matters &= support | ~(safe & np.isfinite(scores))",
+        "matters &= support | (safe & np.isfinite(scores))",
+        MANY,
+    ),
+    Mutation(
+        "many problems: the order of rows",
+        "many.py",
+        'return np.argsort(rows, kind="stable")',
+        "return slice(None)",
+        MANY,
+    ),
+    Mutation(
+        "many problems: lengths of the errors of float32",
+        "grouped.py",
+        "if self._double_layout.expands_squares:",
+        "if self._layout.expands_squares:",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
+        "many problems: labels",
+        "batch.py",
+        "np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)",
+        "np.where(flat == np.repeat(positive, sizes), -1.0, 1.0)",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: the gap in the core",
+        "batch.cpp",
+        "(primal_ - dual_) / primal_",
+        "(dual_ - primal_) / primal_",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: the start of a chain",
+        "batch.cpp",
+        "(problems.C[to + i] / before)",
+        "(before / problems.C[to + i])",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: the clip of a start",
+        "batch.cpp",
+        "std::clamp(problems.c[i], lower_[p], upper_[p])",
+        "problems.c[i]",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: sums that are not made",
+        "batch.cpp",
+        "std::fill(sums.out.begin(), sums.out.end(), "
+        "std::numeric_limits<double>::quiet_NaN());",
+        "std::fill(sums.out.begin(), sums.out.end(), 0.0);",
+        MANY,
     ),
     # -- the memory limit
     Mutation(

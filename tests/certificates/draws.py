@@ -44,7 +44,11 @@ DATA = {
     "zero": 0.04,
 }
 # Of "SVC" it is that of a linear problem; low ranks need a semidefinite one.
-_WITHOUT = {"SVC": ("linear",), "rank": ("linear", "sigmoid")}
+_WITHOUT = {
+    "SVC": ("linear",),
+    "rank": ("linear", "sigmoid"),
+    "batch": ("sigmoid", "precomputed"),
+}
 STORAGES = ("float64", "csr", "fortran", "float32", "csr-float32", "int")
 LINEAR_SOLVERS = {
     "hinge": ("auto", "interior_point", "augmented_lagrangian", "coordinate_descent"),
@@ -111,10 +115,11 @@ class Case:
         return f"{self.level}{name}, {self.loss}"
 
 
-def draw(seed, number):
-    """The case of a number."""
+def draw(seed, number, at=None):
+    """The case of a number; at a level that is given, or at one that is drawn."""
     rng = np.random.default_rng((seed, number))
     level, kind = _one_of(rng, LEVELS), _one_of(rng, DATA)
+    level = at or level
     scale = _scale(rng)
     X, y = _points(rng, kind, scale)
     if (

@@ -13,6 +13,7 @@ import pytest
 
 from tests.certificates.draws import draw
 from tests.certificates.judged import judge
+from tests.certificates.judged_batch import judge_batch
 
 SEED, FEW, ALL = 19, 300, 20_000
 
@@ -38,6 +39,27 @@ def test_no_certificate_is_false(start):
 
 def test_the_product_of_huge_gaps_is_no_warning():
     assert not judge(draw(SEED, 10_479)).false
+
+
+def check_batches(numbers):
+    """No false claim of problems that are solved in one call."""
+    found = [(k, one) for k in numbers for one in judge_batch(SEED, k)]
+    false = [(k, one.false) for k, one in found if one.false]
+    assert not false, f"judged_batch.replay({SEED}, number): {false[:10]}"
+    ends = [one.status for _, one in found if one.status != "point"]
+    assert ends.count("unfit") < 0.4 * len(ends)
+    assert ends.count("solved") > 0.4 * len(ends)
+
+
+@pytest.mark.parametrize("start", range(0, 60, 30))
+def test_no_certificate_of_a_batch_is_false(start):
+    check_batches(range(start, start + 30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(FEW, ALL, 100))
+def test_no_certificate_of_many_batches_is_false(start):
+    check_batches(range(start, min(start + 100, ALL)))
 
 
 @pytest.mark.full

@@ -26,6 +26,8 @@ Vector = NDArray[np.float64]
 MOST_LINEAR = 600
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
+# Bytes of the vectors of all problems, for each row of each.
+PLACE_BYTES = 200
 
 
 def solve_batch(training: Training) -> dict[int, Solution]:
@@ -36,15 +38,18 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     chosen, kernel = _chosen(training), training.recipe.kernel
     if not chosen or kernel is None:
         return {}
-    samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
-    if not samples.is_fit:
+    memory = _memory(training, chosen) - _other_bytes(training, chosen)
+    if memory <= 0:
         return {}
-    solutions = solve_many(
-        _problems(training, samples, chosen),
-        training.limits,
-        _memory(training, chosen),
-        n_threads(training.rows.options.get("n_jobs")),
-    )
+    try:
+        samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
+        if not samples.is_fit:
+            return {}
+        threads = n_threads(training.rows.options.get("n_jobs"))
+        problems = _problems(training, samples, chosen)
+        solutions = solve_many(problems, training.limits, memory, threads)
+    except MemoryError:  # in turn they take less
+        return {}
     return dict(zip(chosen, solutions, strict=True))
 
 
@@ -119,6 +124,12 @@ def _memory(training: Training, chosen: list[int]) -> int:
         return training.memory_limit
     most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes()[chosen])
     return FEW_BYTES if most <= FEW_BYTES else free_bytes()
+
+
+def _other_bytes(training: Training, chosen: list[int]) -> int:
+    """Bytes beside kernel values: some numbers a place, and pointers to kept rows."""
+    pointers = len(training.index) * (int(training.index.max()) + 1)
+    return PLACE_BYTES * int(training.sizes()[chosen].sum()) + 8 * pointers
 
 
 def _problems(

@@ -156,9 +156,11 @@ def is_rough(layout: Layout, kernel: Kernel, X: Any, diagonal: Vector) -> bool:
             f"row {np.argmin(np.isfinite(diagonal))}: scale the data, or take a "
             "smaller degree."
         )
-    largest = max(diagonal.max(), linalg.row_squares(X).max())
-    gamma, reach = kernel.form[1], layout.reach
-    in_range = largest < HUGE and TINY < gamma < HUGE
+    squares = linalg.row_squares(X)
+    largest, gamma, reach = squares.max(), kernel.form[1], layout.reach
+    in_range = max(diagonal.max(), largest) < HUGE and TINY < gamma < HUGE
+    if not layout.is_distance:  # products of two rows must not vanish
+        in_range &= squares.min(where=squares > 0.0, initial=HUGE) > TINY
     far = layout.is_far and not layout.expands_squares
     return far or not (in_range and gamma * reach <= ROUGH)
 

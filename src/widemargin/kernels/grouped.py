@@ -22,7 +22,7 @@ from widemargin.kernels.packed import (
     Samples,
     known_lengths,
 )
-from widemargin.numerics.rounding import SINGLE, UNIT, ValueBounds, gamma_n
+from widemargin.numerics.rounding import FLUSHED, SINGLE, UNIT, ValueBounds, gamma_n
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -97,7 +97,7 @@ class GroupedSamples:
         Parameters
         ----------
         problems : groups of the problems, one after the other; and for each problem
-            where these end, where its places do, and after which one it starts, or -1
+            where these end, where its places do, and after which one it starts, or -1.
         data : labels +1 and -1, and C, of each place
         c : ndarray, of each place; in and out
         loss : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
@@ -147,9 +147,17 @@ class GroupedSamples:
 
         Sums are over the places of each problem, which begin at ``starts``.
         """
-        most = int(np.add.reduceat(c != 0, starts).max())
+        used = c != 0.0
+        most = int(np.add.reduceat(used, starts, dtype=np.int64).max())
         off = gamma_n(TOGETHER + 2, SINGLE) + gamma_n(2 * most)
-        return self._single.sums_by_part(rows, c, starts, off)
+        errors = self._single.sums_by_part(rows, c, starts, off)
+        # Weights, values and products that are too small for float32 are lost.
+        counts, s = np.diff(starts, append=len(c)), self._single.s[rows]
+        lost = np.add.reduceat(np.abs(c) + used, starts)
+        errors += FLUSHED * np.repeat(lost, counts)
+        lost = np.add.reduceat(np.where(used, s, 0.0), starts)
+        errors += FLUSHED * s * np.repeat(lost, counts)
+        return errors
 
     def exact(
         self,
@@ -163,8 +171,12 @@ class GroupedSamples:
         Parameters
         ----------
         support : rows and coefficients of the support vectors, of one problem after the
-            other; where these end
+            other; where these end.
         rows : rows to score, and where these end
+
+        Returns
+        -------
+        The scores; NaN where ``stop`` said yes before.
         """
         form, batch, norms = self._exact
         out = np.zeros(len(rows[0]))
@@ -174,7 +186,7 @@ class GroupedSamples:
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of such scores, at each place."""
-        most = int(np.add.reduceat(c != 0, starts).max())
+        most = int(np.add.reduceat(c != 0, starts, dtype=np.int64).max())
         return self._double.sums_by_part(rows, c, starts, gamma_n(most + 4 * STRIP))
 
     @property
@@ -205,7 +217,8 @@ class GroupedSamples:
         return self._bounds(self._double_layout, UNIT)
 
     def _bounds(self, layout: Layout, unit: float) -> ValueBounds:
-        if self._layout.expands_squares and layout.expands_squares:
+        # Norms in float64 are those of both, unless it sums differences.
+        if self._double_layout.expands_squares:
             lengths = known_lengths(self._exact[2], self._X.shape[1])
         else:
             lengths = layout.lengths(self._X)

@@ -26,6 +26,8 @@ Vector = NDArray[np.float64]
 
 # Half the distance from 1 to the next number, in float64 and in float32.
 UNIT, SINGLE = 2.0**-53, 2.0**-24
+# Numbers that float32 has no room for.
+FLUSHED = 2e-38
 # Absolute values that are lost to underflow lie far below this, squared or not.
 TINY = 1e-150
 # What the bounds themselves lose to rounding: they are sums of positive numbers.
@@ -194,7 +196,7 @@ class ValueBounds:
         h *= np.repeat(eps * total * SLACK, counts)
         h += np.repeat(known, counts)
         h *= s
-        return np.asarray(h)
+        return np.where(np.repeat(total == 0.0, counts), 0.0, h)
 
     def _enlarged(self, h: float) -> float:
         """What becomes of eps where errors of an exponent are errors of exp.

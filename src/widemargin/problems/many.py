@@ -107,12 +107,32 @@ class ManyProblems:
         scores : ndarray, K c by `GroupedSamples.solve`, of each place
         b : ndarray (t,)
         threads, stop : of the sums in float64
+
+        Returns
+        -------
+        list of Certificate
+            Infinite bounds where a number has left the range, a dual variable its
+            bounds, or ``stop`` said yes before the scores were there.
         """
+        with np.errstate(all="ignore"):
+            return self._certificates(c, scores, b, threads, stop)
+
+    def _certificates(
+        self,
+        c: Vector,
+        scores: Vector,
+        b: Vector,
+        threads: int,
+        stop: Callable[[], bool],
+    ) -> list[Certificate]:
+        """The same, where numbers may leave the range without a warning."""
         values, errors, exact = self._scores(c, scores, b, threads, stop)
         primal, over, half = self._upper(c, values, errors, exact, b)
         dual, under = self._lower(c, values, errors, half)
-        wrong = (self.y * c < 0.0) | (self.y * c > self.loss.upper(self.C))
-        dual[self.count(wrong) > 0] = -np.inf
+        alpha, most = self.y * c, np.where(self.C > 0.0, self.loss.upper(self.C), 0.0)
+        right = (alpha >= 0.0) & (alpha <= most)  # false for NaN
+        dual[(self.count(right) < self.sizes) | ~np.isfinite(dual)] = -np.inf
+        primal[np.isnan(primal)] = np.inf
         return [
             Certificate(p, d, rounding=r)
             for p, d, r in zip(
@@ -136,9 +156,11 @@ class ManyProblems:
         samples, rows, starts = self.samples, self.rows, self.starts
         support, matters = c != 0.0, self.C > 0.0
         if np.count_nonzero(support) * self.sizes.max() * samples.cost > ALL_PLACES:
+            b = self.spread(b)
             errors = samples.kept_errors(rows, c, starts)
-            safe = self.y * (scores + self.spread(b)) >= 1.0 + errors
-            matters &= support | ~safe
+            errors += gamma_n(8) * (1.0 + np.abs(scores) + np.abs(b))  # of the margins
+            safe = self.y * (scores + b) >= 1.0 + errors  # false for NaN
+            matters &= support | ~(safe & np.isfinite(scores))
         chosen = rows[support], c[support], np.cumsum(self.count(support))
         wanted = rows[matters], np.cumsum(self.count(matters))
         values = scores.copy()

@@ -8,13 +8,9 @@ from numpy.typing import NDArray
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import padded
 from widemargin.numerics import twofold
-from widemargin.numerics.rounding import SINGLE, SLACK, UNIT, gamma_n
+from widemargin.numerics.rounding import FLUSHED, SINGLE, SLACK, UNIT, gamma_n
 
 Vector = NDArray[np.float64]
-
-
-# Numbers that float32 has no room for.
-FLUSHED = 2e-38
 
 
 class Sums(NamedTuple):

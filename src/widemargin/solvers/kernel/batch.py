@@ -82,12 +82,18 @@ def solve_many(
         (limits.tol, most, memory, threads),
         _Over(limits.deadline),
     )
+    b, grace = np.ascontiguousarray(numbers[:, 0]), _Over(limits.grace)
+    try:
+        bounds = problems.certificates(c, scores, b, threads, grace)
+    except KeyboardInterrupt:
+        if interrupted:  # the second one
+            raise
+        interrupted = True
+        bounds = problems.certificates(c, scores, b, threads, grace)
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
-    b = np.ascontiguousarray(numbers[:, 0])
     ends = Ends(c, b, counts[:, 0], counts[:, 1] == 0, status)
-    bounds = problems.certificates(c, scores, b, threads, _Over(limits.grace))
     seconds = (limits.clock.seconds() - begin) / len(bounds)
     return _solutions(problems, ends, bounds, limits, seconds)
 
@@ -111,12 +117,14 @@ def _solutions(
 ) -> list[Solution]:
     """A solution for each problem, which has its share of the time."""
     alpha, found, weights = np.abs(ends.c), [], problems.sums(problems.C).tolist()
+    # No press of Ctrl-C is lost.
+    may_be = ends.is_convex & (ends.status is not Status.INTERRUPTED)
     vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
     reason, begin = _reason(problems), 0
     for k, end in enumerate(problems.ends.tolist()):
-        solved = ends.is_convex[k] and bounds[k].relative_gap <= limits.tol
+        solved = may_be[k] and bounds[k].relative_gap <= limits.tol
         status = Status.SOLVED if solved else ends.status
         primal, dual = bounds[k].primal, bounds[k].dual
         first = Step(0, weights[k], 0.0, 0.0, end - begin)

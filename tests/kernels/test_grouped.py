@@ -1,0 +1,154 @@
+"""Samples in groups: scores of many problems, and bounds of their errors."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
+from tests.cases.many import classes, many, never
+from widemargin import Kernel
+from widemargin.kernels.grouped import GroupedSamples
+
+RBF = Kernel("rbf", gamma=0.4)
+LINEAR = Kernel("linear", gamma=1.0)
+on_semidefinite = pytest.mark.parametrize("name", SEMIDEFINITE)
+
+
+def data(name, seed=0):
+    """Rows that a kernel is for, and their groups, of uneven sizes."""
+    rng = np.random.default_rng(seed)
+    X, group = rng.normal(size=(150, 5)), rng.integers(0, 4, 150)
+    group[:70] = 2
+    return (np.abs(X) if name == "chi2" else X), group
+
+
+def coefficients(m, seed=1):
+    """Some that are zero, the others of many sizes."""
+    rng = np.random.default_rng(seed)
+    c = rng.normal(size=m) * 10.0 ** rng.uniform(-3, 3, m)
+    c[rng.random(m) < 0.5] = 0.0
+    return c
+
+
+def exact(samples, rows, c, starts):
+    """Scores in float64 of all places, by the support vectors of their problem."""
+    ends = np.append(starts[1:], len(c))
+    support = np.flatnonzero(c)
+    counts = np.searchsorted(support, ends)
+    return samples.exact((rows[support], c[support], counts), (rows, ends), 1, never)
+
+
+def single_scores(X, gamma):
+    """Values by float32 norms and products, from the mean of the rows."""
+    Z = (X - X.mean(axis=0)).astype(np.float32)
+    norms = (Z * Z).sum(axis=1)
+    return np.exp(-gamma * ((norms[:, np.newaxis] - 2 * (Z @ Z.T)) + norms)).astype(
+        float
+    )
+
+
+def test_rows_come_by_groups_in_the_order_of_the_data():
+    samples = GroupedSamples(np.zeros((6, 1)), np.array([1, 0, 2, 1, 0, 1]), RBF)
+    assert samples.rows_of(np.array([2, 1])).tolist() == [2, 0, 3, 5]
+    assert samples.rows_of(np.array([0])).tolist() == [1, 4]
+
+
+@on_semidefinite
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_scores_are_the_sums_within_the_bounds_of_their_errors(name, stored):
+    X, group = data(name)
+    X *= np.random.default_rng(2).random(X.shape) < (
+        1.0 if stored is np.asarray else 0.13
+    )
+    kernel = NAMED[name]
+    samples = GroupedSamples(stored(X), group, kernel)
+    groups = np.array([2, 0, 1, 2, 3])
+    rows, starts = samples.rows_of(groups), np.array([0, samples.count[[2, 0]].sum()])
+    c = coefficients(len(rows))
+    found, errors = (
+        exact(samples, rows, c, starts),
+        samples.exact_errors(rows, c, starts),
+    )
+    for first, last in zip(starts, [*starts[1:], len(c)], strict=True):
+        own = rows[first:last]
+        K = plain(kernel, X[own].astype(np.longdouble), X[own].astype(np.longdouble))
+        off = np.abs(found[first:last] - K @ c[first:last].astype(np.longdouble))
+        assert (off <= errors[first:last]).all()
+        assert errors[first:last].max() < 1e-9 * np.abs(found).max()
+
+
+@on_semidefinite
+def test_kept_scores_are_within_the_bounds_of_their_errors(name):
+    X, _ = data(name)
+    X, group = X[:140], np.arange(140) // 70  # too many rows for float64
+    problems = many(X, group, NAMED[name], C=10.0)
+    c = np.zeros(140)
+    rows, starts = problems.rows, problems.starts
+    scores, _, _, _ = problems.samples.solve(
+        (problems.groups, problems.group_ends, problems.ends, problems.after),
+        (problems.y, problems.C),
+        c,
+        (False, 1),
+        (1e-4, 10_000, 1 << 26, 1),
+        never,
+    )
+    assert np.count_nonzero(c) > 2
+    errors = problems.samples.kept_errors(rows, c, starts)
+    off = np.abs(scores - plain(NAMED[name], X[rows], X[rows]) @ c)
+    assert (off <= errors).all()
+    assert (off > problems.samples.exact_errors(rows, c, starts)).any()
+
+
+def test_bounds_hold_where_only_float64_sums_differences():
+    rng = np.random.default_rng(0)
+    group = np.arange(140) % 2
+    X = 3.0 * (2.0 * group[:, np.newaxis] - 1.0) + 0.02 * rng.normal(size=(140, 80))
+    kernel = Kernel("rbf", gamma=4.5)
+    problems = many(X, group, kernel)
+    assert problems.samples.is_fit
+    rows, starts = problems.rows, problems.starts
+    c = np.where(np.arange(140) % 3 == 0, problems.y, 0.0)
+    scores = single_scores(X[rows], kernel.gamma) @ c
+    off = np.abs(scores - plain(kernel, X[rows], X[rows]) @ c)
+    errors = problems.samples.kept_errors(rows, c, starts)
+    assert (off <= errors).all()
+    assert off.max() > 1e-6 * np.abs(c).sum()
+
+
+def test_what_float32_has_no_room_for_is_in_the_bounds():
+    # exp(-88) is 6e-39, which the core rounds to 0: with c = 1e40 that is a score of 60.
+    X, group = np.array([[0.0], [np.sqrt(88.0)], [200.0]]), np.array([0, 1, 1])
+    samples = GroupedSamples(X, group, Kernel("rbf", gamma=1.0))
+    rows, starts = samples.rows_of(np.array([0, 1])), np.array([0])
+    errors = samples.kept_errors(rows, np.array([1e40, 0.0, 0.0]), starts)
+    assert errors[1] >= 1e40 * np.exp(-88.0)
+    # A weight of 1e-46 is 0 in float32.
+    samples = GroupedSamples(1e7 * X, group, LINEAR)
+    c = np.array([0.0, 1e-46, 0.0])
+    assert samples.kept_errors(rows, c, starts)[2] >= 1e-46 * 1e14 * X[1, 0] * X[2, 0]
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e17])
+def test_products_that_float32_has_no_exponents_for_are_left_to_others(scale):
+    X, group, _ = classes()
+    assert GroupedSamples(X, group, LINEAR).is_fit
+    assert not GroupedSamples(scale * X, group, LINEAR).is_fit
+    X[:3] = 0.0  # their products are exact
+    assert GroupedSamples(X, group, LINEAR).is_fit
+
+
+def test_no_problem_without_an_answer_has_an_error():
+    X, group, _ = classes()
+    far = GroupedSamples(1e6 * X, group, Kernel("rbf", gamma=1.0))
+    rows = far.rows_of(np.array([0, 1]))
+    assert not far.is_fit
+    assert (far.kept_errors(rows, np.zeros(len(rows)), np.array([0])) == 0.0).all()
+
+
+def test_scores_that_are_not_made_in_time_are_no_numbers():
+    X, group = np.random.default_rng(0).normal(size=(4000, 60)), np.arange(4000) % 2
+    samples = GroupedSamples(X, group, RBF)
+    rows, c = samples.rows_of(np.array([0, 1])), np.ones(4000)
+    ends = np.array([4000])
+    found = samples.exact((rows, c, ends), (rows, ends), 1, lambda: True)
+    assert np.isnan(found[-1])

@@ -1,0 +1,192 @@
+"""Certificates of many problems at once: those of each alone, and never too good."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.cases.kernels import NAMED, SEMIDEFINITE
+from tests.cases.many import alone, classes, many, never
+from tests.cases.pairwise import product
+from tests.conftest import SETTINGS
+from widemargin import Kernel, solve
+from widemargin.problems import many as many_problems
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel.batch import INTERCEPTS
+
+RBF = Kernel("rbf", gamma=0.4)
+ONE_AGAINST_ALL = [(0, 1, 2), (2, 0, 1), (1, 2)]
+on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+
+
+def solved(problems, tol=1e-3):
+    """Coefficients, kept scores and intercepts by the core."""
+    c = np.zeros(len(problems.y))
+    scores, numbers, _, _ = problems.samples.solve(
+        (problems.groups, problems.group_ends, problems.ends, problems.after),
+        (problems.y, problems.C),
+        c,
+        (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
+        (tol, 100_000, 1 << 26, 1),
+        never,
+    )
+    return c, scores, numbers[:, 0].copy()
+
+
+def certified(problems, c, scores, b):
+    return problems.certificates(c, scores, b, 1, never)
+
+
+@product(
+    name=SEMIDEFINITE,
+    setting=SETTINGS,
+    stored=[np.asarray, sparse.csr_array],
+    places=[0.0, 1e6],
+)
+def test_bounds_are_those_of_each_problem_alone(
+    name, setting, stored, places, monkeypatch
+):
+    monkeypatch.setattr(many_problems, "ALL_PLACES", places)
+    X, group, C = classes()
+    X = np.abs(X) if name == "chi2" else X
+    problems = many(stored(X), group, NAMED[name], C, *setting, ONE_AGAINST_ALL)
+    c, scores, b = solved(problems)
+    found = certified(problems, c, scores, b)
+    for k, (one, own) in enumerate(alone(problems, stored(X), NAMED[name])):
+        same = one.certify(problems.y[own] * c[own], c[own], b[k])
+        assert found[k].primal == pytest.approx(same.primal, rel=1e-9)
+        assert found[k].dual == pytest.approx(same.dual, rel=1e-9)
+        assert found[k].relative_gap < 0.01
+        best = solve(one, "irwls", tol=1e-10).certificate
+        assert best.relative_gap < 1e-6
+        assert found[k].dual <= best.primal
+        assert found[k].primal >= best.dual
+
+
+@on_every_setting
+def test_bounds_hold_at_any_point(loss, intercept):
+    X, group, C = classes(seed=3)
+    problems = many(X, group, RBF, C, loss, intercept)
+    optimum = [
+        solve(one, "irwls", tol=1e-9).certificate for one, _ in alone(problems, X, RBF)
+    ]
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 1.0, 30.0):
+        alpha = np.minimum(size * rng.random(len(problems.y)), problems.C)
+        b = rng.normal(size=len(optimum))
+        c = problems.y * alpha
+        found = certified(problems, c, np.zeros(len(c)), b)
+        for bounds, best in zip(found, optimum, strict=True):
+            assert bounds.primal >= best.dual
+            assert bounds.dual <= best.primal
+
+
+def test_a_sum_that_misses_zero_is_repaired_or_nothing_is_proved():
+    X, group, _ = classes()
+    problems = many(X, group, RBF)
+    c, scores, b = solved(problems, tol=1e-6)
+    before = certified(problems, c, scores, b)
+    first = np.flatnonzero((problems.y > 0) & (c > 0.1) & (c < 0.9))[0]
+    k = int(np.searchsorted(problems.ends, first, side="right"))
+    c[first] += 1e-3
+    after = certified(problems, c, scores, b)
+    assert before[k].dual - 0.05 < after[k].dual < before[k].dual
+    own = slice(problems.starts[k], problems.ends[k])
+    c[own] = np.where(problems.y[own] > 0, 1.0, 0.0)
+    assert certified(problems, c, scores, b)[k].dual == -np.inf
+
+
+@on_every_setting
+@pytest.mark.parametrize("wrong", ["sign", "bound", "weight", "nan", "inf"])
+def test_no_lower_bound_of_what_is_not_feasible(loss, intercept, wrong):
+    X, group, C = classes()
+    problems = many(X, group, RBF, C, loss, intercept)
+    c, scores, b = solved(problems)
+    place = int(np.flatnonzero(problems.C > 0)[0])
+    if wrong == "weight":  # a row that has none
+        place = int(np.flatnonzero(problems.C == 0)[0])
+    value = {"sign": -0.1, "weight": 0.1, "nan": np.nan, "inf": np.inf}
+    c[place] = problems.y[place] * value.get(wrong, 1.001 * problems.C[place])
+    k = int(np.searchsorted(problems.ends, place, side="right"))
+    bounds = certified(problems, c, scores, b)[k]
+    if wrong == "bound" and loss == "squared_hinge":  # it has none
+        assert np.isfinite(bounds.dual)
+    else:
+        assert bounds.dual == -np.inf
+    assert not np.isnan(bounds.primal)
+
+
+def test_rows_whose_margin_may_be_too_small_count(monkeypatch):
+    # By the kept scores no row has a loss; those in float64 tell how many have.
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    X, group, _ = classes()
+    problems = many(X, group, RBF)
+    c, scores, b = solved(problems)
+    true = certified(problems, c, scores, b)
+    errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    kept = scores + problems.y * 0.99 * errors  # as wrong as they may be
+    for one, other in zip(certified(problems, c, kept, b), true, strict=True):
+        assert one.primal == pytest.approx(other.primal, rel=1e-12)
+
+
+def test_scores_out_of_range_prove_nothing_safe(monkeypatch):
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    X, group, _ = classes()
+    problems = many(X, group, RBF)
+    c, scores, b = solved(problems)
+    true = certified(problems, c, scores, b)
+    found = certified(problems, c, np.inf * problems.y, b)
+    assert [one.primal for one in found] == [one.primal for one in true]
+
+
+def test_rounding_of_a_margin_is_no_safety(monkeypatch):
+    # Each margin of the larger class is 1 - 1e-20: its losses are 1e-20 of C.
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    X, group = np.zeros((5, 1)), np.array([0, 0, 0, 0, 1])
+    C = np.array([1.0, 1.0, 1.0, 1.0, 1e-30])
+    problems = many(X, group, RBF, C, groups=[(0, 1)])
+    c = np.array([1e-30, 0.0, 0.0, 0.0, -1e-30])
+    scores, b = np.full(5, -1e-20), np.ones(1)
+    _, _, matters = problems._scores(c, scores, b, 1, never)
+    assert matters.all()
+
+
+def test_bounds_are_infinite_where_numbers_leave_the_range():
+    X, group, _ = classes()
+    problems = many(X, group, Kernel("linear", gamma=1.0), C=1e300)
+    c = problems.y * 1e300
+    for bounds in certified(problems, c, np.zeros(len(c)), np.zeros(3)):
+        assert (bounds.primal, bounds.dual) == (np.inf, -np.inf)
+
+
+def test_nothing_is_proved_by_scores_that_were_not_made_in_time():
+    X, group = np.random.default_rng(0).normal(size=(4000, 60)), np.arange(4000) % 2
+    problems = many(X, group, RBF)
+    c = 1e-6 * problems.y
+    (bounds,) = problems.certificates(c, np.zeros(4000), np.zeros(1), 1, lambda: True)
+    assert (bounds.primal, bounds.dual) == (np.inf, -np.inf)
+
+
+def test_the_gap_of_the_core_is_that_of_the_bounds():
+    X, group, C = classes(m=200)
+    for loss, intercept in SETTINGS:
+        problems = many(X, group, RBF, C, loss, intercept)
+        c = np.zeros(len(problems.y))
+        scores, numbers, _, _ = problems.samples.solve(
+            (problems.groups, problems.group_ends, problems.ends, problems.after),
+            (problems.y, problems.C),
+            c,
+            (loss == "squared_hinge", INTERCEPTS[intercept]),
+            (Limits().tol, 100_000, 1 << 26, 1),
+            never,
+        )
+        found = certified(problems, c, scores, numbers[:, 0].copy())
+        assert numbers[:, 1] == pytest.approx([one.primal for one in found], rel=1e-5)
+        assert numbers[:, 2] == pytest.approx([one.dual for one in found], rel=1e-5)
+
+
+def test_places_are_put_into_the_order_of_the_data():
+    X, group, _ = classes()
+    problems = many(X, group, RBF, groups=[(2, 0)])
+    order = problems.order(0, len(problems.rows))
+    assert (np.diff(problems.rows) < 0).any()
+    assert (np.diff(problems.rows[order]) > 0).all()

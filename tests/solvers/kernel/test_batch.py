@@ -1,0 +1,293 @@
+"""Many problems in one call: the answers, and what may end it before."""
+
+import dataclasses
+import functools
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.svm import SVC as Peer
+
+from tests.cases.kernels import NAMED, SEMIDEFINITE
+from tests.cases.many import alone, classes, many
+from tests.cases.pairwise import product
+from tests.conftest import INTERCEPTS, SETTINGS
+from widemargin import SVC, Kernel, _core, solve
+from widemargin.solution import Status
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel import batch
+from widemargin.solvers.kernel.batch import solve_many
+from widemargin.system.deadline import Deadline
+
+RBF = Kernel("rbf", gamma=0.4)
+MEMORY = 1 << 26
+ONE_AGAINST_ALL = [(0, 1, 2), (2, 1), (1, 0, 2)]
+
+
+def answers(problems, *, memory=MEMORY, threads=1, **limits):
+    return solve_many(problems, Limits(**limits), memory, threads)
+
+
+# What kernel values in float32 have digits for, where these are large.
+LEAST = {"linear": 1e-5, "poly": 1e-4}
+
+
+def overlapping(m=1500, n=10, C=1e3):
+    """Labels by chance: with a large C it takes longer than a question to stop."""
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(m, n)), rng.integers(0, 2, m)
+    return many(X, group, Kernel("rbf", gamma=0.05), C=C)
+
+
+@product(name=SEMIDEFINITE, setting=SETTINGS, m=[45, 210], tol=[1e-3, 1e-6])
+def test_answers_are_those_of_working_sets(name, setting, m, tol):
+    X, group, C = classes(m)
+    X = np.abs(X) if name == "chi2" else X
+    kernel, tol = (
+        dataclasses.replace(NAMED[name], gamma=0.3),
+        max(tol, LEAST.get(name, 0)),
+    )
+    problems = many(X, group, kernel, C, *setting, ONE_AGAINST_ALL)
+    found = answers(problems, tol=tol)
+    for answer, (one, own) in zip(found, alone(problems, X, kernel), strict=True):
+        assert answer.status == "solved"
+        assert answer.certificate.relative_gap <= tol
+        best = solve(one, "irwls", tol=1e-8).certificate
+        size = abs(best.primal)
+        assert answer.certificate.primal <= best.dual + (tol + 1e-8) * size
+        assert answer.certificate.dual >= best.primal - (tol + 2e-8) * size
+        order = problems.order(own.start, own.stop)
+        assert (answer.alpha >= 0.0).all()
+        assert (answer.alpha[one.C[order] == 0] == 0.0).all()
+        signs = problems.y[own][order]
+        assert answer.w.tolist() == (signs * answer.alpha).tolist()
+        bound = setting[0] == "hinge"
+        at_bound = (answer.alpha > 0) & (answer.alpha == one.C[order])
+        assert answer.at_bound == (at_bound.sum() if bound else None)
+
+
+@pytest.mark.parametrize("simd", _core.simd_levels())
+def test_threads_change_no_bit(simd, monkeypatch):
+    monkeypatch.setattr(batch, "SHARED_WORK", 0)
+    solve_batch = functools.partial(_core.solve_batch, simd=simd)
+    monkeypatch.setattr(_core, "solve_batch", solve_batch)
+    X, group, C = classes(m=300, kinds=5)
+    chain = [((0, 1), -1, 1.0), ((0, 1), 0, 2.0), ((2, 3), -1, 1.0), ((2, 3), 2, 0.3)]
+    problems = many(X, group, RBF, C, groups=[*chain, (4, 0, 1, 2, 3), (3, 1), (4, 2)])
+    first, *others = [answers(problems, threads=t, tol=1e-5) for t in (1, 2, 5)]
+    for found in others:
+        for one, other in zip(first, found, strict=True):
+            assert one.w.tolist() == other.w.tolist()
+            assert (one.b, one.certificate) == (other.b, other.certificate)
+
+
+@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+def test_a_chain_along_C_ends_where_a_cold_start_does(loss, intercept):
+    X, group, C = classes(m=150, kinds=2)
+    chain = [((1, 0), -1, 0.1), ((1, 0), 0, 1.0), ((1, 0), 1, 10.0), ((1, 0), 2, 3.0)]
+    cold = [((1, 0), -1, factor) for _, _, factor in chain]
+    found = answers(many(X, group, RBF, C, loss, intercept, chain), tol=1e-5)
+    other = answers(many(X, group, RBF, C, loss, intercept, cold), tol=1e-5)
+    for one, two in zip(found, other, strict=True):
+        assert one.status == two.status == "solved"
+        assert one.certificate.primal <= two.certificate.dual * (1.0 + 3e-5)
+        assert two.certificate.primal <= one.certificate.dual * (1.0 + 3e-5)
+
+
+def test_a_chain_starts_at_the_answer_before():
+    X, group, _ = classes(m=200, kinds=2)
+    problems = many(X, group, RBF, groups=[((1, 0), -1, 1.0), ((1, 0), 0, 1.0)])
+    first, second = answers(problems, tol=1e-4)
+    assert first.extras["steps"] > 2 * second.extras["steps"]
+
+
+def test_a_chain_whose_weights_change_unevenly_starts_at_zero():
+    X, group, _ = classes(m=120, kinds=2)
+    problems = many(X, group, RBF, groups=[((1, 0), -1, 1.0), ((1, 0), 0, 1.0)])
+    problems.C[-30:] = 0.3
+    _, second = answers(problems, tol=1e-5)
+    assert second.status == "solved"
+    assert second.alpha.max() <= 1.0
+
+
+@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
+    X, group, C = classes(m=100)
+    problems = many(X, group, RBF, C, loss, intercept)
+    c = np.full(len(problems.y), 5.0)
+    problems.samples.solve(
+        (problems.groups, problems.group_ends, problems.ends, problems.after),
+        (problems.y, problems.C),
+        c,
+        (loss == "squared_hinge", batch.INTERCEPTS[intercept]),
+        (1e-3, 0, MEMORY, 1),
+        lambda: False,
+    )
+    most = problems.loss.upper(problems.C)
+    alpha = problems.y * c
+    assert (alpha[problems.C == 0.0] == 0.0).all()
+    assert (alpha >= 0.0).all()
+    assert (alpha <= np.where(problems.C > 0, most, 0.0)).all()
+
+
+def test_a_time_limit_keeps_what_there_is():
+    begin = time.perf_counter()
+    (answer,) = answers(overlapping(), tol=1e-6, time_limit=0.05)
+    assert answer.status == "time_limit"
+    assert np.isfinite(answer.certificate.primal)
+    assert answer.certificate.dual >= -1e-6 * answer.certificate.primal
+    assert time.perf_counter() - begin < 30.0
+
+
+class Pressed(Deadline):
+    """A deadline that is asked for, and is Ctrl-C the n-th time."""
+
+    asked, at = 0, 1
+
+    @property
+    def left(self):
+        self.asked += 1
+        if self.asked == self.at:
+            raise KeyboardInterrupt
+        return 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class PressedLimits(Limits):
+    """Limits whose deadline, or that of the answer, is Ctrl-C."""
+
+    pressed: tuple = ()
+
+    @property
+    def deadline(self):
+        return self._of("deadline")
+
+    @property
+    def grace(self):
+        return self._of("grace")
+
+    def _of(self, name):
+        return Pressed(self.clock.seconds, 1.0) if name in self.pressed else None
+
+
+def test_ctrl_c_keeps_the_answer():
+    limits = PressedLimits(tol=1e-6, pressed=("deadline",))
+    (answer,) = solve_many(overlapping(), limits, MEMORY, 1)
+    assert answer.status is Status.INTERRUPTED
+    assert np.isfinite(answer.certificate.primal)
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_while_certificates_are_made(presses, monkeypatch):
+    X, group, _ = classes()
+    problems, asked = many(X, group, RBF), []
+    certificates = type(problems).certificates
+
+    def pressed(*args):
+        asked.append(args)
+        if len(asked) <= presses:
+            raise KeyboardInterrupt
+        return certificates(*args)
+
+    monkeypatch.setattr(type(problems), "certificates", pressed)
+    if presses == 2:
+        with pytest.raises(KeyboardInterrupt):
+            answers(problems)
+        return
+    found = answers(problems)
+    assert {one.status for one in found} == {Status.INTERRUPTED}
+    assert max(one.certificate.relative_gap for one in found) < 1e-3
+
+
+def test_a_real_signal_ends_a_fit_with_a_model(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 40)), rng.integers(0, 2, 6000)
+    clf = SVC(gamma=0.01, C=1e4, tol=1e-6)
+    main = threading.main_thread().ident
+    press = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
+    solve_batch = _core.solve_batch
+
+    def begun(*args):
+        press.start()
+        return solve_batch(*args)
+
+    monkeypatch.setattr(_core, "solve_batch", begun)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X, y)
+    finally:
+        press.join()
+        signal.signal(signal.SIGINT, before)
+    assert clf.status_ == "interrupted"
+    assert clf.predict(X[:5]).shape == (5,)
+
+
+def test_kernel_values_stay_within_their_memory():
+    problems = overlapping(C=1.0)  # K has 9 MiB
+    (whole,) = answers(problems, tol=1e-4)
+    assert whole.status == "solved"
+    (answer,) = answers(problems, tol=1e-4, memory=1 << 20)
+    assert answer.status == "stalled"
+    assert 0 < answer.extras["steps"] < 0.1 * whole.extras["steps"]
+    assert answer.certificate.dual > 0.0
+
+
+def test_no_problem_begins_without_memory():
+    X, group, _ = classes(m=300)
+    for answer in answers(many(X, group, RBF), memory=0)[1:]:
+        assert answer.status == "stalled"
+        assert answer.extras["steps"] <= 10
+
+
+@pytest.mark.parametrize("C", [1e300, 1e39, 1e-39, 1e-300])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_weights_of_any_size_end_with_a_finite_point(C, loss, intercept):
+    X, group, _ = classes()
+    for kernel in (RBF, Kernel("linear", gamma=1.0)):
+        for answer in answers(many(0.0 * X, group, kernel, C, loss, intercept)):
+            assert np.isfinite(answer.alpha).all()
+            assert np.isfinite(answer.b)
+        for answer in answers(many(X, group, kernel, C, loss, intercept)):
+            assert np.isfinite(answer.alpha).all()
+            assert not np.isnan(answer.certificate.primal)
+            assert answer.certificate.dual <= answer.certificate.primal
+
+
+def test_equal_rows_of_both_classes_end():
+    X, group, _ = classes(m=40, kinds=2)
+    problems = many(np.repeat(X, 2, axis=0), np.tile([0, 1], 40), RBF, C=1e6)
+    (answer,) = answers(problems, tol=1e-4)
+    assert answer.certificate.dual == pytest.approx(80e6, rel=1e-3)
+
+
+def test_classes_of_one_row():
+    X, group, _ = classes(m=30)
+    group = np.where(np.arange(30) == 4, 3, group)
+    group = np.where(np.arange(30) == 17, 4, group)
+    found = answers(many(X, group, RBF, groups=[(3, 4), (3, 0), (1, 3), (4, 0, 1)]))
+    assert {one.status for one in found} == {Status.SOLVED}
+    assert found[0].alpha.tolist() == [1.0, 1.0]
+
+
+def test_stalled_problems_go_on_elsewhere():
+    X, group, _ = classes(m=120, kinds=2)
+    clf = SVC(C=1e4, gamma=1e-3, tol=1e-6).fit(X, group)
+    (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-3), C=1e4), tol=1e-6)
+    assert answer.status == "stalled"
+    assert clf.solution_.solver == "irwls"
+    assert clf.status_ == "solved"
+
+
+@pytest.mark.parametrize("load", [load_iris, load_digits])
+def test_predictions_are_those_of_scikit_learn(load):
+    X, y = load(return_X_y=True)
+    clf, peer = SVC(tol=1e-6).fit(X, y), Peer(tol=1e-6).fit(X, y)
+    assert {one.solver for one in clf.solutions_} == {"batch"}
+    assert (clf.predict(X) == peer.predict(X)).mean() > 0.999
+    assert clf.support_.tolist() == pytest.approx(peer.support_.tolist())
+    assert clf.dual_coef_ == pytest.approx(peer.dual_coef_, abs=1e-2)
