@@ -55,8 +55,8 @@ def compare(data, solvers, **options):
 
 
 @ONE_CORE.wrap(limits=1)
-def runs(data, solvers, *, repeat=3, tol=TOL, time_limit=120.0):
-    """{label: (solutions, processor seconds)}, by a seed of the first Q for each run."""
+def runs(data, solvers, *, repeat=3, tol=TOL, time_limit=600.0):
+    """{label: (solutions, processor seconds)}: each run draws its own first Q."""
     found = {label: ([], []) for label in solvers}
     for seed in range(repeat):
         once = in_turn(
@@ -84,13 +84,13 @@ def record(solutions, seconds):
     active = [s.trace.column("active") for s in solutions]
     return {
         **spread(seconds),
-        "iterations": statistics.median_low(iterations),
+        "iterations": round(statistics.median(iterations)),
         "fewest": min(iterations),
         "most": max(iterations),
         "unsolved": sum(s.status != "solved" for s in solutions),
         **outcome(worst),
         "residual": rounded(worst.trace[-1].residual, 3),
-        "patterns": statistics.median_low(int(column.sum()) for column in active),
+        "patterns": round(statistics.median(int(part.sum()) for part in active)),
         "active_mean": round(float(active[-1].mean()), 1),
         "active_last": int(active[-1][-1]),
         "pcg_steps": int(np.nansum(worst.trace.column("pcg_steps"))),

@@ -2,6 +2,8 @@
 
 import time
 
+import numpy as np
+
 from papers import style
 from papers.crsvm import datasets, libsvm, lowrank, methods
 from papers.crsvm.parts.adult import solvers
@@ -127,10 +129,13 @@ def draw(records, folder):
     ):
         for k, (label, line) in enumerate(_curves(records).items()):
             with_map = axis is not axes[0]
-            seconds = [r["seconds"] + with_map * r["map_seconds"] for r in line]
-            style.curve(axis, [r["rows"] for r in line], seconds, k, label)
+            rows = np.array([r["rows"] for r in line])
+            whole = [r["seconds"] + with_map * r["map_seconds"] for r in line]
+            bad = np.array([r["status"] != "solved" for r in line])
+            style.curve(axis, rows, whole, k, label)
+            axis.plot(rows[bad], np.array(whole)[bad], "kx", ms=11)
         axis.set_title(title)
-        axis.set_xlabel("training patterns")
+        axis.set_xlabel("training patterns (x: not solved)")
         axis.set_ylabel("processor seconds")
         axis.set_xscale("log")
         axis.set_yscale("log")
