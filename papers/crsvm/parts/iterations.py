@@ -10,6 +10,7 @@ NAME = "figure_5.5"
 SET = "letter"
 SHARES = (1.0, 0.5, 0.25, 0.1)
 ALL = "all rows"
+SHOWN = 100  # iterations in the picture
 
 
 def run(options):
@@ -68,10 +69,11 @@ def draw(records, folder):
                 places = range(len(r[column])), r[column]
                 style.curve(axis, *places, j, label, markevery=4)
                 if r["status"] != "solved":
-                    axis.plot(len(r[column]) - 1, r[column][-1], "kx", ms=11)
+                    last = min(len(r[column]) - 1, SHOWN)
+                    axis.plot(last, r[column][last], "kx", ms=11)
             axis.set_yscale("log")
-            axis.set_xlim(-2, 102)
-            axis.set_xlabel("iteration (to 100 of at most 200)")
+            axis.set_xlim(-2, SHOWN + 2)
+            axis.set_xlabel(f"iteration (to {SHOWN} of at most 200; x: not solved)")
         axes[2 * k].set_ylabel(f"{form}: patterns used")
         axes[2 * k + 1].set_ylabel(rf"{form}: $\mu$")
     style.legend(figure, axes[0], 5)

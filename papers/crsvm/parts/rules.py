@@ -67,11 +67,11 @@ def draw(records, folder):
     """Bars of time over that of all rows, and of iterations."""
     groups = list(dict.fromkeys(r["set"] for r in records))
     found = {(r["set"], r["variant"]): r for r in records}
-    figure, (times, counts) = style.panels(1, 2, width=5.0)
+    figure, (times, counts) = style.panels(1, 2, width=5.0, height=3.6)
     for axis, column in ((times, "ratio"), (counts, "iterations")):
         values = {b: [_solved(found[g, b], column) for g in groups] for b in BARS}
         style.bars(axis, groups, values, BARS)
-    times.set_ylabel("processor seconds / those with all rows")
+    times.set_ylabel("processor time / all rows")
     times.axhline(1.0, color="black", lw=0.6)
     counts.set_ylabel("iterations to a gap of 1e-6")
     times.set_xlabel("data set (x: not solved)")

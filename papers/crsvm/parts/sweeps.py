@@ -74,7 +74,7 @@ class Sweep:
             rows = [r for r in records if r["set"] == name]
             self._panel(axes[2 * k], rows, "ratio")
             self._panel(axes[2 * k + 1], rows, "iterations")
-            axes[2 * k].set_ylabel("processor seconds / those of all rows")
+            axes[2 * k].set_ylabel("processor time / all rows")
             axes[2 * k + 1].set_ylabel("iterations to a gap of 1e-6")
             for axis in axes[2 * k : 2 * k + 2]:
                 axis.set_title(name)
