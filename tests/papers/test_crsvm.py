@@ -114,7 +114,8 @@ def test_normalized_and_homogeneous():
     x = np.random.default_rng(1).normal(size=(6, 2))
     X = datasets.homogeneous(x)
     np.testing.assert_allclose(X @ X.T, (x @ x.T) ** 2)
-    assert np.abs(datasets.normalized(X)).max() == 1.0
+    for signed in (X, -X):
+        assert np.abs(datasets.normalized(signed)).max() == 1.0
 
 
 def test_the_toy_has_as_many_points_as_the_paper():

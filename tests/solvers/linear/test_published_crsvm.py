@@ -124,8 +124,9 @@ def test_the_published_algorithm_solves(name, mode):
     assert solution.certificate.primal == pytest.approx(best, rel=2 * TOL)
 
 
-def test_it_ends_where_mu_and_the_residuals_do():
-    X, y = PROBLEMS["ndc"]()
+@pytest.mark.parametrize("name", ["ndc", "digits"])
+def test_it_ends_where_mu_and_the_residuals_do(name):
+    X, y = PROBLEMS[name]()
     solution = solve(Problem(X, y), InteriorPoint(mode="published"), tol=1e-15)
     last, before = solution.trace[-1], solution.trace[-2]
     assert max(last.details["mu"], last.residual) <= 1e-8
