@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.cases.problems import PROBLEMS
 from widemargin import Problem, solve
@@ -122,6 +123,21 @@ def test_the_published_algorithm_solves(name, mode):
     assert solution.status == "solved", solution
     best = plain.certificate.primal
     assert solution.certificate.primal == pytest.approx(best, rel=2 * TOL)
+
+
+def test_sparse_factors_take_the_steps_of_dense_ones():
+    X, y = PROBLEMS["ndc"]()
+    found = [
+        solve(
+            Problem(sparse.csr_array(X), y),
+            InteriorPoint(mode="published", normal_matrix=form),
+            tol=TOL,
+        )
+        for form in ("dense", "sparse")
+    ]
+    dense, factored = (s.trace.column("mu") for s in found)
+    np.testing.assert_allclose(factored[:-1], dense[:-1], rtol=1e-6)
+    assert found[1].status == "solved"
 
 
 @pytest.mark.parametrize("name", ["ndc", "digits"])
