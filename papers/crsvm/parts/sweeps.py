@@ -94,7 +94,9 @@ class Sweep:
         axis.set_xlabel("$q_U / m$ (x: a run is not solved; a row for each curve)")
         for side in "xy":
             getattr(axis, f"set_{side}scale")("log")
-            style.plain(axis, side, (1, 1.5, 2, 3, 5, 7) if side == "y" else (1, 2, 5))
+            style.plain(
+                axis, side, (1, 1.2, 1.5, 2, 3, 5, 8) if side == "y" else (1, 2, 5)
+            )
         low, high = axis.get_ylim()
         axis.set_ylim(low, high * (high / low) ** 0.3)  # room for the crosses
 
