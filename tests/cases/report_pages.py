@@ -2,10 +2,17 @@
 
 import re
 from html.parser import HTMLParser
+from unittest import mock
 
 import numpy as np
 
+from widemargin.report import pictures
+
 VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+# Drawing takes most of the time of a page. A test that reads words has the pictures made
+# and an empty one put in the place of each.
+words_only = mock.patch.object(pictures, "_svg", lambda figure, name, alt: "<svg/>")
 
 
 class Page(HTMLParser):
