@@ -1,5 +1,6 @@
 """Budget machines: optima by plain formulas, equivalences, caps and balls."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -214,14 +215,20 @@ def test_many_rows_and_other_kernels(norm):
         assert bounds.relative_gap <= 1.01e-3
 
 
-@pytest.mark.parametrize("nonneg_slack", [True, False])
-def test_a_matrix_joins_the_losses(nonneg_slack):
-    """Section 4: with slacks of either sign (4) is the dual; else it lies below."""
+@functools.cache
+def joined(nonneg_slack):
+    """Rows, labels, a matrix that joins their losses, and the solution."""
     X, y = part("noise")
     X, y = X[:30], y[:30]
     M = 0.9 * np.ones((30, 30)) + 0.1 * np.eye(30)
     norm = Mahalanobis(M=M, nonneg_slack=nonneg_slack)
-    solution = solve(problem_of(X, y, 1.0, norm), tol=1e-4)
+    return X, y, M, solve(problem_of(X, y, 1.0, norm), tol=1e-4)
+
+
+@pytest.mark.parametrize("nonneg_slack", [True, False])
+def test_a_matrix_joins_the_losses(nonneg_slack):
+    """Section 4: with slacks of either sign (4) is the dual; else it lies below."""
+    X, y, M, solution = joined(nonneg_slack)
     assert solution.status == "solved", solution.message
     c = solution.w
     f = rbf_kernel(X, gamma=GAMMA) @ c
@@ -241,13 +248,7 @@ def test_a_matrix_joins_the_losses(nonneg_slack):
 
 
 def test_the_two_readings_of_a_matrix_differ():
-    X, y = part("noise")
-    X, y = X[:30], y[:30]
-    M = 0.9 * np.ones((30, 30)) + 0.1 * np.eye(30)
-    one, other = (
-        solve(problem_of(X, y, 1.0, Mahalanobis(M=M, nonneg_slack=s)), tol=1e-4)
-        for s in (True, False)
-    )
+    one, other = (joined(nonneg_slack)[-1] for nonneg_slack in (True, False))
     assert other.certificate.primal < one.certificate.dual
 
 

@@ -305,7 +305,7 @@ def test_weights_and_kernels_whose_diagonal_varies(solver, name):
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_few_rows_of_k_may_be_kept(convert):
-    X, y = (data[:400] for data in PROBLEMS["noise"]())
+    X, y = (data[:200] for data in PROBLEMS["noise"]())
     kernel = Kernel("rbf", gamma=0.1)
     ample = Problem(X, y, 1.0, "squared_hinge", kernel=kernel)
     best = solve(ample, FrankWolfe(), tol=1e-5).certificate.primal
