@@ -466,8 +466,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the allowance of P",
         "many.py",
-        "return rest + over + losses, over + losses - plain",
-        "return rest - over + losses, over + losses - plain",
+        "return rest + over + losses, over + losses - plain, (square, error)",
+        "return rest - over + losses, over + losses - plain, (square, error)",
         MANY_DRAWN,
     ),
     Mutation(

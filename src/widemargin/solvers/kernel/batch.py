@@ -22,7 +22,7 @@ from widemargin.system.deadline import Deadline
 Vector = NDArray[np.float64]
 
 NAME = "batch"
-# Rows of a problem up to which it is faster than working sets: pairs of mnist took 0.17
+# Rows of a problem up to which it is faster than working sets: pairs of mnist took 0.19
 # of their processor time at 2,000 rows, 0.4 at 12,000. More were not tried.
 MOST_ROWS = 16_000
 # Steps of a problem, in units of its rows, after which it is given up. Not tuned.
