@@ -477,8 +477,9 @@ class CoreSums:
     Z : dense or CSR (l, n)
     W : ndarray (l, c)
     sizes : sequence of int, rows of Z in each group, or None: all are one
-    keep : bool, whether batches of Z wait for the next call, where they are small, and
-        are sparse up to a larger share of nonzeros
+    keep : bool
+        Whether batches of Z wait for the next call, where they are small, and are
+        sparse up to a larger share of nonzeros.
     dtype : float32 or float64, of values; sums of more than a few are float64
 
     Attributes

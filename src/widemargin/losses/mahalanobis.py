@@ -115,6 +115,7 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
             return x
 
         def excess(sigma: float) -> float:
+            """How far the point lies inside of the ball."""
             near = self._shrunk(v, y, sigma) if sigma else x
             return 1.0 / self.gauge(near, c) - 1.0
 

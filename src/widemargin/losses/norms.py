@@ -198,6 +198,7 @@ class BoundedNorm(LossNorm):
         ball = np.inf if self.ball is None else self.ball
 
         def shrunk(sigma: float) -> Vector:
+            """The point for a multiplier of the ball."""
             return levelled(v, d, 1.0 / (1.0 + sigma * d / c), top, y, self.cap)
 
         return shrunk(_multiplier(shrunk, v, c, d, ball))
@@ -355,6 +356,7 @@ class BudgetL2(BoundedNorm):  # numpydoc ignore=PR02
         levels = np.unique(t)
 
         def enough(z: float) -> bool:
+            """Whether the point for a level z keeps the cap."""
             a = c * np.maximum(t - z, 0.0)
             return bool(a.sum() <= self.cap * _length(a, c))
 
@@ -423,6 +425,7 @@ class Interpolation(BoundedNorm):  # numpydoc ignore=PR02
         levels = np.unique(t)
 
         def short(z: float) -> bool:
+            """Whether the vector that is cut at z is short enough."""
             return bool(c @ np.minimum(1.0, t / z) ** 2 <= square)
 
         k = bisect_left(range(len(levels)), True, key=lambda i: short(float(levels[i])))
@@ -495,6 +498,7 @@ class PNorm(LossNorm):  # numpydoc ignore=PR02
         """Gives a with a / d + sigma (a / c)^(q - 1) = max(0, v / d - eta y)."""
 
         def shrunk(sigma: float) -> Vector:
+            """The point for a multiplier of the norm."""
             if y is None:
                 return self._shares(np.maximum(v / d, 0.0), c / d, sigma)
             low, high = (s * _largest((v / d)[y == s]) for s in (-1.0, 1.0))
@@ -502,14 +506,17 @@ class PNorm(LossNorm):  # numpydoc ignore=PR02
                 return np.zeros(len(v))
 
             def at(eta: float) -> Vector:
+                """The point for a multiplier of the equality."""
                 return self._shares(np.maximum(v / d - eta * y, 0.0), c / d, sigma)
 
             def excess(eta: float) -> float:
+                """By how much it misses the equality."""
                 return float((y * c) @ at(eta))
 
             return at(_root(excess, low, high))
 
         def beyond(sigma: float) -> float:
+            """How far the point lies inside of the ball."""
             return 1.0 / _power_length(shrunk(sigma), c, self._q) - 1.0
 
         if _power_length(x := shrunk(0.0), c, self._q) > 1.0:
