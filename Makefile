@@ -14,6 +14,9 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
 
+# Empty: Python keeps what it compiled, for each process that a test starts.
+export PYTHONDONTWRITEBYTECODE :=
+
 CHECKS := lint layout types layers core-layout docstrings
 
 .PHONY: demo test tests test-full mutations check $(CHECKS) bench docs format clean
@@ -30,17 +33,21 @@ test: tests check
 # One thread of BLAS: there is a process for each core, and threads that wait for each
 # other take half of the time. Rows are then read by one thread where a test does not ask
 # for more. `test-full` leaves BLAS its threads.
+# worksteal: the tests of a file stay in one process, which solves their problems once.
+WORKERS = -n auto --dist worksteal
 tests: $(VENV)/installed
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS)
 
+# As many examples of each property as hypothesis draws where it is not told.
+EXAMPLES = --hypothesis-profile=full
 # The last level of the loop is the one that `make test` runs at.
 LEVELS = from widemargin import _core as c; print(*[c.SIMD_NAMES[i] for i in c.simd_levels()])
 test-full: check
 	set -e; for level in $$($(BIN)/python -c "$(LEVELS)"); do \
 	  echo "WIDEMARGIN_SIMD=$$level"; \
-	  WIDEMARGIN_SIMD=$$level SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto; \
+	  WIDEMARGIN_SIMD=$$level SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS) $(EXAMPLES); \
 	done
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n auto -m full
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS) $(EXAMPLES) -m full
 
 mutations: $(VENV)/installed
 	$(BIN)/python -m tests.mutations

@@ -110,38 +110,68 @@ class Crew {
   Time::time_point asked_ = Time::now();
 };
 
-// Memory for parts of rows, given back all at once.
-class Arena {
+// Blocks of memory that are used again: touching new pages takes longer than to fill them.
+class Pool {
  public:
-  float* take(std::size_t floats, std::atomic<std::size_t>& bytes) {
+  explicit Pool(std::size_t floats) : size_((floats + 15) / 16 * 16) {}
+
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return bytes_; }
+  float* take() {
     const std::lock_guard guard(lock_);
-    if (floats > left_) {
-      const std::size_t size = std::max(floats, std::clamp<std::size_t>(taken_, 1 << 13, 1 << 20));
-      void* raw = std::aligned_alloc(64, size * sizeof(float));
-      if (raw == nullptr) throw std::bad_alloc();
-      blocks_.emplace_back(static_cast<float*>(raw));
-      next_ = blocks_.back().get(), left_ = size;
-      taken_ += size;
-      bytes += size * sizeof(float);
+    bytes_ += size_ * sizeof(float);
+    if (!free_.empty()) {
+      float* block = free_.back();
+      free_.pop_back();
+      return block;
     }
-    float* out = next_;
-    next_ += floats, left_ -= floats;
-    return out;
+    void* raw = std::aligned_alloc(64, size_ * sizeof(float));
+    if (raw == nullptr) throw std::bad_alloc();
+    all_.emplace_back(static_cast<float*>(raw));
+    return all_.back().get();
   }
-  void clear(std::atomic<std::size_t>& bytes) {
-    blocks_.clear();
-    bytes -= taken_ * sizeof(float);
-    next_ = nullptr, left_ = taken_ = 0;
+  void give_back(const std::vector<float*>& blocks) {
+    const std::lock_guard guard(lock_);
+    free_.insert(free_.end(), blocks.begin(), blocks.end());
+    bytes_ -= blocks.size() * size_ * sizeof(float);
   }
 
  private:
   struct Free {
     void operator()(float* p) const { std::free(p); }
   };
+  std::size_t size_;
   std::mutex lock_;
-  std::vector<std::unique_ptr<float, Free>> blocks_;
+  std::vector<std::unique_ptr<float, Free>> all_;
+  std::vector<float*> free_;
+  std::atomic<std::size_t> bytes_{0};  // in use
+};
+
+// Memory for parts of rows, given back all at once.
+class Arena {
+ public:
+  // At most as many as a block of the pool has.
+  float* take(std::size_t floats, Pool& pool) {
+    const std::lock_guard guard(lock_);
+    if (floats > left_) {
+      blocks_.push_back(pool.take());
+      next_ = blocks_.back(), left_ = pool.size();
+    }
+    float* out = next_;
+    next_ += floats, left_ -= floats;
+    return out;
+  }
+  void clear(Pool& pool) {
+    pool.give_back(blocks_);
+    blocks_.clear();
+    next_ = nullptr, left_ = 0;
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<float*> blocks_;
   float* next_ = nullptr;
-  std::size_t left_ = 0, taken_ = 0;
+  std::size_t left_ = 0;
 };
 
 // Rows of all, as samples in strips.
@@ -204,7 +234,8 @@ class KeptParts {
         parts_(samples.groups.rows.size() * groups_),
         first_(groups_ + 1),
         arenas_(groups_ * (groups_ + 1) / 2),
-        users_(arenas_.size()) {
+        users_(arenas_.size()),
+        pool_(block_of(samples.groups)) {
     for (std::size_t g = 0; g < groups_; ++g)
       first_[g + 1] = first_[g] + static_cast<std::size_t>(samples.groups.count[g]);
     for (std::size_t t = 0; t < problems.size(); ++t)
@@ -213,7 +244,7 @@ class KeptParts {
 
   const float** of_sample(std::size_t s) { return &parts_[s * groups_]; }
   std::size_t first(std::size_t group) const { return first_[group]; }
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return pool_.bytes(); }
   std::int64_t evaluations() const { return evaluations_; }
 
   // The parts `group` of some samples, all of one group.
@@ -222,7 +253,7 @@ class KeptParts {
     const std::size_t begin = static_cast<std::size_t>(samples_.groups.strip[group]);
     const std::size_t strips = static_cast<std::size_t>(samples_.groups.strip[group + 1]) - begin;
     const std::size_t width = strips * kStrip, n = samples_.strips.n;
-    float* out = arenas_[pair(own, group)].take(count * width, bytes_);
+    float* out = arenas_[pair(own, group)].take(count * width, pool_);
     const Strips<float> strip{samples_.strips.data + begin * kStrip * n,
                               samples_.strips.norms + begin * kStrip,
                               nullptr,
@@ -243,11 +274,19 @@ class KeptParts {
   // A problem has ended: what no other one will need is given back.
   void end(const BatchProblems& problems, std::size_t t) {
     each_pair(problems, t, [&](std::size_t k) {
-      if (--users_[k] == 0) arenas_[k].clear(bytes_);
+      if (--users_[k] == 0) arenas_[k].clear(pool_);
     });
   }
 
  private:
+  // Room for the parts of some rows of the largest group; a megabyte where there are many.
+  static std::size_t block_of(const Groups& groups) {
+    std::size_t width = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      width = std::max(width, static_cast<std::size_t>(groups.strip[g + 1] - groups.strip[g]));
+    width *= kStrip;
+    return std::max(kTogether * width, std::min<std::size_t>(width * width / 4, 1 << 18));
+  }
   static std::size_t pair(std::size_t a, std::size_t b) {
     return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b;
   }
@@ -266,7 +305,7 @@ class KeptParts {
   std::vector<std::size_t> first_;
   std::vector<Arena> arenas_;
   std::vector<std::atomic<std::size_t>> users_;
-  std::atomic<std::size_t> bytes_{0};
+  Pool pool_;
   std::atomic<std::int64_t> evaluations_{0};
 };
 
@@ -295,7 +334,7 @@ class Problem {
     rows_.resize(width_);
     diagonal_.resize(width_), ridge_.resize(width_), F_.resize(width_), room_.resize(2 * width_);
     parts_.resize(width_);
-    together_ = samples.strips.n >= kWide ? kTogether : 2;
+    together_ = samples.strips.n >= kWide ? kTogether : 1;
     each([&](std::size_t p, std::size_t i, std::size_t s) {
       const double y = problems.y[i], C = problems.C[i];
       const double most = problems.squared && C > 0 ? std::numeric_limits<double>::infinity() : C;

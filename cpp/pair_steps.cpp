@@ -76,6 +76,8 @@ class Steps {
     const std::size_t groups = p_.sums > 1 ? 2 : 1;
     for (std::size_t i = 0; i < 2 * groups * p_.width; ++i) p_.room[i] = -kInfinity;
     for (std::size_t i = 0; i < p_.q; ++i) look(i);
+    for (std::size_t i = 0; i < p_.q; ++i)
+      if (const Real size = absolute(p_.diagonal[i]); size > largest_) largest_ = size;
   }
 
   // Pairs (i, j) of one group: x_i rises and x_j falls by as much.
@@ -221,23 +223,23 @@ class Steps {
 
   // The j that can fall whose step with i decreases the objective most; and the violation.
   std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation) const {
-    Largest<Real> gain(0), fall(-kInfinity);
+    Largest<Real> gain(0);
+    Vector<Real> fall = all<Real>(-kInfinity);
+    const Vector<Real> least =
+        all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kCurvature));
     with_parts(p_.K, i, i, [&](auto* a, auto*, std::size_t s, std::size_t end) {
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
         const Vector<Real> F = load(p_.F + s) + load(can + s);
-        fall.offer(F);
+        fall = F > fall ? F : fall;
         const Vector<Real> slope = F + rise;
         const Vector<Real> curved = (load(p_.diagonal + s) - load(a) * Real(2)) + p_.diagonal[i];
-        const Vector<Real> sizes =
-            widemargin::WIDEMARGIN_SIMD::absolute<Real>(load(p_.diagonal + s));
-        const Vector<Real> least =
-            (sizes + absolute(p_.diagonal[i])) * static_cast<Real>(kCurvature);
         const Vector<Real> curvature = curved > least ? curved : least;
         gain.offer(slope > all<Real>(0) ? slope * slope / curvature : all<Real>(0));
       }
     });
-    Real most, ignored;
-    fall.best(most);
+    Real most = fall[0], ignored;
+    for (std::size_t lane = 1; lane < kLanes<Real>; ++lane)
+      if (fall[lane] > most) most = fall[lane];
     violation = static_cast<double>(most) + rise;
     return gain.best(ignored);
   }
@@ -284,6 +286,7 @@ class Steps {
   }
 
   const SmallProblem<Real, Rows>& p_;
+  Real largest_ = 0;  // entry of the diagonal
 };
 
 template <typename Real, template <typename> class Rows>

@@ -25,6 +25,7 @@ LINES = (
     ("black", "^", ":"),
     ("0.45", "D", "-."),
     ("0.7", "v", (0, (5, 1, 1, 1, 1, 1))),
+    ("black", "P", (0, (1, 3))),
 )
 
 
@@ -98,7 +99,16 @@ def bars(axis, groups, values, labels):
 def crosses(axis, x, height, shade):
     """Marks of what is missing at places x, at a height as a share of the panel."""
     where = axis.get_xaxis_transform()
-    axis.plot(x, [height] * len(x), "x", color=shade, ms=6, mew=1.5, transform=where)
+    about = {"color": shade, "ms": 6, "mew": 1.5, "clip_on": False, "in_layout": False}
+    axis.plot(x, [height] * len(x), "x", transform=where, **about)
+
+
+def hollow(axis, x, height, k):
+    """The marks of the k-th curve, not filled, at places x beside the panel."""
+    shade, marker, _ = LINES[k % len(LINES)]
+    about = {"color": shade, "mfc": "white", "clip_on": False, "in_layout": False}
+    where = axis.get_xaxis_transform()
+    axis.plot(x, [height] * len(x), marker, ms=6, transform=where, **about)
 
 
 def curve(axis, x, y, k, label, **options):

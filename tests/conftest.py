@@ -25,10 +25,10 @@ from widemargin.data.rows import Rows
 from widemargin.solvers.auto import SOLVERS as _SOLVERS
 
 # The same examples in every run, on any machine: a failure can be looked at again.
-hypothesis.settings.register_profile(
-    "widemargin", derandomize=True, deadline=None, database=None, print_blob=True
-)
-hypothesis.settings.load_profile("widemargin")
+_SAME = {"derandomize": True, "deadline": None, "database": None, "print_blob": True}
+hypothesis.settings.register_profile("few", max_examples=30, **_SAME)
+hypothesis.settings.register_profile("full", max_examples=100, **_SAME)
+hypothesis.settings.load_profile("few")  # `make test-full` asks for the other one
 
 
 class Storage(NamedTuple):

@@ -271,19 +271,15 @@ MUTATIONS = [
     Mutation(
         "loss: L1 norm",
         "norms.py",
-        '        return "the L1 norm"\n\n'
-        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return c\n",
-        '        return "the L1 norm"\n\n'
-        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return -c\n",
+        '"""Gives c: all of the box."""\n        return c\n',
+        '"""Gives c: all of the box."""\n        return -c\n',
         NORMS,
     ),
     Mutation(
         "loss: L2 norm",
         "norms.py",
-        '        return "the L2 norm, not squared"\n\n'
-        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return c *",
-        '        return "the L2 norm, not squared"\n\n'
-        "    def _maximiser(self, t: Vector, c: Vector) -> Vector:\n        return -c *",
+        '"""Gives c t, scaled to length 1."""\n        return c *',
+        '"""Gives c t, scaled to length 1."""\n        return -c *',
         NORMS,
     ),
     Mutation(
@@ -470,8 +466,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the allowance of P",
         "many.py",
-        "return rest + over + losses, over + losses - plain",
-        "return rest - over + losses, over + losses - plain",
+        "return rest + over + losses, over + losses - plain, (square, error)",
+        "return rest - over + losses, over + losses - plain, (square, error)",
         MANY_DRAWN,
     ),
     Mutation(

@@ -95,10 +95,13 @@ CASES = {
         lambda: blobs(5000, 20),
         lambda: svc(kernel=slow, rank=100),
     ),
-    "budget 1000 C=1e3": (lambda: blobs(5000, 50), lambda: budget(1000, C=1e3)),
-    "budget hard 1000 C=1e3": (
+    "budget norm 1000 C=1e3": (
+        lambda: blobs(5000, 50),
+        lambda: budget(1000, C=1e3, method="norm"),
+    ),
+    "budget 1000 C=1e3": (
         lambda: blobs(20_000, 50),
-        lambda: budget(1000, C=1e3, hard=True),
+        lambda: budget(1000, C=1e3),
     ),
     "linear C=1e6 tol=1e-9": (
         lambda: blobs(3000, 8000),
@@ -176,12 +179,12 @@ CASES = {
         ),
     ),
     "svc rank file": (lambda: stored(100_000, 50), lambda: svc(rank=300)),
-    "budget soft 0.2": (
+    "budget norm 0.2": (
         lambda: blobs(10_000, 20),
-        lambda: budget(0.2, norm="l2", hard=False),
+        lambda: budget(0.2, norm="l2", method="norm"),
     ),
-    "budget soft nu": (lambda: blobs(10_000, 20), lambda: budget(500, hard=False)),
-    "budget ovo": (lambda: blobs(5000, 20, 8), lambda: budget(300, C=100.0, hard=True)),
+    "budget norm nu": (lambda: blobs(10_000, 20), lambda: budget(500, method="norm")),
+    "budget ovo": (lambda: blobs(5000, 20, 8), lambda: budget(300, C=100.0)),
     "ball hard": (lambda: blobs(50_000, 30), lambda: ball(C=None, tol=1e-9)),
     "ball callable": (
         lambda: blobs(5000, 20),

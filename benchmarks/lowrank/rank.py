@@ -134,7 +134,7 @@ def low_rank(task, loss, rank):
 
 def budget(task, loss, rank):
     """Our machine of few support vectors, chosen after the exact fit."""
-    options = {"norm": {"hinge": "l1", "squared_hinge": "l2"}[loss], "hard": True}
+    options = {"norm": {"hinge": "l1", "squared_hinge": "l2"}[loss]}
     options |= {"tol": 1e-3, "random_state": 0}
     return BudgetSVC(budget=rank, C=task.C, gamma=task.gamma, **options)
 

@@ -6,11 +6,11 @@ O. Dekel, Y. Singer, "Support vector machines on a budget", NIPS 19 (2006) 345-3
 from dataclasses import dataclass
 
 from papers.budget import digits
-from papers.budget.parts import equivalences, figure_1, smo, theorems
+from papers.budget.parts import equivalences, figure_1, smo, stopped, theorems, tuned
 from papers.options import Options as Common
 from papers.options import asked
 
-PARTS = (figure_1, theorems, equivalences, smo)
+PARTS = (figure_1, stopped, tuned, theorems, equivalences, smo)
 # Training points of a quick run, and its budgets as shares of them.
 QUICK_POINTS, QUICK_SHARES = 100, (0.1, 0.3, 1.0)
 

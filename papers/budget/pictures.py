@@ -53,7 +53,7 @@ def curves(records, labels, pick, folder, name):
             budgets = [r["B"] for r in found]
             style.curve(axis, budgets, [r["diagonal"] for r in found], k, label)
         axis.set(
-            title=f"{kind}, mean of {found[0]['splits']} splits",
+            title=f"budget-{kind}-SVM, means over splits",
             xlabel="support vectors kept, s = B",
         )
         axis.set(ylabel="test error, %", ylim=(0, None))

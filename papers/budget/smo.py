@@ -1,8 +1,8 @@
 """The paper's SMO: pairs of dual variables, with the end-points (10) to (13).
 
-The paper leaves open which pair is chosen ("a heuristic"). Here: the most violating
-pair, as usual for an SVM; or its first variable with the partner of the largest gain;
-or the pair of the largest gain, of all pairs.
+The paper chooses the pair by Platt's heuristic: `platt`. Here are other rules: the most
+violating pair, as usual for an SVM today; or its first variable with the partner of the
+largest gain; or the pair of the largest gain, of all pairs.
 """
 
 from typing import NamedTuple
@@ -143,13 +143,18 @@ def solve(K, y, limits, rule=MOST_VIOLATING, max_steps=20_000):
             break
         alpha[k] += step * y[k]
         alpha[other] -= step * y[other]
-        _round(alpha, (k, other), limits)
+        round_to_bounds(alpha, (k, other), limits)
         f += step * (K[k] - K[other])
-    return Stalled(alpha, steps, stalled, _largest_gain(alpha, y, f, K, limits)[3])
+    return Stalled(alpha, steps, stalled, largest_gain(alpha, y, f, K, limits))
 
 
-def _round(alpha, pair, limits):
-    """To a bound that is as near as rounding."""
+def largest_gain(alpha, y, f, K, limits):
+    """The largest gain of any pair."""
+    return _largest_gain(alpha, y, f, K, limits)[3]
+
+
+def round_to_bounds(alpha, pair, limits):
+    """Moves a pair to bounds that are as near as rounding, in place."""
     for i in pair:
         if alpha[i] < NO_ROOM:
             alpha[i] = 0.0

@@ -10,6 +10,7 @@ import time
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
+from papers.crsvm.methods import ONE_CORE
 from widemargin import Kernel
 from widemargin.features.methods import feature_map
 
@@ -24,6 +25,7 @@ def kernel(data):
     return Kernel("rbf", gamma=1.0 / data.inputs)
 
 
+@ONE_CORE.wrap(limits=1)
 def approximation(data, method, rank, repeat):
     """A map of EIGS or CHOL, and the median of its processor seconds.
 

@@ -25,18 +25,19 @@ def series(sets, names, folder, file, label):
             style.curve(axis, x, [r[key] for r in shown], k, name)
         _mark_late(mine, k, accuracy, seconds, points)
     limit = max(r["limit"] for n in names for r in sets[n].values())
-    if any(r["over"] for n in names for r in sets[n].values()):
+    late = any(r["over"] for n in names for r in sets[n].values())
+    if late:
         seconds.axhline(limit, color="0.6", lw=1)
         about = {"va": "top", "fontsize": "small", "in_layout": False}
         seconds.text(rows[0], limit, "limit", **about)
     _beside(speed, sets, names, rows)
     accuracy.set_ylabel("test accuracy, %")
     speed.set_ylabel("times faster than CVM")
-    seconds.set_ylabel("seconds")
+    seconds.set_ylabel("processor seconds")
     points.set_ylabel("points of the coreset")
     for axis in axes:
         style.logarithmic(axis, "x", (1, 2, 5))
-        axis.set_xlabel("rows")
+        axis.set_xlabel("rows (+ and x: the limit came first)" if late else "rows")
     for axis in (speed, seconds):
         style.logarithmic(axis, "y")
     style.logarithmic(points, "y", (1, 2, 5))
@@ -64,7 +65,8 @@ def _beside(axis, sets, names, rows):
         cvm = [BY_NAME[n].seconds[0] / BY_NAME[n].seconds[k] for n in names]
         style.curve(axis, rows, cvm, k + 2, f"{method} in the paper")
     axis.axhline(1.0, color="0.8", lw=1)
-    axis.legend(fontsize="small")
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axis.legend(fontsize="small", ncols=2, **above)
 
 
 def single(sets, names, folder, file):
@@ -75,7 +77,7 @@ def single(sets, names, folder, file):
     style.bars(accuracy, labels, values, METHODS)
     known = [v for column in values.values() for v in column if not np.isnan(v)]
     accuracy.set_ylim(max(0.0, min(known, default=100.0) - 5.0), 101.0)
-    accuracy.set_ylabel("test accuracy, %")
+    accuracy.set_ylabel("test accuracy, % (x: the limit came first)")
     shown = {}
     for k, m in ((1, FW), (2, MFW)):
         shown[f"{m} here"] = [_speedup(sets[n], m) for n in names]
@@ -101,6 +103,7 @@ def _accuracy(r):
 
 
 def _speedup(found, method):
-    if found[method]["over"]:
+    """Nan where one of the two came to no end."""
+    if found[method]["over"] or found[CVM]["over"]:
         return np.nan
     return found[CVM]["seconds"] / found[method]["seconds"]

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import SVC, BudgetSVC, EnclosingBall, LinearSVC
+from widemargin.estimators.budget_svc import METHODS
 from widemargin.solvers.auto import SOLVERS
 
 # -- data ------------------------------------------------------------------------------
@@ -134,14 +135,14 @@ def _low_rank():
 
 def _budget():
     kernels = ("rbf", "linear", "poly", "precomputed", "callable")
-    for kernel, norm, hard in itertools.product(kernels, ("l1", "l2"), (False, True)):
+    for kernel, norm, method in itertools.product(kernels, ("l1", "l2"), METHODS):
         for budget in (2, 5, 100):
-            yield BudgetSVC(budget=budget, norm=norm, hard=hard, **KERNELS[kernel])
-    for norm, hard in itertools.product(("l1", "l2"), (False, True)):
-        yield BudgetSVC(budget=4, norm=norm, hard=hard, multi_class="ovr")
-        yield BudgetSVC(budget=4, norm=norm, hard=hard, class_weight="balanced")
-        yield BudgetSVC(budget=4, norm=norm, hard=hard, C=1e6)
-    yield BudgetSVC(budget=6, hard=True, total=True)
+            yield BudgetSVC(budget=budget, norm=norm, method=method, **KERNELS[kernel])
+    for norm, method in itertools.product(("l1", "l2"), METHODS):
+        yield BudgetSVC(budget=4, norm=norm, method=method, multi_class="ovr")
+        yield BudgetSVC(budget=4, norm=norm, method=method, class_weight="balanced")
+        yield BudgetSVC(budget=4, norm=norm, method=method, C=1e6)
+    yield BudgetSVC(budget=6, total=True)
 
 
 def _balls():

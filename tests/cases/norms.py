@@ -12,6 +12,7 @@ from widemargin.losses.norms import (
     Interpolation,
     L1Norm,
     L2Norm,
+    PNorm,
 )
 
 NORMS = [
@@ -26,6 +27,8 @@ NORMS = [
     Interpolation(t=1.3),
     Interpolation(t=0.4),
     Interpolation(t=1e3),
+    PNorm(p=1.5),
+    PNorm(p=3),
 ]
 SIZE = 7
 SPREAD = 0.9 * np.ones((SIZE, SIZE)) + 0.1 * np.eye(SIZE)

@@ -2,10 +2,22 @@
 
 import re
 from html.parser import HTMLParser
+from unittest import mock
 
 import numpy as np
 
+from widemargin.report import pictures
+
 VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+def _undrawn(figure, name, alt):
+    return "<svg/>"
+
+
+# Drawing takes most of the time of a page. A test that reads words has the pictures made
+# and an empty one put in the place of each.
+words_only = mock.patch.object(pictures, "_svg", _undrawn)
 
 
 class Page(HTMLParser):

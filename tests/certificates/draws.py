@@ -298,7 +298,7 @@ def _options(rng, level, kernel, m):
         return {
             "budget": int(rng.integers(2, m + 1)),
             "norm": str(rng.choice(["l1", "l2"])),
-            "hard": bool(rng.random() < 0.6),
+            "method": str(rng.choice(["pursuit", "norm", "prune"], p=[0.5, 0.4, 0.1])),
         }
     if level == "rank":
         names = ["nystroem", "cholesky", "eigen"]

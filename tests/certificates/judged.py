@@ -232,7 +232,8 @@ def _fit_budget(case):
 
 def _check_budget(case, clf):
     """The objective of the model, and how far above the optimum it may be."""
-    norm = None if clf.hard else NORMS[clf.norm](budget=float(clf.budget))
+    pursued = clf.method == "pursuit"
+    norm = None if pursued else NORMS[clf.norm](budget=float(clf.budget))
     exact = exact_of(replace(case, loss=clf.loss), kernel=clf.kernel_, norm=norm)
     P = exact.primal(coefficients(clf, len(case.y)), clf.intercept_[0])
     solution = clf.solution_

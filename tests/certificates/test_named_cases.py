@@ -110,13 +110,16 @@ def test_decisions_of_far_clusters_are_those_of_the_formula():
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize(("hard", "budget"), [(False, 20), (True, 20), (True, 80)])
-def test_budgets_of_far_clusters(norm, hard, budget):
-    """``increase_`` of the soft ones told 6.6e-11 and 6.6e-10; exactly 1.2e-3, 2.8e-4.
+@pytest.mark.parametrize(
+    ("method", "budget"),
+    [("norm", 20), ("pursuit", 20), ("pursuit", 80), ("prune", 20)],
+)
+def test_budgets_of_far_clusters(norm, method, budget):
+    """``increase_`` of "norm" told 6.6e-11 and 6.6e-10; exactly 1.2e-3, 2.8e-4.
 
-    And ``primal_`` of the hard ones was too low by 1e-6 of it.
+    And ``primal_`` of "pursuit" was too low by 1e-6 of it.
     """
-    options = {"budget": budget, "norm": norm, "hard": hard}
+    options = {"budget": budget, "norm": norm, "method": method}
     kernel = Kernel("rbf", gamma=0.5)
     true_or_unsolved(
         case_of("BudgetSVC", *far_clusters(), 1e3, kernel=kernel, options=options)

@@ -75,6 +75,31 @@ def test_more_classes(here, capsys):
     np.testing.assert_array_equal(np.loadtxt("s.txt"), scores)
 
 
+@pytest.mark.parametrize("kind", [[], ["--kernel", "rbf"], ["--budget", "0.5"]])
+def test_schemes_of_several_classes(here, capsys, kind):
+    if "--budget" in kind:
+        kind = ["--kernel", "rbf", *kind]
+    for scheme, words in (("dag", "one"), ("ovo", "one"), ("ovr", "the rest")):
+        command = ["train", "three.svm", "m.wm", "--multi-class", scheme, *kind]
+        main([*command, "--tol", "0.1"])
+        assert f"one class against {words}" in capsys.readouterr().out
+        assert load_model("m.wm").scheme == scheme
+    main([*command[:3], "--multi-class", "ovo", "--decision-shape", "ovo", *kind])
+    assert main(["predict", "m.wm", "three.svm", "--scores", "--output", "s.txt"]) == 0
+    X, _ = load_svmlight("three.svm")
+    model = load_model("m.wm")
+    assert model.shape == "ovo"
+    np.testing.assert_array_equal(np.loadtxt("s.txt"), model.decision_function(X))
+    main([*command[:3], "--multi-class", "ovo", "--break-ties", *kind])
+    assert load_model("m.wm").break_ties
+    capsys.readouterr()
+    pairs = ["--decision-shape", "ovo"]
+    assert main([*command, *pairs]) == 2
+    assert "needs --multi-class ovo or dag" in capsys.readouterr().err
+    assert main([*command[:3], "--multi-class", "ovo", "--break-ties", *pairs]) == 2
+    assert "cannot go together" in capsys.readouterr().err
+
+
 def test_a_linear_kernel_by_a_kernel_solver(here, capsys):
     command = ["train", "three.svm", "m.wm", "--solver", "irwls", "--report", "r.html"]
     assert main(command) == 0
@@ -127,11 +152,25 @@ def test_a_budget_bounds_the_model(here, capsys):
     assert err == ""
     assert "\nkept 20 support vectors: the objective is at most " in out
     assert load_model("m.wm").kernels.vectors.shape[0] == 20
-    assert main([*command, "--budget", "0.1", "--loss", "squared_hinge", "--json"]) == 0
+    assert main([*command, "--budget", "0.1", "--norm", "l2", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["support_vectors"] == 40
     assert facts["budget"] == 0.1
     assert facts["increase"] > 0
+
+
+def test_the_machines_of_the_paper(here, capsys):
+    command = ["train", "train.svm", "m.wm", "--kernel", "rbf", "--gamma", "0.05"]
+    assert main([*command, "--budget", "20", "--method", "norm"]) == 0
+    vectors = load_model("m.wm").kernels.vectors.shape[0]
+    assert vectors > 20
+    said = f"\n{vectors:,} support vectors: --method norm bounds a norm of the losses"
+    assert said in capsys.readouterr().out
+    options = ["--budget", "20", "--method", "prune", "--norm", "l2", "--json"]
+    assert main([*command, *options]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["support_vectors"] == 20
+    assert (facts["method"], facts["norm"]) == ("prune", "l2")
 
 
 @pytest.mark.parametrize("data", ["train.svm", "three.svm"])
@@ -177,6 +216,12 @@ def test_an_unsolved_machine_is_no_small_budget(here, capsys):
             ["--budget", "9", "--kernel", "rbf", "--intercept", "none"],
             "--budget needs --intercept auto or free",
         ),
+        (
+            ["--budget", "9", "--kernel", "rbf", "--loss", "hinge"],
+            "--budget and --loss cannot go together: --norm l1 is of the hinge",
+        ),
+        (["--method", "prune", "--kernel", "rbf"], "--method needs --budget"),
+        (["--norm", "l2", "--kernel", "rbf"], "--norm needs --budget"),
     ],
 )
 def test_budgets_that_are_refused(here, capsys, options, message):

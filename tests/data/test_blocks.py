@@ -18,6 +18,7 @@ import threadpoolctl
 
 from tests.cases.process_rows import ProcessRows
 from widemargin import as_rows
+from widemargin.data.blocks import SMALL
 from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 
 
@@ -126,8 +127,10 @@ def test_blas_runs_on_one_thread_within_sweeps_only():
 @pytest.mark.usefixtures("two_blas_threads")
 def test_blas_gets_its_threads_back_when_the_last_sweep_ends():
     before = blas_threads()
-    as_rows(np.ones((1, 1))).matvec([1.0])  # the first thread to limit BLAS is this one
-    rows = as_rows(np.ones((1, 1)), n_jobs=1)
+    as_rows(np.ones((SMALL + 1, 1))).matvec(
+        [1.0]
+    )  # the first thread to limit BLAS is this one
+    rows = as_rows(np.ones((SMALL + 1, 1)), n_jobs=1)
 
     def sweep(begun, end):
         return rows.sweep(lambda block, part: begun.set() or end.wait(20))
@@ -205,7 +208,7 @@ def _sum_alpha(part):
 
 
 def test_a_limit_that_ctrl_c_left_behind_goes_with_the_next_sweep(monkeypatch):
-    before, rows = blas_threads(), as_rows(np.ones((40, 1)))
+    before, rows = blas_threads(), as_rows(np.ones((SMALL + 1, 1)))
 
     def interrupted(threads):
         monkeypatch.undo()
@@ -233,7 +236,7 @@ def test_a_fork_during_a_sweep_of_another_thread():
     began.wait(60)
     child = os.fork()
     if child == 0:  # the other thread, and its sweep, are not here
-        as_rows(np.ones((40, 1))).matvec([1.0])
+        as_rows(np.ones((SMALL + 1, 1))).matvec([1.0])
         os._exit(0 if max(blas_threads()) == n_threads(None) else 1)
     end.set()
     other.join()

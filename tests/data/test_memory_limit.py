@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-SHARDS = 13
-LIMIT = 112 << 20
+SHARDS = 7
+LIMIT = 60 << 20
 # Stacks of threads and what the interpreter loads while it runs: not the fit's.
 EXTRA = 64 << 20
 # Arenas of the allocator and buffers of BLAS for every core would be mapped, and not used.
@@ -33,14 +33,14 @@ resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
 rows = open_rows(folder, memory_limit=int(limit))
 problem = Problem(rows, rows.vector("label"), 1e-6, loss, "penalized")
 most = 1 if solver == "interior_point" else None
-solution = solve(problem, solver, tol=1e-2, max_iter=most)
+solution = solve(problem, solver, tol=0.1, max_iter=most)
 print(cap, size("VmHWM") - resident, solution.status, solution.certificate.relative_gap)
 """
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """1.3 GB of rows: a shard under many names."""
+    """0.7 GB of rows: a shard under many names."""
     path = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 128))
@@ -77,6 +77,6 @@ def test_a_fit_keeps_to_its_limit(solver, loss, folder):
     )
     assert done.returncode == 0, done.stderr
     cap, grown, status, gap = done.stdout.split()
-    assert stored > 2.5 * int(cap)
+    assert stored > 1.5 * int(cap)
     assert int(grown) <= LIMIT
     assert status == "solved" if solver != "interior_point" else float(gap) < 1.0

@@ -17,6 +17,8 @@ from sklearn.svm import NuSVC
 from tests.cases.pairwise import checks_by_turns
 from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model, solve
 from widemargin.estimators import budget_svc
+from widemargin.estimators.budget_svc import METHODS
+from widemargin.losses import BudgetL1, Interpolation, L2Norm
 from widemargin.reduction import restricted
 from widemargin.report import write_report
 
@@ -26,10 +28,11 @@ from widemargin.report import write_report
     [
         BudgetSVC(),
         BudgetSVC(budget=0.5),
-        BudgetSVC(budget=0.4, norm="l2"),
-        BudgetSVC(budget=0.5, hard=True),
-        BudgetSVC(budget=4, norm="l2", hard=True, multi_class="ovr"),
-        BudgetSVC(budget=0.3, kernel="linear", class_weight="balanced"),
+        BudgetSVC(budget=0.4, method="norm", norm="l2"),
+        BudgetSVC(budget=0.5, method="prune"),
+        BudgetSVC(budget=4, norm="l2", multi_class="ovr"),
+        BudgetSVC(budget=0.3, method="norm", kernel="linear", class_weight="balanced"),
+        BudgetSVC(budget=None, method="norm", norm=L2Norm()),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -46,7 +49,7 @@ def moons():
 
 def test_a_cap_that_binds_predicts_as_the_nu_machine(moons):
     X, y = moons
-    clf = BudgetSVC(budget=100, gamma=1.0, tol=1e-6).fit(X, y)
+    clf = BudgetSVC(budget=100, method="norm", gamma=1.0, tol=1e-6).fit(X, y)
     nu = NuSVC(nu=100 / len(y), gamma=1.0, tol=1e-8).fit(X, y)
     assert clf.cap_active_.tolist() == [True]
     assert 0.0 < clf.theta_[0] < 1.0
@@ -59,7 +62,7 @@ def test_a_cap_that_binds_predicts_as_the_nu_machine(moons):
 
 def test_without_a_cap_it_is_svc(moons):
     X, y = moons
-    clf = BudgetSVC(budget=400, gamma=1.0, tol=1e-7).fit(X, y)
+    clf = BudgetSVC(budget=400, method="norm", gamma=1.0, tol=1e-7).fit(X, y)
     usual = SVC(gamma=1.0, tol=1e-7).fit(X, y)
     assert clf.cap_active_.tolist() == [False]
     assert clf.theta_.tolist() == [0.0]
@@ -70,27 +73,29 @@ def test_without_a_cap_it_is_svc(moons):
 
 def test_shares_are_of_the_rows(moons):
     X, y = moons
-    share = BudgetSVC(budget=0.1, gamma=1.0, tol=1e-6).fit(X, y)
-    count = BudgetSVC(budget=60, gamma=1.0, tol=1e-6).fit(X, y)
+    options = {"method": "norm", "gamma": 1.0, "tol": 1e-6}
+    share = BudgetSVC(budget=0.1, **options).fit(X, y)
+    count = BudgetSVC(budget=60, **options).fit(X, y)
     np.testing.assert_allclose(share.primal_, count.primal_, rtol=1e-5)
 
 
 def test_the_l2_norm_has_a_ridge(moons):
     X, y = moons
-    clf = BudgetSVC(budget=500, norm="l2", gamma=1.0, tol=1e-6).fit(X, y)
+    options = {"method": "norm", "norm": "l2", "gamma": 1.0, "tol": 1e-6}
+    clf = BudgetSVC(budget=500, **options).fit(X, y)
     assert clf.ridge_[0] > 0.0
     length = np.linalg.norm(clf.solution_.alpha)
     assert length == pytest.approx(clf.C, rel=1e-3)
 
 
-# -- hard caps -------------------------------------------------------------------------
+# -- at most B support vectors -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("budget", [5, 20, 60])
-def test_a_hard_cap_bounds_the_model(moons, budget, norm):
+def test_a_cap_bounds_the_model(moons, budget, norm):
     X, y = moons
-    clf = BudgetSVC(budget=budget, hard=True, norm=norm, gamma=1.0).fit(X, y)
+    clf = BudgetSVC(budget=budget, norm=norm, gamma=1.0).fit(X, y)
     loss = "hinge" if norm == "l1" else "squared_hinge"
     usual = SVC(gamma=1.0, loss=loss, intercept="free").fit(X, y)
     assert len(clf.support_) <= budget < len(usual.support_)
@@ -114,8 +119,7 @@ def test_a_hard_cap_bounds_the_model(moons, budget, norm):
 def test_larger_budgets_are_better(moons):
     X, y = moons
     increase = [
-        BudgetSVC(budget=b, hard=True, gamma=1.0).fit(X, y).increase_[0]
-        for b in (5, 20, 100)
+        BudgetSVC(budget=b, gamma=1.0).fit(X, y).increase_[0] for b in (5, 20, 100)
     ]
     assert increase[0] > increase[1] > increase[2]
     assert increase[2] < 0.01
@@ -125,16 +129,16 @@ def test_larger_budgets_are_better(moons):
 def test_a_total_is_that_of_all_classes(scheme):
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16.0, y[:600]
-    clf = BudgetSVC(budget=180, hard=True, total=True, multi_class=scheme).fit(X, y)
+    clf = BudgetSVC(budget=180, total=True, multi_class=scheme).fit(X, y)
     assert len(clf.support_) <= 180
     assert clf.score(X, y) > 0.9
-    each = BudgetSVC(budget=18, hard=True, multi_class=scheme).fit(X, y)
+    each = BudgetSVC(budget=18, multi_class=scheme).fit(X, y)
     assert all(np.count_nonzero(s.alpha) > 18 for s in each.solutions_)
 
 
 def test_a_total_smaller_than_the_number_of_problems_is_refused():
     X, y = load_iris(return_X_y=True)
-    clf = BudgetSVC(budget=2, hard=True, total=True)
+    clf = BudgetSVC(budget=2, total=True)
     with pytest.raises(ValueError, match="at least 3, the number of binary problems"):
         clf.fit(X, y)
     with pytest.raises(ValueError, match="at least 3, the number of binary problems"):
@@ -143,56 +147,110 @@ def test_a_total_smaller_than_the_number_of_problems_is_refused():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])
-@pytest.mark.parametrize("hard", [True, False])
-def test_kernels_that_are_linear_in_what_predict_gets(moons, hard, kernel):
-    (X, y), budget = moons, 20 if hard else 200
+@pytest.mark.parametrize("method", METHODS)
+def test_kernels_that_are_linear_in_what_predict_gets(moons, method, kernel):
+    (X, y), budget = moons, 20 if method == "pursuit" else 200
     given = X if kernel == "linear" else rbf_kernel(X, gamma=1.0)
-    clf = BudgetSVC(budget=budget, hard=hard, kernel=kernel).fit(given, y)
+    clf = BudgetSVC(budget=budget, method=method, kernel=kernel).fit(given, y)
     c, J = clf.dual_coef_[0], clf.support_
     if kernel == "linear":
         np.testing.assert_allclose(clf.coef_[0], c @ X[J], atol=1e-9)
         expected = X @ clf.coef_[0]
     else:
         expected = given[:, J] @ c
-        same = BudgetSVC(budget=budget, hard=hard, gamma=1.0).fit(X, y)
+        same = BudgetSVC(budget=budget, method=method, gamma=1.0).fit(X, y)
         np.testing.assert_allclose(clf.primal_, same.primal_, rtol=1e-4)
     expected += clf.intercept_[0]
     np.testing.assert_allclose(clf.decision_function(given), expected, atol=1e-9)
 
 
 def test_a_number_of_numpy_is_a_share(moons):
-    assert BudgetSVC(budget=np.float32(0.1)).fit(*moons).status_ == "solved"
+    assert (
+        BudgetSVC(budget=np.float32(0.1), method="norm").fit(*moons).status_ == "solved"
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_kernel_that_is_not_positive_semidefinite_is_told(moons):
     X, y = moons
-    clf = BudgetSVC(budget=100, kernel="sigmoid", gamma=1.0)
+    clf = BudgetSVC(budget=100, method="norm", kernel="sigmoid", gamma=1.0)
     with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
         clf.fit(X, y)
 
 
-@pytest.mark.parametrize("hard", [True, False])
-def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, hard):
+@pytest.mark.parametrize("method", METHODS)
+def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, method):
     pytest.importorskip("matplotlib")
     X, y = moons
-    clf = BudgetSVC(budget=20, hard=hard).fit(X, y)
+    clf, is_cut = BudgetSVC(budget=20, method=method).fit(X, y), method != "norm"
     write_report(tmp_path / "report.html", clf, X, y)
-    kind = "support vectors" if hard else "losses"
+    kind = "support vectors" if is_cut else "losses"
     page = re.sub("<[^>]*>", "", (tmp_path / "report.html").read_text())
     assert f"hinge, a budget of 20 {kind}, C = 1" in page
     before = np.count_nonzero(clf.solution_.alpha)
     cut = (
         "The model that predicts keeps 20 support vectors, and its objective is at most"
     )
-    assert (cut in page) == hard
+    assert (cut in page) == is_cut
     assert (
         f"the machine before the cut, with {before:,} support vectors." in page
-    ) == hard
+    ) == is_cut
     save_model(clf, tmp_path / "model.wm")
     meta = load_model(tmp_path / "model.wm").meta
-    assert (meta["budget"], meta["norm"], meta["hard"]) == (20, "l1", hard)
-    assert meta.get("increase") == (clf.increase_.max() if hard else None)
+    assert (meta["budget"], meta["norm"], meta["method"]) == (20, "l1", method)
+    assert meta.get("increase") == (clf.increase_.max() if is_cut else None)
+
+
+# -- the pruning of the paper -----------------------------------------------------------
+
+
+def test_pruning_keeps_the_largest_with_the_best_intercept(moons):
+    X, y = moons
+    options = {"budget": 80, "gamma": 1.0, "tol": 1e-6}
+    whole = BudgetSVC(method="norm", **options).fit(X, y)
+    clf = BudgetSVC(method="prune", **options).fit(X, y)
+    alpha = clf.solution_.alpha
+    assert len(clf.support_) == 80
+    assert alpha[clf.support_].min() >= np.delete(alpha, clf.support_).max() > 0
+    np.testing.assert_allclose(np.abs(clf.dual_coef_[0]), alpha[clf.support_])
+    assert clf.pruned_[0] == np.count_nonzero(alpha) - 80
+
+    K, signs = rbf_kernel(X, X[clf.support_], gamma=1.0), np.where(y == 1, 1.0, -1.0)
+    f, norm = K @ clf.dual_coef_[0], BudgetL1(budget=80)
+
+    def losses(b):
+        return norm.value(1.0 - signs * (f + b), np.ones(len(y)))
+
+    best = losses(clf.intercept_[0])
+    assert best <= min(map(losses, np.linspace(-2.0, 2.0, 200))) + 1e-9
+    c = clf.dual_coef_[0]
+    half = 0.5 * c @ rbf_kernel(clf.support_vectors_, gamma=1.0) @ c
+    assert clf.primal_[0] == pytest.approx(half + best, rel=1e-6)
+    assert clf.primal_[0] > whole.primal_[0]
+
+
+def test_a_norm_of_the_user_is_solved_and_pruned(moons):
+    """The paper's machine of any norm; what is pruned of it has B of its own."""
+    X, y = moons
+    usual = SVC(gamma=1.0, tol=1e-7).fit(X, y)
+    norm = Interpolation(t=float(np.sqrt(len(y))))  # the L1 norm
+    clf = BudgetSVC(budget=None, method="norm", norm=norm, gamma=1.0, tol=1e-7)
+    assert "budget" not in clf.fit(X, y).model_.meta
+    np.testing.assert_allclose(clf.primal_, usual.solution_.certificate.primal)
+    pruned = BudgetSVC(budget=9, method="prune", norm=norm, gamma=1.0, tol=1e-7)
+    alpha = pruned.fit(X, y).solution_.alpha
+    assert alpha[pruned.support_].min() >= np.delete(alpha, pruned.support_).max() > 0
+    assert len(pruned.support_) == 9
+    nine, two = pruned.path(X, y, [9, 2])
+    np.testing.assert_array_equal(nine.support_, pruned.support_)
+    assert len(two.support_) == 2
+
+
+def test_the_time_limit_is_of_pruning_too(moons):
+    X, y = moons
+    with pytest.warns(ConvergenceWarning, match="Stopped by time_limit"):
+        clf = BudgetSVC(method="prune", budget=9, time_limit=1e-9).fit(X, y)
+    assert len(clf.support_) <= 9
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------
@@ -223,7 +281,7 @@ def test_ctrl_c_in_the_reduction_is_not_lost(interrupted_refits, classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < classes, 1:3], y[y < classes]
     interrupted_refits(1)
-    clf = BudgetSVC(budget=3, hard=True, C=0.1)
+    clf = BudgetSVC(budget=3, C=0.1)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)
     assert clf.status_ == "interrupted"
@@ -237,7 +295,7 @@ def test_ctrl_c_in_the_reduction_is_not_lost(interrupted_refits, classes):
 
 def test_models_are_written_and_read(tmp_path):
     X, y = load_iris(return_X_y=True)
-    clf = BudgetSVC(budget=6, hard=True).fit(X, y)
+    clf = BudgetSVC(budget=6).fit(X, y)
     save_model(clf, tmp_path / "model.wm")
     scores = load_model(tmp_path / "model.wm").scores(as_rows(X))
     np.testing.assert_array_equal(scores, clf.decision_function(X))
@@ -247,28 +305,29 @@ def test_models_are_written_and_read(tmp_path):
 
 def test_it_is_searched_over(moons):
     X, y = moons
-    search = GridSearchCV(BudgetSVC(hard=True), {"budget": [5, 40]}, cv=3).fit(X, y)
+    search = GridSearchCV(BudgetSVC(), {"budget": [5, 40]}, cv=3).fit(X, y)
     assert search.best_params_["budget"] in (5, 40)
 
 
 # -- paths -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_a_path_is_that_of_single_fits(moons, norm, hard):
+def test_a_path_is_that_of_single_fits(moons, norm, method):
     X, y = moons
-    # Below some 80 the best f without a hard cap is zero: its score means nothing.
-    budgets = [80, 10, 30] if hard else [120, 80, 200]
-    clf = BudgetSVC(norm=norm, hard=hard, gamma=1.0, tol=1e-5)
+    # Below some 80 the best f of the norms is zero: its score means nothing.
+    budgets = [80, 10, 30] if method == "pursuit" else [120, 80, 200]
+    clf = BudgetSVC(norm=norm, method=method, gamma=1.0, tol=1e-5)
     models = clf.path(X, y, budgets)
     assert [model.budget for model in models] == budgets
     assert not hasattr(clf, "support_")
     for model in models:
         single = clone(model).fit(X, y)
-        rtol = 2e-3 if hard else 2e-5
+        # Of dual variables at C, pruning keeps some, by chance.
+        rtol = {"norm": 2e-5, "pursuit": 2e-3, "prune": 2e-2}[method]
         np.testing.assert_allclose(model.primal_, single.primal_, rtol=rtol)
-        if hard:
+        if method != "norm":
             assert len(model.support_) <= model.budget
         assert model.score(X, y) == pytest.approx(single.score(X, y), abs=0.02)
         pickle.loads(pickle.dumps(model)).predict(X)
@@ -276,7 +335,7 @@ def test_a_path_is_that_of_single_fits(moons, norm, hard):
 
 def test_a_path_of_several_classes():
     X, y = load_iris(return_X_y=True)
-    models = BudgetSVC(hard=True).path(X, y, [0.05, 0.1])
+    models = BudgetSVC().path(X, y, [0.05, 0.1])
     sizes = [len(model.support_) for model in models]
     assert sizes[0] < sizes[1]
     assert models[1].score(X, y) > 0.9
@@ -296,9 +355,17 @@ def test_a_path_of_several_classes():
         ({"budget": "many"}, "'budget' parameter of BudgetSVC must be an int"),
         ({"budget": None}, "'budget' parameter of BudgetSVC must be an int"),
         ({"budget": 1e-9}, "must be a share of at least 2 of the 600 rows. Got 1e-09"),
-        ({"norm": "l3"}, "'norm' parameter of BudgetSVC must be one of"),
-        ({"hard": "yes"}, "'hard' parameter of BudgetSVC must be one of"),
-        ({"total": True}, "'total' parameter of BudgetSVC must be False where 'hard'"),
+        ({"norm": "l3"}, "'norm' parameter of BudgetSVC must be one of 'l1', 'l2'"),
+        ({"norm": L2Norm()}, "'norm' parameter of BudgetSVC must be one of 'l1', 'l2'"),
+        ({"method": "smo"}, "'method' .* must be one of 'pursuit', 'prune', 'norm'"),
+        (
+            {"total": True, "method": "norm"},
+            "'total' parameter of BudgetSVC must be False where 'method' is 'norm'",
+        ),
+        (
+            {"method": "norm", "norm": L2Norm()},
+            "'budget' parameter of BudgetSVC must be None where 'norm' is a LossNorm",
+        ),
         ({"C": 0.0}, "'C' parameter of BudgetSVC must be a float in the range"),
         ({"kernel": "rfb"}, "'kernel' parameter of BudgetSVC must be"),
     ],
@@ -312,13 +379,13 @@ def test_bad_parameters_are_refused(moons, options, message):
 def test_more_than_all_rows_is_no_cap(moons):
     X, y = moons
     with pytest.warns(UserWarning, match="is more than the 600 rows: there is no cap"):
-        clf = BudgetSVC(budget=601).fit(X, y)
+        clf = BudgetSVC(budget=601, method="norm").fit(X, y)
     assert clf.cap_active_.tolist() == [False]
 
 
 def test_the_time_limit_is_of_the_cut_too(moons, monkeypatch):
     X, y = moons
-    clf = BudgetSVC(budget=10, hard=True, gamma=1.0, time_limit=100.0).fit(X, y)
+    clf = BudgetSVC(budget=10, gamma=1.0, time_limit=100.0).fit(X, y)
     assert clf.status_ == "solved"
     reduce_path = budget_svc.reduce_path
 
@@ -345,7 +412,7 @@ def test_the_seed_draws_the_candidates(moons, monkeypatch):
     few = functools.partial(budget_svc.reduce_path, candidates=100)
     monkeypatch.setattr(budget_svc, "reduce_path", few)
     supports = [
-        BudgetSVC(budget=10, hard=True, gamma=1.0, random_state=seed).fit(X, y).support_
+        BudgetSVC(budget=10, gamma=1.0, random_state=seed).fit(X, y).support_
         for seed in (None, 0, 1, 1)
     ]
     np.testing.assert_array_equal(supports[0], supports[1])

@@ -138,10 +138,10 @@ CONSTANT_ROWS = [
     SVC(rank="auto"),
     LinearSVC(loss="hinge"),
     LinearSVC(loss="hinge", solver="interior_point"),
-    BudgetSVC(budget=2, hard=True),
-    BudgetSVC(budget=2, hard=True, kernel="precomputed"),
-    BudgetSVC(budget=2, hard=True, kernel="linear"),
-    BudgetSVC(budget=100),
+    BudgetSVC(budget=2),
+    BudgetSVC(budget=2, kernel="precomputed"),
+    BudgetSVC(budget=2, kernel="linear"),
+    BudgetSVC(budget=100, method="norm"),
 ]
 
 
@@ -162,14 +162,14 @@ def test_of_equal_rows_only_the_intercept_is_left(estimator, value, positive):
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_budgets_of_equal_rows_are_one_path(norm):
     X, y = np.ones((20, 2)), np.arange(20) % 2
-    models = BudgetSVC(hard=True, norm=norm).path(X, y, [2, 5])
+    models = BudgetSVC(norm=norm).path(X, y, [2, 5])
     assert [model.status_ for model in models] == ["solved"] * 2
     assert [len(model.support_) for model in models] == [0, 0]
 
 
 def test_models_without_support_vectors_are_written_and_read(tmp_path):
     X, y = np.ones((20, 2)), np.arange(20) % 5 == 0
-    clf = BudgetSVC(budget=2, hard=True).fit(X, y)
+    clf = BudgetSVC(budget=2).fit(X, y)
     assert clf.support_vectors_.shape == (0, 2)
     save_model(clf, tmp_path / "model.wm")
     scores = load_model(tmp_path / "model.wm").scores(as_rows(X))

@@ -222,13 +222,14 @@ def test_metadata_routing(binary):
     X, y = binary
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     with sklearn.config_context(enable_metadata_routing=True):
-        clf = LinearSVC().set_fit_request(sample_weight=True)
+        clf = LinearSVC(tol=1e-10).set_fit_request(sample_weight=True)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipe = make_pipeline(scaler, clf)
         pipe.fit(X, y, sample_weight=weight)
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             make_pipeline(scaler, LinearSVC()).fit(X, y, sample_weight=weight)
-    direct = LinearSVC().fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
+    direct = LinearSVC(tol=1e-10)
+    direct.fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
     np.testing.assert_allclose(pipe[-1].coef_, direct.coef_)
 
 
@@ -300,7 +301,7 @@ def test_advice_names_features_of_another_size():
         ({"time_limit": 0}, ValueError, "'time_limit'"),
         ({"memory_limit": -5}, ValueError, "'memory_limit'"),
         ({"n_jobs": 0}, ValueError, "'n_jobs' parameter .* a nonzero int or None"),
-        ({"multi_class": "ovo"}, ValueError, "'multi_class' .* one of 'ovr'"),
+        ({"multi_class": "all"}, ValueError, "'multi_class' .* one of 'ovr', 'ovo', 'dag'"),
         ({"class_weight": "even"}, ValueError, "'class_weight' .* a dict, 'balanced' or None"),
         ({"class_weight": {1.0: -2}}, ValueError, "'class_weight' .* positive"),
         ({"class_weight": {1.0: "a"}}, ValueError, "'class_weight' .* positive numbers. Got 'a' for class 1.0"),

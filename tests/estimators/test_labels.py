@@ -121,8 +121,8 @@ def test_bad_labels(y, message):
 def test_a_weight_is_a_number_of_rows_exactly(iris, loss):
     X, y = iris
     weight = np.random.default_rng(0).integers(0, 4, len(y))
-    weighted = LinearSVC(loss=loss).fit(X, y, sample_weight=weight)
-    repeated = LinearSVC(loss=loss).fit(
+    weighted = LinearSVC(loss=loss, tol=1e-8).fit(X, y, sample_weight=weight)
+    repeated = LinearSVC(loss=loss, tol=1e-8).fit(
         np.repeat(X, weight, axis=0), np.repeat(y, weight)
     )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)

@@ -102,7 +102,7 @@ def test_a_class_without_time_is_zero_and_certified(iris, now, monkeypatch):
     # Five reads of the data, at a second each.
     sweep = MemoryRows.sweep
     monkeypatch.setattr(MemoryRows, "sweep", slow_sweep)
-    clf = LinearSVC(time_limit=5.25, memory_limit=1 << 14)
+    clf = LinearSVC(time_limit=5.25, memory_limit=1 << 14, tol=1e-8)
     with pytest.warns(ConvergenceWarning, match=re.escape("time_limit=5.25 s")):
         clf.fit(X, y)
     first, *others = clf.solutions_

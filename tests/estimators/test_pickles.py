@@ -16,7 +16,7 @@ LINEAR = {
     "SVC": SVC(kernel="linear"),
     "EnclosingBall": EnclosingBall(kernel="linear", C=None),
 }
-KERNEL = {"SVC": SVC(), "BudgetSVC": BudgetSVC(budget=20, hard=True)}
+KERNEL = {"SVC": SVC(), "BudgetSVC": BudgetSVC(budget=20)}
 
 
 def restored(estimator):
@@ -94,7 +94,7 @@ def test_a_solution_without_alpha_starts_nothing(many):
 
 @pytest.mark.parametrize("way", ["pickle", "joblib"])
 @pytest.mark.parametrize(
-    "estimator", [LinearSVC(), SVC(), BudgetSVC(budget=20, hard=True), EnclosingBall()]
+    "estimator", [LinearSVC(), SVC(), BudgetSVC(budget=20), EnclosingBall()]
 )
 def test_every_estimator_predicts_the_same_after_a_file(many, tmp_path, estimator, way):
     X, y = many[0][:300], many[1][:300]

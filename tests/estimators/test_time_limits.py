@@ -266,7 +266,11 @@ def test_low_rank(clock, name, certify):
             assert bounds.primal >= best.dual * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"norm": "l2"}, {"hard": True}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "norm"}, {"method": "norm", "norm": "l2"}, {}, {"method": "prune"}],
+    ids=str,
+)
 def test_budget(clock, options):
     X, y = data(3)
     model = BudgetSVC(budget=20, time_limit=LIMIT, **HARD, **options)

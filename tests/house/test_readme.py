@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cases.problems import PROBLEMS
-from widemargin import Problem, solve
+from widemargin import Kernel, Problem, solve
 from widemargin.cli import main
+from widemargin.losses import BudgetL1
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -62,6 +63,33 @@ def test_commands_of_the_readme(here, rows):
         assert (here / made).stat().st_size > 100
 
 
+GUIDES = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs/guides").glob("*"))
+
+
+@pytest.mark.parametrize(
+    "command", re.findall(r"^    widemargin (train examples/.*)$", GUIDES, re.MULTILINE)
+)
+def test_commands_of_the_guides(here, capsys, command):
+    """On few rows; a rule of a paper may end a run above the gap."""
+    thinned(here / "examples" / "data", 300)
+    status = main(command.split())
+    assert status == 0 or ("epsilon" in command and status == 1)
+    solver = command.split("--solver ")[1].split()[0]
+    assert f" by {solver}, as asked." in capsys.readouterr().out
+
+
+def test_the_guides_show_every_published_method():
+    for words in (
+        "mode=asvm",
+        "mode=published",
+        "inner=published",
+        "core_vector",
+        "step=toward",
+        "step=away",
+    ):
+        assert re.search(f"^    widemargin train .*{words}", GUIDES, re.MULTILINE)
+
+
 def test_the_solver_of_the_contributing_notes():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     names = {"__name__": "contributing"}
@@ -72,3 +100,18 @@ def test_the_solver_of_the_contributing_notes():
     assert found.status == "solved"
     with pytest.raises(ValueError, match="without a free intercept only"):
         solve(Problem(X, y), solver)
+
+
+def test_the_norm_of_the_contributing_notes():
+    """It is solved, certified, and is the norm of one largest loss."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {"__name__": "contributing"}
+    exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    X, y = PROBLEMS["noise"]()
+    X, y = X[:60], y[:60]
+    options = {"kernel": Kernel("rbf", gamma=0.5), "C": 3.0}
+    found = solve(Problem(X, y, norm=names["Largest"](), **options), tol=1e-6)
+    same = solve(Problem(X, y, norm=BudgetL1(budget=1), **options), tol=1e-6)
+    assert found.status == same.status == "solved"
+    primal = same.certificate.primal
+    assert found.certificate.primal == pytest.approx(primal, rel=1e-5)

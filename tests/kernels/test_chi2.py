@@ -169,7 +169,7 @@ def test_landmarks_make_a_fit_of_low_rank(digits, approximation):
 
 def test_a_budget_and_a_ball(digits):
     X, y = digits
-    small = BudgetSVC(budget=20, hard=True, kernel="chi2", gamma=0.01).fit(X, y)
+    small = BudgetSVC(budget=20, kernel="chi2", gamma=0.01).fit(X, y)
     assert len(small.support_) <= 20
     assert small.score(X, y) > 0.97
     ball = EnclosingBall(C=None, kernel="chi2", gamma=0.01, tol=1e-6).fit(X)

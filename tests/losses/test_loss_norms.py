@@ -20,11 +20,14 @@ from tests.cases.norms import (
 )
 from widemargin.losses.mahalanobis import Mahalanobis
 from widemargin.losses.norms import (
+    BoundedNorm,
     BudgetL1,
     BudgetL2,
     Interpolation,
     L1Norm,
     L2Norm,
+    LossNorm,
+    PNorm,
 )
 from widemargin.problems.norm import best_norm_intercept
 
@@ -56,6 +59,17 @@ def dual_set(norm, c, radius=1.0, y=None):
         length = norm.t if isinstance(norm, Interpolation) else 1.0
         A = np.vstack([np.zeros(m), -np.diag(1.0 / np.sqrt(c))])
         blocks.append((A, np.append(radius * length, np.zeros(m)), cone))
+    if isinstance(norm, PNorm):  # over (a, s), s_i >= a_i^q / (radius c_i)^(q - 1)
+        eye, none = np.eye(2 * m), np.zeros(2 * m)
+        blocks = [(-eye[:m], np.zeros(m), nonnegative)]
+        blocks.append((np.append(np.zeros(m), np.ones(m))[None], [radius], nonnegative))
+
+        def power(_):
+            return clarabel.PowerConeT(1.0 - 1.0 / norm.p)  # 1 / q
+
+        for i in range(m):
+            A = -np.vstack([eye[m + i], none, eye[i]])
+            blocks.append((A, [0.0, radius * c[i], 0.0], power))
     if isinstance(norm, Mahalanobis):  # over (a, mu)
         root = np.linalg.inv(np.linalg.cholesky(norm.M))
         blocks = [(-np.eye(2 * m), np.zeros(2 * m), nonnegative)]
@@ -220,6 +234,38 @@ def test_the_corners_are_other_norms():
     assert BudgetL2(budget=0.04).value(t, c) == pytest.approx(0.2 * most)
     assert Interpolation(t=np.sqrt(c.sum())).value(t, c) == pytest.approx(one)
     assert Interpolation(t=0.05).value(t, c) == pytest.approx(0.05 * two)
+
+
+def test_p_norms_by_their_formula():
+    t, c, _ = case(np.random.default_rng(5), 9)
+    x = np.maximum(t, 0.0)
+    assert PNorm(p=2).value(t, c) == pytest.approx(L2Norm().value(t, c))
+    assert PNorm(p=5).value(t, c) == pytest.approx((c @ x**5) ** 0.2)
+    v, y = np.array([1.0, 2.0, 0.5]), np.array([1.0, 1.0, -1.0])
+    for p in (2.0, 1.05, 20.0):
+        found = PNorm(p=p).project(v, np.ones(3), signs=y, radius=0.4)
+        assert abs(residual(PNorm(p=p), v, found, np.ones(3), 0.4, y)) <= 1e-12
+    same = L2Norm().project(v, np.ones(3), signs=y, radius=0.4)
+    found = PNorm(p=2).project(v, np.ones(3), signs=y, radius=0.4)
+    np.testing.assert_allclose(found, same, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 20.5, np.inf, np.nan, True, "2"])
+def test_a_bad_power_is_refused(p):
+    with pytest.raises(ValueError, match=r"'p' parameter of PNorm .* \[1.05, 20\]"):
+        PNorm(p=p)
+
+
+def test_a_norm_says_all_that_it_must():
+    """What `LossNorm` leaves open is abstract: nothing is guessed from what is said."""
+
+    class Said(LossNorm):
+        def maximizer(self, t, c):
+            return c
+
+    missing = "at_most.*gauge.*nearest"
+    with pytest.raises(TypeError, match=missing):
+        Said()
 
 
 def test_readings_of_the_mahalanobis_norm():
@@ -406,7 +452,7 @@ def test_weights_count_like_repeated_rows(norm, seed):
 def test_a_solver_reads_the_set_from_attributes(norm):
     c, a = np.ones(SIZE), np.linspace(0.0, 1.0, SIZE)
     assert "norm" in str(norm)
-    if not isinstance(norm, Mahalanobis):
+    if isinstance(norm, BoundedNorm):
         bounds = [
             (norm.has_box, 1.0, a.max()),
             (norm.ball, norm.ball, np.linalg.norm(a)),

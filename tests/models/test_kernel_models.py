@@ -107,10 +107,10 @@ def parts(path):
     return json.loads(content[16 : 16 + length]), content[16 + length : -32]
 
 
-def forge(path, header, body):
+def forge(path, header, body, version=2):
     text = json.dumps(header).encode()
     text += b" " * (-(16 + len(text)) % 64)
-    content = struct.pack("<8sII", b"\x89widem\r\n", 2, len(text)) + text + body
+    content = struct.pack("<8sII", b"\x89widem\r\n", version, len(text)) + text + body
     path.write_bytes(content + hashlib.sha256(content).digest())
     return path
 

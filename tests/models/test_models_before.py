@@ -11,7 +11,9 @@ from widemargin import SVC, Problem, load_model, solve
 FOLDER = pathlib.Path(__file__).parent / "models_before"
 
 
-@pytest.mark.parametrize("name", ["linear", "rbf", "fourier"])
+@pytest.mark.parametrize(
+    "name", ["linear", "rbf", "fourier", "budget_hard", "budget_soft"]
+)
 def test_a_model_file_of_before_decides_as_it_did(name):
     model = load_model(FOLDER / f"{name}.wm")
     with np.load(FOLDER / f"{name}.npz") as was:

@@ -202,6 +202,34 @@ def test_kernels(
     np.testing.assert_array_equal(labels, clf.predict(X))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"multi_class": "dag"},
+        {"multi_class": "dag", "decision_function_shape": "ovo"},
+        {"decision_function_shape": "ovo"},
+        {"break_ties": True},
+    ],
+)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_pairs_of_classes(
+    options: Any, kernel: str, runtime: Any, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(0)
+    X = random.standard_normal((200, 3)).astype(np.float32)
+    y = np.resize(np.arange(5), 200)  # at random: many ties of votes
+    clf = SVC(kernel=kernel, gamma=0.1, tol=0.05, **options).fit(X, y)
+    write_onnx(clf, tmp_path / "m.onnx")
+    labels, scores = run(runtime, tmp_path / "m.onnx", X)
+    np.testing.assert_allclose(scores, clf.decision_function(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(labels, clf.predict(X))
+    others = [
+        SVC(**{"kernel": kernel, "gamma": 0.1, "tol": 0.05, "break_ties": b})
+        for b in (False, True)
+    ]
+    assert any((one.fit(X, y).predict(X) != labels).any() for one in others)
+
+
 def test_kernels_that_onnx_has_not(runtime: Any, iris: Any, tmp_path: Path) -> None:
     for kernel, name in (("laplacian", "laplacian"), (lambda A, B: A @ B.T, "a call")):
         clf = SVC(kernel=kernel).fit(*iris)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from papers.__main__ import arguments
-from papers.budget import digits, methods, norms, paper, smo
+from papers.budget import digits, methods, norms, paper, platt, smo
 from papers.budget.paper import Options
-from papers.budget.parts import equivalences, figure_1, theorems
+from papers.budget.parts import equivalences, figure_1, stopped, theorems, tuned
 from papers.budget.parts import smo as smo_part
 from widemargin.losses.norms import BudgetL1, BudgetL2
 
@@ -79,6 +79,46 @@ def test_the_usual_pair_fills_the_cap_and_stalls(small, K):
     assert found.gain > 1e-3
     assert methods.counts(found.alpha, C) == {"vectors": 10, "bounded": 10, "free": 0}
     assert smo.dual(found.alpha, small.y, K) < smo.dual(best.alpha, small.y, K) - 0.01
+
+
+def test_platts_rule_solves_the_usual_SVM(small, K):
+    """Without a cap: to its own tolerance, with its own threshold."""
+    C, m = 1.0, len(small.y)
+    run = platt.Run(K, small.y, smo.Limits.of("L1", m, C)).to(100_000)
+    best = methods.ours("L1", small.X, small.y, m, C=C, tol=1e-9)
+    value, optimum = (smo.dual(s.alpha, small.y, K) for s in (run, best))
+    assert run.ended
+    assert optimum * (1 - 1e-3) <= value <= optimum * (1 + 1e-9)
+    assert run.b == pytest.approx(best.b, abs=0.01)
+    np.testing.assert_allclose(run.f, K @ (small.y * run.alpha), atol=1e-12)
+
+
+def test_platts_second_choice_is_the_largest_difference_of_errors(small, K):
+    run = platt.Run(K, small.y, smo.Limits.of("L1", 20, 0.5)).to(30)
+    error, between = run.f - small.y, (run.alpha > 0) & (run.alpha < 0.5)
+    assert between.sum() > 1
+    row, all_rows = 0, np.ones(len(error), dtype=bool)
+    chosen = run._partner(row, all_rows)
+    assert between[chosen]
+    assert abs(error[chosen] - error[row]) == np.abs(error - error[row])[between].max()
+    others = ~between
+    assert others[run._partner(row, others)]
+
+
+@pytest.mark.parametrize("kind", ["L1", "L2"])
+def test_platts_steps_rise_within_the_bounds(small, K, kind):
+    limits = smo.Limits.of(kind, 20, 0.5)
+    run, before = platt.Run(K, small.y, limits), 0.0
+    for steps in (1, 10, 50, 200):
+        alpha = run.to(steps).alpha
+        assert run.steps == steps or run.ended
+        assert alpha.min() >= 0
+        assert alpha.max() <= limits.box
+        assert alpha.sum() <= limits.cap * (1 + 1e-9)
+        assert np.linalg.norm(alpha) <= limits.ball * (1 + 1e-9)
+        assert small.y @ alpha == pytest.approx(0.0, abs=1e-9)
+        assert smo.dual(alpha, small.y, K) >= before
+        before = smo.dual(alpha, small.y, K)
 
 
 @pytest.mark.parametrize("rule", smo.RULES)
@@ -167,11 +207,26 @@ def test_pruning_keeps_the_largest(small, K):
 def test_tables_and_pictures(options, tmp_path, monkeypatch):
     for part in (theorems, equivalences, smo_part):
         monkeypatch.setattr(part, "BUDGETS", (10, 60))
-    for part in (figure_1, theorems, equivalences, smo_part):
+    monkeypatch.setattr(tuned, "STEPS", (20, 60))
+    monkeypatch.setattr(tuned, "BUDGETS", (10,))
+    for part in (figure_1, stopped, tuned, theorems, equivalences, smo_part):
         records = part.run(options)
         part.draw(records, tmp_path)
         assert (tmp_path / f"{part.NAME}.png").exists()
         assert len(list(part.table(records))) >= 3
+
+
+def test_C_is_chosen_without_the_test_points(options, small, monkeypatch):
+    """The folds are of the training points, and each row is out of one of them."""
+    folds = list(tuned._folds(small))
+    assert len(folds) == tuned.FOLDS
+    rows = np.concatenate([fold.X_test for fold in folds])
+    assert sorted(map(tuple, rows)) == sorted(map(tuple, small.X))
+    monkeypatch.setattr(tuned, "STEPS", (20,))
+    monkeypatch.setattr(tuned, "BUDGETS", (10,))
+    for r in tuned.run(options):
+        assert r["best"] <= r["error"]
+        assert r["C"] in tuned.FACTORS
 
 
 def test_without_digits_the_rest_is_measured(tmp_path):

@@ -67,6 +67,24 @@ def test_reduction_uses_fewer_patterns_on_average(data, found):
     assert found["omega"]["active_last"] < found["one-sided"]["active_last"]
 
 
+def test_each_run_draws_another_first_set_and_failures_are_counted():
+    data = small_adult()
+    solvers = {"": methods.published(share=0.1), rules.ALL: methods.unreduced()}
+    found = methods.runs(data, solvers, repeat=3)
+    first = {s.trace[1].details["mu"] for s in found[""][0]}
+    assert len(first) == 3
+    assert len({s.trace[1].details["mu"] for s in found[rules.ALL][0]}) == 1
+    reduced, whole = (methods.record(*found[label]) for label in solvers)
+    failed = sum(s.status != "solved" for s in found[""][0])
+    assert failed > 0
+    assert reduced["unsolved"] == failed
+    assert methods.marks(reduced) == "!" * failed
+    assert reduced["status"] != "solved"
+    assert (whole["unsolved"], whole["status"]) == (0, "solved")
+    (beside,) = methods.beside([whole], {"seconds": 1.0, "patterns": 10 * len(data.y)})
+    assert beside["work"] == pytest.approx((whole["iterations"] + 1) / 10, rel=1e-3)
+
+
 def test_the_algorithm_as_printed_solves_the_same_problem():
     _, data = datasets.ellipse(1000)
     found = printed.measured(Problem(data.X, data.y), methods.published())
@@ -96,7 +114,8 @@ def test_normalized_and_homogeneous():
     x = np.random.default_rng(1).normal(size=(6, 2))
     X = datasets.homogeneous(x)
     np.testing.assert_allclose(X @ X.T, (x @ x.T) ** 2)
-    assert np.abs(datasets.normalized(X)).max() == 1.0
+    for signed in (X, -X):
+        assert np.abs(datasets.normalized(signed)).max() == 1.0
 
 
 def test_the_toy_has_as_many_points_as_the_paper():

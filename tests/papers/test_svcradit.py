@@ -28,10 +28,9 @@ def small():
 
 
 @pytest.fixture
-def only_gauss(monkeypatch, small):
-    monkeypatch.setattr(
-        Options, "sets", lambda self, rows: [(next(iter(rows)), *small)]
-    )
+def only_gauss(monkeypatch):
+    few = datasets.gauss(150)
+    monkeypatch.setattr(Options, "sets", lambda self, rows: [(next(iter(rows)), *few)])
 
 
 def test_gamma_is_that_of_platt():

@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.cases.report_pages import Page, clouds
+from tests.cases.report_pages import Page, clouds, words_only
 from widemargin import LinearSVC, as_rows
 from widemargin.report import html, write_report
 from widemargin.solution import Trace
@@ -128,6 +128,7 @@ def test_page_can_be_read_by_all(page):
     assert all("scope" in attrs for attrs in page.named("th"))
 
 
+@words_only
 def test_sentence_says_what_how_good_and_how_long(binary, tmp_path):
     estimator, X, y = binary
     page = report(tmp_path, estimator, X, y, test=(X[:100], y[:100]))
@@ -143,6 +144,7 @@ def test_sentence_says_what_how_good_and_how_long(binary, tmp_path):
     assert "Not solved" not in page.text
 
 
+@words_only
 def test_sentence_of_several_classes(tmp_path):
     estimator, X, y = fitted(*clouds(3, 4), loss="squared_hinge", C=0.5)
     page = report(tmp_path, estimator, X, y)
@@ -154,6 +156,7 @@ def test_sentence_of_several_classes(tmp_path):
         assert f"{solution.certificate.relative_gap:.1e}" in page.text
 
 
+@words_only
 def test_certificate_and_settings(binary, tmp_path):
     estimator, X, y = binary
     page = report(tmp_path, estimator, X, y)
@@ -175,6 +178,7 @@ def test_certificate_and_settings(binary, tmp_path):
     assert estimator.solution_.reason in page.text
 
 
+@words_only
 def test_time_is_that_of_the_terminal(binary, tmp_path):
     estimator, X, y = fitted(*binary[1:])
     estimator.solutions_ = [replace(s, seconds=7.5) for s in estimator.solutions_]
@@ -183,6 +187,7 @@ def test_time_is_that_of_the_terminal(binary, tmp_path):
     assert set(times) == {"7.5 s"}
 
 
+@words_only
 def test_certificates_are_in_the_order_of_the_classes(tmp_path):
     estimator, X, y = fitted(*clouds(5, 4, spread=2.0))
     gaps = [s.certificate.relative_gap for s in estimator.solutions_]
@@ -192,6 +197,7 @@ def test_certificates_are_in_the_order_of_the_classes(tmp_path):
     assert re.findall(r"(\d) solved", words) == list("01234")
 
 
+@words_only
 def test_work_is_drawn_and_said(tmp_path):
     for name, changes in (("long", True), ("long classes", True), ("sparse", False)):
         estimator, X, y = CASES[name]()
@@ -200,6 +206,7 @@ def test_work_is_drawn_and_said(tmp_path):
         assert ("Every iteration used all 60 rows" in page.text) != changes
 
 
+@words_only
 def test_the_planes_of_the_margins_are_explained(binary, tmp_path):
     estimator, X, y = binary
     words = report(tmp_path, estimator, X, y).text
@@ -208,6 +215,7 @@ def test_the_planes_of_the_margins_are_explained(binary, tmp_path):
     assert f"{100 * far:.2f} % are even left of -1 (dashed, left)" in words
 
 
+@words_only
 def test_largest_weights_of_two_classes(binary, tmp_path):
     estimator, X, y = binary
     page = report(tmp_path, estimator, X, y)
@@ -217,6 +225,7 @@ def test_largest_weights_of_two_classes(binary, tmp_path):
     assert len(page.named("section")) == 6
 
 
+@words_only
 def test_largest_weights_of_many_classes_and_columns(tmp_path):
     X, y = clouds(3, 25)
     estimator = LinearSVC().fit(X, y)
@@ -237,6 +246,7 @@ def test_largest_weights_of_many_classes_and_columns(tmp_path):
     assert "All weights are zero." in report(tmp_path, estimator, X, y).text
 
 
+@words_only
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_unsolved_says_how_far_and_what_helps(n_classes, tmp_path):
     estimator, X, y = unsolved(n_classes)
@@ -262,6 +272,7 @@ def test_what_comes_from_data_is_escaped(tmp_path):
     assert len(page.named("h1")) == len(page.named("title")) == 1
 
 
+@words_only
 def test_confusions_of_test_data(tmp_path):
     estimator, X, y = fitted(*clouds(4, 3, 30, spread=3.0))
     rng = np.random.default_rng(1)
@@ -276,6 +287,7 @@ def test_confusions_of_test_data(tmp_path):
         assert re.search(rf"{k} 30 25.00 % \d+ {share:.2f} %", page.text)
 
 
+@words_only
 def test_labels_of_no_class(tmp_path):
     X, y = clouds(2)
     estimator = LinearSVC().fit(X, y)
@@ -290,6 +302,7 @@ def test_labels_of_no_class(tmp_path):
     )
 
 
+@words_only
 def test_many_classes_show_the_largest_confusions(tmp_path):
     estimator, X, y = CASES["many classes"]()
     page = report(tmp_path, estimator, X, y)
@@ -311,6 +324,7 @@ def fitted_to_odd_columns():
     return LinearSVC(max_iter=500).fit(X, y), X, y
 
 
+@words_only
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, as_rows])
 def test_facts_on_the_data(make, tmp_path):
     estimator, X, y = fitted_to_odd_columns()
@@ -331,6 +345,7 @@ def test_rows_are_binned_or_sampled(tmp_path):
     assert len(page.source) < 300_000
 
 
+@words_only
 def test_the_data_are_read_a_few_times(binary, tmp_path):
     estimator, X, y = binary
     rows = as_rows(X)
@@ -376,6 +391,7 @@ def test_import_needs_no_matplotlib_and_drawing_no_pyplot(tmp_path):
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
+@words_only
 def test_file_is_replaced_when_complete_or_not_at_all(binary, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("the old page")

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.cases.report_pages import Page, clouds
+from tests.cases.report_pages import Page, clouds, words_only
 from widemargin import SVC
 from widemargin.report import write_report
 
 
+@words_only
 @pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
 def test_kernels(kernel, scheme, tmp_path):

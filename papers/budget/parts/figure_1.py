@@ -1,4 +1,8 @@
-"""Figure 1: test error over the budget B and the number s of kept support vectors."""
+"""Figure 1: test error over the budget B and the number s of kept support vectors.
+
+At the optimum, and where SMO stalls by two rules that are not the paper's: `stopped`
+has the paper's.
+"""
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,8 +19,8 @@ SMO = {"SMO, " + rule: rule for rule in (smo.MOST_VIOLATING, smo.PARTNER)}
 MAPS = (
     (OPTIMUM, "kept", "optimum, b kept"),
     (OPTIMUM, "errors", "optimum, best b"),
-    ("SMO, " + smo.MOST_VIOLATING, "errors", "SMO stalled, usual pair"),
-    ("SMO, " + smo.PARTNER, "errors", "SMO stalled, best partner"),
+    ("SMO, " + smo.MOST_VIOLATING, "errors", "most violating pair, stalled"),
+    ("SMO, " + smo.PARTNER, "errors", "best partner, stalled"),
 )
 CURVES = (REFIT, OPTIMUM, *SMO, PLAIN)
 # The usual machine: its C, the best of 0.01, 0.1, 1, 10 and 100 on one split.
@@ -39,7 +43,7 @@ def run(options):
             found.setdefault((kind, machine, budget), []).append(numbers)
         print(f"  split {split.seed} is done", flush=True)
     return [
-        {"norm": kind, "machine": machine, "B": budget, **_mean(runs)}
+        {"norm": kind, "machine": machine, "B": budget, **mean(runs)}
         for (kind, machine, budget), runs in found.items()
     ]
 
@@ -56,12 +60,12 @@ def _machines(split, budgets):
 
 
 def _budget(kind, split, kernels, budgets):
-    """(machine, B, numbers) of the optimum, and of where the paper's SMO stalls."""
+    """(machine, B, numbers) of the optimum, and of where SMO by other rules stalls."""
     for budget in budgets:
         C = methods.heuristic(kind, budget)
         given = methods.problem(kind, split.X, split.y, budget)
         found = solve(given, tol=methods.TOL)
-        numbers = _errors(given, split, kernels, found.w, (budget, budgets), found.b)
+        numbers = errors(given, split, kernels, found.w, (budget, budgets), found.b)
         numbers["capped"] = float(found.extras["capped"])
         numbers["gap"] = found.certificate.relative_gap
         top = C if kind == "L1" else np.inf
@@ -71,13 +75,13 @@ def _budget(kind, split, kernels, budgets):
         for name, rule in SMO.items():
             ended = smo.solve(kernels[0], split.y, limits, rule, MOST_STEPS)
             c = split.y * ended.alpha
-            numbers = _errors(given, split, kernels, c, (budget, budgets))
+            numbers = errors(given, split, kernels, c, (budget, budgets))
             value = smo.dual(ended.alpha, split.y, kernels[0])
             numbers |= {"steps": ended.steps, "lost": 1.0 - value / best}
             yield name, budget, {**numbers, **methods.counts(ended.alpha, top)}
 
 
-def _errors(given, split, kernels, c, numbers, b=None):
+def errors(given, split, kernels, c, numbers, b=None):
     """Test errors of each s, at s = B, and of the whole model: the last s is m."""
     budget, sizes = numbers
     percent, kept, at = [], [], sizes.index(budget)
@@ -112,7 +116,7 @@ def _usual(kind, split, kernels, budgets):
         yield REFIT, budget, {"diagonal": percent, "vectors": len(model.rows)}
 
 
-def _mean(runs):
+def mean(runs):
     """The mean of each number; of the error at s = B also the standard deviation."""
     mean = {
         name: np.round(np.mean([one[name] for one in runs], axis=0), 8).tolist()
@@ -167,7 +171,7 @@ def _whole(records, kind):
 def draw(records, folder):
     """Heat maps as in the paper, and the curves at s = B."""
     pictures.heat_maps(records, MAPS, pick, folder, NAME)
-    labels = {name: name.replace("SMO,", "SMO stalled,") for name in CURVES}
+    labels = {name: f"SMO stalled, {SMO.get(name)}" for name in CURVES}
     labels |= {OPTIMUM: "optimum, pruned (best b)"}
     labels |= {PLAIN: f"usual SVM (C = {USUAL_C:g}), pruned (best b)"}
     labels |= {REFIT: f"ours: usual SVM (C = {USUAL_C:g}), refitted"}

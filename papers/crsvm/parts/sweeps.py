@@ -5,44 +5,48 @@ from dataclasses import dataclass
 from papers import style
 from papers.crsvm import methods
 
-SHARES = (1.0, 0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05)
+SHARES = (1.0, 0.7, 0.5, 0.25, 0.1)
 ALL = "all rows"
-FORMS = {"published": methods.published, "repaired": methods.repaired}
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """One figure: two variants, on two sets, as published and with our repair."""
+    """One figure: two variants on two sets; the first damped and with our repair, too.
+
+    Both leave hardly a difference of variants.
+    """
 
     NAME: str
     names: tuple
     variants: dict
 
+    def lines(self):
+        """Form and variant of each curve."""
+        first, second = self.variants
+        return [
+            *(("published", variant) for variant in (first, second)),
+            *((form, first) for form in ("damped", "repaired")),
+        ]
+
     def run(self, options):
         """A record for each set, variant, form and q_U / m."""
         records = []
+        shares = (1.0, 0.4, 0.1) if options.quick else SHARES
         for data in options.sets(self.names):
-            shares = (1.0, 0.4, 0.1) if options.quick else SHARES
-            keys = [
-                (form, label, share)
-                for share in shares
-                for label in self.variants
-                for form in FORMS
-            ]
-            solvers = {
-                key: FORMS[key[0]](share=key[2], **self.variants[key[1]])
-                for key in keys
-            }
-            solvers["", ALL, 1.0] = methods.unreduced()
-            limit = min(options.timeout, 30.0)
+            solvers = {("", ALL, 1.0): methods.unreduced()}
+            for share in shares:
+                for form, variant in self.lines():
+                    make = methods.FORMS[form]
+                    solver = make(share=share, **self.variants[variant])
+                    solvers[form, variant, share] = solver
             found = methods.compare(
-                data, solvers, repeat=options.repeat, time_limit=limit
+                data, solvers, repeat=options.repeat, time_limit=options.timeout
             )
-            whole = found["", ALL, 1.0]["seconds"]
-            for (form, label, share), numbers in found.items():
-                head = {"set": data.name, "form": form, "variant": label}
-                ratio = numbers["seconds"] / whole
-                records.append({**head, "share": share, "ratio": ratio, **numbers})
+            named = [
+                {"set": data.name, "form": form, "variant": v, "share": share} | r
+                for (form, v, share), r in found.items()
+            ]
+            records += methods.beside(named, found["", ALL, 1.0])
         return records
 
     def table(self, records):
@@ -52,65 +56,58 @@ class Sweep:
             whole = next(r for r in rows if r["variant"] == ALL)
             yield (
                 f"{name}: all rows take {whole['seconds']:.2f} s, "
-                f"{whole['iterations']} iterations; time/work (iterations), "
-                "! not solved"
+                f"{whole['iterations']} iterations; time (iterations), "
+                "! a run that is not solved"
             )
             shares = list(dict.fromkeys(r["share"] for r in rows))
-            yield f"{'q_U / m':25}" + "".join(f"{s:>17g}" for s in shares)
-            for form, label in dict.fromkeys((r["form"], r["variant"]) for r in rows):
-                if label != ALL:
-                    cells = "".join(_cell(r, whole) for r in _line(rows, form, label))
-                    yield f"{form + ' ' + label:25}{cells}"
+            yield f"{'q_U / m':23}" + "".join(f"{s:>15g}" for s in shares)
+            for form, variant in self.lines():
+                cells = "".join(_cell(r) for r in _line(rows, form, variant))
+                yield f"{form + ' ' + variant:23}{cells}"
             yield f"objectives differ by {methods.disagreement(rows):.0e} at most"
 
     def draw(self, records, folder):
         """Two panels for each set."""
         names = list(dict.fromkeys(r["set"] for r in records))
-        figure, axes = style.panels(len(names), 2)
+        figure, axes = style.panels(len(names), 2, width=5.0, height=3.6)
         for k, name in enumerate(names):
             rows = [r for r in records if r["set"] == name]
             self._panel(axes[2 * k], rows, "ratio")
             self._panel(axes[2 * k + 1], rows, "iterations")
-            axes[2 * k].set_title(f"{name}: time / time of all rows")
-            axes[2 * k + 1].set_title(f"{name}: iterations")
-        style.legend(figure, axes[0], 2)
+            axes[2 * k].set_ylabel("processor time / all rows")
+            axes[2 * k + 1].set_ylabel("iterations to a gap of 1e-6")
+            for axis in axes[2 * k : 2 * k + 2]:
+                axis.set_title(name)
+        style.legend(figure, axes[0], 3)
         style.save(figure, folder, self.NAME)
 
     def _panel(self, axis, rows, column):
         whole = next(r for r in rows if r["variant"] == ALL)
-        axis.axhline(whole[column], color="black", lw=0.8)
-        k = 0
-        for form in FORMS:
-            for label in self.variants:
-                line = _line(rows, form, label)
-                shares = [r["share"] for r in line]
-                style.curve(
-                    axis, shares, [r[column] for r in line], k, f"{label}, {form}"
-                )
-                bad = [r for r in line if r["status"] != "solved"]
-                axis.plot(
-                    [r["share"] for r in bad], [r[column] for r in bad], "kx", ms=11
-                )
-                k += 1
-        axis.set_xlabel("$q_U / m$ (x: not solved)")
-        axis.set_xscale("log")
-        style.plain(axis, "x", (1, 2, 5))
-        if column == "iterations":
-            axis.set_ylim(bottom=0)
-        else:
-            axis.set_yscale("log")
-            style.plain(axis, "y", (1, 1.5, 2, 3, 4, 5, 6, 8))
+        axis.axhline(whole[column], color="black", lw=0.8, label="all rows, published")
+        for k, (form, variant) in enumerate(self.lines()):
+            line = _line(rows, form, variant)
+            solved = [float("nan") if r["unsolved"] else r[column] for r in line]
+            shares = [r["share"] for r in line]
+            style.curve(axis, shares, solved, k, f"{variant}, {form}")
+            bad = [r["share"] for r in line if r["unsolved"]]
+            style.crosses(axis, bad, 0.97 - 0.05 * k, style.LINES[k][0])
+        axis.set_xlabel("$q_U / m$ (x: a run is not solved; a row for each curve)")
+        for side in "xy":
+            getattr(axis, f"set_{side}scale")("log")
+            style.plain(
+                axis, side, (1, 1.2, 1.5, 2, 3, 5, 8) if side == "y" else (1, 2, 5)
+            )
+        low, high = axis.get_ylim()
+        axis.set_ylim(low, high * (high / low) ** 0.3)  # room for the crosses
 
 
-def _line(rows, form, label):
-    found = [r for r in rows if r["form"] == form and r["variant"] == label]
+def _line(rows, form, variant):
+    found = [r for r in rows if r["form"] == form and r["variant"] == variant]
     return sorted(found, key=lambda r: -r["share"])
 
 
-def _cell(r, whole):
-    mark = "" if r["status"] == "solved" else "!"
-    work = methods.patterns(r) / methods.patterns(whole)
-    return f"{r['ratio']:.2f}/{work:.2f} ({r['iterations']}){mark}".rjust(17)
+def _cell(r):
+    return f"{r['ratio']:.2f} ({r['iterations']}){methods.marks(r)}".rjust(15)
 
 
 BALANCE = Sweep(

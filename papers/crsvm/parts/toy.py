@@ -51,28 +51,41 @@ def draw(records, folder):
     """Chosen patterns, the classifier, and the boundary curves, at six iterations."""
     quick = len(records[0]["patterns"]) < 1000
     x, data = datasets.ellipse(400 if quick else 2000)
-    figure, axes = style.plt.subplots(2, 3, figsize=(10.5, 7.4), layout="constrained")
-    for axis, r in itertools.zip_longest(axes.flat, snapshots(records)):
-        axis.set_axis_off()
-        if r is not None:
+    figure, axes = style.panels(2, 3, width=3.5, height=3.7)
+    for axis, r in itertools.zip_longest(axes, snapshots(records)):
+        if r is None:
+            axis.set_axis_off()
+        else:
             _snapshot(axis, x, data.y, r)
+    style.legend(figure, axes[0], 5)
     style.save(figure, folder, NAME)
 
 
 def _snapshot(axis, x, y, r):
     chosen = np.zeros(len(y), dtype=bool)
     chosen[r["patterns"]] = True
-    axis.plot(*x[~chosen].T, ".", color="0.85", ms=2)
     big = 3 if chosen.sum() > 150 else 8
-    axis.plot(*x[chosen & (y > 0)].T, "k+", ms=big + 1)
-    axis.plot(*x[chosen & (y < 0)].T, "o", mfc="none", mec="0.35", ms=big, mew=0.7)
-    grid = np.linspace(-1.0, 1.0, 201)
-    a, b = np.meshgrid(grid, grid)
-    z = datasets.homogeneous(np.c_[a.ravel(), b.ravel()]) @ r["w"] + r["b"]
-    z = z.reshape(a.shape)
-    axis.contour(a, b, z, [0.0], colors="black", linewidths=1.8)
-    axis.contour(a, b, z, [-1.0, 1.0], colors="black", linestyles="--", linewidths=1.0)
+    axis.plot(*x[~chosen].T, ".", color="0.85", ms=2, label="not in Q")
+    axis.plot(*x[chosen & (y > 0)].T, "k+", ms=big + 1, label="in Q, inside")
+    outside = {"mfc": "none", "mec": "0.35", "mew": 0.7, "label": "in Q, outside"}
+    axis.plot(*x[chosen & (y < 0)].T, "o", ms=big, **outside)
+    _curves(axis, r)
     axis.set_title(
         rf"iteration {r['iteration']}: |Q| = {r['active']}, $\mu$ = {r['mu']:.0e}"
     )
+    axis.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), xlabel="$x_1$", ylabel="$x_2$")
     axis.set_aspect("equal")
+
+
+def _curves(axis, r):
+    """Where w'phi(x) + b is 0 (solid), and 1 or -1 (dashed)."""
+    grid = np.linspace(-1.0, 1.0, 201)
+    a, b = np.meshgrid(grid, grid)
+    z = datasets.homogeneous(np.c_[a.ravel(), b.ravel()]) @ r["w"] + r["b"]
+    places = a, b, z.reshape(a.shape)
+    dashed = {"linestyles": "--", "linewidths": 1.0}
+    if np.ptp(z) > 0:  # w = 0 has no curve
+        axis.contour(*places, [0.0], colors="black", linewidths=1.8)
+        axis.contour(*places, [-1.0, 1.0], colors="black", **dashed)
+    axis.plot([], [], "k-", lw=1.8, label="classifier")
+    axis.plot([], [], "k--", lw=1.0, label="boundary curves")

@@ -1,5 +1,7 @@
 """Figures 7 and 8: the influence of C on times and accuracies."""
 
+import numpy as np
+
 from papers import style
 from papers.frank_wolfe import methods
 from papers.frank_wolfe.datasets import CVM, FW, MFW
@@ -53,23 +55,29 @@ def _cell(r):
 def draw(records, folder):
     """Accuracies above, times below, a column for each set."""
     names = list(dict.fromkeys(r["set"] for r in records))
-    figure, axes = style.panels(2, len(names), width=3.6, height=2.9)
+    figure, axes = style.panels(2, len(names), width=3.6, height=3.0)
     for column, name in enumerate(names):
         above, below = axes[column], axes[column + len(names)]
         for k, method in enumerate(SHOWN):
             mine = [r for r in records if (r["set"], r["method"]) == (name, method)]
-            done = [r for r in mine if not r["over"]]
-            C = [r["C"] for r in done]
-            style.curve(above, C, [r["accuracy"] for r in done], k, method)
-            style.curve(below, C, [r["seconds"] for r in done], k, method)
-            late = [r["C"] for r in mine if r["over"]]
-            below.plot(late, [r["limit"] for r in mine if r["over"]], "k+", ms=8)
+            _draw(above, below, mine, k, method)
         above.set_title(mine[0]["label"])
-        below.set_yscale("log")
+        below.set_title(" ", pad=8 + 12 * len(SHOWN))
+        style.logarithmic(below, "y", (1, 2, 5))
         for axis in (above, below):
             axis.set_xscale("log", base=2)
         below.set_xlabel("C of the paper")
     axes[0].set_ylabel("test accuracy, %")
-    axes[len(names)].set_ylabel("seconds (+ limit)")
+    most = records[0]["limit"]
+    axes[len(names)].set_ylabel(f"processor seconds (hollow: > {most:g})")
     style.legend(figure, axes[0], 4)
     style.save(figure, folder, NAME)
+
+
+def _draw(above, below, mine, k, method):
+    """The curves of a method, with breaks where the limit came first."""
+    C, late = [r["C"] for r in mine], [r["C"] for r in mine if r["over"]]
+    for axis, key in ((above, "accuracy"), (below, "seconds")):
+        values = [np.nan if r["over"] else r[key] for r in mine]
+        style.curve(axis, C, values, k, method)
+    style.hollow(below, late, 1.05 + 0.07 * k, k)

@@ -93,16 +93,19 @@ def draw(records, folder):
         for axis in axes[2 * line : 2 * line + 2]:
             for k, method in enumerate(SHOWN):
                 _draw(axis, records, name, k, method)
-            axis.set(yscale="log", title=name, xlabel="steps")
-            axis.set_ylabel("R / R* - 1")
+            axis.set(yscale="log", title=f"{name}, all rows looked at")
+            axis.set_xlabel("steps (x: R is R* to the digits of float32)")
+            axis.set_ylabel("(R - R*) / R*")
         axes[2 * line].set_xscale("log")
     style.legend(figure, axes[0], 3)
     style.save(figure, folder, NAME)
 
 
 def _draw(axis, records, name, k, method):
-    """One curve, without the start, which is no step."""
+    """One curve, without the start, which is no step; a cross where digits end."""
     (r,) = (x for x in records if (x["set"], x["method"]) == (name, method))
-    pairs = zip(r["steps"], r["excess"], strict=True)
+    pairs = list(zip(r["steps"], r["excess"], strict=True))
     known = np.array([(s, e) for s, e in pairs if s and e > 0]).reshape(-1, 2)
     style.curve(axis, *known.T, k, method, markevery=0.1)
+    there = [s for s, e in pairs if e <= 0][:1]
+    style.crosses(axis, there, 0.03, style.LINES[k][0])

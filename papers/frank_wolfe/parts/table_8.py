@@ -110,7 +110,7 @@ def draw(records, folder):
     style.bars(axis, [BY_NAME[n].label for n in sets], values, list(values))
     lowest = np.nanmin([v for column in values.values() for v in column])
     axis.set_ylim(max(0.0, lowest - 2.0), 100.5)
-    axis.set_ylabel("test accuracy, %")
+    axis.set_ylabel("test accuracy, % (x: pairs missing)")
     axis.legend(
         ncols=3, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 1.2)
     )

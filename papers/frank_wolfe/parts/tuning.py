@@ -74,6 +74,6 @@ def draw(records, folder):
         style.curve(axis, GRID, [a - best for a in r["accuracy"]], k, r["label"])
     axis.set_xscale("log", base=2)
     axis.set_xlabel("C of the paper")
-    axis.set_ylabel("validation accuracy, less the best")
+    axis.set_ylabel("validation accuracy, less the best, points")
     axis.legend()
     style.save(figure, folder, NAME)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.core.inner_solvers import GUARDED, Small, Table1
-from papers import measure
+from papers import measure, style
 from widemargin import Kernel
 
 NAME = "table_1"
@@ -105,4 +105,23 @@ def _ends(periods):
 
 
 def draw(records, folder):
-    """Nothing: the table says it."""
+    """How many problems settle, and in how many passes, over C."""
+    figure, (settled, passes) = style.panels(1, 2, width=4.8, height=3.4)
+    for k, name in enumerate(READINGS):
+        mine = [r for r in records if r["reading"] == name]
+        style.curve(settled, [r["C"] for r in mine], [_share(r) for r in mine], k, name)
+        medians = [np.median(r["passes"] or [np.nan]) for r in mine]
+        style.curve(passes, [r["C"] for r in mine], medians, k, name)
+        never = [r["C"] for r in mine if not r["passes"]]
+        style.crosses(passes, never, 0.05, style.LINES[k][0])
+    settled.set(ylabel="problems that settle, %", xlabel="C", xscale="log")
+    settled.set_ylim(-5, 105)
+    passes.set(ylabel="passes, median of these", xscale="log", yscale="log")
+    passes.set_xlabel("C (x: none settles)")
+    style.plain(passes, "y", (1, 2, 5))
+    style.legend(figure, settled, 3)
+    style.save(figure, folder, NAME)
+
+
+def _share(r):
+    return 100.0 * r["settled"] / r["problems"]

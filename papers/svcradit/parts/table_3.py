@@ -156,9 +156,10 @@ def draw(records, folder):
     for k, m in enumerate(shown):
         for g, r in enumerate(found.values()):
             if r[m]["status"] != "solved":
-                axis.text(g + (k - 1) * 0.27, r[m]["sets"], "!", ha="center")
+                above = 1.15 * r[m]["sets"]
+                axis.plot(g + (k - 1) * 0.27, above, "kx", ms=7, mew=2)
     axis.set_yscale("log")
     axis.tick_params(axis="x", labelrotation=30)
-    axis.set_ylabel("working sets to a gap of 1e-4 (! not reached)")
+    axis.set_ylabel("working sets to a gap of 1e-4 (x: not reached)")
     axis.legend()
     style.save(figure, folder, NAME)

@@ -11,6 +11,7 @@ from widemargin import __version__
 from widemargin.cli import examples, values
 from widemargin.cli.output import BAD_INPUT, note, say
 from widemargin.kernels.table import GAMMAS, NAMES, having
+from widemargin.models.schemes import SCHEMES, SHAPES
 
 _FORMATS = "svmlight text, .npy, .parquet, or a folder of these two"
 _GUESS = "0 if an index is 0, else 1"
@@ -99,8 +100,8 @@ def _add_train(train: Any) -> None:
     add(
         "--loss",
         choices=("hinge", "squared_hinge"),
-        help="loss of a row (squared_hinge, as LinearSVC; with a kernel or a budget "
-        "hinge, as SVC)",
+        help="loss of a row (squared_hinge, as LinearSVC; with a kernel hinge, as SVC; "
+        "not with --budget, which has --norm)",
     )
     add(
         "--intercept",
@@ -108,11 +109,33 @@ def _add_train(train: Any) -> None:
         default="auto",
         help="auto: free for hinge, penalized for squared_hinge",
     )
+    _add_classes(train)
     add("--class-weight", choices=("balanced",), help="let all classes weigh the same")
     _add_columns(train)
     _add_solving(train)
     _add_json(train)
     _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
+
+
+def _add_classes(train: Any) -> None:
+    """How more than two classes are told apart."""
+    add = train.add_argument
+    add(
+        "--multi-class",
+        choices=SCHEMES,
+        help="more than two classes: one against the rest, one against one, or a "
+        "directed acyclic graph of pairs (ovr; with a kernel or a budget ovo)",
+    )
+    add(
+        "--decision-shape",
+        choices=SHAPES,
+        help="scores of classes, or of pairs of classes (ovr)",
+    )
+    add(
+        "--break-ties",
+        action="store_true",
+        help="of ovo: scores choose among classes with as many votes",
+    )
 
 
 def _add_kernel(train: Any) -> None:
@@ -157,6 +180,18 @@ def _add_smaller(train: Any) -> None:
         "number or a share of the rows (all)",
     )
     add(
+        "--method",
+        choices=("pursuit", "prune", "norm"),
+        help="of --budget: chosen rows and a refit; the largest coefficients of the "
+        "machine of Dekel and Singer; or that machine, whose support vectors are not "
+        "bounded (pursuit)",
+    )
+    add(
+        "--norm",
+        choices=("l1", "l2"),
+        help="of --budget: the losses, or their squares (l1)",
+    )
+    add(
         "--rank",
         type=values.rank,
         metavar="R",
@@ -189,6 +224,14 @@ def _add_solving(train: Any) -> None:
         help="auto (chooses and says why), active_set, augmented_lagrangian, "
         "coordinate_descent or interior_point; with a kernel irwls (auto), "
         "frank_wolfe or core_vector",
+    )
+    add(
+        "--solver-option",
+        type=values.assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of that solver, such as mode=asvm; may be given several times",
     )
     add(
         "--tol",

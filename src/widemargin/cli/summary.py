@@ -14,6 +14,7 @@ from widemargin.estimators import BudgetSVC, LinearSVC
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.low_rank import facts_of
 from widemargin.models.model import Model
+from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
@@ -89,6 +90,7 @@ def _of_kind(classifier: Classifier) -> dict[str, Any]:
     facts = {} if isinstance(classifier, LinearSVC) else dict(classifier.kernel_.facts)
     if isinstance(classifier, BudgetSVC):
         facts["budget"] = classifier.budget
+        facts["method"], facts["norm"] = classifier.method, classifier.norm
         facts["pruned"] = classifier.pruned_.tolist()
         facts["increase"] = float(classifier.increase_.max())
     if hasattr(classifier, "feature_map_"):
@@ -100,7 +102,7 @@ def _of_kind(classifier: Classifier) -> dict[str, Any]:
 
 
 def _against(classifier: Classifier) -> str:
-    one = classifier.multi_class == "ovo"
+    one = classifier.multi_class in PAIRED
     return f"one class against {'one' if one else 'the rest'}"
 
 
@@ -113,7 +115,12 @@ def _stored(facts: dict[str, Any]) -> str:
 def _model_lines(facts: dict[str, Any]) -> list[str]:
     """What took the place of the whole machine, in words."""
     lines = []
-    if "budget" in facts:
+    if facts.get("method") == "norm":
+        lines.append(
+            f"{facts['support_vectors']:,} support vectors: --method norm bounds a "
+            "norm of the losses, not their number"
+        )
+    elif "budget" in facts:
         cost = "nothing is proved about what that costs"
         if np.isfinite(facts["increase"]):
             cost = f"the objective is at most {above(facts['increase'])} the optimum"

@@ -20,6 +20,7 @@ from widemargin.cli.output import (
     describe,
     note,
 )
+from widemargin.cli.solver_options import made
 from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, BudgetSVC, LinearSVC
 from widemargin.estimators.classifier import Classifier, keep_in_model
@@ -28,10 +29,12 @@ from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
 from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
+from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.contract import Solver
 from widemargin.system.files import check_outputs
 
 
@@ -40,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
     _check_kernel(options)
     _check_budget(options)
     _check_rank(options)
+    _check_classes(options)
+    solver = made(options.solver, options.solver_option)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -55,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     if options.kernel != "linear" and whole:
         data = in_memory(options, data)
     test = read_test(options, data)
-    classifier = _fit(options, data, checkpoint)
+    classifier = _fit(options, data, solver=solver, checkpoint=checkpoint)
     _count_as_in_file(classifier, data)
     asked, options.model = options.model, _save(classifier, options.model)
     try:
@@ -80,9 +85,17 @@ def _check_kernel(options: argparse.Namespace) -> None:
 
 
 def _check_budget(options: argparse.Namespace) -> None:
-    """Refuse what is not there with a budget."""
+    """Refuse what is not there with a budget, or without."""
     if options.budget is None:
+        for name in ("method", "norm"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name} needs --budget")
         return
+    if options.loss is not None:
+        raise ValueError(
+            "--budget and --loss cannot go together: --norm l1 is of the hinge, --norm "
+            "l2 of its square"
+        )
     allowed = {"solver": ("auto",), "intercept": ("auto", "free")}
     if options.kernel == "linear":
         raise ValueError("--budget needs a kernel other than linear: add --kernel rbf")
@@ -106,6 +119,17 @@ def _check_rank(options: argparse.Namespace) -> None:
             )
         if options.budget is not None:
             raise ValueError(f"{name} and --budget cannot go together")
+
+
+def _check_classes(options: argparse.Namespace) -> None:
+    """Refuse values of pairs of classes where there are none, or ties among them."""
+    if options.decision_shape != "ovo":
+        return
+    own = "ovr" if _is_linear(options) else "ovo"
+    if (options.multi_class or own) not in PAIRED:
+        raise ValueError("--decision-shape ovo needs --multi-class ovo or dag")
+    if options.break_ties:
+        raise ValueError("--break-ties and --decision-shape ovo cannot go together")
 
 
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
@@ -132,21 +156,22 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
-def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
+def _classifier(
+    options: argparse.Namespace, solver: str | Solver, **others: Any
+) -> Classifier:
     """What the options ask for."""
     kind: Any = LinearSVC
-    own = {"intercept": options.intercept, "solver": options.solver}
+    own = {"intercept": options.intercept, "solver": solver}
     if options.loss is not None:  # else the default of the estimator
         own["loss"] = options.loss
-    solver = SOLVERS.get(options.solver)
-    if options.kernel != "linear" or (solver is not None and solver.for_kernels):
+    if not _is_linear(options):
         kind, others = SVC, others | {"kernel": options.kernel}
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
                 others[name] = getattr(options, name)
     if options.budget is not None:
-        norm = "l2" if options.loss == "squared_hinge" else "l1"
-        kind, own = BudgetSVC, {"budget": options.budget, "hard": True, "norm": norm}
+        given = {name: getattr(options, name) for name in ("budget", "method", "norm")}
+        kind, own = BudgetSVC, {k: v for k, v in given.items() if v is not None}
     elif kind is SVC:
         for name in ("rank", "approximation", "certify"):
             others[name] = getattr(options, name)
@@ -158,17 +183,32 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
         time_limit=options.time_limit,
         memory_limit=options.memory_limit,
         n_jobs=options.jobs,
+        **_deciding(options),
         **own,
         **others,
     )
     return classifier
 
 
-def _fit(
-    options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
-) -> Classifier:
+def _is_linear(options: argparse.Namespace) -> bool:
+    """Whether the estimator is that of linear machines."""
+    solver = SOLVERS.get(options.solver)
+    return options.kernel == "linear" and not (solver and solver.for_kernels)
+
+
+def _deciding(options: argparse.Namespace) -> dict[str, Any]:
+    """How several classes are told apart: what is not said is the estimator's own."""
+    asked = {
+        "multi_class": options.multi_class,
+        "decision_function_shape": options.decision_shape,
+        "break_ties": options.break_ties or None,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
-    classifier = _classifier(options, checkpoint=checkpoint)
+    classifier = _classifier(options, **others)
     problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
     classifier.set_params(callback=printer)

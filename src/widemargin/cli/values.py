@@ -126,6 +126,14 @@ def solver(text: str) -> str:
     return text
 
 
+def assignment(text: str) -> tuple[str, str]:
+    """NAME=VALUE, as these two."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")
+    return name, value
+
+
 def names(text: str) -> list[str]:
     """Names between commas."""
     return text.split(",")

@@ -1,22 +1,29 @@
 """The binary problems of a fit that are small enough to be solved all at once."""
 
+import dataclasses
 import itertools
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from widemargin.estimators.training import Training
 from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP
 from widemargin.kernels.table import KERNELS
-from widemargin.losses.pointwise import LOSSES
-from widemargin.problems.base import intercept_for_loss
+from widemargin.losses.pointwise import LOSSES, PointwiseLoss
+from widemargin.numerics import linalg
 from widemargin.problems.many import ManyProblems
-from widemargin.solution import Solution
+from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers.kernel.batch import LEAST_GAP, MOST_ROWS, solve_many
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
+Vector = NDArray[np.float64]
+
+# Rows up to which products of rows are faster than Newton's method on columns.
+MOST_LINEAR = 600
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -46,19 +53,47 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     return dict(zip(chosen, solutions, strict=True))
 
 
-def _chosen(training: Training) -> list[int]:
-    """The problems that are solved at once.
+def solve_linear_batch(training: Training) -> list[Solution] | None:
+    """Solutions of few rows that are linear in their columns; None where others suit.
 
-    None where something is said about single iterations, where there is another start
-    than zero, or where the kernel may not be positive semidefinite.
+    They are solved by the products of rows, and the upper bounds are those of weights.
     """
-    recipe, limits, kernel = training.recipe, training.limits, training.recipe.kernel
-    suits = (
-        recipe.form is not None
-        and recipe.solver == "auto"
-        and kernel is not None
-        and kernel.is_named
-        and kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
+    rows = training.rows
+    if rows.shape[0] > MOST_LINEAR or not _suits(training):
+        return None
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    X, m = rows.in_memory(), rows.shape[0]
+    samples = GroupedSamples(X, np.zeros(m, np.int64), Kernel("linear", 1.0))
+    if not samples.is_fit:
+        return None
+    signs = [training.signs(k) for k in range(len(training.tasks))]
+    problems = _over_all(training, samples, np.concatenate(signs).astype(np.float64))
+    threads = n_threads(rows.options.get("n_jobs"))
+    found = solve_many(problems, training.limits, FEW_BYTES, threads)
+    if any(solution.status is Status.STALLED for solution in found):
+        return None
+    W = np.stack([linalg.rmatvec(X, solution.w) for solution in found])
+    upper, over = problems.linear_upper(X, W, np.array([s.b for s in found]))
+    out = []
+    for solution, w, primal, more in zip(found, W, upper, over, strict=True):
+        below = solution.certificate
+        bounds = Certificate(float(primal), below.dual, rounding=float(more))
+        if solution.status is Status.SOLVED and bounds.relative_gap > solution.tol:
+            return None
+        out.append(dataclasses.replace(solution, w=w, certificate=bounds))
+    return out
+
+
+def _suits(training: Training) -> bool:
+    """Whether all problems may be solved at once.
+
+    Not where something is said about single iterations, where there is another start
+    than zero, or where float32 has too few digits for the gap.
+    """
+    limits = training.limits
+    return (
+        training.recipe.form is not None
+        and training.recipe.solver == "auto"
         and training.rows.is_in_memory
         and training.starts is training.known is None
         and limits.checkpoint is None
@@ -66,6 +101,17 @@ def _chosen(training: Training) -> list[int]:
         and limits.tol >= LEAST_GAP
         and training.callbacks.is_silent
         and not limits.is_late
+    )
+
+
+def _chosen(training: Training) -> list[int]:
+    """The problems that are solved at once: with a kernel that keeps them convex."""
+    kernel = training.recipe.kernel
+    suits = (
+        kernel is not None
+        and kernel.is_named
+        and kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
+        and _suits(training)
     )
     if not suits:
         return []
@@ -103,7 +149,7 @@ def _problems(
     C: Any = training.C
     C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
     signs = np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)
-    loss, intercept = training.recipe.form or ("", "")
+    loss, intercept = _form(training)
     return ManyProblems(
         samples,
         flat,
@@ -111,7 +157,33 @@ def _problems(
         np.cumsum(count)[ends - 1],
         np.repeat(signs, count),
         C,
-        LOSSES[loss],
-        intercept_for_loss(intercept, loss),
+        loss,
+        intercept,
         np.full(len(tasks), -1),
     )
+
+
+def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyProblems:
+    """Problems of all rows, which are one group."""
+    t, m = len(training.tasks), training.rows.shape[0]
+    each = np.arange(1, t + 1)
+    loss, intercept = _form(training)
+    C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), t)
+    return ManyProblems(
+        samples,
+        np.zeros(t, np.int64),
+        each,
+        m * each,
+        y,
+        C,
+        loss,
+        intercept,
+        np.full(t, -1),
+    )
+
+
+def _form(training: Training) -> tuple[PointwiseLoss, str]:
+    """The loss and the intercept of the problems."""
+    name, intercept = training.recipe.form or ("", "")
+    loss = LOSSES[name]
+    return loss, loss.intercept if intercept == "auto" else intercept

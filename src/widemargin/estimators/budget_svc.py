@@ -1,4 +1,4 @@
-"""BudgetSVC: kernel classifiers whose size is bounded."""
+"""BudgetSVC: kernel classifiers of bounded size, and those of Dekel and Singer."""
 
 import copy
 import dataclasses
@@ -24,13 +24,14 @@ from widemargin.estimators.kernel_machines import (
 )
 from widemargin.estimators.plans import Fit, exact, reduced
 from widemargin.estimators.training import Recipe, Training, Vector
-from widemargin.losses.norms import BudgetL1, BudgetL2
+from widemargin.losses.norms import BudgetL1, BudgetL2, LossNorm
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer
 from widemargin.problems.base import Problem
-from widemargin.reduction.reduce import Reduced, reduce_path
+from widemargin.reduction.reduce import Reduced, prune_path, reduce_path
 from widemargin.solution import Solution, Step
 
+METHODS = ("pursuit", "prune", "norm")
 NORMS = {"l1": BudgetL1, "l2": BudgetL2}
 # The coefficients of few support vectors are refitted to this gap, which is small
 # beside what leaving out the others costs.
@@ -38,55 +39,62 @@ REFIT = 1e-3
 
 
 class BudgetSVC(Classifier):
-    """Support vector classifier on a budget: for B support vectors, or of B losses.
+    """Support vector classifier of at most B support vectors.
 
-    ``hard=True`` makes a model of at most B support vectors: the usual machine is
-    solved, B rows J are chosen by matching pursuit on its decision function, and
+    ``method="pursuit"``: the usual machine is solved, B rows J are chosen by matching
+    pursuit on its decision function, and
 
         1/2 beta'K_JJ beta + C sum_i s_i L(1 - y_i (sum_j beta_j k(x_i, x_j) + b))
 
     is minimized over beta and b for all rows; L is the hinge ("l1") or its square
     ("l2").
 
-    ``hard=False`` is the machine of Dekel and Singer, which minimizes
+    ``method="norm"`` is the machine of Dekel and Singer, which minimizes
 
         1/2 ``|f|^2`` + C N(xi),   y_i (f(x_i) + b) >= 1 - xi_i,   xi >= 0,
 
-    where N is the sum of the B largest losses ("l1"), or the interpolation norm
-    K(2, inf, sqrt(B)) of about the length of the B largest ("l2"). At most B dual
-    variables are at their bound then, and where the cap binds (``cap_active_``) at
-    least B rows are support vectors: that is the nu machine with nu = B / m. This B is
-    no bound of the size of the model.
+    where N is the sum of the B largest losses ("l1"), the interpolation norm
+    K(2, inf, sqrt(B)) of about the length of the B largest ("l2"), or another norm.
+    **This B is no bound of the size of the model**: at most B dual variables are at
+    their bound, and where the cap binds (``cap_active_``) at least B rows are support
+    vectors. That is the nu machine with nu = B / m.
+
+    ``method="prune"`` is their pruning: of that machine the B largest dual variables
+    are kept, with the best b. It is far less accurate than "pursuit".
 
     Parameters
     ----------
-    budget : int >= 2 or float in (0, 1), default=100
+    budget : int >= 2, float in (0, 1) or None, default=100
         B, or the share of the rows of each binary problem. With B at least the number
-        of rows there is no cap; with a larger B a UserWarning says so.
+        of rows there is no cap; with a larger B a UserWarning says so. None where a
+        `LossNorm` is all that is asked for: with ``method="norm"``.
     C : float > 0, default=1.0
         Weight of the losses.
-    norm : {"l1", "l2"}, default="l1"
-    hard : bool, default=False
-        Whether B bounds the number of support vectors.
+    method : {"pursuit", "prune", "norm"}, default="pursuit"
+    norm : {"l1", "l2"} or LossNorm, default="l1"
+        The losses, see above. A `widemargin.losses.LossNorm` not with "pursuit";
+        `Mahalanobis` is for some tens of rows in their order, `PNorm` for some
+        hundreds.
     total : bool, default=False
-        With ``hard``: B is the number of support vectors of all binary problems
+        Not with "norm": B is the number of support vectors of all binary problems
         together. Each problem gets an equal part, at least one.
     kernel, gamma, degree, coef0 : as of `SVC`
-    class_weight, multi_class, tol, max_iter, time_limit, memory_limit : as of `SVC`
+    class_weight, multi_class, decision_function_shape, break_ties : as of `SVC`
+    tol, max_iter, time_limit, memory_limit : as of `SVC`
     n_jobs : as of `SVC`
     random_state : int >= 0, RandomState or None, default=None
-        Seed of the draw of candidates with ``hard``, where there are more than 8,192
+        Seed of the draw of candidates with "pursuit", where there are more than 8,192
         rows; None: 0.
     verbose, callback, checkpoint : as of `SVC`
 
     Attributes
     ----------
     cap_active_ : bool ndarray (k,), whether the cap binds, for each binary problem;
-        with ``hard``, whether support vectors were left out
+        with "pursuit", whether support vectors were left out
     theta_ : ndarray (k,), multiplier of the cap: margins are 1 - theta where it binds
     ridge_ : ndarray (k,), multiplier of the ball of "l2"; zero else
-    pruned_ : int ndarray (k,), support vectors that the cap left out; zero unless
-        ``hard``
+    pruned_ : int ndarray (k,), how many fewer support vectors the model has than the
+        machine that was solved; zero with "norm"
     primal_ : ndarray (k,), objective of the model
     increase_ : ndarray (k,), how far ``primal_`` may be above the optimum of the
         problem without a cap on support vectors, as a share: a certified upper bound
@@ -94,22 +102,22 @@ class BudgetSVC(Classifier):
         are left out
     solution_, solutions_ : Solution, before support vectors are left out
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_ : as of
-        `SVC`; with ``hard`` the coefficients have any sign
+        `SVC`; with "pursuit" the coefficients have any sign
     kernel_, gamma_, n_iter_, status_, n_features_in_, feature_names_in_ : as of `SVC`
-    seconds_ : as of `SVC`; a `path` with ``hard`` gives all budgets the same time
+    seconds_ : as of `SVC`; a `path` of "pursuit" gives all budgets the same time
 
     See Also
     --------
     SVC : without a budget.
-    widemargin.reduction.reduce.reduce : what ``hard`` does.
+    widemargin.reduction.reduce.reduce : what "pursuit" does.
 
     Notes
     -----
-    Ctrl-C ends the solving of the machine, and the answer so far is still reduced; with
-    ``hard`` a second Ctrl-C may leave no model.
+    Ctrl-C ends the solving of the machine, and the answer so far is still reduced; a
+    second Ctrl-C may leave no model.
 
-    Where the cap binds, decision values have margins of 1 - theta; `predict` uses their
-    signs.
+    Where the cap binds, decision values of "norm" have margins of 1 - theta; `predict`
+    uses their signs.
 
     References
     ----------
@@ -121,20 +129,18 @@ class BudgetSVC(Classifier):
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import BudgetSVC
     >>> X, y = make_moons(500, noise=0.2, random_state=0)
-    >>> clf = BudgetSVC(budget=20, hard=True).fit(X, y)
+    >>> clf = BudgetSVC(budget=20).fit(X, y)
     >>> len(clf.support_), bool(clf.score(X, y) > 0.95)
     (20, True)
     """
 
-    _schemes = ("ovo", "ovr")
-
     def __init__(
         self,
         *,
-        budget: float = 100,
+        budget: float | None = 100,
         C: float = 1.0,
-        norm: str = "l1",
-        hard: bool = False,
+        method: str = "pursuit",
+        norm: str | LossNorm = "l1",
         total: bool = False,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         gamma: float | str = "scale",
@@ -142,6 +148,8 @@ class BudgetSVC(Classifier):
         coef0: float = 0.0,
         class_weight: Any = None,
         multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -154,8 +162,8 @@ class BudgetSVC(Classifier):
     ) -> None:
         self.budget = budget
         self.C = C
+        self.method = method
         self.norm = norm
-        self.hard = hard
         self.total = total
         self.kernel = kernel
         self.gamma = gamma
@@ -163,6 +171,8 @@ class BudgetSVC(Classifier):
         self.coef0 = coef0
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -175,8 +185,9 @@ class BudgetSVC(Classifier):
 
     @property
     def loss(self) -> str:
-        """The loss of which a sum is minimized with ``hard``."""
-        return "squared_hinge" if self.hard and self.norm == "l2" else "hinge"
+        """The loss of which a sum is minimized with "pursuit"."""
+        squared = self.method == "pursuit" and self.norm == "l2"
+        return "squared_hinge" if squared else "hinge"
 
     def path(
         self,
@@ -199,7 +210,8 @@ class BudgetSVC(Classifier):
 
         Notes
         -----
-        With ``hard`` one fit and one order of rows serve all budgets.
+        With "pursuit", and to prune a machine of a `LossNorm`, one fit and one order of
+        rows serve all budgets.
         """
         check = Checker("BudgetSVC.path")
         for budget in budgets:
@@ -222,7 +234,7 @@ class BudgetSVC(Classifier):
         self, X: Any, y: Any, budgets: Sequence[float], sample_weight: Any
     ) -> list[Self]:
         """Fitted copies for rising budgets."""
-        if self.hard:
+        if self._solves_once:
             return self._path_of_cuts(X, y, budgets, sample_weight)
         models: list[Self] = []
         for budget in budgets:
@@ -232,6 +244,12 @@ class BudgetSVC(Classifier):
             model._fit(X, y, sample_weight, plan)
             models.append(model)
         return models
+
+    @property
+    def _solves_once(self) -> bool:
+        """Whether the machine that is cut down does not depend on B."""
+        is_named = isinstance(self.norm, str)
+        return self.method == "pursuit" or (self.method == "prune" and not is_named)
 
     def _path_of_cuts(
         self, X: Any, y: Any, budgets: Sequence[float], sample_weight: Any
@@ -255,17 +273,23 @@ class BudgetSVC(Classifier):
     # -- parts of fit ------------------------------------------------------------------
 
     def _check_parameters(self, check: Checker) -> None:
-        _check_budget(check, "budget", self.budget)
-        check.choice("norm", self.norm, tuple(NORMS))
-        for name in ("hard", "total"):
-            check.choice(name, getattr(self, name), (True, False))
-        if self.total and not self.hard:
-            check.refuse("total", "False where 'hard' is", self.total)
+        check.choice("method", self.method, METHODS)
+        if self.method == "pursuit" or not isinstance(self.norm, LossNorm):
+            check.choice("norm", self.norm, tuple(NORMS))
+        check.choice("total", self.total, (True, False))
+        if self.total and self.method == "norm":
+            check.refuse("total", "False where 'method' is 'norm'", self.total)
+        if self.method == "norm" and isinstance(self.norm, LossNorm):
+            if self.budget is not None:
+                expected = "None where 'norm' is a LossNorm and nothing is cut"
+                check.refuse("budget", expected, self.budget)
+        else:
+            _check_budget(check, "budget", self.budget)
         check_kernel_of(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         kernel = set_kernel(self, rows, weights)
-        make = self._machine if self.hard else self._capped
+        make = self._machine if self.method == "pursuit" else self._normed
         return Recipe(make, functools.partial(kernel_point, kernel), "auto", kernel)
 
     def _machine(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
@@ -273,21 +297,30 @@ class BudgetSVC(Classifier):
         options: Any = {"kernel": self.kernel_, "memory_limit": self.memory_limit}
         return Problem(rows, y, C, self.loss, "free", **options)
 
-    def _capped(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+    def _normed(self, rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         """A problem with a norm of the losses."""
         shares = None if np.ndim(C) == 0 else np.asarray(C) / self.C
         size = float(len(y) if shares is None else shares.sum())
         options: Any = {
-            "norm": NORMS[self.norm](budget=float(_count(self.budget, size))),
+            "norm": self._norm_of(size),
             "sample_weight": shares,
             "kernel": self.kernel_,
             "memory_limit": self.memory_limit,
         }
         return Problem(rows, y, self.C, **options)
 
+    def _norm_of(self, size: float) -> LossNorm:
+        """The norm for so many rows."""
+        if isinstance(self.norm, LossNorm):
+            return self.norm
+        return NORMS[self.norm](budget=float(_count(self.budget, size)))
+
     def _plan(
         self, training: Training, starts: Sequence[Solution] | None = None
     ) -> Fit:
+        training = dataclasses.replace(training, starts=starts)
+        if self.budget is None:
+            return exact(training)
         _check_sizes(training, [self.budget], self._parts(training))
         m = training.rows.shape[0]
         if self.budget > m:
@@ -297,9 +330,9 @@ class BudgetSVC(Classifier):
                 UserWarning,
                 stacklevel=users_level(),
             )
-        if self.hard:
-            return self._cuts(training, [self.budget])[0]
-        return exact(dataclasses.replace(training, starts=starts))
+        if self.method == "norm":
+            return exact(training)
+        return self._cuts(training, [self.budget])[0]
 
     def _cuts(self, training: Training, budgets: Sequence[float]) -> list[Fit]:
         """What one plan finds for rising budgets."""
@@ -318,10 +351,13 @@ class BudgetSVC(Classifier):
     ) -> list[Reduced]:
         """Models of few support vectors, one for each of rising budgets."""
         size = float(problem.weights.sum()) / self.C
+        counts = [max(1, int(_count(budget, size)) // parts) for budget in budgets]
+        if self.method == "prune":
+            return prune_path(problem, solution, counts, time_limit=seconds)
         return reduce_path(
             problem,
             solution,
-            [max(1, int(_count(budget, size)) // parts) for budget in budgets],
+            counts,
             tol=max(self.tol, REFIT),
             time_limit=seconds,
             memory_limit=self.memory_limit,
@@ -351,10 +387,13 @@ class BudgetSVC(Classifier):
             np.array([found.extras.get(name, 0.0) for found in solutions])
             for name in ("theta", "ridge", "capped")
         )
-        self.cap_active_ = (capped > 0) | (self.pruned_ > 0)
-        self._meta |= {"budget": self.budget, "norm": self.norm, "hard": self.hard}
-        if self.hard and np.isfinite(increase := float(self.increase_.max())):
-            self._meta["increase"] = increase
+        pursued = self.method == "pursuit"
+        self.cap_active_ = self.pruned_ > 0 if pursued else capped > 0
+        self._meta |= {"method": self.method, "norm": str(self.norm)}
+        if self.budget is not None:
+            self._meta["budget"] = self.budget
+        if self.method != "norm" and np.isfinite(most := float(self.increase_.max())):
+            self._meta["increase"] = most
 
 
 def _check_budget(check: Checker, name: str, budget: Any) -> None:
@@ -376,6 +415,6 @@ def _check_sizes(training: Training, budgets: Sequence[float], least: int) -> No
             check.refuse_part("budget", expected, str(budget))
 
 
-def _count(budget: float, size: float) -> float:
+def _count(budget: Any, size: float) -> float:
     """The number that a budget means for m rows."""
-    return budget if is_integer(budget) else budget * size
+    return float(budget if is_integer(budget) else budget * size)

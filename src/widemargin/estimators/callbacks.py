@@ -55,9 +55,11 @@ class Callbacks:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody is told of single steps; progress is shown all the same."""
+        """Whether nobody is told of single steps, but for the line of a slow fit."""
+        if self._context is not None or self._printer is not None:
+            return False
         told = self._estimator.callback
-        return self._context is None and (told is None or isinstance(told, Printer))
+        return told is None or isinstance(told, Printer)
 
     def of(self, problem: int, at: Predicting) -> Callable[[Step], bool]:
         """The callback of one binary problem.

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from widemargin.estimators.checks import (
     seed_of,
     tell_end,
 )
-from widemargin.estimators.multiclass import tasks_of
+from widemargin.estimators.multiclass import check_scheme, tasks_of
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import Recipe, Training, Vector
@@ -45,9 +45,6 @@ class Classifier(
     BaseEstimator,  # type: ignore[misc]
 ):
     """Base of the classifiers, which choose a plan and keep what it finds."""
-
-    # How more than two classes can be told apart.
-    _schemes: ClassVar[tuple[str, ...]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,12 +91,15 @@ class Classifier(
         return self
 
     def decision_function(self, X: Any) -> Vector:
-        """Decision values: (m,) for two classes, (m, c) for more.
+        """Decision values: (m,) for two classes, (m, c) or (m, pairs) for more.
 
         For two classes the score x'w + b, positive for ``classes_[1]``; for one against
         the rest the scores of all classes; for one against one the votes for each
-        class, with a part of less than 1/3 that says how clear they are: see
-        `widemargin.models.model.Model.scores`.
+        class, and for a graph the classes that were dropped before it, with a part of
+        less than 1/3 that says how clear they are: see
+        `widemargin.models.model.Model.scores`. With ``decision_function_shape="ovo"``
+        those of all pairs of classes, in the order (0, 1), (0, 2), ..., positive for
+        the first of the two.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class Classifier(
 
         Returns
         -------
-        ndarray (m,) or (m, c)
+        ndarray (m,), (m, c) or (m, c (c - 1) / 2)
         """
         model = self.model_  # refuses an estimator that is not fitted
         return model.scores(read_rows(self, X))
@@ -123,8 +123,7 @@ class Classifier(
         -------
         ndarray (m,)
         """
-        model = self.model_
-        return model.decide(model.scores(read_rows(self, X)))
+        return self.model_.labels(read_rows(self, X))
 
     @property
     @abstractmethod
@@ -157,7 +156,7 @@ class Classifier(
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
         check_limits(check, self)
-        check.choice("multi_class", self.multi_class, self._schemes)
+        check_scheme(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)
         with fitted_anew(self):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.made_once import made_once
+from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.support_vectors import keep_support
 from widemargin.estimators.training import Training, Vector
@@ -24,6 +25,9 @@ from widemargin.solution import Solution
 PARTS = (
     "classes_",
     "_scheme",
+    "multi_class",
+    "decision_function_shape",
+    "break_ties",
     "_meta",
     "kernel_",
     "feature_map_",
@@ -126,6 +130,7 @@ def kernel_model(estimator: Any) -> Model:
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
     meta, expand = dict(fitted._meta), _expand(fitted)
+    decides = decided_by(fitted)
     is_linear = fitted.kernel_.name in ("linear", "precomputed")
     if not is_linear and expand is None:
         kernels = Expansion(
@@ -135,7 +140,7 @@ def _made(fitted: Any) -> Model:
             fitted.intercept_,
             fitted.n_support_,
         )
-        return Model(fitted.classes_, fitted._scheme, (), meta, kernels)
+        return Model(fitted.classes_, meta=meta, kernels=kernels, **decides)
     if hasattr(fitted, "coef_"):
         W = fitted.coef_
     else:  # a sum over columns of the kernel matrix
@@ -145,7 +150,8 @@ def _made(fitted: Any) -> Model:
         W = np.zeros((len(weights), fitted.n_features_in_))
         W[:, fitted.support_] = weights
     decisions = tuple(map(Decision, W, fitted.intercept_.tolist()))
-    return Model(fitted.classes_, fitted._scheme, decisions, meta, expand=expand)
+    of_model: dict[str, Any] = {"decisions": decisions, "meta": meta, "expand": expand}
+    return Model(fitted.classes_, **of_model, **decides)
 
 
 def _expand(fitted: Any) -> FourierFeatures | SquareFeatures | None:

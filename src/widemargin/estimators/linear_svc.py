@@ -1,4 +1,4 @@
-"""LinearSVC: linear classifiers, one against the rest."""
+"""LinearSVC: linear classifiers, one against the rest or one against one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import Classifier, check_form
+from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.support_vectors import keep_support
 from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
@@ -26,7 +27,7 @@ class LinearSVC(Classifier):
 
     with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
     intercept), p = 1 (penalized) or b = 0 (none). More than two classes are trained one
-    against the rest, all with the same reads of the data.
+    against the rest, all with the same reads of the data, or one against one.
 
     Parameters
     ----------
@@ -44,8 +45,13 @@ class LinearSVC(Classifier):
         ``InteriorPoint(reduction="omega")``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
-    multi_class : {"ovr"}, default="ovr"
-        How more than two classes are told apart: one against the rest.
+    multi_class : {"ovr", "ovo", "dag"}, default="ovr"
+        How more than two classes are told apart: one against the rest, one against one,
+        or by a directed acyclic graph of pairs, as of `SVC`.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        As of `SVC`; "ovo" needs pairs of classes.
+    break_ties : bool, default=False
+        As of `SVC`.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: the minimum is at most this share below P.
     max_iter : int >= 1 or None, default=None
@@ -77,15 +83,15 @@ class LinearSVC(Classifier):
     Attributes
     ----------
     classes_ : ndarray (c,), the labels
-    coef_ : ndarray (1, n) for two classes, else (c, n)
-    intercept_ : ndarray (1,) or (c,)
+    coef_ : ndarray (1, n) for two classes, else (c, n), or a row for each pair
+    intercept_ : ndarray (1,), (c,) or (c (c - 1) / 2,)
     support_ : ndarray of the rows with a positive dual variable in any problem
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. More than
         64 MiB are copied when they are first asked for, or copied: until then the
         training data are kept, and must stay as they are. Not there where the rows are
         not in memory: ``rows.take(clf.support_)`` reads them, or some of them.
     n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i
+    dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i; of pairs (c - 1, n_sv) as of `SVC`
     n_iter_ : int, iterations of the longest binary problem
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
@@ -117,8 +123,6 @@ class LinearSVC(Classifier):
     ('solved', True)
     """
 
-    _schemes = ("ovr",)
-
     def __init__(
         self,
         *,
@@ -128,6 +132,8 @@ class LinearSVC(Classifier):
         solver: str | Solver = "auto",
         class_weight: Any = None,
         multi_class: str = "ovr",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -144,6 +150,8 @@ class LinearSVC(Classifier):
         self.solver = solver
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -162,8 +170,8 @@ class LinearSVC(Classifier):
             Decision(w, float(b))
             for w, b in zip(self.coef_, self.intercept_, strict=True)
         )
-        scheme = "binary" if len(decisions) == 1 else "ovr"
-        return Model(self.classes_, scheme, decisions, dict(self._meta))
+        of_model: dict[str, Any] = {"decisions": decisions, "meta": dict(self._meta)}
+        return Model(self.classes_, **of_model, **decided_by(self))
 
     # -- parts of fit ------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""How labels become binary problems, and how these share the reading of the data."""
+"""How labels become binary problems, and how their decisions become labels."""
 
 import itertools
 from collections.abc import Sequence
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.models.schemes import PAIRED, SCHEMES, SHAPES
+from widemargin.parameters import Checker
 
 
 class BinaryTask(NamedTuple):
@@ -22,6 +24,30 @@ class BinaryTask(NamedTuple):
 
     positive: int
     negative: int | None = None
+
+
+def check_scheme(check: Checker, estimator: Any) -> None:
+    """Refuse a scheme, or what it cannot decide by."""
+    shape, scheme = estimator.decision_function_shape, estimator.multi_class
+    check.choice("multi_class", scheme, SCHEMES)
+    check.choice("decision_function_shape", shape, SHAPES)
+    check.choice("break_ties", estimator.break_ties, (False, True))
+    if shape == "ovo" and estimator.break_ties:  # in scikit-learn's words
+        raise ValueError(
+            "break_ties must be False when decision_function_shape is 'ovo'"
+        )
+    if shape == "ovo" and scheme not in PAIRED:
+        expected = f"{SHAPES[0]!r} where multi_class={scheme!r}"
+        check.refuse("decision_function_shape", expected, shape)
+
+
+def decided_by(fitted: Any) -> dict[str, Any]:
+    """How a model of an estimator decides: its scheme, shape and break_ties."""
+    check_scheme(Checker(type(fitted).__name__), fitted)
+    scheme = fitted._scheme
+    shape = fitted.decision_function_shape if scheme in PAIRED else SHAPES[0]
+    breaks = bool(fitted.break_ties) and scheme == "ovo"
+    return {"scheme": scheme, "shape": shape, "break_ties": breaks}
 
 
 def tasks_of(n_classes: int, scheme: str) -> list[BinaryTask]:

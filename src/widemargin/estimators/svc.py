@@ -82,9 +82,15 @@ class SVC(Classifier):
         with a rank only these.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        How more than two classes are told apart: one against one, as in LIBSVM, or one
-        against the rest.
+    multi_class : {"ovo", "ovr", "dag"}, default="ovo"
+        How more than two classes are told apart: one against one, as in LIBSVM; one
+        against the rest; or by a directed acyclic graph, trained one against one.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of more than two classes: decision values of the classes, or, not with
+        multi_class="ovr", of the pairs. It counts from when it is set.
+    break_ties : bool, default=False
+        Of multi_class="ovo": among classes with as many votes the largest decision
+        value wins, not the first class. Not with decision_function_shape="ovo".
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: the minimum is at most this share below P.
     max_iter : int >= 1 or None, default=None
@@ -154,7 +160,9 @@ class SVC(Classifier):
     -----
     For the pair of classes i < j a positive decision value speaks for i, as in LIBSVM
     and scikit-learn. `predict` counts votes. A tie goes to the first of its classes, as
-    in `sklearn.svm.SVC` with ``break_ties=False``.
+    in `sklearn.svm.SVC` with ``break_ties=False``. A graph ("dag", [platt2000]_) drops
+    one of the first and the last class that are left, by the decision of these two,
+    until one class is left: c - 1 decisions.
 
     A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
     gamma, unlike in scikit-learn. The fit that Ctrl-C ends keeps its best model and
@@ -195,8 +203,6 @@ class SVC(Classifier):
     ('solved', True, 0.99)
     """
 
-    _schemes = ("ovo", "ovr")
-
     def __init__(
         self,
         *,
@@ -214,6 +220,8 @@ class SVC(Classifier):
         solver: str | Solver = "auto",
         class_weight: Any = None,
         multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -238,6 +246,8 @@ class SVC(Classifier):
         self.solver = solver
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

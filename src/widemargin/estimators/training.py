@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -37,7 +38,7 @@ class Recipe:
         Attributes with which a point of the only binary problem predicts.
     solver : str or Solver
     kernel : Kernel or None, of the problems; None: they are linear in the columns
-    form : loss and intercept of problems with a kernel that have no norm, or None
+    form : loss and intercept of problems that have no norm, or None
     """
 
     make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
@@ -58,7 +59,7 @@ def linear_recipe(loss: str, intercept: str, solver: str | Solver) -> Recipe:
     def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         return Problem(rows, y, C, loss, intercept)
 
-    return Recipe(_make, _weights, solver)
+    return Recipe(_make, _weights, solver, form=(loss, intercept))
 
 
 def _weights(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
@@ -118,8 +119,9 @@ class Training:
     @functools.cached_property
     def _rows_of_classes(self) -> list[NDArray[np.intp]]:
         """The rows of each class."""
-        ends = np.cumsum(np.bincount(self.index))[:-1]
-        return np.split(np.argsort(self.index, kind="stable"), ends)
+        order = np.argsort(self.index, kind="stable")
+        ends = [0, *np.cumsum(np.bincount(self.index)).tolist()]
+        return [order[a:b] for a, b in itertools.pairwise(ends)]
 
     def weight(self, k: int) -> float:
         """The sum of its C."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.rows import Rows
-from widemargin.kernels.engines import CrossValues, cross_values
+from widemargin.kernels.engines import CrossValues, cross_values, is_rough
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP, CoreSums, strips_at_a_time
 from widemargin.numerics import twofold
@@ -27,6 +27,9 @@ Vector = NDArray[np.float64]
 
 # Bytes of sums, or of values of a callable, that are in memory at a time. Not tuned.
 SUMS_BYTES = 16 << 20
+# Errors of float32 and of float64 together, as a share of those of float32: more than
+# 1 + 2^-29.
+WITH_FLOAT64 = 1.0 + 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -87,16 +90,48 @@ class Expansion:
 
     def __call__(self, block: Any) -> Vector:
         """Values of the functions for some rows, dense or CSR (m, n): (m, k)."""
+        return self._summed(block, None if self.is_empty else self._expand)
+
+    def _summed(
+        self, block: Any, expand: Callable[[Any, NDArray[np.intp]], Vector] | None
+    ) -> Vector:
+        """Values by sums over the vectors of each group, if there are any."""
         self.kernel.refuse_outside(block)
         m, k = block.shape[0], len(self.b)
         out = np.zeros((k, m))
         size = max(1, SUMS_BYTES // (8 * self._n_sums) // STRIP) * STRIP
         size = min(size, strips_at_a_time(block.shape[1]))
-        for start in range(0, 0 if self.is_empty else m, size):
+        for start in range(0, m, size) if expand is not None else ():
             index = np.arange(start, min(start + size, m))
-            out[:, start : start + size] = self._joined(self._expand(block, index))
+            sums = expand(block, index)  # type: ignore[misc]
+            out[:, start : start + size] = self._joined(sums)
         out += self.b[:, np.newaxis]
         return out.T
+
+    @functools.cached_property
+    def suits_float32(self) -> bool:
+        """Whether float32 has the digits, and exponents, for values of the vectors."""
+        if self.is_empty or not self.kernel.is_named:
+            return False
+        diagonal = self.kernel.diag(self.vectors)
+        layout, finite = self._single.layout, bool(np.isfinite(diagonal).all())
+        return finite and not is_rough(layout, self.kernel, self.vectors, diagonal)
+
+    def rough(self, block: Any) -> tuple[Vector, Vector]:
+        """Values by float32, and how far they may be from a call's: (m, k) each.
+
+        Of a kernel that it suits.
+        """
+        with np.errstate(all="ignore"):  # rows out of range have no bounds
+            values = self._summed(block, self._single.by_group)
+            errors = self._summed(block, self._single_errors) - self.b
+            errors *= WITH_FLOAT64
+            errors += gamma_n(8) * (np.abs(values) + 2.0 * np.abs(self.b))
+        return values, errors
+
+    def _single_errors(self, block: Any, index: NDArray[np.intp]) -> Vector:
+        """Bounds of the sums over each group by float32, for the rows ``index``."""
+        return self._single.errors_by_group(row_slice(block, index[0], index[-1] + 1))
 
     def bounded(self, block: Any) -> tuple[Vector, Vector]:
         """Values for some rows, and bounds of their errors: (m, k) each.
@@ -165,13 +200,25 @@ class Expansion:
         return CoreSums(self.kernel.form, vectors, W, self._sizes, keep=True)
 
     @functools.cached_property
+    def _single(self) -> CoreSums:
+        """The same by values in float32."""
+        W, single = self.weights.T, np.float32
+        args = self.kernel.form, self.vectors, W, self._sizes
+        return CoreSums(*args, keep=True, dtype=single)
+
+    @functools.cached_property
     def _values(self) -> CrossValues:
         """Values of the user's with the vectors."""
         return cross_values(self.kernel, self.vectors, np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
         """Attributes that are made when first needed are not pickled."""
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        made = ("suits_float32",)
+        return {
+            k: v
+            for k, v in vars(self).items()
+            if not k.startswith("_") and k not in made
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from widemargin import _core
 from widemargin.kernels.engines import TOGETHER, is_rough
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import STRIP, Batches, Layout, Samples, known_lengths
+from widemargin.kernels.packed import (
+    SPARSE_MODEL,
+    STRIP,
+    Batches,
+    Layout,
+    Samples,
+    known_lengths,
+)
 from widemargin.numerics.rounding import FLUSHED, SINGLE, UNIT, ValueBounds, gamma_n
 
 Vector = NDArray[np.float64]
@@ -44,7 +51,7 @@ class GroupedSamples:
         self.order = np.argsort(group, kind="stable")
         self.count = np.bincount(group)
         self.first = np.cumsum(self.count) - self.count
-        self._layout = Layout(kernel.form, X, np.float32)
+        self._layout = Layout(kernel.form, X, np.float32, SPARSE_MODEL)
         self._diagonal = kernel.diag(X)
         rough = is_rough(self._layout, kernel, X, self._diagonal)
         self.is_fit = not (self._layout.stays_sparse or rough)

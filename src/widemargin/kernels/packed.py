@@ -7,6 +7,7 @@ of its own, so what comes out for it does not depend on the other samples.
 """
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from widemargin.kernels.table import KERNELS, NAMES
 from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
 from widemargin.numerics.rounding import (
+    SINGLE,
     UNIT,
     ValueBounds,
     differences_bounds,
@@ -49,6 +51,10 @@ DENSE_ENTRIES, SPARSE_ENTRIES = 150_000, 1 << 15
 LEAST_BATCH, MOST_BATCH = 192, 1024
 # Share of nonzeros up to which a batch is sparse, where the samples are packed.
 SPARSE_BATCH = 0.15
+# The same for models, whose batches are made once: by one thread of an EPYC with AVX2
+# sparse batches took 0.53 of the time at a share of 0.2 and 784 columns (0.56 at 100
+# columns, 0.79 at 30), 0.69 (0.65, 0.83) at 0.3 and as long (0.73, 0.88) at 0.4.
+SPARSE_MODEL = 0.3
 # Columns from which strips of sparse samples leave the cache: then they stay sparse.
 # Not tuned, nor are the numbers below.
 WIDE = 2048
@@ -65,6 +71,8 @@ SHARED_WORK = 1 << 23
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
 SPARSE_COPIES = 3.0
+# What rounding of entries to float32 adds to a sum of squares, as a factor: more.
+ROUNDED = 1.0 + 2.0**-20
 # Bytes of packed samples at a time, where they are used once.
 PACKED_BYTES = 32 << 20
 # Bytes of the support vectors up to which a model keeps them as batches. Not tuned.
@@ -134,13 +142,19 @@ class Layout:
     dtype : float32 or float64
     """
 
-    def __init__(self, form: CoreKernel, Z: Matrix, dtype: Any = np.float64) -> None:
+    def __init__(
+        self,
+        form: CoreKernel,
+        Z: Matrix,
+        dtype: Any = np.float64,
+        sparse_to: float = SPARSE_BATCH,
+    ) -> None:
         self.form, self.dtype = form, np.dtype(dtype)
         kernel = KERNELS[NAMES[form[0]]]
         self.sums, self.value = kernel.sums, kernel.value
         self.center = np.zeros(Z.shape[1])
         stored = sparse.issparse(Z)
-        self.is_sparse = _share_of_nonzeros(Z) <= SPARSE_BATCH
+        self.is_sparse = _share_of_nonzeros(Z) <= sparse_to
         self.stays_sparse = stored and Z.shape[1] > WIDE
         self.is_sparse = self.is_sparse or self.stays_sparse
         sums, squares = linalg.column_sums(Z)
@@ -463,7 +477,13 @@ class CoreSums:
     Z : dense or CSR (l, n)
     W : ndarray (l, c)
     sizes : sequence of int, rows of Z in each group, or None: all are one
-    keep : bool, whether batches of Z wait for the next call, where they are small
+    keep : bool, whether batches of Z wait for the next call, where they are small, and
+        are sparse up to a larger share of nonzeros
+    dtype : float32 or float64, of values; sums of more than a few are float64
+
+    Attributes
+    ----------
+    layout : Layout of Z
     """
 
     def __init__(
@@ -474,12 +494,16 @@ class CoreSums:
         sizes: Sequence[int] | None = None,
         *,
         keep: bool = False,
+        dtype: Any = np.float64,
     ) -> None:
-        self._layout, self._Z = Layout(form, Z), Z
-        self._batches = Batches(self._layout, Z)
+        self.layout = Layout(form, Z, dtype, SPARSE_MODEL if keep else SPARSE_BATCH)
+        self._Z = Z
+        self._batches = Batches(self.layout, Z)
         self._W = np.ascontiguousarray(W, dtype=np.float64)
         sizes = sizes or [Z.shape[0]]
         self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
+        ends = np.cumsum(sizes).tolist()
+        self._parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
         keep = keep and 8 * Z.shape[0] * Z.shape[1] <= KEPT_BYTES
         self._kept: dict[bool, list[Any]] | None = {} if keep else None
         groups = np.array([group for group, _ in self._cut], np.int64)
@@ -512,7 +536,7 @@ class CoreSums:
         size, step = padded(self._batches.size), strips_at_a_time(Z.shape[1])
         for first in range(0, k, step):
             index = np.arange(first, min(first + step, k))
-            samples = Samples(self._layout, Z, index, Parts(len(index), n_jobs))
+            samples = Samples(self.layout, Z, index, Parts(len(index), n_jobs))
             for start in range(0, index[-1] + 1, size):
                 some = slice(start, min(start + size, k))
                 batch = self._batches.take(some, samples)
@@ -521,7 +545,7 @@ class CoreSums:
 
     def errors(self, X: Matrix) -> Vector:
         """What rounding may do to the values for these rows, at most: (k, c)."""
-        layout = self._layout
+        layout = self.layout
         terms = layout.terms(X), layout.terms(self._Z)
         return self.errors_by(
             layout, (layout.lengths(X), layout.lengths(self._Z)), terms
@@ -529,7 +553,7 @@ class CoreSums:
 
     def has_layout_of(self, layout: Layout) -> bool:
         """Whether its rows are laid out alike, but for the center."""
-        own = self._layout
+        own = self.layout
         alike = own.by_differences == layout.by_differences
         return alike and own.is_sparse == layout.is_sparse
 
@@ -537,7 +561,7 @@ class CoreSums:
         self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]
     ) -> Vector:
         """The same by lengths and terms of rows and Z, from a layout's center."""
-        own, off = self._layout, gamma_n(self._Z.shape[0] + 4)
+        own, off = self.layout, gamma_n(self._Z.shape[0] + 4)
         if not own.expands_squares:
             terms = (max(map(np.max, terms)),) * 2
         rows, others = (
@@ -546,16 +570,48 @@ class CoreSums:
         )
         return np.column_stack([rows.sums(others, w, off) for w in self._W.T])
 
+    def errors_by_group(self, X: Matrix) -> Vector:
+        """What rounding may do to the sums over each group, at most: (groups, c, k)."""
+        layout, own = self.layout, self._lengths_and_terms
+        counts = layout.terms(X), own[1]
+        if not layout.expands_squares:
+            counts = (max(map(np.max, counts)),) * 2
+        unit = UNIT if layout.dtype == np.float64 else SINGLE
+        rows, others = (
+            layout.bounds(lengths, count, unit)
+            for lengths, count in zip((self._lengths(X), own[0]), counts, strict=True)
+        )
+        # Up to 16 weighted values are added in the dtype, and their sums in float64.
+        off = gamma_n(GROUP + 2, unit) + gamma_n(self._Z.shape[0] + 4)
+        out = np.empty((self._groups, self._W.shape[1], X.shape[0]))
+        for sums, part in zip(out, self._parts, strict=True):
+            of_part = ValueBounds(others.eps, others.h[part], others.s[part])
+            for one, w in zip(sums, self._W[part].T, strict=True):
+                one[:] = rows.sums(of_part, w, off)
+        return out
+
+    @functools.cached_property
+    def _lengths_and_terms(self) -> tuple[Vector, Any]:
+        """What the bounds of Z depend on."""
+        return self._lengths(self._Z), self.layout.terms(self._Z)
+
+    def _lengths(self, X: Matrix) -> Vector:
+        """At least the lengths of rows from the center."""
+        layout = self.layout
+        if layout.expands_squares and not layout.center.any():
+            return linalg.row_squares(X) * ROUNDED  # no rows of the dtype are made
+        return layout.lengths(X)
+
     def by_group(
         self, X: Matrix, index: NDArray[np.int64], n_jobs: int | None = 1
     ) -> Vector:
         """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
-        samples = Samples(self._layout, X, index, Parts(len(index), n_jobs))
+        samples = Samples(self.layout, X, index, Parts(len(index), n_jobs))
         sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
         batches = self._batches_for(samples)
         if samples.m <= STRIP and self._kept is not None:
             deadline.check()
-            form, rows = self._layout.form, sums.reshape(-1, STRIP)
+            form, rows = self.layout.form, sums.reshape(-1, STRIP)
             first = self._first_sum
             _core.kernel_sums(form, samples.core, batches, first, self._W, rows)
             return sums[:, :, : samples.m]

@@ -35,6 +35,7 @@ class PointwiseLoss(ABC):
     is_bounded : bool, whether alpha <= C
     curvature : float
         The generalized second derivative of L where t > 0.
+    intercept : str, what the intercept "auto" is
     dual_share : float
         What the dual has of sum alpha^2 / (4 C): 1, or 0 where it has no such term.
     """
@@ -43,6 +44,7 @@ class PointwiseLoss(ABC):
     is_bounded: ClassVar[bool]
     curvature: ClassVar[float]
     dual_share: ClassVar[float]
+    intercept: ClassVar[str]
 
     @abstractmethod
     def value(self, t: Vector) -> Vector:
@@ -92,6 +94,7 @@ class Hinge(PointwiseLoss):
     is_bounded: ClassVar[bool] = True
     curvature: ClassVar[float] = 0.0
     dual_share: ClassVar[float] = 0.0
+    intercept: ClassVar[str] = "free"
 
     def value(self, t: Vector) -> Vector:
         """max(0, t)."""
@@ -134,6 +137,7 @@ class SquaredHinge(PointwiseLoss):
     is_bounded: ClassVar[bool] = False
     curvature: ClassVar[float] = 2.0
     dual_share: ClassVar[float] = 1.0
+    intercept: ClassVar[str] = "penalized"
 
     def value(self, t: Vector) -> Vector:
         """max(0, t)^2."""

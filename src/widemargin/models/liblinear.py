@@ -74,7 +74,7 @@ def write_liblinear(model: Any, path: Path) -> None:
     [0, 1]
     """
     model, W, b = as_linear(model, "write_liblinear")
-    if model.scheme == "ovo":
+    if model.is_paired:
         raise ValueError(
             "A LIBLINEAR model has no decisions one against one. Train with "
             "multi_class='ovr'."

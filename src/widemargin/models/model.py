@@ -4,17 +4,18 @@ import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin import _core
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
 from widemargin.kernels.expansion import Expansion
+from widemargin.models.schemes import PAIRED, SHAPES, n_decisions
+from widemargin.models.votes import are_sure, by_class, largest, winners
 from widemargin.numerics import linalg
 from widemargin.parameters import in_one_line
 
@@ -47,17 +48,23 @@ class Model:
     Attributes
     ----------
     classes : ndarray (c,), sorted labels: numbers or strings
-    scheme : {"binary", "ovr", "ovo"}
+    scheme : {"binary", "ovr", "ovo", "dag"}
         "binary": one decision, positive for ``classes[1]``. "ovr": one decision a
         class, the largest wins. "ovo": one decision for each pair of classes i < j in
         the order (0, 1), (0, 2), ..., positive for the first; most votes win, and of
-        several classes with as many the first.
+        several classes with as many the first. "dag": the same decisions; that of the
+        first and the last class drops one of them, until one class is left.
     decisions : tuple of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
     kernels : Expansion or None, the decisions of a model with a kernel
     expand : FourierFeatures, SquareFeatures or None
         Features z(x) that the linear decisions are about in place of x; of `n_features`
         columns.
+    shape : {"ovr", "ovo"}
+        What `scores` are about: classes, or with "ovo" and "dag" perhaps pairs.
+    break_ties : bool
+        Of "ovo": the largest score wins, so that of several classes with as many votes
+        the sums of decision values choose one.
     """
 
     classes: NDArray[Any]
@@ -66,6 +73,8 @@ class Model:
     meta: dict[str, Any] = field(default_factory=dict)
     kernels: Expansion | None = None
     expand: FourierFeatures | SquareFeatures | None = None
+    shape: str = "ovr"
+    break_ties: bool = False
 
     def __repr__(self) -> str:
         facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
@@ -79,7 +88,7 @@ class Model:
 
     def __post_init__(self) -> None:
         c = len(self.classes)
-        needed = {"binary": 1, "ovr": c, "ovo": c * (c - 1) // 2}.get(self.scheme)
+        needed = n_decisions(self.scheme, c)
         found = len(self.decisions)
         if self.kernels is not None:
             found += len(self.kernels.b)
@@ -88,6 +97,18 @@ class Model:
                 f"A model of scheme {self.scheme!r} with {c} classes cannot have "
                 f"{found} decision(s)."
             )
+        if self.shape not in SHAPES[: 1 + self.is_paired]:
+            self._refuse(f"the shape {self.shape!r}")
+        if self.break_ties and (self.scheme != "ovo" or self.shape == "ovo"):
+            self._refuse("break_ties")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ValueError(f"A model of scheme {self.scheme!r} cannot have {what}.")
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether it has a decision for each pair of several classes."""
+        return self.scheme in PAIRED
 
     @property
     def n_features(self) -> int:
@@ -120,11 +141,11 @@ class Model:
     def has_weights(self) -> bool:
         """Whether each class has weights of the columns, that say what speaks for it.
 
-        Not with a kernel (a precomputed one too) or features of one, nor one against
-        one.
+        Not with a kernel (a precomputed one too) or features of one, nor where each
+        pair of classes has weights.
         """
         kernel = self.kernels is not None or self.meta.get("kernel") == "precomputed"
-        return not (kernel or self.expand is not None or self.scheme == "ovo")
+        return not (kernel or self.expand is not None or self.is_paired)
 
     @property
     def vectors_name(self) -> str:
@@ -133,7 +154,7 @@ class Model:
         return "landmarks" if low else "support vectors"
 
     def scores(self, rows: Rows) -> Vector:
-        """Decision values: (m,) for two classes, (m, c) for more. One sweep.
+        """Decision values: (m,) for two classes, else (m, c) or (m, pairs). One sweep.
 
         Columns that have names, as in a table or in Parquet, are matched with the names
         that the model keeps, in any order; columns without names are taken as they
@@ -141,7 +162,9 @@ class Model:
 
         For "ovo" a value is the number of votes for the class, plus a part of less than
         1/3 in size that is s / (3 (abs(s) + 1)), with s the sum of its pairs' decision
-        values: scikit-learn's ``decision_function_shape="ovr"``.
+        values: scikit-learn's ``decision_function_shape="ovr"``. For "dag" it is the
+        number of classes that were dropped before the class, plus that part. With
+        ``shape="ovo"`` the values are those of the pairs.
 
         Raises
         ------
@@ -157,11 +180,12 @@ class Model:
         Its parts are read slice by slice, wherever the rows keep their vectors.
         """
         rows = self._matched(rows)
-        c = len(self.classes)
-        shape = (rows.shape[0],) if self.scheme == "binary" else (rows.shape[0], c)
+        c, shown = len(self.classes), self.scheme if self.shape == "ovr" else "pairs"
+        width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
+        shape = (rows.shape[0],) if self.scheme == "binary" else (rows.shape[0], width)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
         score, *what = self._scorer
-        what += [self.scheme, c]
+        what += [shown, c]
         block = rows.in_memory() if self._is_quick(rows) else None
         if block is None:
             broken = rows.sweep(score, state, *what)
@@ -199,12 +223,34 @@ class Model:
             labels[start : start + _CHUNK] = self.classes[self.winners(part)]
         return labels
 
+    def labels(self, rows: Rows) -> NDArray[Any]:
+        """Labels of rows: (m,). One sweep.
+
+        They are those that `decide` has for `scores`. Kernel values are float32 where
+        that has enough digits, and the scores of a row in float64 only where the errors
+        could change its label.
+
+        Raises
+        ------
+        ValueError as of `scores`.
+        """
+        rows = self._matched(rows)
+        kernels = self.kernels
+        if kernels is None or self._is_quick(rows) or not kernels.suits_float32:
+            return self.decide(self.scores(rows))
+        state = rows.state(winner=np.broadcast_to(0.0, rows.shape[0]))
+        form = self.scheme, len(self.classes), self.break_ties
+        if rows.sweep(_choose_by_kernel, state, kernels, form):
+            rows.refuse_nonfinite()
+        return np.asarray(self.classes[state.winner.astype(np.intp)])
+
     def winners(self, scores: Vector) -> NDArray[np.intp]:
         """Indices of the classes that decision values decide for: (m,)."""
         if self.scheme == "binary":
             return (scores >= 0).astype(np.intp)
-        votes = np.rint(scores) if self.scheme == "ovo" else scores
-        return np.asarray(votes.argmax(axis=1), dtype=np.intp)
+        if self.shape == "ovo":
+            return winners(scores, self.scheme, len(self.classes))
+        return largest(scores, self.scheme, self.break_ties)
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Decision values: see `scores`.
@@ -216,7 +262,7 @@ class Model:
 
         Returns
         -------
-        ndarray (m,) for two classes, (m, c) for more
+        ndarray (m,) for two classes, else (m, c) or (m, pairs)
         """
         return self.scores(as_rows(X))
 
@@ -231,7 +277,7 @@ class Model:
         -------
         ndarray (m,)
         """
-        return self.decide(self.decision_function(X))
+        return self.labels(as_rows(X))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -327,7 +373,7 @@ def _score(
 ) -> int:
     """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
     values = linalg.matvec(block, W) + b
-    scores = part.scores = _votes(values, c) if scheme == "ovo" else values
+    scores = part.scores = by_class(values, scheme, c)
     return int(not np.isfinite(scores).all())
 
 
@@ -349,13 +395,23 @@ def _score_by_kernel(
     block = linalg.formed(block)
     values = decisions(block)
     scores = values[:, 0] if scheme == "binary" else values
-    scores = part.scores = _votes(values, c) if scheme == "ovo" else scores
+    scores = part.scores = by_class(scores, scheme, c)
     # exp(-inf) is a number like any other.
     return int(not (np.isfinite(scores).all() and linalg.all_finite(block)))
 
 
-def _votes(values: Vector, c: int) -> Vector:
-    """Votes of the pairs of c classes, plus a part of less than 1/3: (m, c)."""
-    scores = np.empty((len(values), c))
-    _core.votes(values, scores)
-    return scores
+def _choose_by_kernel(
+    block: Any, part: RowState, decisions: Expansion, form: tuple[str, int, bool]
+) -> int:
+    """Set the numbers of the winning classes; 1 where there is NaN or infinity."""
+    block = linalg.formed(block)
+    values, errors = decisions.rough(block)
+    chosen = winners(values, *form)
+    again = np.flatnonzero(~are_sure(values, errors, *form))
+    broken = not linalg.all_finite(block)
+    if again.size:
+        exact = decisions(block[again])
+        chosen[again] = winners(exact, *form)
+        broken = broken or not np.isfinite(exact).all()
+    part.winner = chosen
+    return int(broken)

@@ -30,6 +30,12 @@ Version 3 is for models of random features or monomials, and has "features" inst
 with the array "frequencies" (n, r / 2) behind "w" (k, r) and "b" for "fourier", whose
 gamma and coef0 are 0.
 
+Version 4 is for directed acyclic graphs ("dag"), and for models one against one whose
+scores are those of pairs or that break ties. It has the keys "kernel" and "features",
+of which one or both are null, and besides
+
+    "shape": "ovr" or "ovo", "break_ties": true or false
+
 The dtype of the classes is a NumPy name (int64, float32),
 "str" for strings as wide as the longest, or "object" for an object array of strings.
 Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
@@ -56,7 +62,17 @@ Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
-_LINEAR, _KERNEL, _FEATURES = 1, 2, 3  # versions
+_LINEAR, _KERNEL, _FEATURES, _DECIDING = 1, 2, 3, 4  # versions
+_DECIDES: dict[str, Any] = {"shape": str, "break_ties": bool}
+_OR_NULL = (dict, type(None))
+# The keys that a header has besides those of version 1, and their types.
+_OF_VERSION: dict[int, dict[str, Any]] = {
+    _LINEAR: {},
+    _KERNEL: {"kernel": _OR_NULL},
+    _FEATURES: {"features": dict},
+    _DECIDING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES,
+}
+_FIRST = {"ovo": _KERNEL, "dag": _DECIDING}  # versions with these schemes
 _ALIGN, _DIGEST = 64, 32
 _WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
 _LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
@@ -242,8 +258,7 @@ def _label_dtype(classes: NDArray[Any]) -> str:
 
 def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
     """The file without its checksum, in pieces."""
-    version = _LINEAR if model.kernels is None and model.scheme != "ovo" else _KERNEL
-    version = version if model.expand is None else _FEATURES
+    version = _version(model)
     text = _header(model, arrays, version)
     text += b" " * (-(_PREFIX.size + len(text)) % _ALIGN)
     pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, version, len(text)), text]
@@ -251,6 +266,15 @@ def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
         stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
         pieces += [stored.data if array.size else b"", bytes(-array.nbytes % _ALIGN)]
     return pieces
+
+
+def _version(model: Model) -> int:
+    """The oldest version that can hold a model."""
+    if model.scheme == "dag" or model.shape == "ovo" or model.break_ties:
+        return _DECIDING
+    if model.expand is not None:
+        return _FEATURES
+    return _LINEAR if model.kernels is None and model.scheme != "ovo" else _KERNEL
 
 
 def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
@@ -270,11 +294,14 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
         ],
         "meta": _plain(model.meta),
     }
-    if version == _KERNEL:
+    if version in (_KERNEL, _DECIDING):
         kernels = model.kernels
         header["kernel"] = kernels and parts.kernel_header(kernels)
-    if model.expand is not None:
-        header["features"] = parts.feature_header(model.expand)
+    if version in (_FEATURES, _DECIDING):
+        expand = model.expand
+        header["features"] = expand and parts.feature_header(expand)
+    if version == _DECIDING:
+        header |= {"shape": model.shape, "break_ties": model.break_ties}
     try:
         text = json.dumps(header, ensure_ascii=False)
     except ValueError as error:  # an integer of thousands of digits
@@ -311,20 +338,21 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     version, header, body = _split(content)
     kinds: dict[str, Any] = {"scheme": str, "classes": dict, "arrays": list}
     kinds["meta"] = dict
-    if version == _KERNEL:
-        kinds["kernel"] = (dict, type(None))
-    if version == _FEATURES:
-        kinds["features"] = dict
+    kinds |= _OF_VERSION[version]
     fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
-    if version == _LINEAR and fields["scheme"] == "ovo":
-        raise UnfitError("its version has no scheme 'ovo'")
+    scheme = fields["scheme"]
+    if scheme in _FIRST and version < _FIRST[scheme]:
+        raise UnfitError(f"its version has no scheme {scheme!r}")
     kernel, features = fields.get("kernel"), fields.get("features")
     classes = _classes(fields["classes"])
-    of_model: dict[str, Any] = {"classes": classes, "scheme": fields["scheme"]}
-    if kernel is not None:
+    of_model: dict[str, Any] = {"classes": classes, "scheme": scheme}
+    of_model |= {name: fields[name] for name in _DECIDES if name in fields}
+    if kernel is not None and features is None:
         _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
         arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
         of_model["kernels"] = parts.expansion_of(kernel, arrays)
+    elif kernel is not None:
+        raise UnfitError("it has both a kernel and features")
     else:
         layout = _WEIGHTS
         if features is not None:
@@ -361,10 +389,10 @@ def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
     if len(content) < _PREFIX.size + _DIGEST:
         raise UnfitError("it ends too early")
     _, version, length = _PREFIX.unpack_from(content.data)
-    if version not in (_LINEAR, _KERNEL, _FEATURES):
+    if version not in _OF_VERSION:
         raise UnfitError(
             f"its version is {version}, but this widemargin reads only {_LINEAR} "
-            f"to {_FEATURES}"
+            f"to {_DECIDING}"
         )
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content.data).digest() != digest.tobytes():

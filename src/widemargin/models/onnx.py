@@ -11,6 +11,7 @@ from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.table import KERNELS
 from widemargin.models.model import Model
 from widemargin.models.model_file import as_linear, as_model
+from widemargin.models.schemes import n_decisions
 from widemargin.numerics import linalg
 from widemargin.system.files import Path, missing_extra, replacing
 
@@ -37,8 +38,9 @@ _DECIDE = {
     "ovr": """
     scores = Gemm (features, W, b)
     winner = ArgMax <axis = 1, keepdims = 0> (scores)""",
-    # As `Model.scores`: votes, and a part that says how clear they are.
-    "ovo": """
+}
+# As `votes`: votes, and a part that says how clear they are.
+_VOTES = """
     pairs = Gemm (features, W, b)
     zero = Constant <value = double {0.0}> ()
     one = Constant <value = double {1.0}> ()
@@ -50,10 +52,28 @@ _DECIDE = {
     sizes = Abs (sums)
     larger = Add (sizes, one)
     thirds = Mul (larger, three)
-    part = Div (sums, thirds)
-    scores = Add (votes, part)
-    winner = ArgMax <axis = 1, keepdims = 0> (votes)""",
-}
+    part = Div (sums, thirds)"""
+# As `drops`: how many steps of a walk each class outlives. `{k}` counts the steps.
+_WALK = """
+    any = ArgMax <axis = 1, keepdims = 1> (pairs)
+    first0 = Mul (any, no_class)
+    last0 = Add (first0, last_class)
+    lived0 = Mul (votes, zero)"""
+_STEP = """
+    line{k} = Mul (first{k}, n_classes)
+    place{k} = Add (line{k}, last{k})
+    pair{k} = Gather (pair_of, place{k})
+    value{k} = GatherElements <axis = 1> (pairs, pair{k})
+    speaks{k} = GreaterOrEqual (value{k}, zero)
+    earlier{k} = Sub (last{k}, one_class)
+    later{k} = Add (first{k}, one_class)
+    last{next} = Where (speaks{k}, earlier{k}, last{k})
+    first{next} = Where (speaks{k}, first{k}, later{k})
+    behind{k} = GreaterOrEqual (all_classes, first{next})
+    before{k} = LessOrEqual (all_classes, last{next})
+    lives{k} = And (behind{k}, before{k})
+    step{k} = Cast <to = 11> (lives{k})
+    lived{next} = Add (lived{k}, step{k})"""
 # What a kernel sums over the columns, and what becomes of the sums, in the words of the
 # table of kernels. Other kernels have no form in ONNX.
 _SUMS = {
@@ -113,8 +133,8 @@ def write_onnx(model: Any, path: Path) -> None:
     """Write a model as an ONNX graph of standard operators.
 
     The graph has the input ``X``, float32 (m, n), and the outputs ``label``, (m,), and
-    ``scores``, float64, (m,) for two classes and (m, c) for more: what `Model.predict`
-    and `Model.decision_function` return for the same float32 rows.
+    ``scores``, float64, (m,) for two classes, (m, c) or (m, pairs) for more: what
+    `Model.predict` and `Model.decision_function` return for the same float32 rows.
 
     Parameters
     ----------
@@ -153,22 +173,42 @@ def write_onnx(model: Any, path: Path) -> None:
         raise ValueError("An ONNX model can have at most 2 GiB. Got more as float64.")
     dtype, label = _label_type(model.classes)
     scheme, c = model.scheme, len(model.classes)
+    width = n_decisions(scheme, c) if model.shape == "ovo" else c
     text = _MODEL.format(
         n=model.n_features,
         label=label,
-        scores="m" if scheme == "binary" else f"m, {c}",
+        scores="m" if scheme == "binary" else f"m, {width}",
         features=_FEATURES[_kind(model)],
-        decide=_DECIDE[scheme],
+        decide=_decide(model),
     )
     constants["classes"] = model.classes.astype(dtype)
-    if scheme == "ovo":
+    if model.is_paired:
         constants |= _sides(c)
+    if scheme == "dag":
+        constants |= _steps(c)
     graph = parser.parse_model(text)
     graph.graph.initializer.extend(
         numpy_helper.from_array(array, name) for name, array in constants.items()
     )
     with replacing(path) as file:
         file.write(graph.SerializeToString())
+
+
+def _decide(model: Model) -> str:
+    """The part of the graph that makes scores and the winner's number of decisions."""
+    if not model.is_paired:
+        return _DECIDE[model.scheme]
+    text, counted = _VOTES, "votes"
+    if model.scheme == "dag":
+        steps = len(model.classes) - 1
+        text += _WALK + "".join(_STEP.format(k=k, next=k + 1) for k in range(steps))
+        counted = f"lived{steps}"
+    shown = f"Add ({counted}, part)" if model.shape == "ovr" else "Identity (pairs)"
+    winner = "scores" if model.break_ties else counted
+    text += f"""
+    scores = {shown}
+    winner = ArgMax <axis = 1, keepdims = 0> ({winner})"""
+    return text
 
 
 def _kind(model: Model) -> str:
@@ -264,6 +304,17 @@ def _sides(c: int) -> dict[str, NDArray[Any]]:
     sides[np.arange(len(pairs)), pairs[:, 1]] = -1.0
     seconds = np.bincount(pairs[:, 1], minlength=c).astype(np.float64)
     return {"sides": sides, "seconds": seconds}
+
+
+def _steps(c: int) -> dict[str, NDArray[Any]]:
+    """Numbers of classes, and of the pairs of them."""
+    pair_of = np.zeros((c, c), np.int64)
+    pair_of[np.triu_indices(c, 1)] = np.arange(c * (c - 1) // 2)
+    numbers = {"no_class": 0, "one_class": 1, "last_class": c - 1, "n_classes": c}
+    return {name: np.array(number) for name, number in numbers.items()} | {
+        "all_classes": np.arange(c),
+        "pair_of": pair_of.ravel(),
+    }
 
 
 def _label_type(classes: NDArray[Any]) -> tuple[type[np.generic], str]:

@@ -192,7 +192,7 @@ class ValueBounds:
         total = np.add.reduceat(size, starts)
         size *= h
         known = ((terms + eps) * total + eps * np.add.reduceat(size, starts)) * SLACK
-        counts = np.diff(starts, append=len(c))
+        counts = np.append(starts[1:], len(c)) - starts
         h *= np.repeat(eps * total * SLACK, counts)
         h += np.repeat(known, counts)
         h *= s

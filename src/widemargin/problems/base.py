@@ -37,13 +37,6 @@ INTERCEPTS = ("free", "penalized", "none", "auto")
 KINDS: dict[str, type["Problem"]] = {}
 
 
-def intercept_for_loss(intercept: str, loss: str) -> str:
-    """The intercept that "auto" stands for with a loss; others as they are."""
-    if intercept != "auto":
-        return intercept
-    return "free" if loss == "hinge" else "penalized"
-
-
 class Problem:
     """A support vector problem: data, labels, weights, loss and intercept.
 
@@ -133,7 +126,7 @@ class Problem:
             check.refuse("memory_limit", "None without a kernel", memory_limit)
         check.choice("loss", loss, tuple(LOSSES))
         check.choice("intercept", intercept, INTERCEPTS)
-        intercept = intercept_for_loss(intercept, loss)
+        intercept = LOSSES[loss].intercept if intercept == "auto" else intercept
         rows = features if isinstance(features, Rows) else as_rows(features)
         self.shape = rows.shape
         self.loss, self.pointwise = loss, LOSSES[loss]

@@ -63,7 +63,7 @@ class ManyProblems:
     @functools.cached_property
     def sizes(self) -> Index:
         """How many places each problem has."""
-        return np.diff(self.ends, prepend=0)
+        return self.ends - self.starts
 
     @functools.cached_property
     def rows(self) -> Index:
@@ -186,6 +186,26 @@ class ManyProblems:
             rest = rest + 0.5 * b * b
         over = 0.5 * error * SLACK + gamma_n(8) * np.abs(rest)
         return rest + over + losses, over + losses - plain, (square, error)
+
+    def linear_upper(self, X: Any, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+        """Upper bounds by weights W (t, n) of the columns of X, and their rounding.
+
+        Every problem has all rows of X, in their order.
+        """
+        off = gamma_n(X.shape[1] + 8)
+        f = np.ravel((X @ W.T).T)
+        errors = off * np.ravel((np.abs(X) @ np.abs(W).T).T) * SLACK
+        whole = f + self.spread(b)
+        slack = 1.0 - self.y * whole
+        largest = slack + errors + gamma_n(4) * (1.0 + np.abs(f) + np.abs(whole))
+        plain = self.sums(self.C * self.loss.value(slack))
+        losses = self.sums(self.C * self.loss.value(largest))
+        losses *= 1.0 + gamma_n(X.shape[0] + 8)
+        rest = 0.5 * np.einsum("ij,ij->i", W, W)
+        if self.intercept == "penalized":
+            rest = rest + 0.5 * b * b
+        over = off * rest
+        return rest + over + losses, over + losses - plain
 
     def _lower(
         self, c: Vector, f: Vector, errors: Vector, square: tuple[Vector, Vector]

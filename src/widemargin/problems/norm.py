@@ -115,7 +115,7 @@ class NormProblem(KernelProblem):
         no more than the norms of the single differences, as it is subadditive.
         """
         plain = self._losses(t)
-        if getattr(self.norm, "nonneg_slack", True):
+        if self.norm.nonneg_slack:
             return plain, self.factor * self.norm.at_most(most, self.shares)
         return plain, plain + float((most - t) @ self._single_losses) * SLACK
 

@@ -11,6 +11,8 @@ functions (`widemargin.reduction.restricted`).
 The rows come from matching pursuit on f (`widemargin.reduction.pursuit`). The
 candidates are rows drawn from all rows, not the support vectors alone: support vectors
 lie where the classes meet, and good centers lie elsewhere too.
+
+`prune_path` keeps the largest coefficients instead, without a refit.
 """
 
 import contextlib
@@ -197,14 +199,62 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
         m, n = whole.c.size, max(candidates, 4 * smaller[-1])
         chosen = np.sort(rng.permutation(m)[:n])
         with until(limits.grace):
-            models = _path(whole, chosen, smaller)
+            models = _path(whole, smaller, functools.partial(_refit_all, whole, chosen))
     if not models or models[-1].status is not Status.INTERRUPTED:
         models += [_unchanged(whole)] * (len(budgets) - len(smaller))
     return models
 
 
-def _check(check: Checker, problem: Any, solution: Any, budgets: Any) -> None:
-    if not isinstance(problem, KernelProblem) or problem.norm is not None:
+def prune_path(
+    problem: KernelProblem,
+    solution: Solution,
+    budgets: Sequence[int],
+    *,
+    time_limit: float | None = None,
+) -> list[Reduced]:
+    """Models of the largest coefficients, as they are, with the best b.
+
+    Parameters
+    ----------
+    problem : KernelProblem, which may have a norm
+    solution : Solution, of this problem
+    budgets : sequence of int >= 1, in rising order
+    time_limit : float > 0 in seconds, or None
+        For all of them. What is late is the model of the budget before.
+
+    Returns
+    -------
+    list of Reduced
+        One for each budget. The lower bound of their certificates is that of the
+        solution.
+
+    Raises
+    ------
+    ValueError or TypeError
+        A parameter out of range or of a wrong type.
+
+    Notes
+    -----
+    m B kernel values. The pruning of [dekel2006]_, section 5, where the problem has
+    their norm; the paper does not say which b.
+    """
+    check = Checker("prune_path")
+    _check(check, problem, solution, budgets, normed=True)
+    check.positive("time_limit", time_limit, optional=True)
+    limits = Limits(1.0, time_limit=time_limit)
+    whole = SolvedProblem(problem, solution, Refits(limits, 1.0, 0))
+    smaller = [budget for budget in budgets if budget < whole.support.size]
+    with until(limits.grace):
+        models = _path(whole, smaller, functools.partial(_prune_all, whole))
+    return models + [_unchanged(whole)] * (len(budgets) - len(smaller))
+
+
+def _check(
+    check: Checker, problem: Any, solution: Any, budgets: Any, normed: bool = False
+) -> None:
+    if not isinstance(problem, KernelProblem):
+        check.refuse("problem", "a Problem with a kernel", problem)
+    if problem.norm is not None and not normed:
         check.refuse("problem", "a Problem with a kernel and without a norm", problem)
     if not isinstance(solution, Solution):
         check.refuse("solution", "a Solution of the problem", solution)
@@ -218,16 +268,18 @@ def _check(check: Checker, problem: Any, solution: Any, budgets: Any) -> None:
 
 
 def _path(
-    whole: SolvedProblem, candidates: Index, budgets: Sequence[int]
+    whole: SolvedProblem,
+    budgets: Sequence[int],
+    append_all: Callable[[Sequence[int], list[Reduced]], None],
 ) -> list[Reduced]:
-    """Refits for the first rows of an order, and of the pruned rows if need be.
+    """The models that are appended in time.
 
-    A refit that has not ended in a grace after the deadline is left out: the last
+    One that has not ended in a grace after the deadline is left out: the last
     model, or a model without support vectors, stands for the others.
     """
     models: list[Reduced] = []
     try:
-        _refit_all(whole, candidates, budgets, models)
+        append_all(budgets, models)
     except OutOfTime:
         last = models[-1] if models else _empty(whole)
         last = replace(last, status=Status.TIME_LIMIT)
@@ -241,7 +293,7 @@ def _refit_all(
     budgets: Sequence[int],
     models: list[Reduced],
 ) -> None:
-    """Append the model of each budget."""
+    """Refits for the first rows of an order, and of the pruned rows if need be."""
     begin = functools.partial(_begin, whole, candidates, budgets[-1], budgets[0])
     features, start = _in_time(whole.refits, begin) or begin()
     pruned = whole.scores(candidates[:0], whole.c[:0])
@@ -260,6 +312,17 @@ def _refit_all(
         models.append(model)
         if model.status is Status.INTERRUPTED:
             break
+
+
+def _prune_all(
+    whole: SolvedProblem, budgets: Sequence[int], models: list[Reduced]
+) -> None:
+    """Models of the largest coefficients."""
+    scores = whole.scores(whole.support[:0], whole.c[:0])
+    for budget in budgets:
+        rows = _largest(whole, budget, scores)
+        b = whole.best_intercept(scores, whole.b)
+        models.append(_pruned(whole, rows, scores, b))
 
 
 def _in_time(refits: Refits, work: Callable[[], Any]) -> Any:
@@ -302,23 +365,35 @@ def _unless_pruned(
 
     The scores begin with fewer of these rows; the others are added.
     """
-    size = np.abs(whole.c[whole.support])
-    rows = np.sort(whole.support[np.argsort(-size, kind="stable")[:budget]])
-    c, new = whole.c[rows], rows[scores.c[rows] == 0.0]
-    scores.add(new, whole.c[new])
+    rows = _largest(whole, budget, scores)
     b = whole.best_intercept(scores, whole.b)
     values = whole.problem.values(scores.c, scores.values, b)
     if values.primal >= (1.0 + ROUNDING) * model.certificate.primal:
         return model
-    primal, b = whole.primal(scores, b)
-    before = whole.before
-    certificate = Certificate(primal, before.dual, before.scale)
-    pruned = Reduced(whole.numbers[rows], c, b, certificate, before, Status.SOLVED)
+    pruned = _pruned(whole, rows, scores, b)
     features, start = _begin(whole, rows, budget, budget)
     point, status = refit(features, len(features.J), start)
     models = model, _model(features, point, status), pruned
     best = min(models, key=lambda found: found.certificate.primal)
     return replace(best, status=status) if status is Status.INTERRUPTED else best
+
+
+def _largest(whole: SolvedProblem, budget: int, scores: Scores) -> Index:
+    """The rows of the largest coefficients, whose other scores are added."""
+    size = np.abs(whole.c[whole.support])
+    rows = np.sort(whole.support[np.argsort(-size, kind="stable")[:budget]])
+    new = rows[scores.c[rows] == 0.0]
+    scores.add(new, whole.c[new])
+    return rows
+
+
+def _pruned(whole: SolvedProblem, rows: Index, scores: Scores, b: float) -> Reduced:
+    """The coefficients of these rows as they are, and the best b, which is near b."""
+    primal, b = whole.primal(scores, b)
+    before = whole.before
+    certificate = Certificate(primal, before.dual, before.scale)
+    numbers, c = whole.numbers[rows], whole.c[rows]
+    return Reduced(numbers, c, b, certificate, before, Status.SOLVED)
 
 
 def _model(features: Features, point: ScoredPoint, status: Status) -> Reduced:

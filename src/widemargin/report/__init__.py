@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
+from widemargin.losses.norms import LossNorm
 from widemargin.report import html, weights
 from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of, time_of
 from widemargin.solution import Solution, Status
@@ -126,7 +127,7 @@ def _summary(run: Run) -> str:
         f'<p class="lead">{html.prose(sentence)}</p>',
         f"<p>{html.prose(_comparison(run))}</p>",
     ]
-    if getattr(run.estimator, "hard", False):
+    if _is_cut(run):
         paragraphs.append(f"<p>{html.prose(_cut(run))}</p>")
     worst = max(run.solutions, key=lambda s: s.certificate.relative_gap)
     if worst.status is not Status.SOLVED:
@@ -138,9 +139,11 @@ def _summary(run: Run) -> str:
 def _what(run: Run) -> str:
     (m, n), settings = run.rows.shape, run.estimator.get_params(deep=False)
     loss = run.estimator.loss.replace("_", " ")
-    if "budget" in settings:
-        kind = "support vectors" if settings["hard"] else "losses"
+    if settings.get("budget") is not None:
+        kind = "support vectors" if _is_cut(run) else "losses"
         loss += f", a budget of {settings['budget']} {kind}"
+    if isinstance(settings.get("norm"), LossNorm):
+        loss += f", {settings['norm']}"
     if (z := getattr(run.estimator, "feature_map_", None)) is not None:
         loss += f", rank {z.rank:,} by {z.method}, error {html.percent(z.error)}"
         if z.landmarks is not None:  # else it says nothing
@@ -172,8 +175,13 @@ def _outcome(run: Run) -> str:
     return f"was solved to a certified relative gap of {gap:.1e} in {time}"
 
 
+def _is_cut(run: Run) -> bool:
+    """Whether support vectors were left out on purpose."""
+    return getattr(run.estimator, "method", "norm") != "norm"
+
+
 def _cut(run: Run) -> str:
-    """What a hard budget left out, and what that costs."""
+    """What a budget left out, and what that costs."""
     before = sum(np.count_nonzero(solution.alpha) for solution in run.solutions)
     kept, worst = len(run.estimator.support_), float(run.estimator.increase_.max())
     advice = "; a larger budget helps" if html.is_too_small(run.estimator) else ""
@@ -311,7 +319,7 @@ def _certificate(run: Run) -> str:
     shown = np.sort(np.argsort(-gaps, kind="stable")[:MOST])
     if len(proofs) > MOST:
         words += f" These are the {MOST} largest relative gaps of {len(proofs)}."
-    pairs = run.model.scheme == "ovo"
+    pairs = run.model.is_paired
     header = ["pair of classes" if pairs else "class against the rest", *proofs[0]]
     rows = [[run.problems[k], *proofs[k].values()] for k in shown]
     return f"<p>{words}</p>{html.table('Certificates', header, rows, words=['status'])}"

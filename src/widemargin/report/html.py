@@ -45,7 +45,7 @@ def above(share: float) -> str:
 
 
 def is_too_small(classifier: Any) -> bool:
-    """Whether a hard budget is, by what the cut costs: not an unsolved machine."""
+    """Whether a budget is, by what the cut costs: not an unsolved machine."""
     cut = bool(np.any(classifier.pruned_)) and classifier.status_ == "solved"
     return cut and bool(classifier.increase_.max() >= COSTLY)
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
+from widemargin.models.schemes import PAIRED
 from widemargin.report.html import percent, seconds, short
 from widemargin.solution import Solution, Status
 
@@ -58,6 +59,13 @@ _SQUARES: dict[str, Any] = {"color": BLUE, "ls": ":", "marker": "s", "ms": 4}
 _UP: dict[str, Any] = {"hatch": "////", "ec": BLUE, "fc": "#dfe8f2"}
 _DOWN: dict[str, Any] = {"hatch": "\\\\\\\\", "ec": RUST, "fc": "#f8e9e0"}
 _PAPER: dict[str, Any] = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1.5}
+
+# What scores of pairs count, and how far the true class is before the others.
+_COUNTED = {
+    "ovo": "Votes for the true class less the most votes for another one",
+    "dag": "How many classes were dropped before the true class, less that of the best "
+    "other class",
+}
 
 
 class Picture(NamedTuple):
@@ -122,7 +130,7 @@ def convergence_of_many(
     goal = _goal(axes, solutions[0].tol, max(map(_reached, solutions)))
     _legend(figure, 3)
     time = seconds(max(s.seconds for s in solutions))
-    which = "of two classes" if scheme == "ovo" else "a class against the rest"
+    which = "of two classes" if scheme in PAIRED else "a class against the rest"
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
@@ -286,10 +294,10 @@ def margins_of_many(margin: Vector, which: str = "", scheme: str = "ovr") -> Pic
         "Score of the true class less the best score of another class: "
         f"{far} of the training rows are left of 0, which is to say misclassified."
     )
-    if scheme == "ovo":
+    if scheme in PAIRED:
         words = (
-            "Votes for the true class less the most votes for another one, with a part "
-            f"that says how clear they are: {far} of the training rows are left of 0."
+            f"{_COUNTED[scheme]}, with a part that says how clear they are: {far} of "
+            "the training rows are left of 0."
         )
     figure, (axes,) = _figure(3.1)
     _bars(axes, margin, _edges(margin), "")

@@ -1,5 +1,6 @@
 """What the page is about: a training, and how it did on its data."""
 
+import dataclasses
 import itertools
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ class Run:
     @property
     def problems(self) -> list[str]:
         """Names of the binary problems: of a class, or of two."""
-        if self.model.scheme != "ovo":
+        if not self.model.is_paired:
             return self.names
         return [f"{i}, {j}" for i, j in itertools.combinations(self.names, 2)]
 
@@ -82,7 +83,7 @@ def run_of(
     if not hasattr(type(estimator), "model_"):
         check = Checker("write_report")
         check.refuse_model("estimator", "a fitted LinearSVC or SVC", estimator)
-    model, rows = estimator.model_, as_rows(X)
+    model, rows = _of_classes(estimator.model_), as_rows(X)
     labels = _indices("y", model.classes, y, rows)
     if not np.any(labels >= 0):
         raise ValueError(
@@ -111,6 +112,11 @@ def run_of(
         training,
         tested,
     )
+
+
+def _of_classes(model: Model) -> Model:
+    """The same model with scores of classes, which the page is about."""
+    return dataclasses.replace(model, shape="ovr") if model.shape == "ovo" else model
 
 
 def time_of(estimator: Any) -> str:

@@ -235,7 +235,8 @@ def test_a_row_that_is_not_kept_is_asked_for(simd):
 # -- the squared hinge -----------------------------------------------------------------
 
 SOLVERS = [
-    *(FrankWolfe(step=s, selection=k) for s, k in KINDS[1:]),
+    FrankWolfe(step="away"),
+    *(FrankWolfe(step=s, selection=k) for s, k in KINDS[2:]),
     FrankWolfe(sample=59),
     CoreVector(),
     CoreVector(sample=59),
@@ -304,7 +305,7 @@ def test_weights_and_kernels_whose_diagonal_varies(solver, name):
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_few_rows_of_k_may_be_kept(convert):
-    X, y = (data[:400] for data in PROBLEMS["noise"]())
+    X, y = (data[:200] for data in PROBLEMS["noise"]())
     kernel = Kernel("rbf", gamma=0.1)
     ample = Problem(X, y, 1.0, "squared_hinge", kernel=kernel)
     best = solve(ample, FrankWolfe(), tol=1e-5).certificate.primal
@@ -699,7 +700,16 @@ def test_steps_toward_alone_converge_as_one_over_the_steps():
             {"first_points": 0},
             "'first_points' parameter of FrankWolfe must be",
         ),
-        (FrankWolfe, {"first_points": "far"}, "'first_points' parameter of FrankWolfe"),
+        (
+            FrankWolfe,
+            {"first_points": "far"},
+            r"an int in the range \[1, inf\) or 'pair'. Got 'far'",
+        ),
+        (
+            FrankWolfe,
+            {"step": "away", "selection": "first"},
+            "must be 'second' with step='away', which has no other point",
+        ),
         (FrankWolfe, {"first_weights": "best"}, "'first_weights' parameter of"),
         (FrankWolfe, {"balanced": 2}, "'balanced' parameter of FrankWolfe must be"),
         (CoreVector, {"balanced": True}, "must be False where sample is None"),

@@ -246,6 +246,8 @@ def test_what_it_does_not_solve():
         ActiveSet(mode="oops")
     with pytest.raises(ValueError, match="'max_safeguards' parameter of ActiveSet"):
         ActiveSet(max_safeguards=-1)
+    with pytest.raises(ValueError, match="must be 50 with mode='newton'.* Got 3 "):
+        ActiveSet(max_safeguards=3)
     with pytest.raises(
         ValueError, match="'begin_with' parameter of ActiveSet must be one"
     ):

@@ -67,12 +67,18 @@ def test_bounds_of_every_step_hold():
     assert trace.column("best_gap")[-1] <= 1e-8
 
 
-@pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
-def test_all_storages_give_the_same_iterates(storage):
+@pytest.fixture(scope="module")
+def of_integers():
+    """Data of numbers that every storage holds, and their solution."""
     X, y = ndc(2500, 6)
-    X = np.round(20.0 * np.abs(X))  # numbers that every storage holds
-    problem = Problem(storage.make(X), y, 1e-3)
-    expected = solve(Problem(X, y, 1e-3), AugmentedLagrangian(), tol=1e-7)
+    X = np.round(20.0 * np.abs(X))
+    return X, y, solve(Problem(X, y, 1e-3), AugmentedLagrangian(), tol=1e-7)
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
+def test_all_storages_give_the_same_iterates(storage, of_integers):
+    X, y, expected = of_integers
+    problem = Problem(storage.make(X.copy()), y, 1e-3)
     found = solve(problem, AugmentedLagrangian(), tol=1e-7)
     assert found.status == "solved"
     head = slice(0, 8)  # later, rounding decides how many steps are taken

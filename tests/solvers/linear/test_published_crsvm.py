@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.cases.problems import PROBLEMS
 from widemargin import Problem, solve
@@ -124,8 +125,24 @@ def test_the_published_algorithm_solves(name, mode):
     assert solution.certificate.primal == pytest.approx(best, rel=2 * TOL)
 
 
-def test_it_ends_where_mu_and_the_residuals_do():
+def test_sparse_factors_take_the_steps_of_dense_ones():
     X, y = PROBLEMS["ndc"]()
+    found = [
+        solve(
+            Problem(sparse.csr_array(X), y),
+            InteriorPoint(mode="published", normal_matrix=form),
+            tol=TOL,
+        )
+        for form in ("dense", "sparse")
+    ]
+    dense, factored = (s.trace.column("mu") for s in found)
+    np.testing.assert_allclose(factored[:-1], dense[:-1], rtol=1e-6)
+    assert found[1].status == "solved"
+
+
+@pytest.mark.parametrize("name", ["ndc", "digits"])
+def test_it_ends_where_mu_and_the_residuals_do(name):
+    X, y = PROBLEMS[name]()
     solution = solve(Problem(X, y), InteriorPoint(mode="published"), tol=1e-15)
     last, before = solution.trace[-1], solution.trace[-2]
     assert max(last.details["mu"], last.residual) <= 1e-8

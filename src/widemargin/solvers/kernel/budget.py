@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
+from widemargin.losses.norms import BoundedNorm
 from widemargin.problems.base import Problem
 from widemargin.problems.norm import NormProblem
 from widemargin.solution import Step
@@ -108,13 +109,13 @@ class Budget(Solver):
             raise TypeError("Budget needs a problem with a norm of the losses.")
         norm, state = problem.norm, problem.dual_state(start.alpha if start else 0.0)
         problem.repair(state)
-        if norm.has_box or norm.ball is not None or norm.cap is not None:
-            return _working_sets(problem, state.alpha, tol)
+        if isinstance(norm, BoundedNorm):
+            return _working_sets(problem, norm, state.alpha, tol)
         return _projected_gradients(problem, state.alpha)
 
 
 def _working_sets(
-    problem: NormProblem, alpha: Vector, tol: float
+    problem: NormProblem, norm: BoundedNorm, alpha: Vector, tol: float
 ) -> Generator[Step, None, None]:
     """Working sets, and multipliers that follow them."""
     at_once = problem.rows.shape[0] <= AT_ONCE
@@ -122,7 +123,7 @@ def _working_sets(
         problem.columns.refine()
         tol = ROUNDING
     run = WorkingSet(problem, problem.expand(problem.signs * alpha), PairsFirst())
-    multipliers = _Multipliers(problem, run)
+    multipliers = _Multipliers(problem, norm, run)
     choose, precision = Choice(run), Precision(run)
     for iteration in itertools.count():
         found = multipliers.follow(precision.look(), tol)
@@ -188,8 +189,10 @@ class _Multipliers:
     moved : bool, whether the last look changed the form
     """
 
-    def __init__(self, problem: NormProblem, run: WorkingSet) -> None:
-        norm, C = problem.norm, problem.factor
+    def __init__(
+        self, problem: NormProblem, norm: BoundedNorm, run: WorkingSet
+    ) -> None:
+        C = problem.factor
         self._problem, self._run = problem, run
         self._cap = np.inf if norm.cap is None else C * norm.cap
         self._ball = np.inf if norm.ball is None else C * norm.ball

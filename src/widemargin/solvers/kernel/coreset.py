@@ -260,7 +260,11 @@ class BallSolver(Solver):
         check.count("sample", self.sample, least=1, optional=True)
         check.choice("balanced", self.balanced, (False, True))
         check.count("tries", self.tries, least=1)
-        if self.first_points != PAIR:
+        if isinstance(self.first_points, str):
+            if self.first_points != PAIR:
+                expected = f"an int in the range [1, inf) or {PAIR!r}"
+                check.refuse("first_points", expected, self.first_points)
+        else:
             check.count("first_points", self.first_points, least=1)
         check.positive("epsilon", self.epsilon, optional=True)
         check.count("random_state", self.random_state, least=0, optional=True)

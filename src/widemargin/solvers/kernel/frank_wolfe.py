@@ -141,6 +141,9 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         check.choice("step", self.step, STEPS)
         check.choice("selection", self.selection, SELECTIONS)
         check.choice("first_weights", self.first_weights, FIRST_WEIGHTS)
+        if self.step in ("toward", "away") and self.selection != "second":
+            expected = f"'second' with step={self.step!r}, which has no other point"
+            check.refuse("selection", expected, self.selection)
 
     def iterate(
         self, problem: Problem, start: Start | None, tol: float

@@ -113,6 +113,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         check = Checker("ActiveSet")
         check.choice("mode", self.mode, ("newton", "asvm"))
         check.count("max_safeguards", self.max_safeguards, least=0)
+        if self.mode == "newton" and self.max_safeguards != type(self).max_safeguards:
+            expected = f"{type(self).max_safeguards} with mode='newton', which has none"
+            check.refuse("max_safeguards", expected, self.max_safeguards)
         check.choice("begin_with", self.begin_with, ("sample", None))
 
     def patience_for(self, problem: Problem) -> int:
