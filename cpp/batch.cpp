@@ -33,6 +33,13 @@ constexpr double kPatience = 0.02;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
 constexpr double kViolation = 0.3, kFall = 0.25, kLeast = 1e-7;
 
+// Steps a row in which the gap falls to this share, or else the gradient is made again, whose
+// digits many steps have used up; so often, then it is given up: float32 can do no more. Not tuned.
+constexpr std::size_t kPatientSteps = 5;
+constexpr double kProgress = 0.9;
+constexpr int kRefreshes = 2;
+constexpr std::size_t kLeastPatience = 2000;
+
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kShare = 0.9;
 
@@ -384,7 +391,7 @@ class Problem {
           end = BatchEnd::stuck;
       }
       if (end != BatchEnd::waiting) break;
-      if (steps >= limits.most || negative > 0) end = BatchEnd::stuck;
+      if (steps >= limits.most || negative > 0 || !goes_on(steps)) end = BatchEnd::stuck;
       if (kept_.bytes() > limits.bytes) end = BatchEnd::no_room;
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
@@ -423,6 +430,22 @@ class Problem {
     if (left / width_ >= row) return steps;
     const auto some = static_cast<std::int64_t>(left / (2 * together_ * row));
     return std::clamp(some, kFewSteps, steps);
+  }
+
+  // Whether the gap has fallen of late, or may fall by a gradient that is made again.
+  bool goes_on(std::int64_t steps) {
+    if (primal_ - dual_ < kProgress * least_gap_) {
+      least_gap_ = primal_ - dual_;
+      since_ = steps;
+    } else if (steps - since_ >
+               static_cast<std::int64_t>(std::max(kPatientSteps * m_, kLeastPatience))) {
+      if (refreshes_++ == kRefreshes) return false;
+      refresh();
+      (void)gap();
+      least_gap_ = primal_ - dual_;
+      since_ = steps;
+    }
+    return true;
   }
 
   // Back to the answer zero, whose scores are known.
@@ -654,6 +677,9 @@ class Problem {
   std::size_t at_ = 0, m_ = 0, width_ = 0, together_ = 1;
   int sums_ = 0;
   double shift_ = 0, total_ = 0, b_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
+  double least_gap_ = std::numeric_limits<double>::infinity();
+  std::int64_t since_ = 0;
+  int refreshes_ = 0;
   std::vector<std::size_t> begin_, id_, counts_;
   std::vector<std::int64_t> rows_;
   std::vector<double> lower_, upper_, x_, y_, C_, f_;

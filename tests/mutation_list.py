@@ -513,6 +513,13 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
+        "many problems: no end without progress",
+        "batch.cpp",
+        " || !goes_on(steps)) end",
+        ") end",
+        BATCH,
+    ),
+    Mutation(
         "many problems: the start of a chain",
         "batch.cpp",
         "(problems.C[to + i] / before)",

@@ -274,6 +274,17 @@ def test_classes_of_one_row():
     assert found[0].alpha.tolist() == [1.0, 1.0]
 
 
+def test_what_float32_cannot_solve_is_given_up_soon():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 20))
+    group = (X[:, 0] + rng.normal(size=500) > 0).astype(int)
+    problems = many(X, group, Kernel("rbf", gamma=0.02), C=1e3)
+    (answer,) = answers(problems, tol=1e-5)
+    assert answer.status == "stalled"
+    assert answer.certificate.relative_gap < 0.1
+    assert answer.extras["steps"] < 0.2 * batch.MOST_STEPS * 500
+
+
 def test_stalled_problems_go_on_elsewhere():
     X, group, _ = classes(m=120, kinds=2)
     clf = SVC(C=1e4, gamma=1e-3, tol=1e-6).fit(X, group)
