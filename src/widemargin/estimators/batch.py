@@ -16,7 +16,12 @@ from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Certificate, Solution, Status
-from widemargin.solvers.kernel.batch import LEAST_GAP, MOST_ROWS, solve_many
+from widemargin.solvers.kernel.batch import (
+    LEAST_GAP,
+    MOST_ROWS,
+    MOST_ROWS_ALONE,
+    solve_many,
+)
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
@@ -115,7 +120,9 @@ def _chosen(training: Training) -> list[int]:
     )
     if not suits:
         return []
-    return [int(k) for k in np.flatnonzero(training.sizes() <= MOST_ROWS)]
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    most = MOST_ROWS if len(training.tasks) > threads else MOST_ROWS_ALONE
+    return [int(k) for k in np.flatnonzero(training.sizes() <= most)]
 
 
 def _memory(training: Training, chosen: list[int]) -> int:

@@ -202,10 +202,18 @@ def test_ctrl_c_while_certificates_are_made(presses, monkeypatch):
     assert max(one.certificate.relative_gap for one in found) < 1e-3
 
 
+@pytest.mark.parametrize(("classes", "solver"), [(2, "irwls"), (3, "batch")])
+def test_few_problems_are_solved_here_up_to_fewer_rows(classes, solver, monkeypatch):
+    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    fit = SVC(n_jobs=1).fit(X, np.arange(60) % classes)
+    assert {one.solver for one in fit.solutions_} == {solver}
+
+
 def test_a_real_signal_ends_a_fit_with_a_model(monkeypatch):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(6000, 40)), rng.integers(0, 2, 6000)
-    clf = SVC(gamma=0.01, C=1e4, tol=1e-6)
+    X, y = rng.normal(size=(6000, 40)), rng.integers(0, 3, 6000)
+    clf = SVC(gamma=0.01, C=1e4, tol=1e-6, n_jobs=1)
     main = threading.main_thread().ident
     press = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
     solve_batch = _core.solve_batch

@@ -22,12 +22,15 @@ from widemargin.system.deadline import Deadline
 Vector = NDArray[np.float64]
 
 NAME = "batch"
-# Rows of a problem up to which it is faster than working sets: pairs of mnist took 0.19
-# of their processor time at 2,000 rows, 0.4 at 12,000. More were not tried.
-MOST_ROWS = 16_000
+# Rows up to which a problem is faster here than by working sets: of problems that keep
+# all threads busy (45 pairs of mnist, of 12,000 rows: 8 s, not 23), and of fewer, which
+# one thread each solves here (`benchmarks/core/batch_limit.py`).
+MOST_ROWS, MOST_ROWS_ALONE = 16_000, 4_000
 # Steps of a problem, in units of its rows, after which it is given up. Not tuned.
 MOST_STEPS = 1_000
-# The least gap that kernel values in float32 are worth trying for. Not tuned.
+# The least gap that kernel values in float32 are worth trying for: 1.1 to 34 times as
+# fast as working sets on digits, letter and usps with C = 1, 10 and 100, handing on
+# included, but for letter with C = 100 below 3e-5 (0.7 times).
 LEAST_GAP = 1e-6
 # Rows, times the multiplications of a value, that are worth a second thread. Not tuned.
 SHARED_WORK = 60_000
