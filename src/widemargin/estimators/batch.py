@@ -26,7 +26,7 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
     None where the user asked for what this solver does not do.
     """
-    chosen, kernel = _chosen(training), training.recipe.kernel
+    chosen, kernel = batched(training), training.recipe.kernel
     if not chosen or kernel is None:
         return {}
     samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
@@ -35,13 +35,13 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     solutions = solve_many(
         _problems(training, samples, chosen),
         training.limits,
-        _memory(training, chosen),
+        memory_for(training, chosen),
         n_threads(training.rows.options.get("n_jobs")),
     )
     return dict(zip(chosen, solutions, strict=True))
 
 
-def _chosen(training: Training) -> list[int]:
+def batched(training: Training) -> list[int]:
     """The problems that are solved at once.
 
     None where something is said about single iterations, where there is another start
@@ -67,7 +67,7 @@ def _chosen(training: Training) -> list[int]:
     return [int(k) for k in np.flatnonzero(training.sizes() <= MOST_ROWS)]
 
 
-def _memory(training: Training, chosen: list[int]) -> int:
+def memory_for(training: Training, chosen: list[int]) -> int:
     """Bytes that kernel values may take. What is free is asked where many could be."""
     if training.memory_limit is not None:
         return training.memory_limit

@@ -154,17 +154,21 @@ class Classifier(
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> None:
         """Carry out a plan, keep what it finds, and tell how it ended."""
+        self._check()
+        with fitted_anew(self):
+            fit = self._found(X, y, sample_weight, plan)
+            self._store(fit)
+            self.seconds_ = fit.training.clock.seconds()
+        _tell(fit.solutions)
+
+    def _check(self) -> None:
+        """Refuse parameters out of range."""
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
         check_limits(check, self)
         check.choice("multi_class", self.multi_class, self._schemes)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)
-        with fitted_anew(self):
-            fit = self._found(X, y, sample_weight, plan)
-            self._store(fit)
-            self.seconds_ = fit.training.clock.seconds()
-        _tell(fit.solutions)
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""

@@ -44,6 +44,7 @@ class Ends(NamedTuple):
     steps : int ndarray (t,)
     is_convex : bool ndarray (t,), whether no step met a negative curvature
     status : Status, of problems that have no small gap
+    bounds : list of Certificate
     """
 
     c: Vector
@@ -51,6 +52,12 @@ class Ends(NamedTuple):
     steps: NDArray[np.int64]
     is_convex: NDArray[np.bool_]
     status: Status
+    bounds: list[Certificate]
+
+    def solved(self, tol: float) -> NDArray[np.bool_]:
+        """Which problems have a gap that is small enough: (t,)."""
+        gaps = np.array([bounds.relative_gap for bounds in self.bounds])
+        return np.asarray(self.is_convex & (gaps <= tol))
 
 
 def solve_many(
@@ -71,6 +78,14 @@ def solve_many(
         Each over its rows in the order of the data; ``w`` is y alpha. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
+    ends = solve_places(problems, limits, memory, threads)
+    return _solutions(problems, ends, limits)
+
+
+def solve_places(
+    problems: ManyProblems, limits: Limits, memory: int, threads: int
+) -> Ends:
+    """The same, as arrays over all places."""
     c = np.zeros(len(problems.y))
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     most = MOST_STEPS * int(problems.sizes.max())
@@ -86,9 +101,8 @@ def solve_many(
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     b = np.ascontiguousarray(numbers[:, 0])
-    ends = Ends(c, b, counts[:, 0], counts[:, 1] == 0, status)
     bounds = problems.certificates(c, scores, b, threads, _Over(limits.grace))
-    return _solutions(problems, ends, bounds, limits)
+    return Ends(c, b, counts[:, 0], counts[:, 1] == 0, status, bounds)
 
 
 class _Over:
@@ -102,17 +116,17 @@ class _Over:
 
 
 def _solutions(
-    problems: ManyProblems, ends: Ends, bounds: list[Certificate], limits: Limits
+    problems: ManyProblems, ends: Ends, limits: Limits
 ) -> list[Solution]:
     """A solution for each problem."""
+    bounds, solved = ends.bounds, ends.solved(limits.tol)
     alpha, seconds, found = np.abs(ends.c), limits.clock.seconds(), []
     vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
     reason, begin = _reason(problems), 0
     for k, end in enumerate(problems.ends.tolist()):
-        solved = ends.is_convex[k] and bounds[k].relative_gap <= limits.tol
-        status = Status.SOLVED if solved else ends.status
+        status = Status.SOLVED if solved[k] else ends.status
         primal, dual = bounds[k].primal, bounds[k].dual
         last = Step(0, primal, dual, 0.0, end - begin, seconds=seconds)
         last.details = {
