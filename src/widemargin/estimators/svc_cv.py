@@ -268,8 +268,13 @@ def _judge_folds(points: Points, judge: Judge, found: Folds, g: int) -> None:
             values = scores_of(decisions[k], scheme, len(classes))
             keep(points, judge, (fold, g, int(k)), HeldOut(model, values), X)
     if found.is_interrupted:
-        late = training.limits.is_late
+        late = is_late(training)
         points.stopped = Status.TIME_LIMIT if late else Status.INTERRUPTED
+
+
+def is_late(training: Training) -> bool:
+    """Whether the time of the folds is over."""
+    return training.limits.is_late
 
 
 def scores_of(decisions: NDArray[Any], scheme: str, c: int) -> Vector:
