@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 
 Vector = NDArray[np.float64]
 
@@ -24,12 +23,13 @@ class Decisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The labels."""
         return np.asarray(self.classes)
 
-    def fit(self, X: Any, y: Any) -> "Decisions":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Decisions":
         """Nothing: it knows its classes."""
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+    def predict(self, X: Vector) -> NDArray[Any]:
+        """Nobody asks: scikit-learn wants a classifier to have it."""
+        raise NotImplementedError
 
     def decision_function(self, X: Vector) -> Vector:
         """The decision values that it is given; a column of them for two classes."""
@@ -63,7 +63,7 @@ def calibrated(
     """Fit scikit-learn's calibrators to decision values of rows that were held out."""
     rows = np.arange(len(y))
     fitted = CalibratedClassifierCV(
-        FrozenEstimator(Decisions(classes)), method=method, cv=[(rows, rows)]
+        Decisions(classes), method=method, cv=[(rows, rows)], ensemble=False
     )
     fitted.fit(_columns(decisions), y, sample_weight=weights)
     return Calibrator(fitted)

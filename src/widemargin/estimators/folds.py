@@ -153,7 +153,10 @@ def _solve_part(found: Folds, samples: GroupedSamples, some: range) -> bool:
     threads = n_threads(training.rows.options.get("n_jobs"))
     ends = solve_places(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
-    solved, within = ends.solved(limits.tol).reshape(shape), slice(some[0], some[-1] + 1)
+    solved, within = (
+        ends.solved(limits.tol).reshape(shape),
+        slice(some[0], some[-1] + 1),
+    )
     gaps = np.array([bounds.relative_gap for bounds in ends.bounds]).reshape(shape)
     found.gaps[:, within] = gaps.transpose(1, 0, 2)
     found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
@@ -239,5 +242,3 @@ def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None
             found.coefficients[:, rows[first], j - 1] = c[:, first]
             found.coefficients[:, rows[~first], i] = c[:, ~first]
         begin = end
-
-

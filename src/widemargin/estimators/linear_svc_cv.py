@@ -34,7 +34,8 @@ class LinearSVCCV(SelectedClassifier):
         Whether the best point is trained on all rows; else there is no model.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
         Makes `predict_proba` from the decision values of the held-out rows, by the
-        methods of `sklearn.calibration.CalibratedClassifierCV`.
+        methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
+        decision values all the same.
     loss, intercept, solver, class_weight, tol, max_iter, memory_limit, n_jobs, \
 random_state
         As of `LinearSVC`.

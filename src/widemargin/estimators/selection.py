@@ -121,7 +121,7 @@ class Judge:
         """The score of a model of this fold on the rows X that it holds out."""
         test, m = self.folds[fold][1], len(self.y)
         params = {
-            name: np.asarray(value)[test] if np.shape(value)[:1] == (m,) else value
+            name: np.asarray(value)[test] if _n_rows(value) == m else value
             for name, value in self.params.items()
         }
         found = self.scorer(model, X, self.y[test], **params)
@@ -130,6 +130,11 @@ class Judge:
                 f"The 'scoring' parameter must give one number. Got {found!r} instead."
             )
         return float(found)
+
+
+def _n_rows(value: Any) -> int | None:
+    """The length of what has one."""
+    return len(value) if hasattr(value, "__len__") else None
 
 
 class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -347,7 +352,7 @@ class SelectedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, _ = labels.find_classes(
             check, y, np.broadcast_to(1.0, len(y)) if weights is None else weights
         )
-        split, score = self._routed(sample_weight, params)
+        split, score = self._routed(weights, params)
         splitter = check_cv(self.cv, y, classifier=True)
         data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
@@ -355,7 +360,7 @@ class SelectedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pairwise = is_pairwise(self)
         return Judge(rows, y, weights, folds, self._scorer(), score, pairwise)
 
-    def _routed(self, sample_weight: Any, params: Any) -> tuple[Any, Any]:
+    def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:
         """What the splitter and the scorer get."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if _routing_enabled():

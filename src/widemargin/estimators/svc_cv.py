@@ -58,7 +58,8 @@ class SVCCV(SelectedClassifier):
         Whether the best point is trained on all rows; else there is no model.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
         Makes `predict_proba` from the decision values of the held-out rows, by the
-        methods of `sklearn.calibration.CalibratedClassifierCV`.
+        methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
+        decision values all the same.
     kernel, gamma, degree, coef0, loss, intercept, solver, class_weight, multi_class, \
 tol, max_iter, memory_limit, n_jobs, random_state
         As of `SVC`. "scale" and the like are numbers of all rows, not of each fold's;
@@ -176,15 +177,17 @@ tol, max_iter, memory_limit, n_jobs, random_state
         if len(names) < len(self.gammas) or not names:
             values(check, "gammas", [g for g in self.gammas if g not in names])
 
-    def _search(self, training: Training, judge: Judge, machine: Classifier) -> Points:
+    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
-        kernels = self._kernels(training, judge, machine)
+        kernels = self._kernels(judge, machine)
         points = self._no_points((len(judge.folds), len(kernels), len(self.Cs_)))
         weights = self._weights(training, judge)
         for g, kernel in enumerate(kernels):
-            recipe = dataclasses.replace(training.recipe, kernel=kernel)
-            one = dataclasses.replace(training, recipe=recipe)
-            found = solve_folds(one, weights, self.Cs_)
+            found = None
+            if training.recipe.kernel is not None:
+                recipe = machine._recipe_with(kernel)
+                one = dataclasses.replace(training, recipe=recipe)
+                found = solve_folds(one, weights, self.Cs_)
             if found is None:
                 self._fit_all(points, judge, training, machine)
                 break
@@ -193,14 +196,12 @@ tol, max_iter, memory_limit, n_jobs, random_state
                 break
         return points
 
-    def _kernels(
-        self, training: Training, judge: Judge, machine: Any
-    ) -> list[Kernel | None]:
+    def _kernels(self, judge: Judge, machine: Any) -> list[Kernel]:
         """The kernels, with gamma as a number; sets ``gammas_``."""
         kernel: Kernel = machine.kernel_
         if self.gammas is None:
             self.gammas_ = np.array([kernel.gamma], float)
-            return [training.recipe.kernel]
+            return [kernel]
 
         def number(gamma: Any) -> float:
             given = dataclasses.replace(kernel, gamma=gamma)

@@ -115,9 +115,7 @@ class _Over:
         return self._deadline is not None and self._deadline.left <= 0.0
 
 
-def _solutions(
-    problems: ManyProblems, ends: Ends, limits: Limits
-) -> list[Solution]:
+def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solution]:
     """A solution for each problem."""
     bounds, solved = ends.bounds, ends.solved(limits.tol)
     alpha, seconds, found = np.abs(ends.c), limits.clock.seconds(), []
