@@ -433,7 +433,7 @@ def fit_points(
 
 def _fit_after(
     machine: Classifier, before: Classifier | None, data: Any, training: Training
-) -> str:
+) -> Status:
     """Fit a machine from where another one of a smaller C ended; its status."""
     end = training.limits.end
     if end is not None:
@@ -447,7 +447,7 @@ def _fit_after(
             machine._fit(*data, after(machine, before))
     except KeyboardInterrupt:
         return Status.INTERRUPTED
-    return str(machine.status_)
+    return Status(machine.status_)
 
 
 def after(machine: Classifier, before: Classifier | None) -> Callable[[Training], Fit]:
@@ -514,9 +514,9 @@ def values(check: Checker, name: str, given: Any) -> Vector:
 
 def _indices(pair: Any, m: int) -> tuple[Index, Index]:
     """A split as two arrays of row numbers."""
-    train, test = (np.asarray(part) for part in pair)
     rows = np.arange(m)
-    return rows[train], rows[test]
+    train, test = (rows[np.asarray(part)] if len(part) else rows[:0] for part in pair)
+    return train, test
 
 
 def _check_folds(

@@ -259,7 +259,7 @@ def _judge_folds(points: Points, judge: Judge, found: Folds, g: int) -> None:
     classes = labels.distinct(judge.y, judge.weights)
     nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
     model = Model(classes, scheme, (nothing,) * c)  # it decides by given scores only
-    done = found.ended.all(axis=1)
+    done = np.asarray(found.ended.all(axis=1))
     points.gaps[:, g] = np.where(done, found.gaps.max(axis=1), np.nan)
     for fold, (_, test) in enumerate(judge.folds):
         if not done[fold].any():
