@@ -21,11 +21,12 @@ from widemargin.cli.output import (
     note,
 )
 from widemargin.cli.summary import report_training
-from widemargin.estimators import SVC, BudgetSVC, LinearSVC
+from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
 from widemargin.estimators.classifier import Classifier, keep_in_model
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
+from widemargin.estimators.selection import SelectedClassifier
 from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
 from widemargin.report import check_matplotlib
@@ -40,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     _check_kernel(options)
     _check_budget(options)
     _check_rank(options)
+    _check_folds(options)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
@@ -55,11 +57,12 @@ def run(options: argparse.Namespace) -> int:
     if options.kernel != "linear" and whole:
         data = in_memory(options, data)
     test = read_test(options, data)
-    classifier = _fit(options, data, checkpoint)
+    search = _search(options, data) if options.cv else None
+    classifier = search.best_estimator_ if search else _fit(options, data, checkpoint)
     _count_as_in_file(classifier, data)
     asked, options.model = options.model, _save(classifier, options.model)
     try:
-        report_training(options, classifier, data, test)
+        report_training(options, classifier, data, test, search)
     except KeyboardInterrupt:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED
@@ -108,6 +111,21 @@ def _check_rank(options: argparse.Namespace) -> None:
             raise ValueError(f"{name} and --budget cannot go together")
 
 
+def _check_folds(options: argparse.Namespace) -> None:
+    """Refuse several values without folds, and what is not there with folds."""
+    if options.cv is None:
+        for name in ("C", "gamma"):
+            if isinstance(getattr(options, name), list):
+                raise ValueError(f"several values of --{name} need --cv")
+        options.C = 1.0 if options.C is None else options.C
+        return
+    for name in ("budget", "rank", "checkpoint", "resume"):
+        if getattr(options, name):
+            raise ValueError(f"--cv and --{name} cannot go together")
+    if options.certify == "exact":
+        raise ValueError("--cv and --certify exact cannot go together")
+
+
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     """Where the run is saved; a saved run is not begun anew unasked."""
     every = options.checkpoint_every
@@ -132,7 +150,7 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
-def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
+def _classifier(options: argparse.Namespace, **others: Any) -> Any:
     """What the options ask for."""
     kind: Any = LinearSVC
     own = {"intercept": options.intercept, "solver": options.solver}
@@ -150,7 +168,9 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
     elif kind is SVC:
         for name in ("rank", "approximation", "certify"):
             others[name] = getattr(options, name)
-    classifier: Classifier = kind(
+    if options.cv is not None:
+        return _selecting(options, kind, own | others)
+    classifier: Any = kind(
         C=options.C,
         class_weight=options.class_weight,
         tol=options.tol,
@@ -164,11 +184,45 @@ def _classifier(options: argparse.Namespace, **others: Any) -> Classifier:
     return classifier
 
 
+def _selecting(options: argparse.Namespace, kind: Any, own: dict[str, Any]) -> Any:
+    """An estimator that chooses C, and gamma."""
+    for name in ("rank", "approximation", "certify"):
+        own.pop(name, None)
+    if isinstance(own.get("gamma"), list):
+        own["gammas"] = own.pop("gamma")
+    Cs = 10 if options.C is None else options.C
+    return (LinearSVCCV if kind is LinearSVC else SVCCV)(
+        Cs=Cs if options.C is None or isinstance(Cs, list) else [Cs],
+        cv=options.cv,
+        class_weight=options.class_weight,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        time_limit=options.time_limit,
+        memory_limit=options.memory_limit,
+        n_jobs=options.jobs,
+        **own,
+    )
+
+
+def _search(options: argparse.Namespace, data: Data) -> SelectedClassifier:
+    """A fitted estimator that has chosen C, and gamma."""
+    search: SelectedClassifier = _classifier(options)
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        reading.about(data.path, data.first_index),
+    ):
+        warnings.simplefilter("always")
+        search.fit(data.X, data.y, data.weights)
+    for warning in caught:
+        note(str(warning.message))
+    return search
+
+
 def _fit(
     options: argparse.Namespace, data: Data, checkpoint: Checkpoint | None
 ) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
-    classifier = _classifier(options, checkpoint=checkpoint)
+    classifier: Classifier = _classifier(options, checkpoint=checkpoint)
     problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
     classifier.set_params(callback=printer)

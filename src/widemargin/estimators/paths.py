@@ -1,15 +1,18 @@
 """Machines of rising C, each from where the one before ended."""
 
+import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from widemargin.estimators.classifier import Classifier
+from widemargin.data.rows import Rows
 from widemargin.estimators.linear_svc import LinearSVC
+from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.selection import after, grid
 from widemargin.estimators.svc import SVC
-from widemargin.estimators.training import Vector
+from widemargin.estimators.training import Training, Vector
 from widemargin.parameters import Checker
 
 
@@ -105,10 +108,17 @@ def _path(
     if "C" in params:
         Checker(owner).refuse_part("Cs", "hold the values of C", "C too")
     models: list[Any] = []
-    before: Classifier | None = None
+    rows: list[Rows] = []  # of the first fit: they know more by then
     for C in Cs.tolist():
         model = kind(C=C, **params)
-        model._fit(X, y, sample_weight, after(model, before))
-        before = model
+        plan = after(model, models[-1] if models else None)
+        model._fit(X, y, sample_weight, functools.partial(_over, rows, plan))
         models.append(model)
     return Cs, models, np.array([model.dual_gap_ for model in models])
+
+
+def _over(rows: list[Rows], plan: Plan, training: Training) -> Fit:
+    """Carry out a plan over the rows of the first fit, which become known here."""
+    if not rows:
+        rows.append(training.rows)
+    return plan(dataclasses.replace(training, rows=rows[0]))
