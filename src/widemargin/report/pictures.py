@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from widemargin.data.memory import as_rows
@@ -277,6 +277,11 @@ def selection(search: Any) -> Picture:
         axes.plot(Cs, means[g], label=name, ms=4, **look)
     axes.plot(search.C_, search.best_score_, "D", color=DARK, label="best")
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=7))
+    if Cs[-1] < 100.0 * Cs[0]:  # else an axis may have a single number
+        axes.set_xticks(Cs[:: 1 + len(Cs) // 7])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda C, _: f"{C:.3g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("C")
     axes.set_ylabel("score on held-out rows")
     _legend(figure, 3)
