@@ -1,9 +1,10 @@
 """How long it takes to choose C and gamma, beside searches that fit point by point.
 
 `SVCCV` against scikit-learn's `GridSearchCV` over our `SVC` and over its own, with the
-same folds: 10 values of C and 5 folds, with one gamma and with five; and `linear_svc_path`
-of 20 values of C against one fit. Times are of the processor, of all threads (a busy
-machine stretches the others), each the least of some runs that take turns.
+same folds: 10 values of C and 5 folds, with one gamma and with five; and
+`linear_svc_path` of 20 values of C against one fit. Times are of the processor, of all
+threads (a busy machine stretches the others), each the least of some runs that take
+turns.
 """
 
 import argparse
@@ -109,7 +110,7 @@ def path(name, X, y, repeat):
 
 def least(calls, repeat):
     """The least seconds of the processor of each call; they take turns."""
-    times = {key: np.inf for key in calls}
+    times = dict.fromkeys(calls, np.inf)
     for _ in range(repeat):
         for key, call in calls.items():
             begin = time.process_time()

@@ -456,13 +456,13 @@ def after(machine: Classifier, before: Classifier | None) -> Callable[[Training]
         return machine._plan
     factor, solutions = machine.C / before.C, before.solutions_
 
-    def plan(training: Training) -> Fit:
+    def _plan(training: Training) -> Fit:
         if batched(training):  # small problems are faster from zero
             return machine._plan(training)
         starts = [_scaled(training, k, s, factor) for k, s in enumerate(solutions)]
         return exact(dataclasses.replace(training, starts=starts))
 
-    return plan
+    return _plan
 
 
 def _scaled(

@@ -146,7 +146,7 @@ def _what(run: Run) -> str:
         if z.landmarks is not None:  # else it says nothing
             loss += f", {html.percent(z.trace_residual)} of the trace left"
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
-    C = settings["C"] if "C" in settings else run.estimator.C_
+    C = settings.get("C") or run.estimator.C_
     problem = f"{loss}, C = {C:g}{classes}"
     kernel = getattr(run.estimator, "kernel_", None)
     if kernel is None or kernel.name == "linear":
