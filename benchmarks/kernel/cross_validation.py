@@ -40,12 +40,13 @@ def adult(folder):
 
 
 def kdd99(folder):
-    """Normal connections against attacks, 494,021 rows; columns of one size."""
+    """The most frequent class against the rest, 494,021 rows; columns of one size."""
     X, y = load_svmlight(find(folder, "kdd99_10pc", "train.svm*"))
     X = sparse.csr_matrix(X, dtype=np.float64)
     largest = abs(X).max(axis=0).toarray()[0]
     X.data /= largest[X.indices]
-    return X, y
+    classes, counts = np.unique(y, return_counts=True)
+    return X, np.where(y == classes[counts.argmax()], 1.0, -1.0)
 
 
 KERNEL = {"pendigits": pendigits, "a9a": adult}

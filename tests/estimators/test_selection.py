@@ -33,6 +33,7 @@ from widemargin import (
     svc_path,
 )
 from widemargin.estimators import folds, selection
+from widemargin.problems import conditioning
 
 
 @checks_by_turns(
@@ -447,3 +448,22 @@ def test_a_linear_path_begins_where_it_was():
     cold = [LinearSVC(C=C, solver="active_set").fit(X, y) for C in Cs.tolist()]
     steps, alone = (sum(m.n_iter_ for m in some) for some in (models, cold))
     assert steps < alone
+
+
+def test_equal_rows_are_looked_for_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (12_000, 4)).astype(float)
+    y = np.where(X.sum(axis=1) + rng.normal(size=len(X)) > 4, 1, -1)
+    find, calls = conditioning.equal_rows, []
+
+    def counted(X, y):
+        calls.append(len(y))
+        return find(X, y)
+
+    monkeypatch.setattr(conditioning, "equal_rows", counted)
+    Cs, models, gaps = linear_svc_path(X, y, Cs=[0.01, 0.1, 1.0])
+    assert calls.count(len(X)) == 1
+    assert gaps.max() <= 1e-4
+    for C, model in zip(Cs, models, strict=True):
+        alone = LinearSVC(C=C).fit(X, y)
+        np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0.02)

@@ -36,11 +36,11 @@ class LinearSVCCV(SelectedClassifier):
         Makes `predict_proba` from the decision values of the held-out rows, by the
         methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
         decision values all the same.
-    loss, intercept, solver, class_weight, tol, max_iter, memory_limit, n_jobs, \
-random_state : as of `LinearSVC`
+    loss, intercept, solver, class_weight, tol, max_iter : as of `LinearSVC`
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit. The folds end after four fifths of it: points that are not
         finished then are NaN, and the best of the others is trained.
+    memory_limit, n_jobs, random_state : as of `LinearSVC`
 
     Attributes
     ----------

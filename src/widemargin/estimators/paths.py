@@ -14,6 +14,7 @@ from widemargin.estimators.selection import after, grid
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.training import Training, Vector
 from widemargin.parameters import Checker
+from widemargin.problems.conditioning import sharing_groups
 
 
 def svc_path(
@@ -109,11 +110,12 @@ def _path(
         Checker(owner).refuse_part("Cs", "hold the values of C", "C too")
     models: list[Any] = []
     rows: list[Rows] = []  # of the first fit: they know more by then
-    for C in Cs.tolist():
-        model = kind(C=C, **params)
-        plan = after(model, models[-1] if models else None)
-        model._fit(X, y, sample_weight, functools.partial(_over, rows, plan))
-        models.append(model)
+    with sharing_groups():
+        for C in Cs.tolist():
+            model = kind(C=C, **params)
+            plan = after(model, models[-1] if models else None)
+            model._fit(X, y, sample_weight, functools.partial(_over, rows, plan))
+            models.append(model)
     return Cs, models, np.array([model.dual_gap_ for model in models])
 
 

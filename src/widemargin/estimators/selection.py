@@ -34,6 +34,7 @@ from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.training import MOMENT, StartPoint, Training, Vector
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer, refused_by
+from widemargin.problems.conditioning import sharing_groups
 from widemargin.solution import Solution, Status
 from widemargin.solvers.driver.limits import Limits
 
@@ -416,19 +417,32 @@ def fit_points(
     ``machines`` are by gamma and rising C.
     """
     for fold in range(len(judge.folds)):
-        X, y, weights = judge.train(fold)
-        test = judge.test(fold)
-        for g, path in enumerate(machines):
-            before: Classifier | None = None
-            for c, template in enumerate(path):
-                machine = clone(template)
-                status = _fit_after(machine, before, (X, y, weights), training)
-                if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
-                    points.stopped = status
-                    return
-                keep(points, judge, (fold, g, c), machine, test)
-                points.gaps[fold, g, c] = machine.dual_gap_
-                before = machine
+        with sharing_groups():
+            _fit_fold(points, judge, training, machines, fold)
+        if points.stopped:
+            return
+
+
+def _fit_fold(
+    points: Points,
+    judge: Judge,
+    training: Training,
+    machines: Sequence[Sequence[Classifier]],
+    fold: int,
+) -> None:
+    """Fit the machines of one fold."""
+    data, test = judge.train(fold), judge.test(fold)
+    for g, path in enumerate(machines):
+        before: Classifier | None = None
+        for c, template in enumerate(path):
+            machine = clone(template)
+            status = _fit_after(machine, before, data, training)
+            if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+                points.stopped = status
+                return
+            keep(points, judge, (fold, g, c), machine, test)
+            points.gaps[fold, g, c] = machine.dual_gap_
+            before = machine
 
 
 def _fit_after(

@@ -61,12 +61,13 @@ class SVCCV(SelectedClassifier):
         methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
         decision values all the same.
     kernel, gamma, degree, coef0, loss, intercept, solver, class_weight, multi_class, \
-tol, max_iter, memory_limit, n_jobs, random_state : as of `SVC`
+tol, max_iter : as of `SVC`
         "scale" and the like are numbers of all rows, not of each fold's;
         "balanced" is of the training rows of each fold.
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit. The folds end after four fifths of it: points that are not
         finished then are NaN, and the best of the others is trained.
+    memory_limit, n_jobs, random_state : as of `SVC`
 
     Attributes
     ----------
