@@ -10,9 +10,13 @@ if TYPE_CHECKING:
     from widemargin.data.svmlight import load_svmlight as load_svmlight
     from widemargin.data.svmlight import save_svmlight as save_svmlight
     from widemargin.estimators import SVC as SVC
+    from widemargin.estimators import SVCCV as SVCCV
     from widemargin.estimators import BudgetSVC as BudgetSVC
     from widemargin.estimators import EnclosingBall as EnclosingBall
     from widemargin.estimators import LinearSVC as LinearSVC
+    from widemargin.estimators import LinearSVCCV as LinearSVCCV
+    from widemargin.estimators import linear_svc_path as linear_svc_path
+    from widemargin.estimators import svc_path as svc_path
     from widemargin.kernels.kernel import Kernel as Kernel
     from widemargin.models.model_file import load_model as load_model
     from widemargin.models.model_file import save_model as save_model
@@ -23,13 +27,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SVC",
+    "SVCCV",
     "BudgetSVC",
     "Checkpoint",
     "EnclosingBall",
     "Kernel",
     "LinearSVC",
+    "LinearSVCCV",
     "Problem",
     "as_rows",
+    "linear_svc_path",
     "load_model",
     "load_svmlight",
     "make_ndc",
@@ -37,6 +44,7 @@ __all__ = [
     "save_model",
     "save_svmlight",
     "solve",
+    "svc_path",
 ]
 
 # Imported when first asked for: scikit-learn alone takes half a second, which
@@ -46,10 +54,13 @@ _MODULES = {
     "Checkpoint": "solvers.driver.checkpoint",
     "EnclosingBall": "estimators",
     "LinearSVC": "estimators",
+    "LinearSVCCV": "estimators",
     "SVC": "estimators",
+    "SVCCV": "estimators",
     "Kernel": "kernels.kernel",
     "Problem": "problems.base",
     "as_rows": "data.memory",
+    "linear_svc_path": "estimators",
     "load_model": "models.model_file",
     "load_svmlight": "data.svmlight",
     "make_ndc": "data.ndc",
@@ -57,6 +68,7 @@ _MODULES = {
     "save_model": "models.model_file",
     "save_svmlight": "data.svmlight",
     "solve": "solvers.auto",
+    "svc_path": "estimators",
 }
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -95,7 +95,21 @@ def _add_train(train: Any) -> None:
     add("--report", metavar="FILE.html", help="write a page with pictures")
     _add_kernel(train)
     _add_smaller(train)
-    add("-C", type=values.positive, default=1.0, help="weight of the losses (1)")
+    add(
+        "-C",
+        "--C",
+        type=values.positives,
+        metavar="C",
+        help="weight of the losses (1); with --cv several, such as 0.1,1,10 (ten from "
+        "0.01 to 1000)",
+    )
+    add(
+        "--cv",
+        type=values.folds,
+        metavar="K",
+        help="choose C, and gamma, by the accuracy on K folds of the rows: prints a "
+        "table and keeps the best model",
+    )
     # These choices are in `LOSSES` and `INTERCEPTS` too, which are slow to import.
     add(
         "--loss",
@@ -148,9 +162,9 @@ def _add_kernel(train: Any) -> None:
     )
     add(
         "--gamma",
-        type=values.gamma,
+        type=values.gammas,
         help=f"{_of_kernels('gamma')}: a number, {', '.join(GAMMAS[:-1])} or "
-        f"{GAMMAS[-1]} (scale)",
+        f"{GAMMAS[-1]} (scale); with --cv several, such as 0.01,0.1",
     )
     add("--degree", type=values.count, metavar="D", help=f"{_of_kernels('degree')} (3)")
     add(

@@ -13,6 +13,7 @@ from widemargin.data.memory import as_rows
 from widemargin.estimators import BudgetSVC, LinearSVC
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.low_rank import facts_of
+from widemargin.estimators.selection import SelectedClassifier
 from widemargin.models.model import Model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report
@@ -27,9 +28,12 @@ def report_training(
     classifier: Classifier,
     data: Data,
     test: Data | None,
+    search: SelectedClassifier | None = None,
 ) -> None:
-    """Test, and write the report and the facts."""
+    """Test, and write the report and the facts; also of the ``search`` for C."""
     facts = _facts(classifier, data)
+    if search is not None:
+        facts["selection"] = _points(search)
     if test is not None:
         m = facts["test_rows"] = test.X.shape[0]
         with doing(f"predicting {m:,} rows"), about(test.path):
@@ -37,7 +41,9 @@ def report_training(
     if options.report:
         with doing(f"drawing {options.report}"):
             given = None if test is None else (test.X, test.y)
-            write_report(options.report, classifier, data.X, data.y, test=given)
+            write_report(
+                options.report, search or classifier, data.X, data.y, test=given
+            )
     if options.json:
         files = {"model": options.model, "report": options.report}
         finite = {k: v if v != np.inf else None for k, v in facts.items()}
@@ -49,6 +55,45 @@ def report_training(
             f"--budget {options.budget} is small for these data: the model may be far "
             "from the best one; give a larger budget"
         )
+
+
+def _points(search: SelectedClassifier) -> list[dict[str, Any]]:
+    """The points of a search: mean score, and largest gap."""
+    gammas = getattr(search, "gammas_", [None])
+    shape = -1, len(gammas), len(search.Cs_)
+    scores = search.scores_.reshape(shape).mean(axis=0)
+    gaps = search.path_.reshape(shape).max(axis=0)
+    points = []
+    for g, gamma in enumerate(gammas):
+        for c, C in enumerate(search.Cs_.tolist()):
+            known = {} if gamma is None else {"gamma": float(gamma)}
+            best = C == search.C_ and gamma in (None, getattr(search, "gamma_", None))
+            found = {
+                "score": _finite(scores[g, c]),
+                "relative_gap": _finite(gaps[g, c]),
+            }
+            points.append({"C": C, **known, **found, "best": best})
+    return points
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
+
+
+def _table(points: list[dict[str, Any]]) -> list[str]:
+    """The points as lines of a table."""
+    names = [name for name in ("C", "gamma") if name in points[0]]
+    lines = ["".join(f"{name:>12}" for name in (*names, "mean score", "gap"))]
+    for point in points:
+        cells = "".join(f"{point[name]:12.4g}" for name in names)
+        if point["score"] is None:
+            lines.append(f"{cells}  not finished")
+            continue
+        mark = "  best" if point["best"] else ""
+        lines.append(
+            f"{cells}{point['score']:12.4f}{point['relative_gap']:12.1e}{mark}"
+        )
+    return lines
 
 
 def _right(model: Model, test: Data) -> int:
@@ -154,6 +199,8 @@ def _lines(
         names = ("gamma", "degree", "coef0")
         numbers = [f"{name} = {facts[name]:.4g}" for name in names if name in facts]
         lines.append(", ".join([f"kernel {facts['kernel']}", *numbers]))
+    if "selection" in facts:
+        lines += _table(facts["selection"])
     if len(classifier.solutions_) == 1:
         lines.append(str(classifier.solution_))
     else:

@@ -22,11 +22,12 @@ from widemargin.cli.output import (
 )
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import report_training
-from widemargin.estimators import SVC, BudgetSVC, LinearSVC
+from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
 from widemargin.estimators.classifier import Classifier, keep_in_model
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
+from widemargin.estimators.selection import SelectedClassifier
 from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
@@ -44,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     _check_budget(options)
     _check_rank(options)
     _check_classes(options)
+    _check_folds(options)
     solver = made(options.solver, options.solver_option)
     beside = options.label, options.weight, options.test_label  # perhaps files
     inputs = [path for path in (options.data, options.test, *beside) if path]
@@ -60,11 +62,16 @@ def run(options: argparse.Namespace) -> int:
     if options.kernel != "linear" and whole:
         data = in_memory(options, data)
     test = read_test(options, data)
-    classifier = _fit(options, data, solver=solver, checkpoint=checkpoint)
+    search = _search(options, data, solver) if options.cv else None
+    classifier = (
+        search.best_estimator_
+        if search
+        else _fit(options, data, solver=solver, checkpoint=checkpoint)
+    )
     _count_as_in_file(classifier, data)
     asked, options.model = options.model, _save(classifier, options.model)
     try:
-        report_training(options, classifier, data, test)
+        report_training(options, classifier, data, test, search)
     except KeyboardInterrupt:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED
@@ -132,6 +139,21 @@ def _check_classes(options: argparse.Namespace) -> None:
         raise ValueError("--break-ties and --decision-shape ovo cannot go together")
 
 
+def _check_folds(options: argparse.Namespace) -> None:
+    """Refuse several values without folds, and what is not there with folds."""
+    if options.cv is None:
+        for name in ("C", "gamma"):
+            if isinstance(getattr(options, name), list):
+                raise ValueError(f"several values of --{name} need --cv")
+        options.C = 1.0 if options.C is None else options.C
+        return
+    for name in ("budget", "rank", "checkpoint", "resume"):
+        if getattr(options, name):
+            raise ValueError(f"--cv and --{name} cannot go together")
+    if options.certify == "exact":
+        raise ValueError("--cv and --certify exact cannot go together")
+
+
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     """Where the run is saved; a saved run is not begun anew unasked."""
     every = options.checkpoint_every
@@ -158,7 +180,7 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
 
 def _classifier(
     options: argparse.Namespace, solver: str | Solver, **others: Any
-) -> Classifier:
+) -> Any:
     """What the options ask for."""
     kind: Any = LinearSVC
     own = {"intercept": options.intercept, "solver": solver}
@@ -175,7 +197,9 @@ def _classifier(
     elif kind is SVC:
         for name in ("rank", "approximation", "certify"):
             others[name] = getattr(options, name)
-    classifier: Classifier = kind(
+    if options.cv is not None:
+        return _selecting(options, kind, own | others)
+    classifier: Any = kind(
         C=options.C,
         class_weight=options.class_weight,
         tol=options.tol,
@@ -206,9 +230,46 @@ def _deciding(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
 
 
+def _selecting(options: argparse.Namespace, kind: Any, own: dict[str, Any]) -> Any:
+    """An estimator that chooses C, and gamma."""
+    for name in ("rank", "approximation", "certify"):
+        own.pop(name, None)
+    if isinstance(own.get("gamma"), list):
+        own["gammas"] = own.pop("gamma")
+    Cs = 10 if options.C is None else options.C
+    return (LinearSVCCV if kind is LinearSVC else SVCCV)(
+        Cs=Cs if options.C is None or isinstance(Cs, list) else [Cs],
+        cv=options.cv,
+        class_weight=options.class_weight,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        time_limit=options.time_limit,
+        memory_limit=options.memory_limit,
+        n_jobs=options.jobs,
+        **_deciding(options),
+        **own,
+    )
+
+
+def _search(
+    options: argparse.Namespace, data: Data, solver: str | Solver
+) -> SelectedClassifier:
+    """A fitted estimator that has chosen C, and gamma."""
+    search: SelectedClassifier = _classifier(options, solver)
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        reading.about(data.path, data.first_index),
+    ):
+        warnings.simplefilter("always")
+        search.fit(data.X, data.y, data.weights)
+    for warning in caught:
+        note(str(warning.message))
+    return search
+
+
 def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
-    classifier = _classifier(options, **others)
+    classifier: Classifier = _classifier(options, **others)
     problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
     classifier.set_params(callback=printer)

@@ -20,6 +20,18 @@ def positive(text: str) -> float:
     return value
 
 
+def positives(text: str) -> float | list[float]:
+    """A positive number, or several with commas between them."""
+    found = [positive(part) for part in text.split(",")]
+    return found[0] if len(found) == 1 else found
+
+
+def gammas(text: str) -> float | str | list[float | str]:
+    """A value of gamma, or several with commas between them."""
+    found = [gamma(part) for part in text.split(",")]
+    return found[0] if len(found) == 1 else found
+
+
 def share(text: str) -> float:
     """A positive number up to 1, as the estimators take it."""
     value = positive(text)
@@ -48,6 +60,14 @@ def count(text: str) -> int:
             f"expected a positive whole number, found {text!r}"
         )
     return int(text)
+
+
+def folds(text: str) -> int:
+    """A number of folds."""
+    value = count(text)
+    if value < 2:
+        raise argparse.ArgumentTypeError(f"expected at least 2 folds, found {text!r}")
+    return value
 
 
 def budget(text: str) -> float:

@@ -3,6 +3,18 @@
 from widemargin.estimators.budget_svc import BudgetSVC
 from widemargin.estimators.enclosing_ball import EnclosingBall
 from widemargin.estimators.linear_svc import LinearSVC
+from widemargin.estimators.linear_svc_cv import LinearSVCCV
+from widemargin.estimators.paths import linear_svc_path, svc_path
 from widemargin.estimators.svc import SVC
+from widemargin.estimators.svc_cv import SVCCV
 
-__all__ = ["SVC", "BudgetSVC", "EnclosingBall", "LinearSVC"]
+__all__ = [
+    "SVC",
+    "SVCCV",
+    "BudgetSVC",
+    "EnclosingBall",
+    "LinearSVC",
+    "LinearSVCCV",
+    "linear_svc_path",
+    "svc_path",
+]

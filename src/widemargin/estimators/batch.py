@@ -40,10 +40,10 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
     None where the user asked for what this solver does not do.
     """
-    chosen, kernel = _chosen(training), training.recipe.kernel
+    chosen, kernel = batched(training), training.recipe.kernel
     if not chosen or kernel is None:
         return {}
-    memory = _memory(training, chosen) - _other_bytes(training, chosen)
+    memory = memory_for(training, chosen) - _other_bytes(training, chosen)
     if memory <= 0:
         return {}
     try:
@@ -109,8 +109,11 @@ def _suits(training: Training) -> bool:
     )
 
 
-def _chosen(training: Training) -> list[int]:
-    """The problems that are solved at once: with a kernel that keeps them convex."""
+def batched(training: Training, copies: int = 1) -> list[int]:
+    """The problems that are solved at once: with a kernel that keeps them convex.
+
+    ``copies`` says how many others there are of each.
+    """
     kernel = training.recipe.kernel
     suits = (
         kernel is not None
@@ -121,11 +124,11 @@ def _chosen(training: Training) -> list[int]:
     if not suits:
         return []
     threads = n_threads(training.rows.options.get("n_jobs"))
-    most = MOST_ROWS if len(training.tasks) > threads else MOST_ROWS_ALONE
+    most = MOST_ROWS if copies * len(training.tasks) > threads else MOST_ROWS_ALONE
     return [int(k) for k in np.flatnonzero(training.sizes() <= most)]
 
 
-def _memory(training: Training, chosen: list[int]) -> int:
+def memory_for(training: Training, chosen: list[int]) -> int:
     """Bytes that kernel values may take. What is free is asked where many could be."""
     if training.memory_limit is not None:
         return training.memory_limit
@@ -156,7 +159,7 @@ def _problems(
     C: Any = training.C
     C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
     signs = np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)
-    loss, intercept = _form(training)
+    loss, intercept = form(training)
     return ManyProblems(
         samples,
         flat,
@@ -174,7 +177,7 @@ def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyPro
     """Problems of all rows, which are one group."""
     t, m = len(training.tasks), training.rows.shape[0]
     each = np.arange(1, t + 1)
-    loss, intercept = _form(training)
+    loss, intercept = form(training)
     C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), t)
     return ManyProblems(
         samples,
@@ -189,7 +192,7 @@ def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyPro
     )
 
 
-def _form(training: Training) -> tuple[PointwiseLoss, str]:
+def form(training: Training) -> tuple[PointwiseLoss, str]:
     """The loss and the intercept of the problems."""
     name, intercept = training.recipe.form or ("", "")
     loss = LOSSES[name]

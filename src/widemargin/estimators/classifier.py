@@ -23,7 +23,7 @@ from widemargin.estimators.checks import (
     seed_of,
     tell_end,
 )
-from widemargin.estimators.multiclass import check_scheme, tasks_of
+from widemargin.estimators.multiclass import check_scheme, scheme_of, tasks_of
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import Recipe, Training, Vector
@@ -153,17 +153,21 @@ class Classifier(
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> None:
         """Carry out a plan, keep what it finds, and tell how it ended."""
+        self._check()
+        with fitted_anew(self):
+            fit = self._found(X, y, sample_weight, plan)
+            self._store(fit)
+            self.seconds_ = fit.training.clock.seconds()
+        _tell(fit.solutions)
+
+    def _check(self) -> None:
+        """Refuse parameters out of range."""
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
         check_limits(check, self)
         check_scheme(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)
-        with fitted_anew(self):
-            fit = self._found(X, y, sample_weight, plan)
-            self._store(fit)
-            self.seconds_ = fit.training.clock.seconds()
-        _tell(fit.solutions)
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
@@ -229,7 +233,7 @@ class Classifier(
         self.dual_gap_ = float(worst.certificate.relative_gap)
         interrupted = any(s.status is Status.INTERRUPTED for s in solutions)
         self.status_ = (Status.INTERRUPTED if interrupted else worst.status).value
-        self._scheme = "binary" if len(self.classes_) == 2 else self.multi_class
+        self._scheme = scheme_of(len(self.classes_), self.multi_class)
         self._meta = {
             "loss": self.loss,
             "C": self.C,

@@ -130,7 +130,7 @@ def kernel_model(estimator: Any) -> Model:
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
     meta, expand = dict(fitted._meta), _expand(fitted)
-    decides = decided_by(fitted)
+    decides = decided_by(fitted, fitted._scheme)
     is_linear = fitted.kernel_.name in ("linear", "precomputed")
     if not is_linear and expand is None:
         kernels = Expansion(

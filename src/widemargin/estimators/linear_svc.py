@@ -171,7 +171,7 @@ class LinearSVC(Classifier):
             for w, b in zip(self.coef_, self.intercept_, strict=True)
         )
         of_model: dict[str, Any] = {"decisions": decisions, "meta": dict(self._meta)}
-        return Model(self.classes_, **of_model, **decided_by(self))
+        return Model(self.classes_, **of_model, **decided_by(self, self._scheme))
 
     # -- parts of fit ------------------------------------------------------------------
 

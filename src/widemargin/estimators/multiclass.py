@@ -41,12 +41,16 @@ def check_scheme(check: Checker, estimator: Any) -> None:
         check.refuse("decision_function_shape", expected, shape)
 
 
-def decided_by(fitted: Any) -> dict[str, Any]:
+def scheme_of(n_classes: int, multi_class: str) -> str:
+    """The scheme of a `Model`."""
+    return "binary" if n_classes == 2 else multi_class
+
+
+def decided_by(estimator: Any, scheme: str) -> dict[str, Any]:
     """How a model of an estimator decides: its scheme, shape and break_ties."""
-    check_scheme(Checker(type(fitted).__name__), fitted)
-    scheme = fitted._scheme
-    shape = fitted.decision_function_shape if scheme in PAIRED else SHAPES[0]
-    breaks = bool(fitted.break_ties) and scheme == "ovo"
+    check_scheme(Checker(type(estimator).__name__), estimator)
+    shape = estimator.decision_function_shape if scheme in PAIRED else SHAPES[0]
+    breaks = bool(estimator.break_ties) and scheme == "ovo"
     return {"scheme": scheme, "shape": shape, "break_ties": breaks}
 
 

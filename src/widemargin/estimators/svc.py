@@ -19,6 +19,7 @@ from widemargin.estimators.kernel_machines import (
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank, polished
 from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
+from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -277,6 +278,10 @@ class SVC(Classifier):
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
             return linear_recipe(self.loss, self.intercept, self.solver)
+        return self._recipe_with(kernel)
+
+    def _recipe_with(self, kernel: Kernel) -> Recipe:
+        """Problems with a kernel whose gamma is a number."""
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
             options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}

@@ -1,6 +1,9 @@
 """Equivalent problems that are safer or cheaper to solve, and the way back."""
 
+import contextlib
 import copy
+from collections.abc import Generator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +12,7 @@ from numpy.typing import NDArray
 
 from widemargin.data.equal_rows import equal_rows
 from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
 from widemargin.numerics import linalg
 from widemargin.problems.base import Problem
 
@@ -20,6 +24,14 @@ CENTER_RATIO = 30.0
 # Number of rows from which equal rows are looked for, rows that are looked at first,
 # and the share of them that must equal another: reading all rows must pay. Not tuned.
 MERGED_ROWS, MERGE_SAMPLE, MERGE_SHARE = 10_000, 4096, 0.3
+
+# First rows of groups of equal rows, the group of each row, and these first rows where
+# they are few.
+_Groups = tuple[NDArray[np.int64], NDArray[np.int64], Rows | None]
+# By matrix and labels: what problems share that are solved one after the other.
+_GROUPS: ContextVar[dict[Any, tuple[Any, _Groups]] | None] = ContextVar(
+    "groups", default=None
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,29 @@ class _Centered:
         return linalg.shifted(block, self._center)
 
 
+@contextlib.contextmanager
+def sharing_groups() -> Generator[None, None, None]:
+    """Let problems over the same rows, with other C, look for equal rows only once."""
+    token = _GROUPS.set({})
+    try:
+        yield
+    finally:
+        _GROUPS.reset(token)
+
+
+def _grouped(X: Any, y: NDArray[Any], options: Mapping[str, Any]) -> _Groups:
+    """The groups of equal rows and their first rows, where these are few."""
+    known, key = _GROUPS.get(), (id(X), y.tobytes())
+    if known is not None and key in known:
+        return known[key][1]
+    first, group = equal_rows(X, y)
+    few = len(first) <= (1.0 - MERGE_SHARE) * len(y)
+    found = first, group, as_rows(X[first], **options) if few else None
+    if known is not None:
+        known[key] = X, found  # X lives as long as its id is a key
+    return found
+
+
 def _merged(problem: Problem) -> tuple[Problem, Lift] | None:
     """The problem with equal rows merged, if that is worth it."""
     m = problem.rows.shape[0]
@@ -116,10 +151,9 @@ def _merged(problem: Problem) -> tuple[Problem, Lift] | None:
     X = problem.rows.in_memory()
     if X is None:
         return None
-    first, group = equal_rows(X, y)
-    if len(first) > (1.0 - MERGE_SHARE) * m:
+    first, group, rows = _grouped(X, y, problem.rows.options)
+    if rows is None:
         return None
-    rows = as_rows(X[first], **problem.rows.options)
     weights = np.bincount(group, C)
     merged = Problem(rows, y[first], weights, problem.loss, problem.intercept)
     return merged, Lift(problem, group=group)

@@ -43,7 +43,7 @@ def write_report(
     path : str or path
         File to write. It appears, or is replaced, when the page is complete.
     estimator : LinearSVC or SVC
-        Fitted.
+        Fitted; or `LinearSVCCV` or `SVCCV`, whose scores are drawn too.
     X : array, sparse matrix or Rows (m, n)
         The training data.
     y : array (m,)
@@ -149,7 +149,8 @@ def _what(run: Run) -> str:
         if z.landmarks is not None:  # else it says nothing
             loss += f", {html.percent(z.trace_residual)} of the trace left"
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
-    problem = f"{loss}, C = {settings['C']:g}{classes}"
+    C = settings.get("C") or run.estimator.C_
+    problem = f"{loss}, C = {C:g}{classes}"
     kernel = getattr(run.estimator, "kernel_", None)
     if kernel is None or kernel.name == "linear":
         return f"A linear SVM ({problem}) on {m:,} rows × {n:,} features"
@@ -241,6 +242,8 @@ def _figures(run: Run) -> str:
                 pictures.margins_of_many(margin, which, scheme),
             ]
         drawn.append(pictures.activity(solutions, run.problems))
+        if hasattr(run.estimator, "Cs_"):
+            drawn.append(pictures.selection(run.estimator))
         figures = [*(html.figure(*picture) for picture in drawn), _confusions(run)]
         if run.rows.shape[1] == 2:
             support = np.sort(run.estimator.support_)

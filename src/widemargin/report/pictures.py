@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from widemargin.data.memory import as_rows
@@ -56,6 +56,14 @@ _STYLE: Any = {
 _BROAD: dict[str, Any] = {"color": PALE, "lw": 6, "solid_capstyle": "round"}
 _CIRCLES: dict[str, Any] = {"color": RUST, "ls": "--", "marker": "o", "ms": 4}
 _SQUARES: dict[str, Any] = {"color": BLUE, "ls": ":", "marker": "s", "ms": 4}
+_GAMMAS: list[dict[str, Any]] = [
+    {"color": DARK, "ls": "-", "marker": "o"},
+    {"color": RUST, "ls": "--", "marker": "s"},
+    {"color": BLUE, "ls": ":", "marker": "^"},
+    {"color": GRAY, "ls": "-.", "marker": "v"},
+    {"color": RUST, "ls": "-", "marker": "x"},
+    {"color": BLUE, "ls": "--", "marker": "+"},
+]
 _UP: dict[str, Any] = {"hatch": "////", "ec": BLUE, "fc": "#dfe8f2"}
 _DOWN: dict[str, Any] = {"hatch": "\\\\\\\\", "ec": RUST, "fc": "#f8e9e0"}
 _PAPER: dict[str, Any] = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1.5}
@@ -259,6 +267,43 @@ def _log(axes: Axes) -> None:
 
 # Support vectors are on a plane up to rounding: less than this is none of the margin.
 ON_PLANE = 1e-3
+
+
+def selection(search: Any) -> Picture:
+    """Scores on held-out rows against C, a line each gamma, with their spread."""
+    figure, (axes,) = _figure(3.1)
+    Cs, gammas = search.Cs_, getattr(search, "gammas_", np.zeros(1))
+    scores = search.scores_.reshape(-1, len(gammas), len(Cs))
+    means = scores.mean(axis=0)
+    peaks = np.where(np.isfinite(means), means, -np.inf).max(axis=1)
+    shown = np.sort(np.argsort(-peaks, kind="stable")[: len(_GAMMAS)])
+    for look, g in zip(_GAMMAS, shown, strict=False):
+        if len(gammas) == 1 or search.gamma_ == gammas[g]:
+            low, high = scores[:, g].min(axis=0), scores[:, g].max(axis=0)
+            axes.fill_between(Cs, low, high, color=PALE, alpha=0.5, lw=0)
+        name = f"gamma {gammas[g]:.2g}" if len(gammas) > 1 else "mean score"
+        axes.plot(Cs, means[g], label=name, ms=4, **look)
+    axes.plot(search.C_, search.best_score_, "D", color=DARK, label="best")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=7))
+    if Cs[-1] < 100.0 * Cs[0]:  # else an axis may have a single number
+        axes.set_xticks(Cs[:: 1 + len(Cs) // 7])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda C, _: f"{C:.3g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("C")
+    axes.set_ylabel("score on held-out rows")
+    _legend(figure, 3)
+    folds, left = len(scores), len(gammas) - len(shown)
+    gamma = f" and gamma = {search.gamma_:.3g}" if len(gammas) > 1 else ""
+    others = f" The {left} values of gamma with lower peaks are left out." * bool(left)
+    return Picture(
+        "Selection",
+        _svg(figure, "selection", "Line chart: score on held-out rows against C"),
+        f"Mean scores of {folds} folds: the best one is {search.best_score_:.4f}, at "
+        f"C = {search.C_:.3g}{gamma} (diamond). The band goes from the lowest to the "
+        "highest fold at this gamma. The largest certified relative gap of all fits "
+        f"is {np.nanmax(search.path_):.1e}.{others}",
+    )
 
 
 def margins(

@@ -26,8 +26,11 @@ NAME = "batch"
 # all threads busy (45 pairs of mnist, of 12,000 rows: 8 s, not 23), and of fewer, which
 # one thread each solves here (`benchmarks/core/batch_limit.py`).
 MOST_ROWS, MOST_ROWS_ALONE = 16_000, 4_000
-# Steps of a problem, in units of its rows, after which it is given up. Not tuned.
-MOST_STEPS = 1_000
+# Steps of a problem after which it is given up: in units of its rows, and at least.
+# Problems of pendigits take up to 1.4 a row. On 4,000 rows of a9a with C >= 21 working
+# sets take a tenth of a second where pair steps take 5 to 10 a row and several tenths,
+# or hover above the gap in float32. The second one is not tuned.
+MOST_STEPS, FEW_STEPS = 5, 10_000
 # The least gap that kernel values in float32 are worth trying for: 1.1 to 34 times as
 # fast as working sets on digits, letter and usps with C = 1, 10 and 100, handing on
 # included, but for letter with C = 100 below 3e-5 (0.7 times).
@@ -48,6 +51,8 @@ class Ends(NamedTuple):
     steps : int ndarray (t,)
     is_convex : bool ndarray (t,), whether no step met a negative curvature
     status : Status, of problems that have no small gap
+    bounds : list of Certificate
+    seconds : float, the share of one problem
     """
 
     c: Vector
@@ -55,6 +60,15 @@ class Ends(NamedTuple):
     steps: NDArray[np.int64]
     is_convex: NDArray[np.bool_]
     status: Status
+    bounds: list[Certificate]
+    seconds: float
+
+    def solved(self, tol: float) -> NDArray[np.bool_]:
+        """Which problems have a gap that is small enough: (t,)."""
+        gaps = np.array([bounds.relative_gap for bounds in self.bounds])
+        # No press of Ctrl-C is lost.
+        kept = self.is_convex & (self.status is not Status.INTERRUPTED)
+        return np.asarray(kept & (gaps <= tol))
 
 
 def solve_many(
@@ -75,9 +89,17 @@ def solve_many(
         Each over its rows in the order of the data; ``w`` is y alpha. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
+    ends = solve_places(problems, limits, memory, threads)
+    return _solutions(problems, ends, limits)
+
+
+def solve_places(
+    problems: ManyProblems, limits: Limits, memory: int, threads: int
+) -> Ends:
+    """The same, as arrays over all places."""
     c, begin = np.zeros(len(problems.y)), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
-    most = MOST_STEPS * int(problems.sizes.max())
+    most = max(MOST_STEPS * int(problems.sizes.max()), FEW_STEPS)
     scores, numbers, counts, interrupted = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
         (problems.y, problems.C),
@@ -97,9 +119,8 @@ def solve_many(
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
-    ends = Ends(c, b, counts[:, 0], counts[:, 1] == 0, status)
     seconds = (limits.clock.seconds() - begin) / len(bounds)
-    return _solutions(problems, ends, bounds, limits, seconds)
+    return Ends(c, b, counts[:, 0], counts[:, 1] == 0, status, bounds, seconds)
 
 
 class _Over:
@@ -112,28 +133,20 @@ class _Over:
         return self._deadline is not None and self._deadline.left <= 0.0
 
 
-def _solutions(
-    problems: ManyProblems,
-    ends: Ends,
-    bounds: list[Certificate],
-    limits: Limits,
-    seconds: float,
-) -> list[Solution]:
+def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solution]:
     """A solution for each problem, which has its share of the time."""
+    bounds, solved = ends.bounds, ends.solved(limits.tol)
     alpha, found, weights = np.abs(ends.c), [], problems.sums(problems.C).tolist()
-    # No press of Ctrl-C is lost.
-    may_be = ends.is_convex & (ends.status is not Status.INTERRUPTED)
     vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
     reason, begin = _reason(problems), 0
     for k, end in enumerate(problems.ends.tolist()):
-        solved = may_be[k] and bounds[k].relative_gap <= limits.tol
-        status = Status.SOLVED if solved else ends.status
+        status = Status.SOLVED if solved[k] else ends.status
         primal, dual = bounds[k].primal, bounds[k].dual
         first = Step(0, weights[k], 0.0, 0.0, end - begin)
         first.best_primal, first.best_dual = weights[k], 0.0
-        last = Step(1, primal, dual, 0.0, end - begin, seconds=seconds)
+        last = Step(1, primal, dual, 0.0, end - begin, seconds=ends.seconds)
         last.details = {
             "support_vectors": float(vectors[k]),
             "steps": float(ends.steps[k]),
@@ -150,7 +163,7 @@ def _solutions(
                 trace=Trace([first, last]),
                 solver=NAME,
                 reason=reason,
-                seconds=seconds,
+                seconds=ends.seconds,
                 tol=limits.tol,
                 message=_message(last, status, bounds[k].relative_gap, limits),
                 extras=dict(last.details),

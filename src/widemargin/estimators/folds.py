@@ -1,0 +1,242 @@
+"""All binary problems of all folds and all C with one kernel, solved at once."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.estimators.batch import batched, form, memory_for
+from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.solving import solve_task
+from widemargin.estimators.training import Training
+from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.packed import CoreSums
+from widemargin.problems.many import ManyProblems
+from widemargin.solution import Status
+from widemargin.solvers.kernel.batch import Ends, solve_places
+from widemargin.system.threads import n_threads
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Places of problems that are solved at once: some 120 bytes each. Not tuned.
+PLACES = 1_000_000
+# Bytes of sums that are made at once for rows that a fold holds out.
+SUMS_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The machines of all folds and all C with one kernel.
+
+    Attributes
+    ----------
+    training : Training, of all rows
+    weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
+    Cs : ndarray (C,), rising
+    coefficients : ndarray (folds, m, r, C)
+        y alpha, in the layout of `Expansion`: r = c - 1 for pairs of c classes.
+    b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps
+    ended : bool ndarray (folds, problems, C), whether no limit ended a problem
+    """
+
+    training: Training
+    weights: Vector
+    Cs: Vector
+    coefficients: Vector
+    b: Vector
+    gaps: Vector
+    ended: NDArray[np.bool_]
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether something ended it early."""
+        return not bool(self.ended.all())
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether the problems are pairs of classes."""
+        return self.training.tasks[0].negative is not None
+
+    def decisions(self, fold: int, test: Index) -> Vector:
+        """Decisions of the problems for some rows: (C, rows, problems)."""
+        table, index = self.coefficients[fold], self.training.index
+        support = np.flatnonzero(table.any(axis=(1, 2)))
+        support = support[np.argsort(index[support], kind="stable")]
+        out = np.empty((len(self.Cs), len(test), self.b.shape[1]))
+        out[:] = self.b[fold].T[:, np.newaxis]
+        if len(support) == 0:
+            return out
+        counts = np.bincount(index[support], minlength=table.shape[1] + self.is_paired)
+        sizes = counts.tolist() if self.is_paired else [len(support)]
+        rows, kernel = self.training.rows, self.training.recipe.kernel
+        W = table[support].reshape(len(support), -1)
+        sums = CoreSums(kernel.form, rows.take(support), W, sizes, keep=True)  # type: ignore[union-attr]
+        block, step = rows.take(test), _rows_at_once(len(sizes) * W.shape[1])
+        for start in range(0, len(test), step):
+            some = np.arange(start, min(start + step, len(test)))
+            part = sums.by_group(block, some, rows.options.get("n_jobs"))
+            out[:, some] += self._joined(part.reshape(len(sizes), *table.shape[1:], -1))
+        return out
+
+    def _joined(self, sums: Vector) -> Vector:
+        """Sums (groups, r, C, rows) as decisions (C, rows, problems)."""
+        if self.is_paired:
+            i, j = np.triu_indices(sums.shape[0], 1)
+            return np.asarray((sums[i, j - 1] + sums[j, i]).transpose(1, 2, 0))
+        return np.asarray(sums[0].transpose(1, 2, 0))
+
+
+def _rows_at_once(n_sums: int) -> int:
+    return max(64, SUMS_BYTES // (8 * n_sums) // 64 * 64)
+
+
+def solve_folds(training: Training, weights: Vector, Cs: Vector) -> Folds | None:
+    """Solve the problems of all folds and C; None where they are too large for that.
+
+    Parameters
+    ----------
+    training : Training, of all rows, whose kernel counts and whose C does not
+    weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
+    Cs : ndarray, rising
+    """
+    tasks, kernel = training.tasks, training.recipe.kernel
+    if len(batched(training, len(weights))) < len(tasks) or kernel is None:
+        return None
+    n_sums = len(tasks)
+    if tasks[0].negative is not None:
+        n_sums = max(int(task.negative or 0) for task in tasks)
+    shape = (len(weights), len(training.index), n_sums, len(Cs))
+    if 8 * np.prod(shape, dtype=float) > memory_for(training, list(range(len(tasks)))):
+        return None
+    samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
+    if not samples.is_fit:
+        return None
+    few = (len(weights), len(tasks), len(Cs))
+    found = Folds(
+        training,
+        weights,
+        Cs,
+        np.zeros(shape),
+        np.zeros(few),
+        np.full(few, np.inf),
+        np.zeros(few, bool),
+    )
+    for some in _parts(training, len(weights) * len(Cs)):
+        if not _solve_part(found, samples, some):
+            break
+    return found
+
+
+def _parts(training: Training, n_points: int) -> Iterator[range]:
+    """Problems that are solved at once."""
+    ends = np.cumsum(training.sizes() * n_points)
+    start, t = 0, len(ends)
+    while start < t:
+        before = ends[start - 1] if start else 0
+        end = int(np.searchsorted(ends, before + PLACES, "right"))
+        end = max(start + 1, end)
+        yield range(start, end)
+        start = end
+
+
+def _solve_part(found: Folds, samples: GroupedSamples, some: range) -> bool:
+    """Solve some of the binary problems; whether to go on."""
+    training, limits = found.training, found.training.limits
+    problems = _problems(found, samples, some)
+    memory = memory_for(training, list(some))
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    ends = solve_places(problems, limits, memory, threads)
+    shape = (len(some), len(found.weights), len(found.Cs))
+    solved, within = (
+        ends.solved(limits.tol).reshape(shape),
+        slice(some[0], some[-1] + 1),
+    )
+    gaps = np.array([bounds.relative_gap for bounds in ends.bounds]).reshape(shape)
+    found.gaps[:, within] = gaps.transpose(1, 0, 2)
+    found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
+    found.ended[:, within] = solved.transpose(1, 0, 2)
+    if ends.status is Status.STALLED:
+        for t in np.flatnonzero(~solved):
+            if not _go_on(found, problems, ends, some, int(t)):
+                break
+    _keep(found, problems, ends, some)
+    return bool(found.ended[:, within].all())
+
+
+def _go_on(
+    found: Folds, problems: ManyProblems, ends: Ends, some: range, t: int
+) -> bool:
+    """Let another solver finish problem t; whether no limit ended it."""
+    folds, n_C = len(found.weights), len(found.Cs)
+    task, fold, place = np.unravel_index(t, (len(some), folds, n_C))
+    k, part = some[int(task)], slice(problems.starts[t], problems.ends[t])
+    order, c = problems.order(part.start, part.stop), ends.c[part]
+    starts: list[Any] = [None] * len(found.training.tasks)
+    starts[k] = np.abs(c[order]), c[order], float(ends.b[t])
+    C = found.weights[fold] * found.Cs[place]
+    training = dataclasses.replace(found.training, C=C, starts=starts)
+    _, solution = solve_task(training, k, None)
+    at = (fold, k, place)
+    found.gaps[at] = solution.certificate.relative_gap
+    found.b[at], c[order] = solution.b, solution.w
+    limited = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    found.ended[at] = not limited
+    return not limited
+
+
+def _problems(found: Folds, samples: GroupedSamples, some: range) -> ManyProblems:
+    """Some binary problems: for each the folds, and for each of these the C."""
+    training, n_points = found.training, len(found.weights) * len(found.Cs)
+    groups, y, C = [], [], []
+    for task in (training.tasks[k] for k in some):
+        own = _groups(task, len(samples.count))
+        rows = samples.rows_of(own)
+        signs = np.where(training.index[rows] == task.positive, 1.0, -1.0)
+        weights = found.weights[:, np.newaxis, rows] * found.Cs[:, np.newaxis]
+        groups.append(np.tile(own, n_points))
+        y.append(np.tile(signs, n_points))
+        C.append(weights.ravel())
+    n_groups = len(groups[0]) // n_points
+    sizes = np.repeat(training.sizes()[list(some)], n_points)
+    after = np.arange(len(sizes)) - 1
+    after[:: len(found.Cs)] = -1
+    loss, intercept = form(training)
+    return ManyProblems(
+        samples,
+        np.concatenate(groups),
+        np.arange(1, len(sizes) + 1) * n_groups,
+        np.cumsum(sizes),
+        np.concatenate(y),
+        np.concatenate(C),
+        loss,
+        intercept,
+        after,
+    )
+
+
+def _groups(task: BinaryTask, n_classes: int) -> Index:
+    if task.negative is None:
+        return np.arange(n_classes)
+    return np.array([task.positive, task.negative])
+
+
+def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None:
+    """Put the coefficients of some problems where they belong."""
+    folds, n_C, begin = len(found.weights), len(found.Cs), 0
+    for k in some:
+        task = found.training.tasks[k]
+        rows = problems.rows[begin : begin + found.training.sizes()[k]]
+        end = begin + folds * n_C * len(rows)
+        c = ends.c[begin:end].reshape(folds, n_C, len(rows)).transpose(0, 2, 1)
+        if task.negative is None:
+            found.coefficients[:, rows, k] = c
+        else:
+            first = found.training.index[rows] == task.positive
+            i, j = task.positive, task.negative
+            found.coefficients[:, rows[first], j - 1] = c[:, first]
+            found.coefficients[:, rows[~first], i] = c[:, ~first]
+        begin = end

@@ -1,0 +1,126 @@
+"""Machines of rising C, each from where the one before ended."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.linear_svc import LinearSVC
+from widemargin.estimators.plans import Fit, Plan
+from widemargin.estimators.selection import after, grid
+from widemargin.estimators.svc import SVC
+from widemargin.estimators.training import Training, Vector
+from widemargin.parameters import Checker
+from widemargin.problems.conditioning import sharing_groups
+
+
+def svc_path(
+    X: Any,
+    y: ArrayLike,
+    *,
+    Cs: Any = 10,
+    sample_weight: ArrayLike | None = None,
+    **params: Any,
+) -> tuple[Vector, list[SVC], Vector]:
+    """Machines with a kernel for rising C.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or Rows (m, n)
+    y : array (m,) of labels
+    Cs : int or list of floats > 0, default=10
+        Values of C. An int: so many, equally spaced in log C from 0.01 to 1,000.
+    sample_weight : array (m,) of numbers >= 0, or None
+    **params : parameters of `SVC` but ``C``
+
+    Returns
+    -------
+    Cs : ndarray (C,), rising
+    models : list of SVC, fitted, one for each C
+    gaps : ndarray (C,), their certified relative duality gaps
+
+    Notes
+    -----
+    Machines too large for the batch solver begin where the one of the smaller C ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import svc_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Cs, models, gaps = svc_path(X, y, Cs=[0.1, 1.0], gamma=0.1)
+    >>> [round(model.score(X, y), 2) for model in models], bool(gaps.max() <= 1e-4)
+    ([0.95, 0.98], True)
+    """
+    return _path(SVC, "svc_path", X, y, Cs, sample_weight, params)
+
+
+def linear_svc_path(
+    X: Any,
+    y: ArrayLike,
+    *,
+    Cs: Any = 10,
+    sample_weight: ArrayLike | None = None,
+    **params: Any,
+) -> tuple[Vector, list[LinearSVC], Vector]:
+    """Linear machines for rising C, each from where the one before ended.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or Rows (m, n)
+    y : array (m,) of labels
+    Cs : int or list of floats > 0, default=10
+        Values of C. An int: so many, equally spaced in log C from 0.01 to 1,000.
+    sample_weight : array (m,) of numbers >= 0, or None
+    **params : parameters of `LinearSVC` but ``C``
+
+    Returns
+    -------
+    Cs : ndarray (C,), rising
+    models : list of LinearSVC, fitted, one for each C
+    gaps : ndarray (C,), their certified relative duality gaps
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import linear_svc_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Cs, models, gaps = linear_svc_path(X, y, Cs=[0.01, 0.1, 1.0])
+    >>> models[-1].coef_.shape, bool(gaps.max() <= 1e-4)
+    ((3, 4), True)
+    """
+    return _path(LinearSVC, "linear_svc_path", X, y, Cs, sample_weight, params)
+
+
+def _path(
+    kind: Any,
+    owner: str,
+    X: Any,
+    y: ArrayLike,
+    Cs: Any,
+    sample_weight: ArrayLike | None,
+    params: dict[str, Any],
+) -> tuple[Vector, list[Any], Vector]:
+    """Machines of one kind."""
+    Cs = grid(Checker(owner), "Cs", Cs)
+    if "C" in params:
+        Checker(owner).refuse_part("Cs", "hold the values of C", "C too")
+    models: list[Any] = []
+    rows: list[Rows] = []  # of the first fit: they know more by then
+    with sharing_groups():
+        for C in Cs.tolist():
+            model = kind(C=C, **params)
+            plan = after(model, models[-1] if models else None)
+            model._fit(X, y, sample_weight, functools.partial(_over, rows, plan))
+            models.append(model)
+    return Cs, models, np.array([model.dual_gap_ for model in models])
+
+
+def _over(rows: list[Rows], plan: Plan, training: Training) -> Fit:
+    """Carry out a plan over the rows of the first fit, which become known here."""
+    if not rows:
+        rows.append(training.rows)
+    return plan(dataclasses.replace(training, rows=rows[0]))

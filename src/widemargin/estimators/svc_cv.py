@@ -1,0 +1,298 @@
+"""SVCCV: an SVC whose C and gamma are chosen by cross-validation."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.estimators import labels
+from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.folds import Folds, solve_folds
+from widemargin.estimators.multiclass import decided_by, scheme_of
+from widemargin.estimators.selection import (
+    HeldOut,
+    Judge,
+    Points,
+    SelectedClassifier,
+    fit_points,
+    grid,
+    keep,
+    values,
+)
+from widemargin.estimators.svc import SVC
+from widemargin.estimators.training import Training, Vector
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.table import GAMMAS, having
+from widemargin.models.model import Decision, Model
+from widemargin.models.votes import by_class
+from widemargin.parameters import Checker, is_integer
+from widemargin.solution import Status
+from widemargin.solvers.driver.contract import Solver
+
+# The grid of gamma that a number stands for: this factor below and above "scale".
+WIDTH = 10.0
+
+
+class SVCCV(SelectedClassifier):
+    """Classifier with a kernel whose C and gamma are chosen by cross-validation.
+
+    Each point (fold, gamma, C) is a machine as of `SVC`, with a certified duality gap.
+    The machines of all folds and all C share their kernel values, and along C each
+    begins where the one of the smaller C ended.
+
+    Parameters
+    ----------
+    Cs : int or list of floats > 0, default=10
+        Values of C. An int: so many, equally spaced in log C from 0.01 to 1,000.
+    gammas : int, list or None, default=None
+        Values of gamma: positive numbers, or "scale", "auto" and "mean_distance" as in
+        `SVC`. An int: so many, from a tenth to ten times "scale". None: ``gamma``.
+    cv : int, splitter or iterable of (train, test), default=5
+        An int: so many stratified folds.
+    scoring : str, callable (estimator, X, y) or None, default=None
+        A scorer of scikit-learn that needs predictions or decision values; None: the
+        share of right labels. It sees a stand-in that has the decision values of the
+        held-out rows and no other attribute of a fitted `SVC`.
+    refit : bool, default=True
+        Whether the best point is trained on all rows; else there is no model.
+    calibrate : {"sigmoid", "isotonic"} or None, default=None
+        Makes `predict_proba` from the decision values of the held-out rows, by the
+        methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
+        decision values all the same.
+    kernel, gamma, degree, coef0, loss, intercept, solver, class_weight, multi_class, \
+decision_function_shape, break_ties, tol, max_iter : as of `SVC`
+        "scale" and the like are numbers of all rows, not of each fold's;
+        "balanced" is of the training rows of each fold.
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the whole fit. The folds end after four fifths of it: points that are not
+        finished then are NaN, and the best of the others is trained.
+    memory_limit, n_jobs, random_state : as of `SVC`
+
+    Attributes
+    ----------
+    C_, gamma_ : float, the best point: of equal scores that of the smallest C
+    Cs_ : ndarray (C,), rising
+    gammas_ : ndarray (gammas,)
+    scores_ : ndarray (folds, gammas, C)
+    path_ : ndarray (folds, gammas, C), the certified relative gap of each point: the
+        largest of its binary problems
+    best_score_ : float, mean score of the best point
+    best_estimator_ : SVC, the best point trained on all rows. Its attributes are those
+        of this estimator too: ``dual_gap_``, ``support_vectors_``, ``solutions_``, ...
+    classes_ : ndarray (c,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray (n,), where X had column names
+    seconds_ : float, time of the whole fit
+
+    See Also
+    --------
+    LinearSVCCV : for kernel="linear" and any number of rows.
+    svc_path : the machines of rising C.
+
+    Notes
+    -----
+    Problems of more rows than the batch solver takes, callables and precomputed kernels
+    are fitted one after the other. After Ctrl-C the scores of what was finished are
+    kept, and KeyboardInterrupt is raised.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import SVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0], tol=1e-3).fit(X, y)
+    >>> clf.scores_.shape, bool(clf.path_.max() <= 1e-3), clf.C_, clf.gamma_
+    ((5, 2, 3), True, 1.0, 0.1)
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 10,
+        gammas: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        calibrate: str | None = None,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        loss: str = "hinge",
+        intercept: str = "auto",
+        solver: str | Solver = "auto",
+        class_weight: Any = None,
+        multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.calibrate = calibrate
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.intercept = intercept
+        self.solver = solver
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _machine(self) -> SVC:
+        return SVC(**self._shared(SVC))
+
+    def _check(self, check: Checker) -> None:
+        super()._check(check)
+        if self.gammas is None:
+            return
+        if self.kernel not in having("gamma"):
+            check.refuse_part(
+                "gammas", f"be None with kernel={self.kernel!r}", repr(self.gammas)
+            )
+        if is_integer(self.gammas):
+            check.count("gammas", self.gammas)
+            return
+        if isinstance(self.gammas, str) or np.ndim(self.gammas) != 1:
+            expected = "an int >= 1, a list of numbers > 0 or names, or None"
+            check.refuse("gammas", expected, self.gammas)
+        names = [one for one in self.gammas if isinstance(one, str)]
+        for one in names:
+            check.choice("gammas", one, tuple(GAMMAS))
+        if len(names) < len(self.gammas) or not names:
+            values(check, "gammas", [g for g in self.gammas if g not in names])
+
+    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
+        self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
+        kernels = self._kernels(judge, machine)
+        points = self._no_points((len(judge.folds), len(kernels), len(self.Cs_)))
+        weights = self._weights(training, judge)
+        scheme = scheme_of(len(self.classes_), self.multi_class)
+        deciding = decided_by(machine, scheme)
+        for g, kernel in enumerate(kernels):
+            found = None
+            if training.recipe.kernel is not None:
+                recipe = machine._recipe_with(kernel)
+                one = dataclasses.replace(training, recipe=recipe)
+                found = solve_folds(one, weights, self.Cs_)
+            if found is None:
+                self._fit_all(points, judge, training, machine)
+                break
+            _judge_folds(points, judge, found, g, deciding)
+            if points.stopped:
+                break
+        return points
+
+    def _kernels(self, judge: Judge, machine: Any) -> list[Kernel]:
+        """The kernels, with gamma as a number; sets ``gammas_``."""
+        kernel: Kernel = machine.kernel_
+        if self.gammas is None:
+            self.gammas_ = np.array([kernel.gamma], float)
+            return [kernel]
+
+        def number(gamma: Any) -> float:
+            given = dataclasses.replace(kernel, gamma=gamma)
+            return float(given.resolved(judge.rows, judge.weights).gamma)
+
+        if is_integer(self.gammas):
+            width = np.linspace(-1.0, 1.0, self.gammas) if self.gammas > 1 else [0.0]
+            self.gammas_ = number("scale") * WIDTH ** np.asarray(width)
+        else:
+            self.gammas_ = np.array([number(gamma) for gamma in self.gammas])
+        return [dataclasses.replace(kernel, gamma=float(g)) for g in self.gammas_]
+
+    def _weights(self, training: Training, judge: Judge) -> Vector:
+        """Factors of C of all rows in each fold, zero where it holds them out."""
+        m, check = len(training.index), Checker(type(self).__name__)
+        out = np.zeros((len(judge.folds), m))
+        for weights, (train, _) in zip(out, judge.folds, strict=True):
+            np.add.at(weights, train, 1.0)
+            if judge.weights is not None:
+                weights *= judge.weights
+            weights *= labels.class_factors(
+                check, self.class_weight, self.classes_, training.index, weights
+            )
+        return out
+
+    def _fit_all(
+        self, points: Points, judge: Judge, training: Training, machine: Classifier
+    ) -> None:
+        """Fit each point by itself."""
+        gammas = self.gammas_.tolist() if self._has_gamma else [self.gamma]
+        shared = self._shared(SVC)
+        paths = [
+            [SVC(**(shared | {"C": C, "gamma": gamma})) for C in self.Cs_.tolist()]
+            for gamma in gammas
+        ]
+        fit_points(points, judge, training, paths)
+
+    @property
+    def _has_gamma(self) -> bool:
+        return self.kernel in having("gamma")
+
+    def _choose(self, machine: Classifier, points: Points) -> None:
+        g, c = points.best()
+        self.C_, self.gamma_ = float(self.Cs_[c]), float(self.gammas_[g])
+        self.best_score_ = float(points.means[g, c])
+        machine.set_params(C=self.C_)
+        if self._has_gamma:
+            machine.set_params(gamma=self.gamma_)
+
+
+def _judge_folds(
+    points: Points, judge: Judge, found: Folds, g: int, deciding: dict[str, Any]
+) -> None:
+    """Score the points of one kernel that are finished."""
+    training, t = found.training, len(found.training.tasks)
+    classes = labels.distinct(judge.y, judge.weights)
+    nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
+    # It decides by given scores only.
+    model = Model(classes, decisions=(nothing,) * t, **deciding)
+    done = np.asarray(found.ended.all(axis=1))
+    points.gaps[:, g] = np.where(done, found.gaps.max(axis=1), np.nan)
+    for fold, (_, test) in enumerate(judge.folds):
+        if not done[fold].any():
+            continue
+        decisions, X = found.decisions(fold, test), judge.test(fold)
+        for k in np.flatnonzero(done[fold]):
+            held = HeldOut(model, _scores(model, decisions[k]))
+            keep(points, judge, (fold, g, int(k)), held, X)
+    if found.is_interrupted:
+        late = is_late(training)
+        points.stopped = Status.TIME_LIMIT if late else Status.INTERRUPTED
+
+
+def is_late(training: Training) -> bool:
+    """Whether the time of the folds is over."""
+    return training.limits.is_late
+
+
+def _scores(model: Model, decisions: NDArray[Any]) -> Vector:
+    """Decision values of problems (m, problems) as `Model.scores` has them."""
+    decisions = np.ascontiguousarray(decisions)
+    if model.scheme == "binary":
+        return decisions[:, 0]
+    if model.shape == "ovo":
+        return decisions
+    return by_class(decisions, model.scheme, len(model.classes))

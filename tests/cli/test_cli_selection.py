@@ -1,0 +1,85 @@
+"""`widemargin train --cv`: the table, the model, the report, and refusals."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from tests.cases.cli import refused
+from widemargin import SVC, SVCCV, LinearSVCCV, load_model, save_svmlight
+from widemargin.cli import main
+
+
+@pytest.fixture
+def wine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    save_svmlight(X, y, "wine.svm")
+    return X, y
+
+
+def test_the_best_point_is_kept_and_all_are_shown(wine, capsys):
+    X, y = wine
+    grid = ["--cv", "5", "--C", "0.1,10", "--gamma", "0.01,0.1"]
+    command = ["train", "wine.svm", "w.wm", "--kernel", "rbf", *grid]
+    assert main([*command, "--report", "w.html"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    search = SVCCV(Cs=[0.1, 10.0], gammas=[0.01, 0.1]).fit(X, y)
+    head = next(
+        k for k, line in enumerate(lines) if line.endswith("mean score         gap")
+    )
+    shown = [line.split() for line in lines[head + 1 : head + 5]]
+    points = [(0.1, 0.01), (10, 0.01), (0.1, 0.1), (10, 0.1)]
+    assert [(float(row[0]), float(row[1])) for row in shown] == points
+    means = search.scores_.mean(axis=0).ravel()
+    np.testing.assert_allclose([float(row[2]) for row in shown], means, atol=5e-5)
+    assert all(float(row[3]) <= 1e-4 for row in shown)
+    assert [len(row) for row in shown] == [
+        4 + (p == (10, search.gamma_)) for p in points
+    ]
+    alone = SVC(C=search.C_, gamma=search.gamma_).fit(X, y)
+    np.testing.assert_array_equal(load_model("w.wm").predict(X), alone.predict(X))
+    page = re.sub("</?span>", "", Path("w.html").read_text(encoding="utf-8"))
+    assert "Mean scores of 5 folds" in page
+    assert f"at C = {search.C_:.3g} and gamma = {search.gamma_:.3g} (diamond)" in page
+
+
+def test_linear_models_and_json(wine, capsys):
+    X, y = wine
+    assert (
+        main(["train", "wine.svm", "w.wm", "--cv", "3", "-C", "0.1,1", "--json"]) == 0
+    )
+    points = json.loads(capsys.readouterr().out)["selection"]
+    search = LinearSVCCV(Cs=[0.1, 1.0], cv=3).fit(X, y)
+    means = search.scores_.mean(axis=0)
+    np.testing.assert_allclose([point["score"] for point in points], means)
+    assert [point["C"] for point in points if point["best"]] == [search.C_]
+    assert main(["train", "wine.svm", "w.wm", "--cv", "3", "-C", "1"]) == 0
+    assert main(["train", "wine.svm", "w.wm", "--cv", "3", "--report", "w.html"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-C", "0.1,1"], "several values of --C need --cv"),
+        (
+            ["--kernel", "rbf", "--gamma", "0.1,1"],
+            "several values of --gamma need --cv",
+        ),
+        (["--cv", "1"], "expected at least 2 folds, found '1'"),
+        (["--cv", "3", "-C", "1,x"], "expected a positive number, found 'x'"),
+        (
+            ["--cv", "3", "--kernel", "rbf", "--rank", "9"],
+            "--cv and --rank cannot go together",
+        ),
+        (["--cv", "3", "--checkpoint", "c"], "--cv and --checkpoint cannot go"),
+        (["--cv", "100"], "n_splits=100 cannot be greater than the number of members"),
+    ],
+)
+def test_bad_options(wine, capsys, options, said):
+    assert said in refused(capsys, "train", "wine.svm", "w.wm", *options)

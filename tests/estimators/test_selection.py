@@ -1,0 +1,504 @@
+"""SVCCV and LinearSVCCV: the scores of a grid search, certified; folds; bad input."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.preprocessing import StandardScaler
+
+from tests.cases.pairwise import checks_by_turns
+from widemargin import (
+    SVC,
+    SVCCV,
+    LinearSVC,
+    LinearSVCCV,
+    as_rows,
+    linear_svc_path,
+    load_model,
+    save_model,
+    svc_path,
+)
+from widemargin.estimators import folds, selection
+from widemargin.problems import conditioning
+
+
+@checks_by_turns(
+    [
+        SVCCV(Cs=[0.1, 1.0, 10.0], cv=3),
+        LinearSVCCV(Cs=[0.1, 1.0, 10.0], cv=3),
+        SVCCV(Cs=2, gammas=2, cv=3, loss="squared_hinge", class_weight="balanced"),
+        SVCCV(Cs=[1.0, 10.0], cv=3, multi_class="ovr"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def scaled(load, rows=None):
+    X, y = load(return_X_y=True)
+    return StandardScaler().fit_transform(X)[:rows], y[:rows]
+
+
+def searched(machine, grid, X, y, **fit):
+    """Scores (folds, gammas, C) by scikit-learn's search over our estimator."""
+    search = GridSearchCV(machine, grid, cv=5, **fit).fit(X, y)
+    found = [search.cv_results_[f"split{k}_test_score"] for k in range(5)]
+    shape = 5, len(grid["C"]), len(grid.get("gamma", [0]))
+    return np.reshape(found, shape).transpose(0, 2, 1), search
+
+
+# -- scores and certificates -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits])
+def test_scores_are_those_of_a_grid_search(load, loss, multi_class):
+    X, y = scaled(load, 600)
+    options = {"tol": 1e-5, "loss": loss, "multi_class": multi_class}
+    # Where all alpha are at their bound, many intercepts are best: C is not so small.
+    Cs, gammas = [1.0, 10.0, 100.0], [0.01, 0.03]
+    clf = SVCCV(Cs=Cs, gammas=gammas, **options).fit(X, y)
+    scores, search = searched(SVC(**options), {"C": Cs, "gamma": gammas}, X, y)
+    one_row = 1.01 / (len(y) // 5)  # scores of 0, or votes, may go either way
+    np.testing.assert_allclose(clf.scores_, scores, atol=one_row)
+    assert np.mean(clf.scores_ != scores) <= 0.05
+    assert clf.best_score_ == clf.scores_.mean(axis=0).max()
+    assert clf.best_score_ == pytest.approx(search.best_score_, abs=one_row / 5)
+    assert clf.path_.shape == (5, 2, 3)
+    assert clf.path_.max() <= 1e-5
+    assert clf.dual_gap_ <= 1e-5
+
+
+def test_the_model_is_the_best_point_trained_on_all_rows(tmp_path):
+    X, y = scaled(load_wine)
+    clf = SVCCV(Cs=4, gammas=3).fit(X, y)
+    alone = SVC(C=clf.C_, gamma=clf.gamma_).fit(X, y)
+    np.testing.assert_array_equal(clf.dual_coef_, alone.dual_coef_)
+    np.testing.assert_array_equal(clf.decision_function(X), alone.decision_function(X))
+    np.testing.assert_array_equal(clf.predict(X), alone.predict(X))
+    assert clf.gammas_[1] == pytest.approx(1 / (X.shape[1] * X.var()))
+    np.testing.assert_allclose(clf.Cs_, [0.01, 10 ** (-1 / 3), 10 ** (4 / 3), 1000])
+    save_model(clf, tmp_path / "model.wm")
+    found = load_model(tmp_path / "model.wm")
+    np.testing.assert_array_equal(found.predict(X), clf.predict(X))
+    again = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+    np.testing.assert_array_equal(again.scores_, clf.scores_)
+
+
+def test_large_problems_are_fitted_one_after_the_other(monkeypatch):
+    X, y = scaled(load_wine)
+    clf = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.02, 0.1], tol=1e-6)
+    at_once = clone(clf).fit(X, y)
+    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS", 10)
+    in_turn = clone(clf).fit(X, y)
+    np.testing.assert_array_equal(at_once.scores_, in_turn.scores_)
+    assert at_once.path_.max() <= 1e-6
+    assert in_turn.path_.max() <= 1e-6
+    assert in_turn.solution_.solver == "irwls"
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+def test_parts_and_problems_that_stall_change_nothing(monkeypatch, multi_class):
+    X, y = scaled(load_wine)
+    clf = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.1], tol=1e-6, multi_class=multi_class)
+    whole = clone(clf).fit(X, y)
+    solve = folds.solve_places
+
+    def rough(problems, limits, memory, threads):
+        ends = solve(problems, limits, memory, threads)
+        ends.c[: problems.ends[3]] = 0.0  # as if float32 had not solved these
+        ends.is_convex[:4] = False
+        return ends
+
+    monkeypatch.setattr(folds, "PLACES", 1)
+    monkeypatch.setattr(folds, "SUMS_BYTES", 1)
+    parts = clone(clf).fit(X, y)
+    np.testing.assert_array_equal(parts.scores_, whole.scores_)
+    np.testing.assert_allclose(parts.path_, whole.path_, rtol=1e-3)
+    monkeypatch.setattr(folds, "solve_places", rough)
+    finished = clone(clf).fit(X, y)
+    np.testing.assert_array_equal(finished.scores_, whole.scores_)
+    assert not np.allclose(finished.path_, whole.path_, rtol=1e-3)
+    assert finished.path_.max() <= 1e-6
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_linear_scores_are_those_of_a_grid_search(load):
+    X, y = scaled(load)
+    Cs = [0.01, 0.1, 1.0, 10.0]
+    clf = LinearSVCCV(Cs=Cs, tol=1e-7).fit(X, y)
+    scores, search = searched(LinearSVC(tol=1e-7), {"C": Cs}, X, y)
+    np.testing.assert_array_equal(clf.scores_, scores[:, 0])
+    assert search.best_params_ == {"C": clf.C_}
+    assert clf.path_.max() <= 1e-7
+    np.testing.assert_allclose(clf.coef_, search.best_estimator_.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, np.float32, as_rows])
+@pytest.mark.parametrize("estimator", [SVCCV(Cs=[1, 10]), LinearSVCCV(Cs=[1, 10])])
+def test_storage_does_not_matter(estimator, kind):
+    X, y = scaled(load_wine)
+    plain = clone(estimator).fit(X, y)
+    other = clone(estimator).fit(kind(X), y)
+    np.testing.assert_allclose(other.scores_, plain.scores_)
+    assert other.C_ == plain.C_
+    np.testing.assert_array_equal(other.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "linear", lambda A, B: A @ B.T])
+def test_kernels_that_have_no_gamma(kernel):
+    X, y = scaled(load_wine)
+    data = X @ X.T if kernel == "precomputed" else X
+    clf = SVCCV(Cs=[0.001, 0.01], kernel=kernel, tol=1e-6).fit(data, y)
+    plain = SVCCV(Cs=[0.001, 0.01], kernel="poly", degree=1, gamma=1.0, tol=1e-6)
+    np.testing.assert_array_equal(clf.scores_, plain.fit(X, y).scores_)
+    with pytest.raises(ValueError, match="'gammas' parameter of SVCCV must be None"):
+        SVCCV(kernel="linear", gammas=3).fit(X, y)
+
+
+# -- scores, weights, groups -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "balanced_accuracy"])
+def test_scorers_see_the_decisions_of_held_out_rows(scoring):
+    X, y = scaled(load_breast_cancer)
+    Cs = [0.1, 10.0]
+    clf = SVCCV(Cs=Cs, gammas=[0.01], scoring=scoring, tol=1e-6).fit(X, y)
+    grid = {"C": Cs, "gamma": [0.01]}
+    scores, search = searched(SVC(tol=1e-6), grid, X, y, scoring=scoring)
+    np.testing.assert_allclose(clf.scores_, scores, atol=1e-6)
+    assert clf.score(X, y) == pytest.approx(search.score(X, y), abs=1e-6)
+
+
+def test_a_scorer_that_needs_more_is_refused():
+    X, y = scaled(load_wine)
+    with pytest.raises(AttributeError, match="predict_proba"):
+        SVCCV(Cs=1, scoring="neg_log_loss").fit(X, y)
+    with pytest.raises(TypeError, match="'scoring' parameter of SVCCV must be a name"):
+        SVCCV(scoring=["f1", "accuracy"]).fit(X, y)
+    with pytest.raises(ValueError, match="'scoring' parameter must give one number"):
+        SVCCV(Cs=1, scoring=lambda model, X, y: "good").fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [SVCCV(Cs=[1, 10]), LinearSVCCV(Cs=[1, 10])])
+def test_weights_count_in_training_and_in_scores(estimator):
+    X, y = scaled(load_breast_cancer, 300)
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    clf = clone(estimator).set_params(tol=1e-6).fit(X, y, weights)
+    splits = list(StratifiedKFold(5).split(X, y))
+    machine = clf.best_estimator_
+    for k, (train, test) in enumerate(splits):
+        alone = clone(machine).set_params(C=1.0)
+        if "gamma" in alone.get_params():
+            alone.set_params(gamma=clf.gamma_)
+        alone.fit(X[train], y[train], weights[train])
+        assert clf.scores_[k].ravel()[0] == pytest.approx(
+            alone.score(X[test], y[test], weights[test])
+        )
+
+
+def test_balanced_classes_are_those_of_each_fold():
+    X, y = scaled(load_breast_cancer, 300)
+    options = {"class_weight": "balanced", "tol": 1e-6}
+    clf = SVCCV(Cs=[0.5, 1.0], gammas=[0.01], **options).fit(X, y)
+    scores, _ = searched(SVC(**options), {"C": [0.5, 1.0], "gamma": [0.01]}, X, y)
+    np.testing.assert_array_equal(clf.scores_, scores)
+
+
+def test_groups_go_to_the_splitter():
+    X, y = scaled(load_wine)
+    groups = np.arange(len(y)) % 7
+    clf = SVCCV(Cs=2, cv=GroupKFold(7)).fit(X, y, groups=groups)
+    assert clf.scores_.shape == (7, 1, 2)
+    with pytest.raises(ValueError, match="takes groups beside X, y and"):
+        clf.fit(X, y, group=groups)
+    with pytest.raises(ValueError, match="greater than the number of groups: 2"):
+        clf.fit(X, y, groups=groups % 2)
+
+
+def test_metadata_routing():
+    X, y = scaled(load_wine)
+    groups, weights = np.arange(len(y)) % 3, 1.0 + np.arange(len(y)) % 2
+    plain = SVCCV(Cs=2, cv=GroupKFold(3)).fit(X, y, weights, groups=groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = sklearn.metrics.get_scorer("accuracy")
+        scorer.set_score_request(sample_weight=True)
+        clf = SVCCV(Cs=2, cv=GroupKFold(3), scoring=scorer)
+        clf.fit(X, y, weights, groups=groups)
+    np.testing.assert_array_equal(clf.scores_, plain.scores_)
+
+
+# -- probabilities ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_probabilities_are_those_of_scikit_learn(load, method):
+    X, y = scaled(load)
+    clf = SVCCV(Cs=[1.0], gammas=[0.02], calibrate=method, tol=1e-7).fit(X, y)
+    machine = SVC(C=1.0, gamma=0.02, tol=1e-7)
+    theirs = CalibratedClassifierCV(machine, method=method, cv=5, ensemble=False)
+    found = clf.predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found, theirs.fit(X, y).predict_proba(X), atol=1e-3)
+    assert not hasattr(SVCCV(), "predict_proba")
+    with pytest.raises(ValueError, match="'calibrate' parameter of SVCCV must be one"):
+        SVCCV(calibrate="platt").fit(X, y)
+
+
+# -- what ends a search ----------------------------------------------------------------
+
+
+def test_ctrl_c_keeps_what_was_finished(monkeypatch):
+    X, y = scaled(load_wine)
+    solve, calls = folds.solve_places, []
+
+    def interrupted(problems, limits, memory, threads):
+        calls.append(problems)
+        ends = solve(problems, limits, memory, threads)
+        if len(calls) < 2:
+            return ends
+        ends.is_convex[:] = False
+        return ends._replace(status=selection.Status.INTERRUPTED)
+
+    monkeypatch.setattr(folds, "solve_places", interrupted)
+    clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert np.isfinite(clf.scores_[:, 0]).all()
+    assert np.isnan(clf.scores_[:, 1]).all()
+    assert np.isnan(clf.path_[:, 1]).all()
+    assert clf.gamma_ == 0.01
+    with pytest.raises(NotFittedError, match="has no model"):
+        clf.predict(X)
+
+
+def test_ctrl_c_between_fits_keeps_what_was_finished(monkeypatch):
+    X, y = scaled(load_wine)
+    fit, calls = LinearSVC._fit, []
+
+    def interrupted(self, *args):
+        calls.append(self.C)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        fit(self, *args)
+
+    monkeypatch.setattr(LinearSVC, "_fit", interrupted)
+    clf = LinearSVCCV(Cs=[0.1, 1.0], cv=3)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert np.isfinite(clf.scores_).tolist() == [[True] * 2, [True] * 2, [True, False]]
+    assert clf.C_ == 0.1
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_time_limit_that_allows_nothing_says_so(kind):
+    X, y = scaled(load_wine)
+    with pytest.raises(ValueError, match="time_limit of 1e-06 s ended the search of"):
+        kind(time_limit=1e-6).fit(X, y)
+
+
+def test_a_time_limit_keeps_what_was_finished(monkeypatch):
+    X, y = scaled(load_wine)
+    solve, calls = folds.solve_places, []
+
+    def late(problems, limits, memory, threads):
+        calls.append(problems)
+        ends = solve(problems, limits, memory, threads)
+        if len(calls) < 2:
+            return ends
+        ends.is_convex[:] = False
+        return ends._replace(status=selection.Status.TIME_LIMIT)
+
+    monkeypatch.setattr(folds, "solve_places", late)
+    monkeypatch.setattr("widemargin.estimators.svc_cv.is_late", lambda training: True)
+    clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1], time_limit=60.0)
+    with pytest.warns(ConvergenceWarning, match="before 10 of 20 fits"):
+        clf.fit(X, y)
+    assert clf.gamma_ == 0.01
+    assert clf.dual_gap_ <= 1e-4
+
+
+def test_without_refit_there_is_no_model():
+    X, y = scaled(load_wine)
+    clf = SVCCV(Cs=2, refit=False).fit(X, y)
+    assert clf.C_ in clf.Cs_
+    assert not hasattr(clf, "best_estimator_")
+    with pytest.raises(NotFittedError, match="fitted with refit=False"):
+        clf.predict(X)
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"Cs": 0}, "'Cs' parameter of {} must be an int in the range [1, inf)"),
+        ({"Cs": "many"}, "'Cs' parameter of {} must be an int >= 1 or a list"),
+        ({"Cs": []}, "'Cs' parameter of {} must hold a number"),
+        ({"Cs": [1.0, -1.0]}, "'Cs' parameter of {} must be a float in the range (0"),
+        ({"tol": 0.0}, "'tol' parameter of {} must be a float in the range (0, 1]"),
+        ({"loss": "log"}, "'loss' parameter of {} must be one of"),
+    ],
+)
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_parameters_out_of_range(kind, params, said):
+    X, y = scaled(load_wine)
+    with pytest.raises(ValueError, match=re.escape(said.format(kind.__name__))):
+        kind(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("gammas", [0, "scale", [0.1, "wide"], [0.1, -1.0], []])
+def test_gammas_out_of_range(gammas):
+    X, y = scaled(load_wine)
+    with pytest.raises(ValueError, match="'gammas' parameter of SVCCV must "):
+        SVCCV(gammas=gammas).fit(X, y)
+
+
+def test_gammas_by_name():
+    X, y = scaled(load_wine)
+    clf = SVCCV(Cs=1, gammas=["scale", 0.5, "auto"]).fit(X, y)
+    np.testing.assert_allclose(clf.gammas_, [1 / (13 * X.var()), 0.5, 1 / 13])
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_class_that_is_missing_in_a_fold(kind):
+    X, y = scaled(load_iris)
+    with pytest.raises(ValueError, match="Got no row of class 0 in fold 0: give more"):
+        kind(cv=KFold(3)).fit(X, y)
+    y[0] = 3
+    with (
+        pytest.warns(UserWarning, match="least populated class"),
+        pytest.raises(ValueError, match="Got no row of class 3 in fold 0: give more"),
+    ):
+        kind().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_few_rows(kind):
+    X = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(ValueError, match="number of members in each class"):
+        kind(cv=3).fit(X, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="number of members in each class"):
+        kind(cv=3).fit(X, ["a", "b", "c", "d"])  # as many classes as rows
+    with pytest.raises(ValueError, match="must give at least one fold"):
+        kind(cv=[]).fit(X, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="holds no row out"):
+        kind(cv=[([0, 1, 2, 3], [])]).fit(X, [0, 0, 1, 1])
+
+
+def test_ties_go_to_the_smallest_C():
+    X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    y = [0, 0, 0, 1, 1, 1]
+    clf = SVCCV(Cs=[100.0, 1.0, 10.0], gammas=[2.0, 1.0], cv=3).fit(X, y)
+    assert (clf.scores_ == 1.0).all()
+    assert (clf.C_, clf.gamma_) == (1.0, 2.0)
+    assert clf.Cs_.tolist() == [1.0, 10.0, 100.0]
+
+
+def test_equal_rows_and_any_splits():
+    X, y = scaled(load_iris)
+    X[:] = X[0]  # nothing to learn
+    clf = SVCCV(Cs=2, gammas=[1.0], cv=ShuffleSplit(3, random_state=0)).fit(X, y)
+    assert clf.path_.max() <= 1e-4
+
+
+# -- paths -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "machine"), [(svc_path, SVC), (linear_svc_path, LinearSVC)]
+)
+def test_paths_are_single_fits(path, machine):
+    X, y = scaled(load_wine)
+    Cs, models, gaps = path(X, y, Cs=[1.0, 0.01, 0.1], tol=1e-7, loss="hinge")
+    assert Cs.tolist() == [0.01, 0.1, 1.0]
+    assert gaps.max() <= 1e-7
+    for C, model in zip(Cs, models, strict=True):
+        alone = machine(C=C, tol=1e-7, loss="hinge").fit(X, y)
+        assert model.C == C
+        for one, other in zip(model.solutions_, alone.solutions_, strict=True):
+            bounds = one.certificate, other.certificate
+            assert bounds[0].primal == pytest.approx(bounds[1].primal, rel=1e-6)
+    with pytest.raises(ValueError, match="'Cs' parameter of .*svc_path must hold"):
+        path(X, y, C=1.0)
+
+
+def test_a_linear_path_begins_where_it_was():
+    X, y = scaled(load_breast_cancer)
+    Cs = np.geomspace(0.1, 10.0, 20)
+    _, models, _ = linear_svc_path(X, y, Cs=Cs, solver="active_set")
+    cold = [LinearSVC(C=C, solver="active_set").fit(X, y) for C in Cs.tolist()]
+    steps, alone = (sum(m.n_iter_ for m in some) for some in (models, cold))
+    assert steps < alone
+
+
+def test_equal_rows_are_looked_for_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (12_000, 4)).astype(float)
+    y = np.where(X.sum(axis=1) + rng.normal(size=len(X)) > 4, 1, -1)
+    find, calls = conditioning.equal_rows, []
+
+    def counted(X, y):
+        calls.append(len(y))
+        return find(X, y)
+
+    monkeypatch.setattr(conditioning, "equal_rows", counted)
+    Cs, models, gaps = linear_svc_path(X, y, Cs=[0.01, 0.1, 1.0])
+    assert calls.count(len(X)) == 1
+    assert gaps.max() <= 1e-4
+    for C, model in zip(Cs, models, strict=True):
+        alone = LinearSVC(C=C).fit(X, y)
+        np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0.02)
+
+
+# -- how several classes are told apart ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "deciding",
+    [
+        {"multi_class": "dag"},
+        {"multi_class": "dag", "decision_function_shape": "ovo"},
+        {"multi_class": "ovo", "decision_function_shape": "ovo"},
+        {"multi_class": "ovo", "break_ties": True},
+    ],
+)
+@pytest.mark.parametrize(("kind", "machine"), [(SVCCV, SVC), (LinearSVCCV, LinearSVC)])
+def test_folds_are_scored_as_the_machine_decides(kind, machine, deciding):
+    X, y = scaled(load_digits, 400)
+    Cs, seen = [1.0, 10.0], []
+
+    def scoring(estimator, X, y):
+        seen.append(estimator.decision_function(X).shape[1])
+        return estimator.score(X, y)
+
+    clf = kind(Cs=Cs, scoring=scoring, tol=1e-5, **deciding).fit(X, y)
+    search, _ = searched(machine(tol=1e-5, **deciding), {"C": Cs}, X, y)
+    np.testing.assert_allclose(clf.scores_.ravel(), search.ravel(), atol=0.026)
+    pairs = deciding.get("decision_function_shape") == "ovo"
+    assert set(seen) == {45 if pairs else 10}
+    assert clf.decision_function(X).shape[1] == (45 if pairs else 10)
+
+
+def test_probabilities_are_of_classes_not_of_pairs():
+    clf = SVCCV(calibrate="sigmoid", decision_function_shape="ovo")
+    with pytest.raises(ValueError, match="'ovr' where calibrate is set"):
+        clf.fit(*load_iris(return_X_y=True))
