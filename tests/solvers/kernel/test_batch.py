@@ -133,7 +133,8 @@ def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
     assert (alpha <= np.where(problems.C > 0, most, 0.0)).all()
 
 
-def test_a_time_limit_keeps_what_there_is():
+def test_a_time_limit_keeps_what_there_is(monkeypatch):
+    monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
     begin = time.perf_counter()
     (answer,) = answers(overlapping(), tol=1e-6, time_limit=0.05)
     assert answer.status == "time_limit"
@@ -282,7 +283,20 @@ def test_classes_of_one_row():
     assert found[0].alpha.tolist() == [1.0, 1.0]
 
 
-def test_what_float32_cannot_solve_is_given_up_soon():
+def test_a_problem_is_given_up_after_many_steps(monkeypatch):
+    problems = overlapping()
+    m = len(problems.y)
+    monkeypatch.setattr(batch, "FEW_VISITS", 0)
+    (answer,) = answers(problems, tol=1e-6)
+    assert answer.status == "stalled"
+    assert answer.extras["steps"] <= batch.MOST_STEPS * m
+    monkeypatch.setattr(batch, "FEW_VISITS", 10 * m * m)
+    (longer,) = answers(problems, tol=1e-6)
+    assert answer.extras["steps"] < longer.extras["steps"] <= 10 * m
+
+
+def test_what_float32_cannot_solve_is_given_up_soon(monkeypatch):
+    monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 20))
     group = (X[:, 0] + rng.normal(size=500) > 0).astype(int)
@@ -290,7 +304,7 @@ def test_what_float32_cannot_solve_is_given_up_soon():
     (answer,) = answers(problems, tol=1e-5)
     assert answer.status == "stalled"
     assert answer.certificate.relative_gap < 0.1
-    assert answer.extras["steps"] < 0.2 * batch.MOST_STEPS * 500
+    assert answer.extras["steps"] < 0.2 * 1_000 * 500
 
 
 def test_stalled_problems_go_on_elsewhere():

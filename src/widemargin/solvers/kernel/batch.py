@@ -26,11 +26,11 @@ NAME = "batch"
 # all threads busy (45 pairs of mnist, of 12,000 rows: 8 s, not 23), and of fewer, which
 # one thread each solves here (`benchmarks/core/batch_limit.py`).
 MOST_ROWS, MOST_ROWS_ALONE = 16_000, 4_000
-# Steps of a problem after which it is given up: in units of its rows, and at least.
-# Problems of pendigits take up to 1.4 a row. On 4,000 rows of a9a with C >= 21 working
-# sets take a tenth of a second where pair steps take 5 to 10 a row and several tenths,
-# or hover above the gap in float32. The second one is not tuned.
-MOST_STEPS, FEW_STEPS = 5, 10_000
+# Steps of a problem after which it is given up, in units of its rows, and rows that its
+# steps may visit in any case. Problems of pendigits take up to 1.4 a row, 500 rows of
+# two moons with C = 1,000 some 30; on 4,000 rows of a9a with C = 100 working sets take
+# 0.14 s where pair steps hover above a gap of 1e-4 in float32 for 0.7 s.
+MOST_STEPS, FEW_VISITS = 5, 20_000_000
 # The least gap that kernel values in float32 are worth trying for: 1.1 to 34 times as
 # fast as working sets on digits, letter and usps with C = 1, 10 and 100, handing on
 # included, but for letter with C = 100 below 3e-5 (0.7 times).
@@ -99,7 +99,8 @@ def solve_places(
     """The same, as arrays over all places."""
     c, begin = np.zeros(len(problems.y)), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
-    most = max(MOST_STEPS * int(problems.sizes.max()), FEW_STEPS)
+    rows = int(problems.sizes.max())
+    most = max(MOST_STEPS * rows, FEW_VISITS // rows)
     scores, numbers, counts, interrupted = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
         (problems.y, problems.C),
