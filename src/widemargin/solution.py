@@ -173,11 +173,10 @@ class Certificate:
 
         Infinite where P is 0 or not finite: then nothing is proved.
         """
-        size = max(abs(self.primal), self.scale)
-        if not (math.isfinite(self.gap) and size > 0.0):
+        size, gap = max(abs(self.primal), self.scale), abs(self.primal - self.dual)
+        if not (gap < math.inf and size > 0.0):  # false for NaN
             return math.inf
-        rounding = sys.float_info.epsilon * abs(self.primal)
-        return max(abs(self.gap), rounding) / size
+        return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
 
     def hides(self, tol: float) -> bool:
         """Whether a relative gap above ``tol`` may be rounding: a tenth of it, or more.

@@ -93,7 +93,7 @@ def _solve_in_turn(
     Problems that had too little time go on and share what the others have left. Those
     that have stalled ``before`` go on from there, if that is near enough.
     """
-    sizes, clock = training.sizes(), training.clock
+    sizes, clock = training.sizes, training.clock
     starts = list(training.known or training.starts or [None] * len(sizes))
     found = dict(enumerate(training.known or ()))
     for k, solution in before.items():
@@ -146,7 +146,7 @@ def _solve_or_skip(
 
 def _unsolved(training: Training, k: int) -> Solution:
     """The answer zero of binary problem k."""
-    m, solver = int(training.sizes()[k]), training.recipe.solver
+    m, solver = int(training.sizes[k]), training.recipe.solver
     order = training.rows.shape[1] if training.recipe.kernel is None else m
     name = solver if isinstance(solver, str) else solver.name
     return unsolved(m, order, training.weight(k), training.limits, name)
