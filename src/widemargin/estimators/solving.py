@@ -14,6 +14,7 @@ from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import run, unsolved
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 # The gap above which zero is the better start: float32 has led astray. Not tuned.
 GOOD_START = 0.1
@@ -79,7 +80,8 @@ def _solve_together(
     ]
     few = rows.is_in_memory and rows.shape[0] * rows.shape[1] <= shared.FEW_ENTRIES
     if few and training.limits.end is None and training.callbacks.is_silent:
-        return [solve(rows) for solve in solves]
+        with ONE_BLAS_THREAD:  # not set and reset by each step
+            return [solve(rows) for solve in solves]
     return shared.solve_together(rows, solves, training.memory_limit)
 
 
