@@ -111,7 +111,7 @@ def _at_the_edge(one, tol, rng):
     c = np.zeros(len(problems.y))
     scores, _, _, _ = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
-        (problems.y, problems.C),
+        problems.data,
         c,
         (not problems.loss.is_bounded, intercept),
         (tol, MOST, MEMORY, 1),
