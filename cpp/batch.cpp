@@ -320,8 +320,11 @@ class Problem {
     const auto first = t > 0 ? problems.group_end[t - 1] : 0;
     at_ = static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
     m_ = static_cast<std::size_t>(problems.end[t]) - at_;
+    is_twofold_ = is_twofold(t);
+    if (is_twofold_) m_ /= 2;
+    const auto groups = (problems.group_end[t] - first) / (is_twofold_ ? 2 : 1);
     begin_.push_back(0);
-    for (auto k = first; k < problems.group_end[t]; ++k) {
+    for (auto k = first; k < first + groups; ++k) {
       const auto g = static_cast<std::size_t>(problems.group[k]);
       id_.push_back(g);
       counts_.push_back(static_cast<std::size_t>(samples.groups.count[g]));
@@ -345,10 +348,17 @@ class Problem {
     each([&](std::size_t p, std::size_t i, std::size_t s) {
       const double y = problems.y[i], C = problems.C[i];
       const double most = problems.squared && C > 0 ? std::numeric_limits<double>::infinity() : C;
+      if (is_twofold_) kink_.resize(width_);
       y_[p] = y, q_[p] = problems.q[i], target_[p] = y * problems.q[i], C_[p] = C;
-      lower_[p] = y > 0 ? 0 : -most;
+      lower_[p] = y > 0 && !is_twofold_ ? 0 : -most;
       upper_[p] = y > 0 ? most : 0;
-      x_[p] = std::clamp(problems.c[i], lower_[p], upper_[p]);
+      const double c = problems.c[i] + (is_twofold_ ? problems.c[i + m_] : 0.0);
+      x_[p] = std::clamp(c, lower_[p], upper_[p]);
+      if (is_twofold_) {
+        target_[p] = 0.5 * (problems.q[i] - problems.q[i + m_]);
+        q_[p] = -0.5 * (problems.q[i] + problems.q[i + m_]);
+        kink_[p] = static_cast<float>(q_[p]);
+      }
       rows_[p] = samples.groups.rows[s];
       const auto row = static_cast<std::size_t>(rows_[p]);
       ridge_[p] = problems.squared && C > 0 ? static_cast<float>(0.5 / C) : 0.0f;
@@ -356,12 +366,12 @@ class Problem {
       parts_[p] = kept_.of_sample(s);
     });
     near_ = target_;
-    is_plain_ = !has_mass_;
+    is_plain_ = !has_mass_ && !is_twofold_;
     double largest = 0;
     for (std::size_t p = 0; p < width_; ++p) {
       if (C_[p] == 0) continue;
       is_plain_ = is_plain_ && q_[p] == 1;
-      largest = std::max(largest, std::abs(q_[p]));
+      largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
     }
     unit_ = is_plain_ || !(largest > 0) ? 1.0 : largest;
     zero_ = losses({&C_, 0.0}, 0.0).value;
@@ -385,7 +395,8 @@ class Problem {
         x_.data(),
         F_.data(),
         room_.data(),
-        sums_};
+        sums_,
+        is_twofold_ ? kink_.data() : nullptr};
     const double share = kShare * limits.tol;
     BatchEnd end = BatchEnd::waiting;
     if (kept_.bytes() + start_bytes() > limits.bytes) {
@@ -427,12 +438,34 @@ class Problem {
     }
     out = {b_, primal_, dual_, rho_, steps, negative, end};
     each([&](std::size_t p, std::size_t i, std::size_t) {
-      all_.c[i] = x_[p];
+      all_.c[i] = is_twofold_ ? std::max(x_[p], 0.0) : x_[p];
       all_.scores[i] = f_[p];
+      if (!is_twofold_) return;
+      all_.c[i + m_] = std::min(x_[p], 0.0);
+      all_.scores[i + m_] = f_[p];
     });
   }
 
  private:
+  // Whether each row is there twice, as in regression: all with +1, then all with -1, of which one
+  // at most has a loss. Then one variable stands for both, with a kink at zero:
+  //   q alpha + q' alpha' = target x - q |x|,  x = alpha - alpha'.
+  bool is_twofold(std::size_t t) const {
+    const auto first = t > 0 ? all_.group_end[t - 1] : 0, last = all_.group_end[t];
+    const auto group =
+        all_.group.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+    const std::size_t half = group.size() / 2, m = m_ / 2;
+    if (group.size() % 2 != 0 || !std::isnan(all_.mass[t])) return false;
+    if (!std::equal(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(half),
+                    group.begin() + static_cast<std::ptrdiff_t>(half)))
+      return false;
+    for (std::size_t i = at_; i < at_ + m; ++i)
+      if (!(all_.y[i] > 0 && all_.y[i + m] < 0 && all_.C[i] == all_.C[i + m] &&
+            all_.q[i] + all_.q[i + m] <= 0))
+        return false;
+    return true;
+  }
+
   // f(position, place in the arrays of all problems, sample).
   template <class F>
   void each(const F& f) const {
@@ -614,11 +647,12 @@ class Problem {
                     {K.get(), nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
                     width / kStrip);
     std::vector<double> lower(m_), upper(m_), x(m_), F(width), diagonal(width, 1.0), ridge(width);
-    std::vector<double> f(width), room((sums_ > 1 ? 4 : 2) * width);
+    std::vector<double> kink(width), f(width), room((sums_ > 1 ? 4 : 2) * width);
     for (std::size_t r = 0; r < m_; ++r) {
       lower[r] = lower_[at[r]], upper[r] = upper_[at[r]], x[r] = x_[at[r]];
       ridge[r] = all_.squared && C_[at[r]] > 0 ? 0.5 / C_[at[r]] : 0.0;
       diagonal[r] = K.get()[r * width + r] + ridge[r] + shift_;
+      kink[r] = q_[at[r]];
     }
     const auto scores = [&] {
       std::fill(f.begin(), f.end(), 0.0);
@@ -632,9 +666,19 @@ class Problem {
     scores();
     for (std::size_t r = 0; r < m_; ++r)
       F[r] = f[r] + ridge[r] * x[r] + shift_ * total_ - target_[at[r]];
-    const SmallProblem<double> problem{{K.get(), width}, m_,       width,        diagonal.data(),
-                                       ridge.data(),     shift_,   lower.data(), upper.data(),
-                                       x.data(),         F.data(), room.data(),  sums_};
+    const SmallProblem<double> problem{{K.get(), width},
+                                       m_,
+                                       width,
+                                       diagonal.data(),
+                                       ridge.data(),
+                                       shift_,
+                                       lower.data(),
+                                       upper.data(),
+                                       x.data(),
+                                       F.data(),
+                                       room.data(),
+                                       sums_,
+                                       is_twofold_ ? kink.data() : nullptr};
     pairs_.steps64(problem, kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
     scores();
     for (std::size_t r = 0; r < m_; ++r) x_[at[r]] = x[r], f_[at[r]] = f[r];
@@ -671,7 +715,7 @@ class Problem {
     double square = 0, linear = 0, squares = 0;
     for (std::size_t p = 0; p < width_; ++p) {
       square += x_[p] * f_[p];
-      linear += target_[p] * x_[p];
+      linear += target_[p] * x_[p] - (is_twofold_ ? q_[p] * std::abs(x_[p]) : 0.0);
       squares += x_[p] * x_[p] * ridge_[p];
     }
     auto& b = level_;
@@ -696,7 +740,14 @@ class Problem {
   Value losses(const Line& line, double b) const {
     const double* C = line.C->data();
     double total = 0, rise = 0;
-    if (all_.squared) {
+    if (is_twofold_) {
+      for (std::size_t p = 0; p < width_; ++p) {
+        const double apart = target_[p] - f_[p] - b, t = std::max(0.0, std::abs(apart) - q_[p]);
+        const double slope = all_.squared ? 2 * t : t > 0 ? 1.0 : 0.0;
+        total += C[p] * (all_.squared ? t * t : t);
+        rise -= C[p] * std::copysign(slope, apart);
+      }
+    } else if (all_.squared) {
       for (std::size_t p = 0; p < width_; ++p) {
         const double t = std::max(0.0, q_[p] - y_[p] * (f_[p] + b));
         total += C[p] * t * t;
@@ -719,8 +770,9 @@ class Problem {
     for (std::size_t p = 0; p < width_; ++p) {
       if (C[p] == 0) continue;
       const double level = target_[p] - f_[p] - ridge_[p] * x_[p];
-      if (x_[p] < upper_[p]) low = std::max(low, level);
-      if (x_[p] > lower_[p]) high = std::min(high, level);
+      const double kink = is_twofold_ ? q_[p] : 0.0;
+      if (x_[p] < upper_[p]) low = std::max(low, level + (x_[p] < 0 ? kink : -kink));
+      if (x_[p] > lower_[p]) high = std::min(high, level + (x_[p] > 0 ? -kink : kink));
     }
     if (!std::isfinite(low)) low = high;
     if (!std::isfinite(high)) high = low;
@@ -735,6 +787,11 @@ class Problem {
     return middle;
   }
 
+  bool has_loss(std::size_t p, double b) const {
+    if (is_twofold_) return std::abs(target_[p] - f_[p] - b) > q_[p];
+    return y_[p] * (f_[p] + b) < q_[p];
+  }
+
   // Where the slope of a line changes its sign, between two numbers.
   double least(const Line& line, double low, double high) {
     const auto& C = *line.C;
@@ -744,8 +801,7 @@ class Problem {
         const double slope = losses(line, b).slope;
         (slope > 0 ? high : low) = b;
         double curvature = 0;
-        for (std::size_t p = 0; p < width_; ++p)
-          curvature += y_[p] * (f_[p] + b) < q_[p] ? 2 * C[p] : 0;
+        for (std::size_t p = 0; p < width_; ++p) curvature += has_loss(p, b) ? 2 * C[p] : 0;
         double next = b - slope / curvature;
         if (!(next > low && next < high)) next = 0.5 * (low + high);
         if (std::abs(next - b) <= 1e-15 * (1 + std::abs(b))) break;
@@ -755,9 +811,14 @@ class Problem {
     }
     double slope = losses(line, low).slope;
     breaks_.clear();
-    for (std::size_t p = 0; p < width_; ++p)
-      if (const double at = target_[p] - f_[p]; C[p] > 0 && low < at && at <= high)
-        breaks_.push_back({at, C[p]});
+    const auto add = [&](double at, double weight) {
+      if (weight > 0 && low < at && at <= high) breaks_.push_back({at, weight});
+    };
+    for (std::size_t p = 0; p < width_; ++p) {
+      const double at = target_[p] - f_[p];
+      if (is_twofold_) add(at - q_[p], C[p]);
+      add(is_twofold_ ? at + q_[p] : at, C[p]);
+    }
     std::sort(breaks_.begin(), breaks_.end());
     for (const auto& [at, weight] : breaks_)
       if ((slope += weight) >= 0) return at;
@@ -771,7 +832,7 @@ class Problem {
   const BatchProblems& all_;
   std::size_t at_ = 0, m_ = 0, width_ = 0, together_ = 1;
   int sums_ = 0;
-  bool has_mass_ = false;
+  bool has_mass_ = false, is_twofold_ = false;
   double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
   double zero_ = 0;                // the objective at zero
   double unit_ = 1;                // what violations are a share of
@@ -783,10 +844,12 @@ class Problem {
   std::vector<std::size_t> begin_, id_, counts_;
   std::vector<std::int64_t> rows_;
   std::vector<double> lower_, upper_, x_, y_, q_, C_, f_;
-  std::vector<double> target_, near_;  // y q; the same less the levels
+  // y q; the same less the levels. Of rows that are there twice half the difference of their q, and
+  // q_ is half of what is missing between them.
+  std::vector<double> target_, near_;
   std::array<std::vector<double>, 2> class_C_;
   std::vector<Line> lines_;  // none without a free intercept and without rho
-  std::vector<float> diagonal_, ridge_, F_, room_;
+  std::vector<float> diagonal_, ridge_, F_, room_, kink_;
   Gathered<float> gathered_;
   std::vector<const float* const*> parts_;
   std::vector<std::pair<double, double>> breaks_;
