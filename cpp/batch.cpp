@@ -426,7 +426,8 @@ class Problem {
       if (kept_.bytes() > limits.bytes) end = BatchEnd::no_room;
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
-    if (end == BatchEnd::solved && m_ <= kExactly)
+    const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
+    if (may_finish && m_ <= kExactly)
       finish();
     else if (end != BatchEnd::solved && steps > 0)
       refresh();
