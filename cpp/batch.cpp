@@ -42,6 +42,8 @@ constexpr std::size_t kLeastPatience = 2000;
 
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kShare = 0.9;
+// The objective at zero, times this, is the least that a gap is relative to.
+constexpr double kFloor = 1e-10;
 
 using Time = std::chrono::steady_clock;
 
@@ -318,8 +320,11 @@ class Problem {
     const auto first = t > 0 ? problems.group_end[t - 1] : 0;
     at_ = static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
     m_ = static_cast<std::size_t>(problems.end[t]) - at_;
+    is_twofold_ = is_twofold(t);
+    if (is_twofold_) m_ /= 2;
+    const auto groups = (problems.group_end[t] - first) / (is_twofold_ ? 2 : 1);
     begin_.push_back(0);
-    for (auto k = first; k < problems.group_end[t]; ++k) {
+    for (auto k = first; k < first + groups; ++k) {
       const auto g = static_cast<std::size_t>(problems.group[k]);
       id_.push_back(g);
       counts_.push_back(static_cast<std::size_t>(samples.groups.count[g]));
@@ -328,27 +333,52 @@ class Problem {
     }
     width_ = begin_.back();
     const bool equality = problems.intercept == 1;
+    const double mass = problems.mass[t];
+    has_mass_ = !std::isnan(mass);
+    sums_ = has_mass_ ? (equality ? 2 : 1) : (equality ? 1 : 0);
     shift_ = problems.intercept == 2 ? 1.0 : 0.0;
     lower_.resize(width_), upper_.resize(width_), x_.resize(width_), y_.resize(width_);
-    C_.resize(width_), f_.resize(width_);
+    q_.resize(width_), target_.resize(width_), near_.resize(width_), C_.resize(width_);
+    f_.resize(width_);
     rows_.resize(width_);
-    diagonal_.resize(width_), ridge_.resize(width_), F_.resize(width_), room_.resize(2 * width_);
+    diagonal_.resize(width_), ridge_.resize(width_), F_.resize(width_);
+    room_.resize((sums_ > 1 ? 4 : 2) * width_);
     parts_.resize(width_);
     together_ = samples.strips.n >= kWide ? kTogether : 1;
     each([&](std::size_t p, std::size_t i, std::size_t s) {
       const double y = problems.y[i], C = problems.C[i];
       const double most = problems.squared && C > 0 ? std::numeric_limits<double>::infinity() : C;
-      y_[p] = y, C_[p] = C;
-      lower_[p] = y > 0 ? 0 : -most;
+      if (is_twofold_) kink_.resize(width_);
+      y_[p] = y, q_[p] = problems.q[i], target_[p] = y * problems.q[i], C_[p] = C;
+      lower_[p] = y > 0 && !is_twofold_ ? 0 : -most;
       upper_[p] = y > 0 ? most : 0;
-      x_[p] = std::clamp(problems.c[i], lower_[p], upper_[p]);
+      const double c = problems.c[i] + (is_twofold_ ? problems.c[i + m_] : 0.0);
+      x_[p] = std::clamp(c, lower_[p], upper_[p]);
+      if (is_twofold_) {
+        target_[p] = 0.5 * (problems.q[i] - problems.q[i + m_]);
+        q_[p] = -0.5 * (problems.q[i] + problems.q[i + m_]);
+        kink_[p] = static_cast<float>(q_[p]);
+      }
       rows_[p] = samples.groups.rows[s];
       const auto row = static_cast<std::size_t>(rows_[p]);
       ridge_[p] = problems.squared && C > 0 ? static_cast<float>(0.5 / C) : 0.0f;
       diagonal_[p] = static_cast<float>(samples.diagonal[row] + shift_) + ridge_[p];
       parts_[p] = kept_.of_sample(s);
     });
-    sums_ = equality ? 1 : 0;
+    near_ = target_;
+    is_plain_ = !has_mass_ && !is_twofold_;
+    double largest = 0;
+    for (std::size_t p = 0; p < width_; ++p) {
+      if (C_[p] == 0) continue;
+      is_plain_ = is_plain_ && q_[p] == 1;
+      largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
+    }
+    unit_ = is_plain_ || !(largest > 0) ? 1.0 : largest;
+    zero_ = losses({&C_, 0.0}, 0.0).value;
+    if (sums_ == 1)
+      lines_.push_back({&C_, has_mass_ ? mass : 0.0});
+    else if (sums_ > 1)
+      split(mass);
   }
 
   void run(const BatchLimits& limits, Crew& crew, bool is_caller, BatchResult& out) {
@@ -365,16 +395,17 @@ class Problem {
         x_.data(),
         F_.data(),
         room_.data(),
-        sums_};
+        sums_,
+        is_twofold_ ? kink_.data() : nullptr};
     const double share = kShare * limits.tol;
-    double stop = kViolation * limits.tol;
     BatchEnd end = BatchEnd::waiting;
-    if (kept_.bytes() > limits.bytes) {
+    if (kept_.bytes() + start_bytes() > limits.bytes) {
       restart();
       end = BatchEnd::no_room;
     } else {
       refresh();
     }
+    double stop = kViolation * limits.tol * unit_;
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_ / 8));
     std::int64_t steps = 0, negative = 0;
     while (end == BatchEnd::waiting) {
@@ -387,7 +418,7 @@ class Problem {
         refresh();
         if (gap() <= share)
           end = BatchEnd::solved;
-        else if (settled && (stop *= kFall) < kLeast)
+        else if (settled && (stop *= kFall) < kLeast * unit_)
           end = BatchEnd::stuck;
       }
       if (end != BatchEnd::waiting) break;
@@ -395,7 +426,8 @@ class Problem {
       if (kept_.bytes() > limits.bytes) end = BatchEnd::no_room;
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
-    if (end == BatchEnd::solved && m_ <= kExactly)
+    const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
+    if (may_finish && m_ <= kExactly)
       finish();
     else if (end != BatchEnd::solved && steps > 0)
       refresh();
@@ -405,14 +437,36 @@ class Problem {
       (void)gap();
       end = BatchEnd::stuck;
     }
-    out = {b_, primal_, dual_, steps, negative, end};
+    out = {b_, primal_, dual_, rho_, steps, negative, end};
     each([&](std::size_t p, std::size_t i, std::size_t) {
-      all_.c[i] = x_[p];
+      all_.c[i] = is_twofold_ ? std::max(x_[p], 0.0) : x_[p];
       all_.scores[i] = f_[p];
+      if (!is_twofold_) return;
+      all_.c[i + m_] = std::min(x_[p], 0.0);
+      all_.scores[i + m_] = f_[p];
     });
   }
 
  private:
+  // Whether each row is there twice, as in regression: all with +1, then all with -1, of which one
+  // at most has a loss. Then one variable stands for both, with a kink at zero:
+  //   q alpha + q' alpha' = target x - q |x|,  x = alpha - alpha'.
+  bool is_twofold(std::size_t t) const {
+    const auto first = t > 0 ? all_.group_end[t - 1] : 0, last = all_.group_end[t];
+    const auto group =
+        all_.group.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+    const std::size_t half = group.size() / 2, m = m_ / 2;
+    if (group.size() % 2 != 0 || !std::isnan(all_.mass[t])) return false;
+    if (!std::equal(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(half),
+                    group.begin() + static_cast<std::ptrdiff_t>(half)))
+      return false;
+    for (std::size_t i = at_; i < at_ + m; ++i)
+      if (!(all_.y[i] > 0 && all_.y[i + m] < 0 && all_.C[i] == all_.C[i + m] &&
+            all_.q[i] + all_.q[i + m] <= 0))
+        return false;
+    return true;
+  }
+
   // f(position, place in the arrays of all problems, sample).
   template <class F>
   void each(const F& f) const {
@@ -458,12 +512,21 @@ class Problem {
   // Whether no number of the answer has left the range.
   bool is_finite() const {
     const auto finite = [](double v) { return std::isfinite(v); };
-    return std::isfinite(b_) && std::all_of(x_.begin(), x_.end(), finite) &&
+    return std::isfinite(b_) && std::isfinite(rho_) && std::all_of(x_.begin(), x_.end(), finite) &&
            std::all_of(f_.begin(), f_.end(), finite);
   }
 
   static const float* make(void* self, std::size_t i, std::size_t g) {
     return static_cast<Problem*>(self)->make_part(i, g);
+  }
+
+  // How much a sample violates its conditions, where it has several places at the worst of them.
+  float merit_of(std::size_t p, std::size_t own) const {
+    const float *up = room_.data(), *down = up + width_;
+    float merit = std::max(up[p] - F_[p], down[p] + F_[p]);
+    for (std::size_t s = 2 * width_; s < room_.size(); s += 2 * width_)
+      merit = std::max({merit, up[s + p] - F_[p], down[s + p] + F_[p]});
+    return merit;
   }
 
   // Part g of row i; and of others of its group that are likely to move soon.
@@ -474,10 +537,9 @@ class Problem {
     std::array<float, kTogether> merit{};
     std::size_t count = 1;
     const std::size_t last = begin_[own] + counts_[own], id = id_[g];
-    const float *up = room_.data(), *down = up + width_;
     for (std::size_t p = begin_[own]; together_ > 1 && p < last; ++p) {
       if (p == i || __atomic_load_n(parts_[p] + id, __ATOMIC_RELAXED) != nullptr) continue;
-      const float value = std::max(up[p] - F_[p], down[p] + F_[p]);
+      const float value = merit_of(p, own);
       if (count == together_ && !(value > merit[count - 1])) continue;
       std::size_t k = count < together_ ? count++ : count - 1;
       for (; k > 1 && value > merit[k - 1]; --k) chosen[k] = chosen[k - 1], merit[k] = merit[k - 1];
@@ -490,12 +552,52 @@ class Problem {
     return __atomic_load_n(parts_[i] + id, __ATOMIC_ACQUIRE);
   }
 
+  // All parts of some rows, some rows together.
+  void make_missing(const std::vector<std::size_t>& rows) {
+    std::array<std::size_t, kTogether> some;
+    for (std::size_t own = 0, r = 0; own < id_.size(); ++own) {
+      const std::size_t first = r;
+      while (r < rows.size() && rows[r] < begin_[own + 1]) ++r;
+      for (const auto id : id_) {
+        std::size_t count = 0;
+        const auto flush = [&] {
+          if (count > 0) kept_.make(some.data(), count, id_[own], id, gathered_);
+          count = 0;
+        };
+        for (std::size_t k = first; k < r; ++k) {
+          if (__atomic_load_n(parts_[rows[k]] + id, __ATOMIC_RELAXED) != nullptr) continue;
+          some[count++] = kept_.first(id_[own]) + rows[k] - begin_[own];
+          if (count == together_) flush();
+        }
+        flush();
+      }
+    }
+  }
+
+  // Bytes of the rows that a start needs; where there is none they are not asked for.
+  std::size_t start_bytes() const {
+    if (!has_mass_) return 0;
+    const auto moved = std::count_if(x_.begin(), x_.end(), [](double x) { return x != 0; });
+    return static_cast<std::size_t>(moved) * width_ * sizeof(float);
+  }
+
+  // The levels that -F of rows that can move ends at are taken off it: float32 has its digits near
+  // zero, and pairs see differences alone.
+  void come_near() {
+    (void)gap();
+    for (std::size_t k = 0; k < lines_.size(); ++k)
+      for (std::size_t p = 0; p < width_; ++p)
+        if (sums_ == 1 || (*lines_[k].C)[p] != 0) near_[p] = target_[p] - level_[k];
+    if (has_mass_) unit_ = std::max(unit_, std::abs(b_) + std::abs(rho_));
+  }
+
   // The scores K c, by the rows that are kept, in float64; and the gradient by them.
   void refresh() {
     std::fill(f_.begin(), f_.end(), 0.0);
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
       if (x_[p] != 0) moved.push_back(p);
+    if (together_ > 1) make_missing(moved);
     constexpr std::size_t most = 64;
     for (std::size_t g = 0; g < id_.size(); ++g) {
       const float* base = nullptr;
@@ -519,8 +621,9 @@ class Problem {
     double total = 0;
     for (const auto p : moved) total += x_[p];
     total_ = total;
+    if (!is_plain_) come_near();
     for (std::size_t p = 0; p < width_; ++p)
-      F_[p] = static_cast<float>(f_[p] + ridge_[p] * x_[p] + shift_ * total - y_[p]);
+      F_[p] = static_cast<float>(f_[p] + ridge_[p] * x_[p] + shift_ * total - near_[p]);
   }
 
   // Go on in float64, with all kernel values, to what that can tell. Padding is left out.
@@ -545,11 +648,12 @@ class Problem {
                     {K.get(), nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
                     width / kStrip);
     std::vector<double> lower(m_), upper(m_), x(m_), F(width), diagonal(width, 1.0), ridge(width);
-    std::vector<double> f(width), room(2 * width);
+    std::vector<double> kink(width), f(width), room((sums_ > 1 ? 4 : 2) * width);
     for (std::size_t r = 0; r < m_; ++r) {
       lower[r] = lower_[at[r]], upper[r] = upper_[at[r]], x[r] = x_[at[r]];
       ridge[r] = all_.squared && C_[at[r]] > 0 ? 0.5 / C_[at[r]] : 0.0;
       diagonal[r] = K.get()[r * width + r] + ridge[r] + shift_;
+      kink[r] = q_[at[r]];
     }
     const auto scores = [&] {
       std::fill(f.begin(), f.end(), 0.0);
@@ -562,10 +666,20 @@ class Problem {
     };
     scores();
     for (std::size_t r = 0; r < m_; ++r)
-      F[r] = f[r] + ridge[r] * x[r] + shift_ * total_ - y_[at[r]];
-    const SmallProblem<double> problem{{K.get(), width}, m_,       width,        diagonal.data(),
-                                       ridge.data(),     shift_,   lower.data(), upper.data(),
-                                       x.data(),         F.data(), room.data(),  sums_};
+      F[r] = f[r] + ridge[r] * x[r] + shift_ * total_ - target_[at[r]];
+    const SmallProblem<double> problem{{K.get(), width},
+                                       m_,
+                                       width,
+                                       diagonal.data(),
+                                       ridge.data(),
+                                       shift_,
+                                       lower.data(),
+                                       upper.data(),
+                                       x.data(),
+                                       F.data(),
+                                       room.data(),
+                                       sums_,
+                                       is_twofold_ ? kink.data() : nullptr};
     pairs_.steps64(problem, kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
     scores();
     for (std::size_t r = 0; r < m_; ++r) x_[at[r]] = x[r], f_[at[r]] = f[r];
@@ -577,79 +691,118 @@ class Problem {
     for (std::size_t p = 0; p < width_; ++p) total += x_[p];
     total_ = total;
     for (std::size_t p = 0; p < width_; ++p)
-      f_[p] = static_cast<double>(F_[p]) - ridge_[p] * x_[p] - shift_ * total + y_[p];
+      f_[p] = static_cast<double>(F_[p]) - ridge_[p] * x_[p] - shift_ * total + near_[p];
   }
 
-  // The relative gap by the scores, with the intercept that suits them.
+  // What is least in an intercept: the sum of C L(q - y (f + b)), and b times a pull.
+  struct Line {
+    const std::vector<double>* C;
+    double pull;
+  };
+
+  // Two classes whose sums are given: rho makes an intercept of each, b - rho and b + rho.
+  void split(double mass) {
+    for (const double sign : {1.0, -1.0}) {
+      auto& C = class_C_[sign < 0];
+      C = C_;
+      for (std::size_t p = 0; p < width_; ++p)
+        if (y_[p] != sign) C[p] = 0;
+      lines_.push_back({&C, sign * 0.5 * mass});
+    }
+  }
+
+  // The relative gap by the scores, with the intercept and rho that suit them.
   double gap() {
     double square = 0, linear = 0, squares = 0;
     for (std::size_t p = 0; p < width_; ++p) {
       square += x_[p] * f_[p];
-      linear += y_[p] * x_[p];
+      linear += target_[p] * x_[p] - (is_twofold_ ? q_[p] * std::abs(x_[p]) : 0.0);
       squares += x_[p] * x_[p] * ridge_[p];
     }
-    b_ = sums_ == 1 ? best_intercept() : shift_ * total_;
-    double slope;
+    auto& b = level_;
+    b[0] = shift_ * total_;
+    for (std::size_t k = 0; k < lines_.size(); ++k) b[k] = best_intercept(lines_[k]);
+    b_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[0] + b[1]) : 0.0) : b[0];
+    rho_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[1] - b[0]) : -b[0]) : 0.0;
     const double rest = 0.5 * (square + shift_ * b_ * b_);
-    primal_ = rest + losses(b_, slope);
+    primal_ = rest;
+    if (lines_.empty()) primal_ += losses({&C_, 0.0}, b_).value;
+    for (std::size_t k = 0; k < lines_.size(); ++k) primal_ += losses(lines_[k], b[k]).value;
     dual_ = linear - rest - 0.5 * squares;
-    return primal_ > 0 ? (primal_ - dual_) / primal_ : 1.0;
+    const double size = std::max({std::abs(primal_), std::abs(dual_), kFloor * zero_});
+    return size > 0 ? (primal_ - dual_) / size : primal_ == dual_ ? 0.0 : 1.0;
   }
 
-  // The losses at an intercept, and their slope in it.
-  double losses(double b, double& slope) const {
+  struct Value {
+    double value, slope;
+  };
+
+  // The value of a line at an intercept, and its slope there.
+  Value losses(const Line& line, double b) const {
+    const double* C = line.C->data();
     double total = 0, rise = 0;
-    if (all_.squared) {
+    if (is_twofold_) {
       for (std::size_t p = 0; p < width_; ++p) {
-        const double t = std::max(0.0, 1.0 - y_[p] * (f_[p] + b));
-        total += C_[p] * t * t;
-        rise -= 2 * C_[p] * y_[p] * t;
+        const double apart = target_[p] - f_[p] - b, t = std::max(0.0, std::abs(apart) - q_[p]);
+        const double slope = all_.squared ? 2 * t : t > 0 ? 1.0 : 0.0;
+        total += C[p] * (all_.squared ? t * t : t);
+        rise -= C[p] * std::copysign(slope, apart);
+      }
+    } else if (all_.squared) {
+      for (std::size_t p = 0; p < width_; ++p) {
+        const double t = std::max(0.0, q_[p] - y_[p] * (f_[p] + b));
+        total += C[p] * t * t;
+        rise -= 2 * C[p] * y_[p] * t;
       }
     } else {
       for (std::size_t p = 0; p < width_; ++p) {
-        const double t = 1.0 - y_[p] * (f_[p] + b);
-        total += C_[p] * std::max(0.0, t);
-        rise -= t > 0 ? C_[p] * y_[p] : 0.0;
+        const double t = q_[p] - y_[p] * (f_[p] + b);
+        total += C[p] * std::max(0.0, t);
+        rise -= t > 0 ? C[p] * y_[p] : 0.0;
       }
     }
-    slope = rise;
-    return total;
+    return line.pull == 0 ? Value{total, rise} : Value{total + line.pull * b, rise + line.pull};
   }
 
-  // The free intercept with the least losses: within a bracket about the middle of the violation.
-  double best_intercept() {
+  // Where a line is least: within a bracket about the middle of the violation.
+  double best_intercept(const Line& line) {
+    const auto& C = *line.C;
     double low = -std::numeric_limits<double>::infinity(), high = -low;
     for (std::size_t p = 0; p < width_; ++p) {
-      if (C_[p] == 0) continue;
-      const double level = y_[p] - f_[p] - ridge_[p] * x_[p];
-      if (x_[p] < upper_[p]) low = std::max(low, level);
-      if (x_[p] > lower_[p]) high = std::min(high, level);
+      if (C[p] == 0) continue;
+      const double level = target_[p] - f_[p] - ridge_[p] * x_[p];
+      const double kink = is_twofold_ ? q_[p] : 0.0;
+      if (x_[p] < upper_[p]) low = std::max(low, level + (x_[p] < 0 ? kink : -kink));
+      if (x_[p] > lower_[p]) high = std::min(high, level + (x_[p] > 0 ? -kink : kink));
     }
     if (!std::isfinite(low)) low = high;
     if (!std::isfinite(high)) high = low;
     if (!std::isfinite(low)) return 0;
     const double middle = 0.5 * (low + high);
     double apart = 0.5 * std::abs(low - high) + 1e-9;
-    double slope;
     for (int k = 0; k < 60; ++k, apart *= 4) {
-      losses(middle - apart, slope);
-      if (slope > 0) continue;
-      losses(middle + apart, slope);
-      if (slope >= 0) return least(middle - apart, middle + apart);
+      if (losses(line, middle - apart).slope > 0) continue;
+      if (losses(line, middle + apart).slope >= 0)
+        return least(line, middle - apart, middle + apart);
     }
     return middle;
   }
 
-  // Where the slope of the losses changes its sign, between two numbers.
-  double least(double low, double high) {
+  bool has_loss(std::size_t p, double b) const {
+    if (is_twofold_) return std::abs(target_[p] - f_[p] - b) > q_[p];
+    return y_[p] * (f_[p] + b) < q_[p];
+  }
+
+  // Where the slope of a line changes its sign, between two numbers.
+  double least(const Line& line, double low, double high) {
+    const auto& C = *line.C;
     if (all_.squared) {
-      double b = 0.5 * (low + high), slope;
+      double b = 0.5 * (low + high);
       for (int k = 0; k < 60 && low < high; ++k) {
-        losses(b, slope);
+        const double slope = losses(line, b).slope;
         (slope > 0 ? high : low) = b;
         double curvature = 0;
-        for (std::size_t p = 0; p < width_; ++p)
-          curvature += y_[p] * (f_[p] + b) < 1 ? 2 * C_[p] : 0;
+        for (std::size_t p = 0; p < width_; ++p) curvature += has_loss(p, b) ? 2 * C[p] : 0;
         double next = b - slope / curvature;
         if (!(next > low && next < high)) next = 0.5 * (low + high);
         if (std::abs(next - b) <= 1e-15 * (1 + std::abs(b))) break;
@@ -657,15 +810,19 @@ class Problem {
       }
       return b;
     }
-    double slope;
-    losses(low, slope);
+    double slope = losses(line, low).slope;
     breaks_.clear();
-    for (std::size_t p = 0; p < width_; ++p)
-      if (const double at = y_[p] - f_[p]; C_[p] > 0 && low < at && at <= high)
-        breaks_.push_back({at, C_[p]});
+    const auto add = [&](double at, double weight) {
+      if (weight > 0 && low < at && at <= high) breaks_.push_back({at, weight});
+    };
+    for (std::size_t p = 0; p < width_; ++p) {
+      const double at = target_[p] - f_[p];
+      if (is_twofold_) add(at - q_[p], C[p]);
+      add(is_twofold_ ? at + q_[p] : at, C[p]);
+    }
     std::sort(breaks_.begin(), breaks_.end());
-    for (const auto& [at, C] : breaks_)
-      if ((slope += C) >= 0) return at;
+    for (const auto& [at, weight] : breaks_)
+      if ((slope += weight) >= 0) return at;
     return high;
   }
 
@@ -676,14 +833,24 @@ class Problem {
   const BatchProblems& all_;
   std::size_t at_ = 0, m_ = 0, width_ = 0, together_ = 1;
   int sums_ = 0;
-  double shift_ = 0, total_ = 0, b_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
+  bool has_mass_ = false, is_twofold_ = false;
+  double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
+  double zero_ = 0;                // the objective at zero
+  double unit_ = 1;                // what violations are a share of
+  bool is_plain_ = true;           // q is 1, and there is no rho
+  std::array<double, 2> level_{};  // intercepts, of each class where these have their own
   double least_gap_ = std::numeric_limits<double>::infinity();
   std::int64_t since_ = 0;
   int refreshes_ = 0;
   std::vector<std::size_t> begin_, id_, counts_;
   std::vector<std::int64_t> rows_;
-  std::vector<double> lower_, upper_, x_, y_, C_, f_;
-  std::vector<float> diagonal_, ridge_, F_, room_;
+  std::vector<double> lower_, upper_, x_, y_, q_, C_, f_;
+  // y q; the same less the levels. Of rows that are there twice half the difference of their q, and
+  // q_ is half of what is missing between them.
+  std::vector<double> target_, near_;
+  std::array<std::vector<double>, 2> class_C_;
+  std::vector<Line> lines_;  // none without a free intercept and without rho
+  std::vector<float> diagonal_, ridge_, F_, room_, kink_;
   Gathered<float> gathered_;
   std::vector<const float* const*> parts_;
   std::vector<std::pair<double, double>> breaks_;
@@ -698,20 +865,22 @@ std::size_t size_of(const BatchProblems& problems, std::size_t t) {
 }
 
 // Let problem t start at the answer of the one that it follows: each variable in proportion to its
-// weight, so that bounds stay bounds; from zero where that is not feasible.
+// weight, so that bounds stay bounds; or, where that is not feasible, at its own start.
 void follow(const BatchProblems& problems, std::size_t t) {
   if (problems.after[t] < 0) return;
   const std::size_t to = begin_of(problems, t), m = size_of(problems, t);
   const std::size_t from = begin_of(problems, static_cast<std::size_t>(problems.after[t]));
+  std::vector<double> c(m);
   double total = 0, size = 0;
   for (std::size_t i = 0; i < m; ++i) {
     const double before = problems.C[from + i];
-    const double c = before > 0 ? problems.c[from + i] * (problems.C[to + i] / before) : 0.0;
-    problems.c[to + i] = c;
-    total += c, size += std::abs(c);
+    c[i] = before > 0 ? problems.c[from + i] * (problems.C[to + i] / before) : 0.0;
+    total += c[i], size += std::abs(c[i]);
   }
-  if (problems.intercept == 1 && !(std::abs(total) <= 1e-12 * size))
-    std::fill_n(problems.c.begin() + static_cast<std::ptrdiff_t>(to), m, 0.0);
+  const double mass = problems.mass[t];
+  if (problems.intercept == 1 && !(std::abs(total) <= 1e-12 * size)) return;
+  if (!std::isnan(mass) && !(std::abs(size - mass) <= 1e-12 * mass)) return;
+  std::copy(c.begin(), c.end(), problems.c.begin() + static_cast<std::ptrdiff_t>(to));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Many binary problems over the same samples, solved by pair steps, each in one loop; and sums of
 // kernel values for many of them. The samples lie in groups (classes) of whole strips; a problem
-// has the samples of some groups. A row of K falls into parts, one a group: parts that several
-// problems need are made once.
+// has the samples of some groups, perhaps of one group twice, with other labels. A row of K falls
+// into parts, one a group: parts that several problems need are made once.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,9 @@ struct BatchProblems {
   // the same groups, comes earlier, and no other one follows it.
   std::span<const std::int64_t> after;
   std::span<const double> y, C;  // labels +1 and -1; weights
-  std::span<double> c;           // y alpha, in and out
+  std::span<const double> q;     // the linear term: a row has the loss L(q + rho - y (f + b))
+  std::span<const double> mass;  // of each problem: what sum alpha is; NaN: without rho
+  std::span<double> c;           // y alpha, in, where sums that are given are met, and out
   std::span<double> scores;      // K c, out
   bool squared;                  // the loss
   int intercept;                 // 0: none, 1: free, 2: penalized
@@ -58,13 +60,13 @@ enum class BatchEnd : std::int64_t { waiting = 0, solved = 1, stopped = 2, stuck
 
 // What is known of a problem at the end, by its own arithmetic: no proof.
 struct BatchResult {
-  double intercept, primal, dual;
+  double intercept, primal, dual, rho;
   std::int64_t steps, negative;
   BatchEnd end;
 };
 
 struct BatchLimits {
-  double tol;                  // relative gap (P - D) / P
+  double tol;                  // relative gap (P - D) / max(|P|, |D|, floor)
   std::int64_t most;           // steps of a problem
   std::size_t bytes;           // of rows of K
   std::size_t threads;         // the caller's among them

@@ -1,4 +1,6 @@
 // The functions for many problems over the same samples, as Python calls them.
+#include <cmath>
+
 #include "batch.hpp"
 #include "bindings.hpp"
 #include "simd.hpp"
@@ -56,10 +58,10 @@ std::tuple<std::int64_t, bool> solve_batch(
     const Index& rows, const Array<const double>& diagonal, const Form& exact_form,
     const widemargin::Batch<double>& exact, const Array<const double>& norms, const Index& group,
     const Index& group_end, const Index& end, const Index& after, const Array<const double>& y,
-    const Array<const double>& C, const Array<double>& c, const Array<double>& scores, bool squared,
-    int intercept, double tol, std::int64_t most, std::int64_t bytes, std::size_t threads,
-    const nb::callable& stop, const Matrix<double>& numbers, const Matrix<std::int64_t>& counts,
-    int simd) {
+    const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
+    const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
+    std::int64_t most, std::int64_t bytes, std::size_t threads, const nb::callable& stop,
+    const Matrix<double>& numbers, const Matrix<std::int64_t>& counts, int simd) {
   const std::size_t groups = count.size(), problems = end.size(), total = y.size();
   require(strip.size() == groups + 1 && strip.size() >= 2 && strip(0) == 0 &&
           ends_at(strip, (strips.samples + widemargin::kStrip - 1) / widemargin::kStrip));
@@ -74,15 +76,21 @@ std::tuple<std::int64_t, bool> solve_batch(
           exact.n == batch.n && diagonal.size() == batch.count);
   require(group_end.size() == problems && ends_at(group_end, group.size()) &&
           are_below(group, groups) && ends_at(end, total) && C.size() == total &&
-          c.size() == total && scores.size() == total && numbers.shape(0) == problems &&
-          numbers.shape(1) == 3 && counts.shape(0) == problems && counts.shape(1) == 3 &&
-          after.size() == problems);
+          q.size() == total && mass.size() == problems && c.size() == total &&
+          scores.size() == total && numbers.shape(0) == problems && numbers.shape(1) == 4 &&
+          counts.shape(0) == problems && counts.shape(1) == 3 && after.size() == problems);
   std::vector<bool> followed(problems);
   for (std::size_t t = 0; t < problems; ++t) {
     std::int64_t own = 0;
     for (auto k = t > 0 ? group_end(t - 1) : 0; k < group_end(t); ++k)
       own += count(static_cast<std::size_t>(group(static_cast<std::size_t>(k))));
-    require(own > 0 && own == end(t) - (t > 0 ? end(t - 1) : 0));
+    const auto begin = t > 0 ? end(t - 1) : 0;
+    require(own > 0 && own == end(t) - begin);
+    if (!std::isnan(mass(t))) {
+      require(mass(t) > 0 && std::isfinite(mass(t)) && intercept != 2);
+      for (auto i = begin; intercept == 0 && i < end(t); ++i)
+        require(y(static_cast<std::size_t>(i)) > 0);
+    }
     const auto before = after(t);
     require(-1 <= before && before < static_cast<std::int64_t>(t));
     if (before < 0) continue;
@@ -99,8 +107,8 @@ std::tuple<std::int64_t, bool> solve_batch(
                                        batch,          {span(strip), span(count), span(rows)},
                                        span(diagonal), exact_rows(exact_form, exact, norms)};
   const widemargin::BatchProblems asked_for{span(group), span(group_end), span(end), span(after),
-                                            span(y),     span(C),         span(c),   span(scores),
-                                            squared,     intercept};
+                                            span(y),     span(C),         span(q),   span(mass),
+                                            span(c),     span(scores),    squared,   intercept};
   Question question{stop};
   const widemargin::BatchLimits limits{tol, most, static_cast<std::size_t>(bytes), threads,
                                        std::ref(question)};
@@ -114,6 +122,7 @@ std::tuple<std::int64_t, bool> solve_batch(
   for (std::size_t t = 0; t < problems; ++t) {
     const auto& one = results[t];
     numbers(t, 0) = one.intercept, numbers(t, 1) = one.primal, numbers(t, 2) = one.dual;
+    numbers(t, 3) = one.rho;
     counts(t, 0) = one.steps, counts(t, 1) = one.negative;
     counts(t, 2) = static_cast<std::int64_t>(one.end);
   }
@@ -154,9 +163,9 @@ void bind_batch(nb::module_& m) {
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(), "exact_form"_a,
         "exact"_a, "norms"_a.noconvert(), "group"_a.noconvert(), "group_end"_a.noconvert(),
         "end"_a.noconvert(), "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(),
-        "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a, "tol"_a, "most"_a,
-        "bytes"_a, "threads"_a, "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(),
-        "simd"_a = -1);
+        "q"_a.noconvert(), "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(),
+        "squared"_a, "intercept"_a, "tol"_a, "most"_a, "bytes"_a, "threads"_a, "stop"_a,
+        "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a,

@@ -67,7 +67,7 @@ inline Real value(const MadeRows<Real>& K, std::size_t i, std::size_t j) {
   return part(K, i, g)[j - K.begin[g]];
 }
 
-template <typename Real, template <typename> class Rows>
+template <typename Real, template <typename> class Rows, bool kinked>
 class Steps {
   static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());
 
@@ -101,10 +101,13 @@ class Steps {
       const double least = kCurvature * size(i, j);
       if (!(curvature > least)) curvature = least;
       double t = (static_cast<double>(p_.F[j]) - p_.F[i]) / curvature;
-      if (const double room = p_.upper[i] - p_.x[i]; t > room) t = room;
-      if (const double room = p_.x[j] - p_.lower[j]; t > room) t = room;
-      p_.x[i] = t == p_.upper[i] - p_.x[i] ? p_.upper[i] : p_.x[i] + t;
-      p_.x[j] = t == p_.x[j] - p_.lower[j] ? p_.lower[j] : p_.x[j] - t;
+      if constexpr (kinked)
+        t = (static_cast<double>(p_.F[j]) + down(0)[j] + up(0)[i] - p_.F[i]) / curvature;
+      const double most = top(i), least_j = bottom(j);
+      if (const double room = most - p_.x[i]; t > room) t = room;
+      if (const double room = p_.x[j] - least_j; t > room) t = room;
+      p_.x[i] = t == most - p_.x[i] ? most : p_.x[i] + t;
+      p_.x[j] = t == p_.x[j] - least_j ? least_j : p_.x[j] - t;
       look(i);
       look(j);
       const Real step = static_cast<Real>(t);
@@ -154,8 +157,19 @@ class Steps {
   }
 
  private:
-  // Whether x_i can rise or fall: 0, or minus infinity, which is added to what is maximised.
+  // How far x_i can rise or fall, to its bounds or to the kink.
+  double top(std::size_t i) const { return kinked && p_.x[i] < 0 ? 0 : p_.upper[i]; }
+  double bottom(std::size_t i) const { return kinked && p_.x[i] > 0 ? 0 : p_.lower[i]; }
+
+  // Whether x_i can rise or fall: 0, or minus infinity, which is added to what is maximised. Where
+  // there is a kink, what it adds to the slope that way.
   void look(std::size_t i) {
+    if constexpr (kinked) {
+      const Real kink = p_.kink[i];
+      up(0)[i] = p_.x[i] < 0 ? kink : p_.x[i] < p_.upper[i] ? -kink : -kInfinity;
+      down(0)[i] = p_.x[i] > 0 ? kink : p_.x[i] > p_.lower[i] ? -kink : -kInfinity;
+      return;
+    }
     const int group = p_.sums > 1 && !(p_.upper[i] > 0) ? 1 : 0;
     up(group)[i] = p_.x[i] < p_.upper[i] ? 0 : -kInfinity;
     down(group)[i] = p_.x[i] > p_.lower[i] ? 0 : -kInfinity;
@@ -178,9 +192,15 @@ class Steps {
   };
 
   Box box(std::size_t i) const {
-    const double curvature = p_.diagonal[i];
-    return {p_.lower[i] - p_.x[i], p_.upper[i] - p_.x[i], p_.F[i],
-            curvature > kCurvature ? curvature : kCurvature};
+    double curvature = p_.diagonal[i];
+    if (!(curvature > kCurvature)) curvature = kCurvature;
+    if constexpr (kinked) {  // the way that it moves alone
+      const double rise = static_cast<double>(up(0)[i]) - p_.F[i];
+      const double fall = static_cast<double>(down(0)[i]) + p_.F[i];
+      if (rise > fall) return {0, top(i) - p_.x[i], -rise, curvature};
+      return {bottom(i) - p_.x[i], 0, fall, curvature};
+    }
+    return {p_.lower[i] - p_.x[i], p_.upper[i] - p_.x[i], p_.F[i], curvature};
   }
 
   // The best steps s, t of two variables: inside of both bounds, or else on an edge.
@@ -209,8 +229,9 @@ class Steps {
   }
 
   void move(std::size_t i, double t) {
-    const double x = p_.x[i];
-    p_.x[i] = t == p_.lower[i] - x ? p_.lower[i] : t == p_.upper[i] - x ? p_.upper[i] : x + t;
+    const double x = p_.x[i], low = t < 0 ? bottom(i) : p_.lower[i];
+    const double high = t > 0 ? top(i) : p_.upper[i];
+    p_.x[i] = t == low - x ? low : t == high - x ? high : x + t;
     look(i);
   }
 
@@ -266,7 +287,12 @@ class Steps {
   // The variable that decreases the objective most together with i, bounds aside; or i itself.
   std::size_t companion(std::size_t i) const {
     Largest<Real> gain(0);
-    const Real a = p_.diagonal[i], g = p_.F[i];
+    const Real a = p_.diagonal[i];
+    Real g = p_.F[i];
+    if constexpr (kinked) {
+      const Real rise = up(0)[i] - p_.F[i], fall = down(0)[i] + p_.F[i];
+      g = rise > fall ? -rise : fall;
+    }
     if (!(a > static_cast<Real>(kCurvature))) return i;
     const Vector<Real> zero = all<Real>(0);
     with_parts(p_.K, i, i, [&](auto* row, auto*, std::size_t s, std::size_t end) {
@@ -275,7 +301,9 @@ class Steps {
         const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
         const Vector<Real> moves = rise > fall ? rise : fall;
         // What is left of its slope and curvature after the step of i alone.
-        const Vector<Real> slope = F - c * (g / a), left = b - c * c / a;
+        Vector<Real> own = F;
+        if constexpr (kinked) own = rise > fall ? -rise : fall;
+        const Vector<Real> slope = own - c * (g / a), left = b - c * c / a;
         const Vector<Real> good = slope * slope / (left > b * Real(1e-6) ? left : b);
         gain.offer(moves > zero ? good : zero);
       }
@@ -291,7 +319,11 @@ class Steps {
 
 template <typename Real, template <typename> class Rows>
 PairSteps descend(const SmallProblem<Real, Rows>& problem, double stop, std::int64_t most) {
-  Steps<Real, Rows> steps(problem);
+  if (problem.kink != nullptr) {
+    Steps<Real, Rows, true> steps(problem);
+    return problem.sums == 0 ? steps.free_pairs(stop, most) : steps.template pairs<1>(stop, most);
+  }
+  Steps<Real, Rows, false> steps(problem);
   if (problem.sums == 0) return steps.free_pairs(stop, most);
   return problem.sums == 1 ? steps.template pairs<1>(stop, most)
                            : steps.template pairs<2>(stop, most);

@@ -39,6 +39,9 @@ struct SmallProblem {
   Real* F;
   Real* room;  // to work in: two vectors like F for each equality, two without
   int sums;    // 0; 1: sum x stays; 2: so does the sum of those with upper > 0. Without shift
+  // Given, the objective has the sum of kink |x| too, numbers of 0 or more, and lower <= 0 <=
+  // upper; sums is 0 or 1.
+  const Real* kink = nullptr;
 };
 
 struct PairSteps {

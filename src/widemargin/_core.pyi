@@ -302,6 +302,8 @@ def solve_batch(
     after: NDArray[np.int64],
     y: Vector,
     C: Vector,
+    q: Vector,
+    mass: Vector,
     c: Vector,
     scores: Vector,
     squared: bool,

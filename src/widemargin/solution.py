@@ -220,6 +220,8 @@ class Solution:
     extras : dict of what the solver adds: the ``details`` of its last step
     at_bound : int or None
         How many dual variables are at their bound C; None where there is none.
+    rho : float
+        What scores are compared with where the sum of alpha is given; else 0.
     """
 
     alpha: Vector
@@ -235,6 +237,7 @@ class Solution:
     message: str
     extras: dict[str, Any] = field(default_factory=dict)
     at_bound: int | None = None
+    rho: float = 0.0
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "status" in vars(self):

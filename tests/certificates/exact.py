@@ -3,8 +3,9 @@
     P = 1/2 |f|^2 [+ 1/2 b^2] + sum_i C_i L(1 - y_i (f(x_i) + b)),  of w or c, and b;
     D = sum alpha - 1/2 c'K c [- 1/2 (sum c)^2] [- sum alpha_i^2 / (4 C_i)],  c = Y alpha,
 
-of the floats that the library returns. ``alpha`` is made feasible first, exactly: any
-feasible point proves its D. Values of exp and tanh are known to 2^-320.
+or with q in place of 1, and q + rho and - N rho in P where sum alpha is to be N; of the
+floats that the library returns. ``alpha`` is made feasible first, exactly: any feasible point
+proves its D. Values of exp and tanh are known to 2^-320.
 """
 
 import functools
@@ -30,6 +31,7 @@ class Exact:
 
     X (m, n) are the rows, or the kernel values of "precomputed"; C (m,) the floats that
     the library uses. With a norm C are the weights of its rows, and ``factor`` its C.
+    ``q`` (m,) None is 1; ``mass`` is N.
     """
 
     X: np.ndarray
@@ -40,6 +42,8 @@ class Exact:
     kernel: Any = None
     norm: Any = None
     factor: float = 1.0
+    q: Any = None
+    mass: float | None = None
 
     @functools.cached_property
     def rows(self):
@@ -59,14 +63,21 @@ class Exact:
 
     # -- P -----------------------------------------------------------------------------
 
-    def primal(self, w, b):
-        """P of w (n,), or with a kernel of the coefficients c (m,), and b."""
+    @property
+    def _q(self):
+        return ONE if self.q is None else Dyadic.of(self.q)
+
+    def primal(self, w, b, rho=0.0):
+        """P of w (n,), or with a kernel of the coefficients c (m,), of b and of rho."""
         w, b = Dyadic.of(w), Dyadic.of(b)
         f = (self.rows if self.kernel is None else self.K) @ w
         square = (w @ (w if self.kernel is None else f)).fraction()
         if self.intercept == "penalized":
             square += (b * b).fraction()
-        return square / 2 + self._losses(ONE - self._y * (f + b))
+        if self.mass is None:
+            return square / 2 + self._losses(self._q - self._y * (f + b))
+        slacks = self._q + Dyadic.of(rho) - self._y * (f + b)
+        return square / 2 - Fraction(self.mass) * Fraction(rho) + self._losses(slacks)
 
     def _losses(self, t):
         t = t.positive()
@@ -96,6 +107,8 @@ class Exact:
         if self._is_bounded:
             alpha = np.clip(alpha, 0.0, [self._most_of(i) for i in range(len(alpha))])
         alpha = np.where(self.C > 0, np.maximum(alpha, 0.0), 0.0)
+        if self.mass is not None:
+            return self._dual_of_sums(alpha)
         best = Fraction(0)  # D of alpha = 0
         for part, r in self._repairs(alpha):
             linear, square = self._sums(alpha, part, r)
@@ -130,7 +143,7 @@ class Exact:
         """The rows that lose the excess, or get it, at the least cost to D."""
         u = self._y * Dyadic.of(alpha)
         K = (self.rows @ (self.rows.T @ u)) if self.kernel is None else self.K @ u
-        slopes = (ONE - self._y * K).n
+        slopes = (self._q - self._y * K).n
         exact = [Fraction(a) for a in alpha]
         down = [i for i in np.flatnonzero(heavy) if exact[i] > excess]
         up = [
@@ -148,7 +161,7 @@ class Exact:
         base = np.where(part, 0.0, alpha)
         parts = [base] if not part.any() else [base, np.where(part, alpha, 0.0)]
         factors = [Fraction(1), r][: len(parts)]
-        linear = sum(f * _total(a) for f, a in zip(factors, parts, strict=True))
+        linear = sum(f * self._linear(a) for f, a in zip(factors, parts, strict=True))
         square = Fraction(0)
         for i, one in enumerate(parts):
             for j, other in enumerate(parts[: i + 1]):
@@ -157,6 +170,38 @@ class Exact:
             if self.loss != "hinge":
                 square += factors[i] ** 2 * self._squares(one) / 2
         return linear, square
+
+    def _linear(self, alpha):
+        """The sum of q alpha."""
+        return (
+            _total(alpha) if self.q is None else (self._q @ Dyadic.of(alpha)).fraction()
+        )
+
+    def _dual_of_sums(self, alpha):
+        """D of alpha with the sums that are given, exactly; None if that cannot be.
+
+        A sum that is too large is scaled down; to one that is too small support vectors
+        add a share of what they have to their bounds, or of themselves.
+        """
+        free = self.intercept == "free"
+        parts = []
+        for sign in (1.0, -1.0) if free else (1.0,):
+            own = np.where(self.y == sign, alpha, 0.0)
+            most = np.where(own > 0, self.C, 0.0)
+            total, mass = _total(own), Fraction(self.mass) / (2 if free else 1)
+            room = _total(most) - total
+            if total >= mass or (total > 0 and not self._is_bounded):
+                parts.append((mass / total, own))
+            elif room > 0 and mass - total <= room:
+                share = (mass - total) / room
+                parts += [(1 - share, own), (share, most)]
+            else:
+                return None
+        linear = sum(f * self._linear(a) for f, a in parts)
+        square = sum(f * g * self._inner(a, b) for f, a in parts for g, b in parts)
+        if self.loss != "hinge":
+            square += sum(f * f * self._squares(a) for f, a in parts) / 2
+        return linear - square / 2
 
     def _inner(self, one, other):
         """One' Y K Y other, and the products of sums where b is penalized."""
@@ -256,11 +301,13 @@ def _tanh(u):
 # -- claims ----------------------------------------------------------------------------
 
 
-def false_claims(certificate, P, D, *, tol=None, status=""):
+def false_claims(certificate, P, D, *, tol=None, status="", floor=None):
     """What a certificate says that is not so, as sentences: none where it is true.
 
-    P is the objective of the answer, D that of a feasible point, both exact; P of a
-    kernel that is not positive semidefinite may be below 0, where gaps mean nothing.
+    P is the objective of the answer, D that of a feasible point, both exact; D is None
+    where there is none. P of a kernel that is not positive semidefinite may be below 0,
+    where gaps mean nothing; but where P may be anything, gaps are relative to the
+    largest of ``|P|``, ``|D|`` and a ``floor`` that is given.
     """
     primal, dual = float(certificate.primal), float(certificate.dual)
     if math.isnan(primal) or math.isnan(dual):
@@ -270,14 +317,19 @@ def false_claims(certificate, P, D, *, tol=None, status=""):
         wrong.append(
             f"P {told(primal)} below {told(P)} by {_share(P - Fraction(primal), P)}"
         )
+    if D is None:
+        return wrong if dual == -math.inf else [*wrong, f"D {told(dual)} of nothing"]
     if not at_least(-dual, -D):
         wrong.append(
             f"D {told(dual)} above {told(D)} by {_share(Fraction(dual) - D, P)}"
         )
-    if P > 0:
-        wrong += false_gap(certificate.relative_gap, (P - D) / P)
+    size = P if floor is None else max(abs(P), abs(D), Fraction(floor))
+    # Bounds of both signs are no shares of anything.
+    if size > 0 and (floor is None or certificate.relative_gap < 0.5):
+        true = (P - D) / size
+        wrong += false_gap(certificate.relative_gap, true)
         if status == "solved" and tol is not None:
-            wrong += _false_solved(primal, dual, (P - D) / P, tol)
+            wrong += _false_solved(primal, dual, true, tol, floor)
     return wrong
 
 
@@ -289,14 +341,15 @@ def false_gap(gap, true):
     return [f"gap {gap:.3g} is {told(true)}"]
 
 
-def _false_solved(primal, dual, true, tol):
-    """Whether it is solved by its own bounds, relative to P, and in truth."""
+def _false_solved(primal, dual, true, tol, floor):
+    """Whether it is solved by its own bounds, relative to their size, and in truth."""
     tol = Fraction(tol) + GAP_ULPS
     wrong = [] if true <= tol else [f"solved to {float(tol):.3g} at {told(true)}"]
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return [*wrong, f"solved with the bounds {dual} and {primal}"]
     gap = Fraction(primal) - Fraction(dual)
-    if gap > tol * Fraction(primal):
+    size = primal if floor is None else max(abs(primal), abs(dual), floor)
+    if gap > tol * Fraction(size):
         wrong.append(f"solved to {float(tol):.3g} with bounds {dual:.6g}, {primal:.6g}")
     return wrong
 

@@ -1,5 +1,7 @@
 """Drawn cases as several problems that are solved in one call, judged one by one.
 
+`judge_family` has those with a linear term of any sign, or with a sum of alpha.
+
 Two classes or three, of which one stands against another one or against the rest; a
 problem that starts at the answer of another one; rows in numbers that float32 has to
 do for, too. ``replay(seed, number)`` shows one case.
@@ -13,14 +15,14 @@ from unittest.mock import patch
 
 import numpy as np
 
-from tests.cases.many import many
+from tests.cases.many import many, one_problem
 from tests.certificates.draws import draw
 from tests.certificates.exact import Exact, false_claims
 from tests.certificates.judged import Verdict
 from widemargin.problems import many as many_problems
 from widemargin.solution import Certificate
 from widemargin.solvers.driver.limits import Limits
-from widemargin.solvers.kernel.batch import INTERCEPTS, solve_many
+from widemargin.solvers.kernel.batch import INTERCEPTS, solve_many, solve_places
 
 # Seconds that a call may take, bytes of kernel values, and the share of large cases.
 TIME_LIMIT, MEMORY, LARGE = 1.0, 1 << 24, 0.4
@@ -28,6 +30,8 @@ TIME_LIMIT, MEMORY, LARGE = 1.0, 1 << 24, 0.4
 MOST, EDGE = 20_000, 1e-12
 # More rows than are solved in float64.
 MANY_ROWS = 72
+# Kinds of problems with a linear term, of which the last ones have a sum of alpha.
+FAMILY = ("any", "regression", "uneven", "one_class", "nu_classes", "nu_regression")
 # Columns of which distances lose digits, where they are differences of squares.
 WIDE = 72
 
@@ -98,6 +102,88 @@ def judge_batch(seed, number):
     return verdicts
 
 
+def family(seed, number):
+    """The problem of a number that has a linear term, or a sum of alpha; and its kind."""
+    case, rng = draw(seed, number, "batch"), np.random.default_rng((seed, number, 3))
+    if rng.random() < LARGE:
+        case = _enlarged(rng, case)
+    kind, m = str(rng.choice(FAMILY)), len(case.y)
+    q = rng.normal(size=m) * 10.0 ** rng.uniform(-4, 4)
+    q[rng.random(m) < 0.2] = 0.0
+    twice = kind in ("regression", "uneven", "nu_regression")
+    y, C = case.y, case.prices
+    if twice:
+        epsilon = abs(q).max() * float(rng.choice([0.0, 0.01, 0.3]))
+        epsilon = 0.0 if kind == "nu_regression" else epsilon
+        y, C = np.repeat([1.0, -1.0], m), np.tile(C, 2)
+        q = np.append(q - epsilon, -q - epsilon)
+    if kind == "uneven":
+        C = C * rng.choice([1.0, 2.0], len(C))
+        q = q + rng.normal(size=len(q)) * abs(q).max() * 0.01
+    mass, intercept, loss = None, case.intercept, case.loss
+    if kind == "one_class":
+        y, intercept, q = np.ones(m), "none", q * rng.choice([0.0, 1.0])
+    if kind.startswith(("one", "nu")):
+        halves = (
+            [C.sum()] if kind == "one_class" else [C[y == s].sum() for s in (-1, 1)]
+        )
+        mass = float(rng.uniform(0.02, 0.95)) * min(halves) * len(halves)
+        intercept = "none" if kind == "one_class" else "free"
+        q = 0.0 * q if kind == "nu_classes" else q
+    data = case.data
+    return case, kind, one_problem(data, y, case.kernel, q, C, loss, intercept, mass)
+
+
+def judge_family(seed, number):
+    """Solve it and check what is said about it: verdicts of the answer and of a point."""
+    try:
+        with np.errstate(all="ignore"):
+            case, _, problems = family(seed, number)
+    except ValueError as error:
+        return [Verdict("refused", refusal=str(error))]
+    if not problems.samples.is_fit:
+        return [Verdict("unfit")]
+    limits = Limits(tol=max(case.tol, 1e-6), time_limit=TIME_LIMIT)
+    rng = np.random.default_rng((seed, number, 4))
+    with (
+        warnings.catch_warnings(record=True) as seen,
+        patch.object(many_problems, "ALL_PLACES", float(rng.choice([0.0, 1e6]))),
+    ):
+        warnings.simplefilter("always")
+        found = solve_places(problems, limits, MEMORY, 1)
+        other = _moved(problems, found, rng)
+    status = "solved" if found.solved(limits.tol)[0] else "stalled"
+    points = [(found.c, found.b, found.rho, found.bounds[0], status), other]
+    verdicts = [_verdict_of(case, problems, limits.tol, *point) for point in points]
+    verdicts[0].false += [f"warned: {w.message}" for w in seen]
+    return verdicts
+
+
+def _moved(problems, found, rng):
+    """A point near the answer, whose sums of alpha are off by some."""
+    size = 1.0 - 10.0 ** rng.uniform(-16, -1) * rng.random(len(found.c))
+    b = found.b * (1.0 + 10.0 ** rng.uniform(-16, -1))
+    b = b if problems.intercept != "none" else 0.0 * b
+    rho = found.rho * (1.0 - 10.0 ** rng.uniform(-16, -1))
+    c, scores = found.c * size, np.full(len(found.c), np.nan)  # none is known
+    with np.errstate(all="ignore"):
+        (bound,) = problems.certificates(c, scores, b, 1, lambda: False, rho)
+    return c, b, rho, bound, "point"
+
+
+def _verdict_of(case, problems, tol, c, b, rho, bound, status):
+    """Whether a point is what its certificate says."""
+    y, C, q, mass = problems.data
+    mass = None if np.isnan(mass[0]) else float(mass[0])
+    X, form = case.X[problems.rows], (problems.loss.name, problems.intercept)
+    exact = Exact(X, y, C, *form, case.kernel, q=q, mass=mass)
+    P = exact.primal(c, float(b[0]), float(rho[0]))
+    D = exact.dual(y * c)
+    floor = many_problems.FLOOR * float(problems.zero_objectives[0])
+    claims = false_claims(bound, P, D, tol=tol, status=status, floor=floor)
+    return Verdict(status, claims)
+
+
 def replay(seed, number):
     """Show one case."""
     one = batch(seed, number)
@@ -111,7 +197,7 @@ def _at_the_edge(one, tol, rng):
     c = np.zeros(len(problems.y))
     scores, _, _, _ = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
-        (problems.y, problems.C),
+        problems.data,
         c,
         (not problems.loss.is_bounded, intercept),
         (tol, MOST, MEMORY, 1),

@@ -13,7 +13,7 @@ import pytest
 
 from tests.certificates.draws import draw
 from tests.certificates.judged import judge
-from tests.certificates.judged_batch import judge_batch
+from tests.certificates.judged_batch import judge_batch, judge_family
 
 SEED, FEW, ALL = 19, 300, 20_000
 
@@ -54,6 +54,27 @@ def check_batches(numbers):
 @pytest.mark.parametrize("start", range(0, 60, 30))
 def test_no_certificate_of_a_batch_is_false(start):
     check_batches(range(start, start + 30))
+
+
+def check_families(numbers):
+    """No false claim of problems with a linear term, or with a sum of alpha."""
+    found = [(k, one) for k in numbers for one in judge_family(SEED, k)]
+    false = [(k, one.false) for k, one in found if one.false]
+    assert not false, f"judged_batch.family({SEED}, number): {false[:10]}"
+    ends = [one.status for _, one in found if one.status != "point"]
+    assert ends.count("unfit") < 0.6 * len(ends)
+    assert ends.count("solved") > 0.2 * len(ends)
+
+
+@pytest.mark.parametrize("start", range(0, 90, 30))
+def test_no_certificate_of_a_family_is_false(start):
+    check_families(range(start, start + 30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(FEW, ALL, 100))
+def test_no_certificate_of_many_families_is_false(start):
+    check_families(range(start, min(start + 100, ALL)))
 
 
 @pytest.mark.full

@@ -86,7 +86,7 @@ def test_kept_scores_are_within_the_bounds_of_their_errors(name):
     rows, starts = problems.rows, problems.starts
     scores, _, _, _ = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
-        (problems.y, problems.C),
+        problems.data,
         c,
         (False, 1),
         (1e-4, 10_000, 1 << 26, 1),

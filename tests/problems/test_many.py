@@ -10,6 +10,7 @@ from tests.cases.pairwise import product
 from tests.conftest import SETTINGS
 from widemargin import Kernel, solve
 from widemargin.problems import many as many_problems
+from widemargin.problems.many import Line
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.batch import INTERCEPTS
 
@@ -23,7 +24,7 @@ def solved(problems, tol=1e-3):
     c = np.zeros(len(problems.y))
     scores, numbers, _, _ = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
-        (problems.y, problems.C),
+        problems.data,
         c,
         (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
         (tol, 100_000, 1 << 26, 1),
@@ -146,7 +147,7 @@ def test_rounding_of_a_margin_is_no_safety(monkeypatch):
     problems = many(X, group, RBF, C, groups=[(0, 1)])
     c = np.array([1e-30, 0.0, 0.0, 0.0, -1e-30])
     scores, b = np.full(5, -1e-20), np.ones(1)
-    _, _, matters = problems._scores(c, scores, b, 1, never)
+    _, _, matters = problems._scores(c, scores, Line(b, None), 1, never)
     assert matters.all()
 
 
@@ -173,7 +174,7 @@ def test_the_gap_of_the_core_is_that_of_the_bounds():
         c = np.zeros(len(problems.y))
         scores, numbers, _, _ = problems.samples.solve(
             (problems.groups, problems.group_ends, problems.ends, problems.after),
-            (problems.y, problems.C),
+            problems.data,
             c,
             (loss == "squared_hinge", INTERCEPTS[intercept]),
             (Limits().tol, 100_000, 1 << 26, 1),

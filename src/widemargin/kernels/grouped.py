@@ -1,7 +1,7 @@
 """Samples in groups, over which the core solves and scores many problems at once.
 
 A group holds the rows of one class, in whole strips. A binary problem has the rows of
-some groups, in their order: *places* count these.
+some groups, in their order, perhaps of one group twice: *places* count these.
 """
 
 import functools
@@ -86,7 +86,7 @@ class GroupedSamples:
     def solve(
         self,
         problems: tuple[Index, Index, Index, Index],
-        data: tuple[Vector, Vector],
+        data: tuple[Vector, Vector, Vector, Vector],
         c: Vector,
         loss: tuple[bool, int],
         limits: tuple[float, int, int, int],
@@ -98,22 +98,23 @@ class GroupedSamples:
         ----------
         problems : groups of the problems, one after the other; and for each problem
             where these end, where its places do, and after which one it starts, or -1.
-        data : labels +1 and -1, and C, of each place
-        c : ndarray, of each place; in and out
+        data : labels +1 and -1, C, and q, of each place; the sum of alpha of each
+            problem, or NaN: see `ManyProblems`
+        c : ndarray, of each place; in and out. Sums that are given are met at first.
         loss : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
         limits : relative gap, steps of a problem, bytes of kernel values, threads
         stop : asked some fifty times a second
 
         Returns
         -------
-        The scores K c by float32 kernel values; intercept, P and D of each problem (t,
-        3), by them; steps, steps of negative curvature, and how each ended (t, 3);
+        The scores K c by float32 kernel values; intercept, P, D and rho of each problem
+        (t, 4), by them; steps, steps of negative curvature, and how each ended (t, 3);
         whether Ctrl-C ended it.
         """
         samples, batch, (begin, count, order, diagonal) = self._packed
         form, exact, norms = self._exact
         scores, t = np.zeros(len(c)), len(problems[2])
-        numbers, counts = np.zeros((t, 3)), np.zeros((t, 3), np.int64)
+        numbers, counts = np.zeros((t, 4)), np.zeros((t, 3), np.int64)
         _, interrupted = _core.solve_batch(
             self._layout.form,
             samples.core,

@@ -120,7 +120,7 @@ def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
     c = np.full(len(problems.y), 5.0)
     problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
-        (problems.y, problems.C),
+        problems.data,
         c,
         (loss == "squared_hinge", batch.INTERCEPTS[intercept]),
         (1e-3, 0, MEMORY, 1),

@@ -48,6 +48,7 @@ class Ends(NamedTuple):
     ----------
     c : ndarray, y alpha of each place
     b : ndarray (t,), intercepts
+    rho : ndarray (t,), 0 where there is none
     steps : int ndarray (t,)
     is_convex : bool ndarray (t,), whether no step met a negative curvature
     status : Status, of problems that have no small gap
@@ -57,6 +58,7 @@ class Ends(NamedTuple):
 
     c: Vector
     b: Vector
+    rho: Vector
     steps: NDArray[np.int64]
     is_convex: NDArray[np.bool_]
     status: Status
@@ -97,31 +99,33 @@ def solve_places(
     problems: ManyProblems, limits: Limits, memory: int, threads: int
 ) -> Ends:
     """The same, as arrays over all places."""
-    c, begin = np.zeros(len(problems.y)), limits.clock.seconds()
+    c, begin = problems.start(), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     rows = int(problems.sizes.max())
     most = max(MOST_STEPS * rows, FEW_VISITS // rows)
     scores, numbers, counts, interrupted = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
-        (problems.y, problems.C),
+        problems.data,
         c,
         (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
         (limits.tol, most, memory, threads),
         _Over(limits.deadline),
     )
-    b, grace = np.ascontiguousarray(numbers[:, 0]), _Over(limits.grace)
+    b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
+    grace = _Over(limits.grace)
     try:
-        bounds = problems.certificates(c, scores, b, threads, grace)
+        bounds = problems.certificates(c, scores, b, threads, grace, rho)
     except KeyboardInterrupt:
         if interrupted:  # the second one
             raise
         interrupted = True
-        bounds = problems.certificates(c, scores, b, threads, grace)
+        bounds = problems.certificates(c, scores, b, threads, grace, rho)
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(bounds)
-    return Ends(c, b, counts[:, 0], counts[:, 1] == 0, status, bounds, seconds)
+    convex = counts[:, 1] == 0
+    return Ends(c, b, rho, counts[:, 0], convex, status, bounds, seconds)
 
 
 class _Over:
@@ -137,7 +141,7 @@ class _Over:
 def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solution]:
     """A solution for each problem, which has its share of the time."""
     bounds, solved = ends.bounds, ends.solved(limits.tol)
-    alpha, found, weights = np.abs(ends.c), [], problems.sums(problems.C).tolist()
+    alpha, found, zero = np.abs(ends.c), [], problems.zero_objectives.tolist()
     vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
@@ -145,8 +149,8 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
     for k, end in enumerate(problems.ends.tolist()):
         status = Status.SOLVED if solved[k] else ends.status
         primal, dual = bounds[k].primal, bounds[k].dual
-        first = Step(0, weights[k], 0.0, 0.0, end - begin)
-        first.best_primal, first.best_dual = weights[k], 0.0
+        first = Step(0, zero[k], 0.0, 0.0, end - begin)
+        first.best_primal, first.best_dual = zero[k], 0.0
         last = Step(1, primal, dual, 0.0, end - begin, seconds=ends.seconds)
         last.details = {
             "support_vectors": float(vectors[k]),
@@ -169,6 +173,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
                 message=_message(last, status, bounds[k].relative_gap, limits),
                 extras=dict(last.details),
                 at_bound=at_bound[k],
+                rho=float(ends.rho[k]),
             )
         )
         begin = end
