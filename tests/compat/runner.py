@@ -44,5 +44,7 @@ def outcomes(*options: str) -> Outcomes:
     # Not our settings: there warnings are errors, which scikit-learn's tests expect.
     folder = TESTS.parents[2]
     alone = ("-c", os.devnull, f"--rootdir={folder}", f"--confcutdir={folder}")
-    pytest.main([str(TESTS), "-q", "-p", "no:cacheprovider", *alone, *options], [plugin])
+    pytest.main(
+        [str(TESTS), "-q", "-p", "no:cacheprovider", *alone, *options], [plugin]
+    )
     return plugin
