@@ -1,50 +1,54 @@
-"""scikit-learn's own tests of its support vector machines, run with ours."""
+"""scikit-learn's own tests of its support vector machines, run with our classes."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sklearn
 import sklearn.svm
 
 import widemargin
+from tests.compat.table import FAILS, PASSES, Table
 
 # Its classes; ours take the place of those that we have.
 CLASSES = ("SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "LinearSVR", "OneClassSVM")
-TESTS = Path(sklearn.svm.__file__).parent / "tests" / "test_svm.py"
+PACKAGE = Path(sklearn.__file__).parent
+TESTS = PACKAGE / "svm" / "tests" / "test_svm.py"
 
 
 class Outcomes:
-    """A plugin of pytest that keeps the outcome and the message of each test."""
+    """A plugin of pytest that keeps how each test ended."""
 
     def __init__(self) -> None:
-        self.found: dict[str, str] = {}
-        self.messages: dict[str, str] = {}
+        self.found: Table = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a failure of any phase, or how the test itself ended."""
+        """Keep a failure of any phase with its last line, or how the test ended."""
         name = report.nodeid.partition("::")[2]
-        if report.failed or report.when == "call" or report.skipped:
-            self.found[name] = "passes" if report.passed else "fails"
         if not report.passed:
-            self.messages[name] = str(report.longrepr).strip().splitlines()[-1]
+            said = str(report.longrepr).strip().splitlines()[-1]
+            self.found[name] = (FAILS, said)
+        elif report.when == "call":
+            self.found[name] = (PASSES, "")
 
 
-def replaced() -> Iterator[str]:
-    """Put our classes in the place of scikit-learn's; their names."""
-    for name in CLASSES:
-        if (ours := getattr(widemargin, name, None)) is not None:
-            setattr(sklearn.svm, name, ours)
-            yield name
+def replace_classes() -> list[str]:
+    """Put our classes in the place of scikit-learn's, in this process; their names."""
+    ours = {name: getattr(widemargin, name, None) for name in CLASSES}
+    found = {name: kind for name, kind in ours.items() if kind is not None}
+    for name, kind in found.items():
+        setattr(sklearn.svm, name, kind)
+    return list(found)
 
 
-def outcomes(*options: str) -> Outcomes:
-    """Run the tests in this process, which has our classes from now on."""
+def outcomes(*options: str) -> Table:
+    """Outcome of each test, in a process that has our classes.
+
+    With other settings than ours, which turn warnings into errors.
+    """
+    os.environ.pop("SKLEARN_TESTS_GLOBAL_RANDOM_SEED", None)
     plugin = Outcomes()
-    # Not our settings: there warnings are errors, which scikit-learn's tests expect.
-    folder = TESTS.parents[2]
-    alone = ("-c", os.devnull, f"--rootdir={folder}", f"--confcutdir={folder}")
-    pytest.main(
-        [str(TESTS), "-q", "-p", "no:cacheprovider", *alone, *options], [plugin]
-    )
-    return plugin
+    alone = ("-c", os.devnull, f"--rootdir={PACKAGE}", f"--confcutdir={PACKAGE}")
+    quiet = ("-q", "-p", "no:cacheprovider", "--disable-warnings")
+    pytest.main([str(TESTS), *quiet, *alone, *options], [plugin])
+    return plugin.found

@@ -53,6 +53,8 @@ class Classifier(
 ):
     """Base of the classifiers, which choose a plan and keep what it finds."""
 
+    n_iter_: Any
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -5,10 +5,6 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-PROBABILITIES = (
-    "for probabilities write CalibratedClassifierCV(SVC(), ensemble=False) of "
-    "sklearn.calibration, or SVCCV(calibrate='sigmoid')"
-)
 ADVICE = {
     "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
     "are kept (200 MB are memory_limit=200 << 20)",
@@ -19,7 +15,8 @@ ADVICE = {
     "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
     "was made large to leave the intercept out of the penalty",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
-    "probability": PROBABILITIES,
+    "probability": "leave it out; probabilities come from calibrate='sigmoid' of SVCCV "
+    "and LinearSVCCV, or sklearn.calibration.CalibratedClassifierCV(ensemble=False)",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
 }
 

@@ -126,6 +126,9 @@ class WeightsOfKernel:
         return vars(estimator)["coef_"]
 
     def __set__(self, estimator: Any, value: Any) -> None:
+        if "coef_" not in vars(estimator):  # a callback makes up the model of a step
+            vars(estimator)["coef_"] = value
+            return
         raise AttributeError(
             f"The coef_ of {type(estimator).__name__} cannot be set: it is made of "
             "dual_coef_ and support_vectors_. LinearSVC has one that can."

@@ -46,8 +46,8 @@ class LinearSVC(Classifier):
     penalty : {"l2"}, default="l2"
         As above. `sklearn.svm.LinearSVC` has "l1", too, which is refused here.
     dual : {"auto", True, False}, default="auto"
-        For code that was written for `sklearn.svm.LinearSVC`. It has no influence: every
-        answer has a primal and a dual point, and ``solver`` chooses the method.
+        For code that was written for `sklearn.svm.LinearSVC`. It has no influence:
+        every answer has a primal and a dual point, and ``solver`` chooses the method.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovr", "ovo", "dag"}, default="ovr"
