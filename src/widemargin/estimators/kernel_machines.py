@@ -108,8 +108,7 @@ def _support_objects(estimator: Any) -> Any:
     """The support vectors of a matrix of kernel values: objects, or none."""
     if not objects.were_fitted(estimator):
         return np.empty((0, 0))
-    found = vars(estimator)[objects.OBJECTS]
-    return [found[i] for i in estimator.support_]
+    return objects.chosen(estimator, estimator.support_)
 
 
 class WeightsOfKernel:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
 
-# The list of a fit, which a callable kernel is called with to predict.
+# The kernel and the list of a fit: what it is called with to predict.
 OBJECTS = "_objects"
 
 
@@ -24,13 +25,21 @@ def were_fitted(estimator: Any) -> bool:
 
 def fit_values(estimator: Any, X: Sequence[Any]) -> Any:
     """Kernel values of all pairs of objects, (m, m); the estimator keeps the list."""
-    vars(estimator)[OBJECTS] = found = list(X)
-    return Kernel(estimator.kernel).called(found, found)
+    kernel, found = Kernel(estimator.kernel), list(X)
+    vars(estimator)[OBJECTS] = kernel, found
+    return kernel.called(found, found)
 
 
 def values(estimator: Any, X: Sequence[Any]) -> Any:
     """Kernel values of objects with those of the fit, (k, m)."""
-    return Kernel(estimator.kernel).called(list(X), vars(estimator)[OBJECTS])
+    kernel, fitted = vars(estimator)[OBJECTS]
+    return kernel.called(list(X), fitted)
+
+
+def chosen(estimator: Any, index: NDArray[np.intp]) -> list[Any]:
+    """Objects of the fit, by their numbers."""
+    fitted = vars(estimator)[OBJECTS][1]
+    return [fitted[i] for i in index]
 
 
 def _is_list_of_objects(X: Any) -> bool:
