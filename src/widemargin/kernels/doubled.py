@@ -1,6 +1,6 @@
 """Columns of a kernel matrix whose rows occur twice: values are made once."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,12 @@ def columns_of(
     kernel: Kernel,
     memory_limit: int | None = None,
     n_jobs: int | None = None,
-) -> "Columns | DoubledColumns":
+) -> Columns:
     """The columns of some rows, which may occur twice."""
     if isinstance(rows, DoubledRows):
-        return DoubledColumns(Columns(rows.base, kernel, memory_limit, n_jobs))
+        single = Columns(rows.base, kernel, memory_limit, n_jobs)
+        # It has what problems ask of columns.
+        return cast(Columns, DoubledColumns(single))
     return Columns(rows, kernel, memory_limit, n_jobs)
 
 
@@ -77,7 +79,10 @@ class DoubledColumns:
     # -- values ------------------------------------------------------------------------
 
     def block(
-        self, I: ArrayLike, J: ArrayLike, out: NDArray[Any] | None = None  # noqa: E741
+        self,
+        I: ArrayLike,
+        J: ArrayLike,
+        out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
         """Kernel values of rows I with rows J: see `Columns.block`."""
         return self.single.block(np.asarray(I) % self._m, np.asarray(J) % self._m, out)

@@ -63,7 +63,7 @@ class Columns:
     dtype : float32; float64 after `refine`, or where float32 is too rough
     width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
-    twins : int or None, rows from one occurrence of a sample to the other, if there are two
+    twins : int or None, where samples occur twice, rows from one to the other
 
     Raises
     ------

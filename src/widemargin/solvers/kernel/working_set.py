@@ -313,7 +313,9 @@ class WorkingSet:
         J = np.flatnonzero(both > 0.0)
         if J.size:
             change = both[J]
-            self.scores.add(np.concatenate([J, J + m]), np.concatenate([-change, change]))
+            self.scores.add(
+                np.concatenate([J, J + m]), np.concatenate([-change, change])
+            )
 
     def _balanced(self, c: Vector, small: Small) -> Vector:
         """C with the sums that are given, where rounding has moved them."""
