@@ -80,7 +80,7 @@ class DoubledColumns:
 
     def block(
         self,
-        I: ArrayLike,
+        I: ArrayLike,  # noqa: E741
         J: ArrayLike,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
