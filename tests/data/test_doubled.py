@@ -38,7 +38,9 @@ def test_products_of_signed_rows(doubled):
     np.testing.assert_allclose(
         signed.gram(weight), A.T @ (weight[:, None] * A), rtol=1e-12
     )
-    np.testing.assert_allclose(dense(signed.take([0, 40, 3])), A[[0, 40, 3]], rtol=1e-14)
+    np.testing.assert_allclose(
+        dense(signed.take([0, 40, 3])), A[[0, 40, 3]], rtol=1e-14
+    )
 
 
 def test_moments_and_rows_are_those_of_the_data(doubled):
@@ -71,9 +73,10 @@ def test_a_choice_of_samples_keeps_both_rows(doubled):
     rows, whole = doubled
     mask = RNG.random(len(X)) < 0.5
     some = rows.select(np.tile(mask, 2)).signed(np.repeat([1, -1], mask.sum()))
-    A = np.repeat([1, -1], mask.sum())[:, None] * np.c_[
-        whole[np.tile(mask, 2)], np.ones(2 * mask.sum())
-    ]
+    A = (
+        np.repeat([1, -1], mask.sum())[:, None]
+        * np.c_[whole[np.tile(mask, 2)], np.ones(2 * mask.sum())]
+    )
     d = RNG.random(len(A))
     np.testing.assert_allclose(some.gram(d), A.T @ (d[:, None] * A), rtol=1e-12)
     with pytest.raises(ValueError, match="both rows of a sample"):
