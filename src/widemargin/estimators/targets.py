@@ -23,13 +23,14 @@ def as_target(check: Checker, y: Any, m: int) -> Vector:
         y = np.asarray(y)
     except ValueError:  # lists of several lengths
         check.refuse_part("y", "be one-dimensional", "lists of several lengths")
-    if y.ndim > 1 and not (y.ndim == 2 and y.shape[1] == 1):
+    if y.ndim != 1 and not (y.ndim == 2 and y.shape[1] == 1):
         expected = "be one-dimensional: one target for each row"
         check.refuse_part("y", expected, f"shape {y.shape}")
-    y = np.asarray(column_or_1d(y, warn=True))
-    if len(y) != m:
-        check.refuse_part("y", f"have length {m}", f"length {len(y)}")
-    target: Vector = _numbers(check, y)
+    shape = np.shape(y)
+    numbers = _numbers(check, y.ravel()).reshape(shape)
+    target: Vector = np.asarray(column_or_1d(numbers, warn=True))
+    if len(target) != m:
+        check.refuse_part("y", f"have length {m}", f"length {len(target)}")
     if not np.isfinite(target).all():
         row = int(np.argmin(np.isfinite(target)))
         expected = "hold finite numbers only (no NaN, no infinity)"
