@@ -184,6 +184,23 @@ def test_margins_of_a_classification(loss, intercept, margins, kernel):
     assert not false_claims(solution.certificate, P, D, tol=1e-9, status="solved")
 
 
+@pytest.mark.parametrize("solver", ["interior_point", "coordinate_descent"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_steps_are_told_in_units_of_the_target(solver, intercept):
+    far, form, seen = 100.0 * TARGET + 1e4, ("hinge", intercept), []
+
+    def look(step):
+        w, b = step.point()
+        seen.append((step.primal, objective(X, far, 1e-3, 1.0, form, w, b)))
+        assert step.dual <= step.primal
+
+    problem = regression_problem(X, far, 1e-3, 1.0, *form)
+    solution = solve(problem, solver, tol=1e-6, callback=look)
+    assert solution.status == "solved"
+    told, found = np.transpose(seen[1:])
+    np.testing.assert_allclose(told, found, rtol=1e-6)
+
+
 def test_margins_that_are_none_are_refused():
     y = np.where(TARGET > 0, 1, -1)
     with pytest.raises(ValueError, match="q must have length 120"):
