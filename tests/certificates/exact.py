@@ -1,7 +1,7 @@
 """P and D of an answer as they are defined, in exact arithmetic, and what is claimed.
 
-    P = 1/2 |f|^2 [+ 1/2 b^2] + sum_i C_i L(1 - y_i (f(x_i) + b)),  of w or c, and b;
-    D = sum alpha - 1/2 c'K c [- 1/2 (sum c)^2] [- sum alpha_i^2 / (4 C_i)],  c = Y alpha,
+    P = 1/2 |f|^2 [+ 1/2 b^2] + sum_i C_i L(q_i - y_i (f(x_i) + b)),  of w or c, and b;
+    D = q'alpha - 1/2 c'K c [- 1/2 (sum c)^2] [- sum alpha_i^2 / (4 C_i)],  c = Y alpha,
 
 or with q in place of 1, and q + rho and - N rho in P where sum alpha is to be N; of the
 floats that the library returns. ``alpha`` is made feasible first, exactly: any feasible point
@@ -31,7 +31,7 @@ class Exact:
 
     X (m, n) are the rows, or the kernel values of "precomputed"; C (m,) the floats that
     the library uses. With a norm C are the weights of its rows, and ``factor`` its C.
-    ``q`` (m,) None is 1; ``mass`` is N.
+    ``q`` (m,) are the margins; None: 1. ``mass`` is N.
     """
 
     X: np.ndarray
@@ -63,7 +63,7 @@ class Exact:
 
     # -- P -----------------------------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def _q(self):
         return ONE if self.q is None else Dyadic.of(self.q)
 
@@ -323,13 +323,17 @@ def false_claims(certificate, P, D, *, tol=None, status="", floor=None):
         wrong.append(
             f"D {told(dual)} above {told(D)} by {_share(Fraction(dual) - D, P)}"
         )
-    size = P if floor is None else max(abs(P), abs(D), Fraction(floor))
+    size = (
+        max(P, Fraction(certificate.scale))
+        if floor is None
+        else max(abs(P), abs(D), Fraction(floor))
+    )
     # Bounds of both signs are no shares of anything.
     if size > 0 and (floor is None or certificate.relative_gap < 0.5):
         true = (P - D) / size
         wrong += false_gap(certificate.relative_gap, true)
         if status == "solved" and tol is not None:
-            wrong += _false_solved(primal, dual, true, tol, floor)
+            wrong += _false_solved(certificate, true, tol, floor)
     return wrong
 
 
@@ -341,14 +345,17 @@ def false_gap(gap, true):
     return [f"gap {gap:.3g} is {told(true)}"]
 
 
-def _false_solved(primal, dual, true, tol, floor):
+def _false_solved(certificate, true, tol, floor):
     """Whether it is solved by its own bounds, relative to their size, and in truth."""
+    primal, dual = float(certificate.primal), float(certificate.dual)
     tol = Fraction(tol) + GAP_ULPS
     wrong = [] if true <= tol else [f"solved to {float(tol):.3g} at {told(true)}"]
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return [*wrong, f"solved with the bounds {dual} and {primal}"]
     gap = Fraction(primal) - Fraction(dual)
-    size = primal if floor is None else max(abs(primal), abs(dual), floor)
+    size = max(primal, certificate.scale)
+    if floor is not None:
+        size = max(abs(primal), abs(dual), floor)
     if gap > tol * Fraction(size):
         wrong.append(f"solved to {float(tol):.3g} with bounds {dual:.6g}, {primal:.6g}")
     return wrong

@@ -121,7 +121,7 @@ def test_what_follows_the_model_is_noticed(garbage: bytes, tmp_path: Path) -> No
         (b"\x89widem\r\n" + bytes(39), "ends too early"),
         (
             b"\x89widem\r\n" + bytes(100),
-            "version is 0, but this widemargin reads only 1 to 4",
+            "version is 0, but this widemargin reads only 1 to 5",
         ),
     ],
 )
@@ -131,8 +131,8 @@ def test_other_files_are_refused(content: bytes, words: str, tmp_path: Path) -> 
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
-    path = forge(tmp_path / "m.wm", {"layout": "another"}, version=5)
-    assert "version is 5, but this widemargin reads only 1 to 4" in refusal(path)
+    path = forge(tmp_path / "m.wm", {"layout": "another"}, version=6)
+    assert "version is 6, but this widemargin reads only 1 to 5" in refusal(path)
 
 
 # -- hostile files: the checksum is right ----------------------------------------------
@@ -142,6 +142,34 @@ def test_what_is_forged_below_is_a_model_but_for_one_thing(tmp_path: Path) -> No
     model = load_model(forge(tmp_path / "m.wm", HEADER))
     assert model.decisions[0].w.tobytes() == MODEL.decisions[0].w.tobytes()
     assert model.decisions[0].b == 0.3
+
+
+REGRESSION = {
+    **HEADER,
+    "scheme": "regression",
+    "classes": {"dtype": "float64", "values": []},
+    "kernel": None,
+    "features": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "version", "message"),
+    [
+        ({"scheme": "binary"}, 5, "its version has no scheme 'binary'"),
+        ({"classes": HEADER["classes"]}, 5, "cannot have 2 classes"),
+        ({"classes": {"dtype": "str", "values": []}}, 5, "its class labels are not"),
+        ({"shape": "ovr", "break_ties": False}, 4, "has no scheme 'regression'"),
+    ],
+)
+def test_forged_regressions_are_refused(
+    tmp_path: Path, changes: Any, version: int, message: str
+) -> None:
+    model = load_model(forge(tmp_path / "m.wm", REGRESSION, version=5))
+    assert model.predict([[1.0, 0.0, 0.0]]) == pytest.approx([0.1 + 0.3])
+    assert message in refusal(
+        forge(tmp_path / "m.wm", REGRESSION | changes, version=version)
+    )
 
 
 @pytest.mark.parametrize("length", [2**32 - 1, 2**32 - 16, 2**20 - 16, 704, 1, 0])

@@ -152,10 +152,11 @@ class Model:
         """Whether each class has weights of the columns, that say what speaks for it.
 
         Not with a kernel (a precomputed one too) or features of one, nor where each
-        pair of classes has weights.
+        pair of classes has weights, nor in a regression.
         """
         kernel = self.kernels is not None or self.meta.get("kernel") == "precomputed"
-        return not (kernel or self.expand is not None or self.is_paired)
+        others = self.is_regression or self.is_paired or self.expand is not None
+        return not (kernel or others)
 
     @property
     def vectors_name(self) -> str:
@@ -226,7 +227,9 @@ class Model:
         )
 
     def decide(self, scores: Vector) -> NDArray[Any]:
-        """Labels from decision values: (m,)."""
+        """Labels from decision values: (m,); these themselves for a regression."""
+        if self.is_regression:
+            return scores
         labels = np.empty(len(scores), self.classes.dtype)
         for start in range(0, len(scores), _CHUNK):
             part = scores[start : start + _CHUNK]

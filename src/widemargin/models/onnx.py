@@ -10,7 +10,7 @@ from widemargin.features.maps import FourierFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.table import KERNELS
 from widemargin.models.model import Model
-from widemargin.models.model_file import as_linear, as_model
+from widemargin.models.model_file import as_linear, as_model, refuse_regression
 from widemargin.models.schemes import n_decisions
 from widemargin.numerics import linalg
 from widemargin.system.files import Path, missing_extra, replacing
@@ -168,6 +168,7 @@ def write_onnx(model: Any, path: Path) -> None:
     except ImportError:
         raise missing_extra("an ONNX model", "onnx") from None
     model = as_model(model, "write_onnx")
+    refuse_regression(model, "write_onnx")
     constants = _constants(model)
     if sum(array.nbytes for array in constants.values()) > _MOST_BYTES:
         raise ValueError("An ONNX model can have at most 2 GiB. Got more as float64.")
