@@ -105,7 +105,7 @@ def expansion_of(described: dict[str, Any], arrays: Arrays) -> Expansion:
 def check_expansion(kernels: Expansion) -> None:
     """Refuse what no training makes."""
     counts, weights, vectors = kernels.counts, kernels.weights, kernels.vectors
-    if (counts < 0).any() or len(counts) < 2:
+    if (counts < 0).any() or len(counts) < 1:
         _unfit("its numbers of support vectors are none")
     c, k = len(counts), len(kernels.b)
     pairs = c > 2 and k == c * (c - 1) // 2  # a row less than classes, or one each
