@@ -16,6 +16,7 @@ examples, with files of yours:
   widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
   widemargin train adult.svm adult.wm --kernel rbf --gamma 0.03
   widemargin train adult.svm best.wm --kernel rbf --cv 5 --C 0.1,1,10 --gamma 0.01,0.1
+  widemargin train raw.svm scaled.wm --kernel rbf --scale minmax
   widemargin train adult.svm small.wm --kernel rbf --gamma 0.03 --budget 500
   widemargin train adult.svm fast.wm --kernel rbf --gamma 0.03 --rank 300
   widemargin train people.parquet p.wm --label income --test new.parquet

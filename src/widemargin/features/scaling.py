@@ -59,7 +59,7 @@ class Scaling:
         return bool(self.shift.any())
 
     def then(self, after: "Scaling") -> "Scaling":
-        """This map and then another one, as one map."""
+        """The map that is this one and then another."""
         with np.errstate(over="ignore", invalid="ignore"):
             shift = self.shift + self.scale * after.shift
             return Scaling(shift, self.scale * after.scale)
@@ -127,8 +127,8 @@ def learned(rows: Rows, kind: str) -> Scaling:
 
     Notes
     -----
-    A shift changes nothing for a kernel of differences ("rbf", "laplacian"), and nothing
-    for a linear machine with a free intercept.
+    A shift changes nothing for a kernel of differences ("rbf", "laplacian") with a number
+    as gamma, and nothing for a linear machine with a free intercept.
     """
     low, high, mean = _read_extremes(rows)
     zero = np.zeros(rows.shape[1])
@@ -226,10 +226,10 @@ def _dense_squares(block: Any, mean: Vector) -> Vector:
 def _spread(rows: Rows, spread: Vector) -> Vector:
     """A spread as a scale."""
     if not np.isfinite(spread).all():
-        column = rows._column(int(np.argmin(np.isfinite(spread))))
+        j = int(np.argmin(np.isfinite(spread)))
+        name = j if rows.names is None else f"'{rows.names[j]}'"
         raise ValueError(
-            "X must hold numbers whose spread is finite. "
-            f"{column.capitalize()} is too large."
+            f"X must hold numbers whose spread is finite. Column {name} is too large."
         )
     return _positive(spread)
 

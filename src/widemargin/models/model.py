@@ -196,7 +196,7 @@ class Model:
         return "landmarks" if low else "support vectors"
 
     def scores(self, rows: Rows) -> Vector:
-        """Decision values: (m,) for one decision, else (m, c) or (m, pairs). One sweep.
+        """Decision values: (m,) for one decision, else (m, c) or (m, pairs); a sweep.
 
         Columns that have names, as in a table or in Parquet, are matched with the names
         that the model keeps, in any order; columns without names are taken as they
