@@ -51,7 +51,7 @@ def test_a_loaded_pipeline_predicts_as_the_pipeline(
     save_model(pipeline, tmp_path / "m.wm")
     model = load_model(tmp_path / "m.wm")
     folded = estimator == "linear"
-    assert (tmp_path / "m.wm").read_bytes()[8] == (1 if folded else 5)
+    assert (tmp_path / "m.wm").read_bytes()[8] == (1 if folded else 6)
     assert (model.scaling is None) is folded
     np.testing.assert_array_equal(model.predict(X), pipeline.predict(X))
     off = 1e-12 if dtype == np.float64 else 1e-4  # float32 rows are scaled as float32
@@ -149,7 +149,7 @@ def test_scores_out_of_range_are_refused(rows):
 
 
 def header(**changes):
-    """A header of version 5."""
+    """A header of version 6."""
     arrays = [("w", [1, 2]), ("b", [1])]
     fields = {
         "scheme": "regression",
@@ -192,25 +192,25 @@ def test_a_regression_is_scored_by_its_squared_errors():
 
 
 def test_forged_files_are_refused(tmp_path):
-    path = forge(tmp_path / "m.wm", header(), BODY, version=5)
+    path = forge(tmp_path / "m.wm", header(), BODY, version=6)
     assert load_model(path).predict([[1.0, 1.0]]).tolist() == [5.5]
     labels = {"dtype": "int64", "values": [0, 1]}
     moves = [{"name": n, "dtype": "<f8", "shape": [2]} for n in ("shift", "scale")]
     for changes, words in (
-        ({"classes": labels}, "it has 2 class(es), but is regression"),
+        ({"classes": labels}, "cannot have 2 classes"),
         ({"scheme": "one_class"}, "its class labels are not values"),
         ({"scheme": "one_class", "classes": labels}, "its classes are not -1 and 1"),
         ({"scaling": 1}, "'scaling' of the header must be of type bool"),
         ({"scaling": True}, "its arrays are not those of a model"),
         ({"shape": "ovo"}, "cannot have the shape 'ovo'"),
     ):
-        assert words in refusal(forge(path, header(**changes), BODY, version=5))
+        assert words in refusal(forge(path, header(**changes), BODY, version=6))
     both = header(scaling=True, arrays=[*header()["arrays"], *moves])
     body = BODY + np.array([1.0, 0.0, *[0.0] * 6, 1.0, 1.0, *[0.0] * 6]).tobytes()
-    said = refusal(forge(path, both, body, version=5))
+    said = refusal(forge(path, both, body, version=6))
     assert "cannot have a scaling beside weights that have it folded in" in said
-    old = {k: v for k, v in header().items() if k != "scaling"}
-    assert "no scheme 'regression'" in refusal(forge(path, old, BODY, version=4))
+    old = {k: v for k, v in header(scheme="one_class").items() if k != "scaling"}
+    assert "no scheme 'one_class'" in refusal(forge(path, old, BODY, version=4))
 
 
 @pytest.mark.parametrize("numbers", [(0.0, 0.0), (0.0, np.nan), (np.inf, 1.0)])

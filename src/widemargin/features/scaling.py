@@ -127,8 +127,8 @@ def learned(rows: Rows, kind: str) -> Scaling:
 
     Notes
     -----
-    A shift changes nothing for a kernel of differences ("rbf", "laplacian") with a number
-    as gamma, and nothing for a linear machine with a free intercept.
+    A shift changes nothing for a kernel of differences ("rbf", "laplacian") with a
+    number as gamma, and nothing for a linear machine with a free intercept.
     """
     low, high, mean = _read_extremes(rows)
     zero = np.zeros(rows.shape[1])

@@ -94,6 +94,8 @@ class Model:
 
     def __repr__(self) -> str:
         facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
+        if self.is_regression:
+            del facts["classes"]
         facts["n_features"] = self.n_features
         if self.kernels is not None:
             name = self.vectors_name.replace(" ", "_")
@@ -115,6 +117,8 @@ class Model:
                 f"A model of scheme {self.scheme!r} with {c} classes cannot have "
                 f"{found} decision(s)."
             )
+        if self.is_regression == bool(len(self.classes)):
+            self._refuse(f"{len(self.classes)} classes")
         if self.shape not in SHAPES[: 1 + self.is_paired]:
             self._refuse(f"the shape {self.shape!r}")
         if self.break_ties and (self.scheme != "ovo" or self.shape == "ovo"):
@@ -196,7 +200,7 @@ class Model:
         return "landmarks" if low else "support vectors"
 
     def scores(self, rows: Rows) -> Vector:
-        """Decision values: (m,) for one decision, else (m, c) or (m, pairs); a sweep.
+        """Decision values: (m,) for one decision, else (m, c) or (m, pairs).
 
         Columns that have names, as in a table or in Parquet, are matched with the names
         that the model keeps, in any order; columns without names are taken as they
@@ -227,7 +231,7 @@ class Model:
         """The same for rows as the decisions take them."""
         c, shown = len(self.classes), self.scheme if self.shape == "ovr" else "pairs"
         width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
-        shape = (rows.shape[0],) if self.is_single else (rows.shape[0], width)
+        shape = (rows.shape[0],) if self.scheme in SINGLE else (rows.shape[0], width)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
         score, *what = self._scorer
         what += [shown, c]
@@ -253,7 +257,7 @@ class Model:
         W = np.array([decision.w for decision in self.decisions]).T
         W = np.ascontiguousarray(W)  # as products of CSR rows want it
         b = np.array([decision.b for decision in self.decisions])
-        W = W[:, 0] if self.is_single else W
+        W = W[:, 0] if self.scheme in SINGLE else W
         return (
             (_score, W, b)
             if self.expand is None
@@ -271,7 +275,7 @@ class Model:
         return labels
 
     def labels(self, rows: Rows) -> NDArray[Any]:
-        """Labels of rows, of a regression values: (m,). One sweep.
+        """Labels of rows, or the numbers that a regression predicts: (m,). One sweep.
 
         They are those that `decide` has for `scores`. Kernel values are float32 where
         that has enough digits, and the scores of a row in float64 only where the errors
@@ -282,9 +286,10 @@ class Model:
         ValueError as of `scores`.
         """
         rows = self._matched(rows)
+        if self.is_regression:
+            return self._scored(rows).scores
         kernels = self.kernels
-        exact = self.is_regression or kernels is None or self._is_quick(rows)
-        if kernels is None or exact or not kernels.suits_float32:
+        if kernels is None or self._is_quick(rows) or not kernels.suits_float32:
             return self.decide(self._scored(rows).scores)
         state = rows.state(winner=np.broadcast_to(0.0, rows.shape[0]))
         form = self.scheme, len(self.classes), self.break_ties
@@ -315,7 +320,7 @@ class Model:
         return self.scores(as_rows(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of the rows of X.
+        """Labels of the rows of X, or the numbers that a regression predicts.
 
         Parameters
         ----------
@@ -330,19 +335,18 @@ class Model:
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Share of the rows whose label is predicted; of a regression R^2.
+        """Share of the rows whose label is predicted; R^2 of a regression.
 
         Parameters
         ----------
         X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
-        y : array (m,) of labels, or numbers
+        y : array (m,) of labels, or of targets
         sample_weight : array (m,) of numbers >= 0, or None
             Of the rows in the share; None: all count the same.
 
         Returns
         -------
-        float in [0, 1]; of a regression at most 1: 1 less the sum of the squared errors
-        over that of a constant, the mean of y
+        float in [0, 1], or at most 1 for a regression
 
         Raises
         ------
@@ -355,11 +359,11 @@ class Model:
         if sample_weight is not None:
             weights = finite("sample_weight", sample_weight, len(found))
         if self.is_regression:
-            return _r2(found, truth, weights)
+            return _r2(finite("y", truth, len(found)), found, weights)
         return float(np.average(found == truth, weights=weights))
 
     def scaled(self, scaling: Scaling) -> "Model":
-        """The model for rows before a scaling: of theirs it predicts what this one does.
+        """The model that predicts of rows what this one predicts of the scaled rows.
 
         Weights of the columns have it folded in, to rounding; kernels and features
         keep it as a map of the rows.
@@ -406,6 +410,16 @@ class Model:
         return [str(name) for name in names]
 
 
+def _r2(truth: Vector, found: Vector, weights: Vector | None) -> float:
+    """Share of the variance of targets that predictions explain."""
+    center = np.average(truth, weights=weights)
+    left = np.average((truth - found) ** 2, weights=weights)
+    whole = np.average((truth - center) ** 2, weights=weights)
+    if whole == 0.0:
+        return float(left == 0.0)
+    return float(1.0 - left / whole)
+
+
 class _Ordered:
     """Feature map that puts columns in another order."""
 
@@ -415,13 +429,6 @@ class _Ordered:
     def map(self, block: Any) -> Any:
         """The block with its columns in the order of the model."""
         return linalg.columns(block, self._order)
-
-
-def _r2(found: Vector, truth: Vector, weights: Vector | None) -> float:
-    """How much less the squared errors are than those of the mean; 0 without spread."""
-    spread = truth - np.average(truth, weights=weights)
-    error, whole = (np.average(e * e, weights=weights) for e in (truth - found, spread))
-    return float(1.0 - error / whole) if whole > 0.0 else float(error == 0.0)
 
 
 def _check_names(known: list[str], found: Sequence[str]) -> None:

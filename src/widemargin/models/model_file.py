@@ -36,9 +36,11 @@ of which one or both are null, and besides
 
     "shape": "ovr" or "ovo", "break_ties": true or false
 
-Version 5 is for models that scale their rows, and for those without labels of the
-training data: "regression", whose classes are no values of dtype float64, and
-"one_class", whose classes are -1 and 1. It has the keys of version 4 and besides
+Version 5 is for regressions: the scheme is "regression", there are no classes ("values"
+is empty), and it has the keys "kernel" and "features", of which one or both are null.
+
+Version 6 is for models that scale their rows, a regression too, and for "one_class",
+whose classes are -1 and 1. It has the keys of version 4 and besides
 
     "scaling": true or false
 
@@ -74,7 +76,8 @@ Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
-_LINEAR, _KERNEL, _FEATURES, _DECIDING, _SCALING = 1, 2, 3, 4, 5  # versions
+# Versions.
+_LINEAR, _KERNEL, _FEATURES, _DECIDING, _REGRESSION, _SCALING = range(1, 7)
 _DECIDES: dict[str, Any] = {"shape": str, "break_ties": bool}
 _OR_NULL = (dict, type(None))
 # The keys that a header has besides those of version 1, and their types.
@@ -83,12 +86,12 @@ _OF_VERSION: dict[int, dict[str, Any]] = {
     _KERNEL: {"kernel": _OR_NULL},
     _FEATURES: {"features": dict},
     _DECIDING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES,
+    _REGRESSION: {"kernel": _OR_NULL, "features": _OR_NULL},
     _SCALING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES | {"scaling": bool},
 }
-_FIRST = {"ovo": _KERNEL, "dag": _DECIDING}
-_FIRST |= dict.fromkeys(
-    (REGRESSION, ONE_CLASS), _SCALING
-)  # versions with these schemes
+# Versions with these schemes.
+_FIRST = {"ovo": _KERNEL, "dag": _DECIDING, REGRESSION: _REGRESSION}
+_FIRST[ONE_CLASS] = _SCALING
 _ALIGN, _DIGEST = 64, 32
 _MOVES = {"shift": (1, ("<f8",)), "scale": (1, ("<f8",))}
 _WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
@@ -155,7 +158,7 @@ def save_model(model: Any, path: Path) -> None:
                 arrays |= parts.feature_arrays(model.expand)
         else:
             _check_classes(model)
-            parts.check_expansion(model.kernels)
+            parts.check_expansion(model.kernels, _least_counts(model.scheme))
             arrays = parts.kernel_arrays(model.kernels)
         if (scaling := model.scaling) is not None:
             arrays |= {"shift": scaling.shift, "scale": scaling.scale}
@@ -212,9 +215,15 @@ def as_model(model: Any, caller: str) -> Model:
     if hasattr(type(model), "model_"):
         model = model.model_
     if not isinstance(model, Model):
-        expected = "a fitted LinearSVC or SVC, or a Model"
+        expected = "a fitted LinearSVC, SVC, LinearSVR or SVR, or a Model"
         Checker(caller).refuse_model("model", expected, model)
     return model
+
+
+def refuse_regression(model: Model, caller: str) -> None:
+    """Refuse a model that predicts numbers, where a format or page is about classes."""
+    if model.is_regression:
+        Checker(caller).refuse_part("model", "be of a classifier", "a regression")
 
 
 def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
@@ -257,10 +266,17 @@ def _check(model: Model, W: Array, b: Array) -> None:
         raise UnfitError("its coefficients hold NaN or an infinity")
 
 
+def _least_counts(scheme: str) -> int:
+    """How many numbers of vectors, one for each class, a kernel model has at least."""
+    return 1 if scheme in (REGRESSION, ONE_CLASS) else 2
+
+
 def _check_classes(model: Model) -> None:
     n_classes = len(model.classes)
     if not n_classes_allowed(model.scheme, n_classes):
         raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
+    if model.is_regression:
+        return
     _label_dtype(model.classes)
     if model.scheme == ONE_CLASS and model.classes.tolist() != [-1, 1]:
         raise UnfitError("its classes are not -1 and 1, but it is one_class")
@@ -296,8 +312,10 @@ def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
 
 def _version(model: Model) -> int:
     """The oldest version that can hold a model."""
-    if model.scaling is not None or model.scheme in (REGRESSION, ONE_CLASS):
+    if model.scaling is not None or model.scheme == ONE_CLASS:
         return _SCALING
+    if model.is_regression:
+        return _REGRESSION
     if model.scheme == "dag" or model.shape == "ovo" or model.break_ties:
         return _DECIDING
     if model.expand is not None:
@@ -330,7 +348,7 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
         header["features"] = expand and parts.feature_header(expand)
     if version == _SCALING:
         header["scaling"] = model.scaling is not None
-    if version >= _DECIDING:
+    if version in (_DECIDING, _SCALING):
         header |= {"shape": model.shape, "break_ties": model.break_ties}
     try:
         text = json.dumps(header, ensure_ascii=False)
@@ -375,6 +393,8 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     kinds |= _OF_VERSION[version]
     fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
     scheme = fields["scheme"]
+    if version == _REGRESSION and scheme != REGRESSION:
+        raise UnfitError(f"its version has no scheme {scheme!r}")
     if scheme in _FIRST and version < _FIRST[scheme]:
         raise UnfitError(f"its version has no scheme {scheme!r}")
     kernel, features = fields.get("kernel"), fields.get("features")
@@ -386,7 +406,7 @@ def _decode(content: NDArray[np.uint8]) -> Model:
         _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
         layout = _kernel_layouts(fields["arrays"]) | moves
         arrays = _arrays(fields["arrays"], body, layout)
-        of_model["kernels"] = parts.expansion_of(kernel, arrays)
+        of_model["kernels"] = parts.expansion_of(kernel, arrays, _least_counts(scheme))
     elif kernel is not None:
         raise UnfitError("it has both a kernel and features")
     else:
@@ -491,10 +511,11 @@ def _arrays(
 
 
 def _classes(described: dict[str, Any], scheme: str) -> NDArray[Any]:
-    """The labels from their JSON: none of a regression."""
+    """The labels from their JSON; a regression has none."""
     dtype, values = _fields(described, "classes", dtype=str, values=list)
-    unknown = dtype not in _LABELS or (not values and scheme != REGRESSION)
-    if unknown or any(type(value) is not _LABELS[dtype] for value in values):
+    if scheme == REGRESSION and (dtype, values) == ("float64", []):
+        return np.empty(0)
+    if any(type(value) is not _LABELS.get(dtype) for value in values) or not values:
         raise UnfitError(f"its class labels are not values of dtype {dtype!r}")
     _check_label_bytes(dtype, values)
     try:
