@@ -51,6 +51,8 @@ examples, with files of yours:
   widemargin convert adult.svm adult.svm.xz        data: compress, or unpack
   widemargin convert zero_based.svm one_based.svm  data: indices from 0 to from 1
   widemargin convert adult.wm adult.model          model: LIBLINEAR's text, and back
+  widemargin convert rbf.wm rbf.model              model: LIBSVM's text, and back
+  widemargin convert svm-train.model adult.wm      model: what svm-train wrote
   widemargin convert adult.wm adult.onnx           model: ONNX
 
 Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or

@@ -346,8 +346,14 @@ def _add_inspect(inspect: Any) -> None:
 
 def _add_convert(convert: Any) -> None:
     add = convert.add_argument
-    add("input", metavar="IN", help="model (.wm, LIBLINEAR) or svmlight file")
+    add("input", metavar="IN", help="model (.wm, LIBSVM, LIBLINEAR) or svmlight file")
     add("output", metavar="OUT", help="the ending says the format")
+    add(
+        "--format",
+        choices=("liblinear", "libsvm"),
+        help="of a .model (liblinear where it has weights of the columns, and not of "
+        "pairs of classes; else libsvm)",
+    )
     _add_reading(convert, f"auto: {_GUESS}; of data only")
 
 

@@ -10,6 +10,7 @@ subtracted. The classes come in any order. For a precomputed kernel a vector is
 
 import io
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -408,11 +409,10 @@ def _number(
     lines: Lines, entries: list[tuple[int, float]], width: int, most: int
 ) -> tuple[int, float]:
     """The entry of a precomputed kernel as that of a unit vector."""
-    if len(entries) == 1 and entries[0][0] == 0:
-        number = entries[0][1]
-        if number == int(number) and 1 <= number <= most:
-            return int(number), 1.0
-    lines.refuse(f'one "0:number" of a row, from 1 to {most}', width)
+    number = entries[0][1] if [index for index, _ in entries] == [0] else math.nan
+    if not (number % 1.0 == 0.0 and 1 <= number <= most):
+        lines.refuse(f'one "0:number" of a row, from 1 to {most}', width)
+    return int(number), 1.0
 
 
 def _check_indices(lines: Lines, own: list[int], width: int, most: int) -> None:
@@ -445,7 +445,7 @@ def _model(head: _Head, found: _Vectors) -> Model:
         decisions = tuple(map(Decision, W, b.tolist()))
         return Model(classes, scheme, decisions, meta | {"kernel": name})
     rows = found.rows
-    if linalg.density(rows) >= _DENSE_FROM if rows.shape[0] else False:
+    if rows.shape[0] and linalg.density(rows) >= _DENSE_FROM:
         rows = rows.toarray()
     kernels = Expansion(head.kernel, rows, weights, b, counts)
     return Model(classes, scheme, meta=meta, kernels=kernels)
