@@ -127,6 +127,15 @@ def test_inspect_and_other_formats_of_a_scaled_model(here, capsys):
     np.testing.assert_array_equal(found, load_model("m.wm").predict(test))
 
 
+def test_a_scaled_kernel_model_has_no_text(here, capsys):
+    train(capsys, "train.svm --scale standard --kernel rbf")
+    assert refused(capsys, "convert", "m.wm", "m.model") == (
+        "widemargin: A LIBSVM model has no scaling of the columns: train on data that "
+        "svm-scale has scaled.\n"
+    )
+    assert main(["convert", "m.wm", "m.onnx"]) == 0
+
+
 def test_bad_scales_and_data_are_refused(here, capsys):
     assert "invalid choice: 'log'" in refused(
         capsys, "train", "train.svm", "m.wm", "--scale", "log"

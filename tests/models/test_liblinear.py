@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from widemargin import LinearSVC
+from widemargin import LinearSVC, LinearSVR
 from widemargin.models.liblinear import read_liblinear, write_liblinear
 from widemargin.models.model import Decision, Model
 
@@ -242,6 +242,19 @@ def test_models_without_classes(
     assert arrays(again) == arrays(ours)
     assert again.meta == ours.meta
     assert len(set(labels)) > 1
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_our_regressions_are_written(loss: str, liblinear: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    y = X @ [1.0, -2.0, 0.5] + 3.0
+    svr = LinearSVR(loss=loss).fit(X, y)
+    write_liblinear(svr, tmp_path / "m")
+    assert read_liblinear(tmp_path / "m").meta["loss"] == loss
+    model = liblinear.load_model(str(tmp_path / "m"))
+    found, _, _ = liblinear.predict([], X, model, "-q")
+    np.testing.assert_allclose(found, svr.predict(X), rtol=1e-12, atol=1e-12)
 
 
 REGRESSION = """solver_type L2R_L2LOSS_SVR

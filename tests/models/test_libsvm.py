@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import SVC, LinearSVC, load_model, save_model
+from widemargin import SVC, SVR, LinearSVC, load_model, save_model
 from widemargin.models.libsvm import read_libsvm, write_libsvm
 from widemargin.models.model import Decision, Model
 
@@ -279,6 +279,21 @@ def test_a_file_that_is_read_and_written_says_the_same(kernel, kind, labels, tmp
     save_model(model, tmp_path / "m.wm")
     loaded = load_model(tmp_path / "m.wm")
     np.testing.assert_array_equal(values_of(loaded, X), values_of(model, X))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed"])
+def test_our_regressions_are_written(kernel, tmp_path):
+    X, y = data(kernel, "epsilon_svr", "two")
+    svr = SVR(kernel=kernel, gamma=0.3, degree=2).fit(X, y)
+    write_libsvm(svr, tmp_path / "m")
+    words, values = read_plainly(tmp_path / "m", X)
+    assert words["svm_type"] == ["epsilon_svr"]
+    assert words["nr_class"] == ["2"]
+    assert "label" not in words
+    expected = svr.predict(X)
+    np.testing.assert_allclose(values[:, 0], expected, rtol=1e-11, atol=1e-11)
+    found = read_libsvm(tmp_path / "m", n_features=X.shape[1]).predict(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
 def test_sparse_rows_and_small_integers(tmp_path):
