@@ -21,6 +21,7 @@ def integer(low: int, high: int = INT_MAX) -> Kind:
     """Integers of C from ``low`` to ``high``."""
 
     def parse(word: str) -> int:
+        """Value of a word."""
         value = int(word)
         if not low <= value <= high or "_" in word:
             raise ValueError
