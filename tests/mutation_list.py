@@ -18,6 +18,7 @@ class Mutation(NamedTuple):
 
 
 PROBLEM = ("tests/problems/test_problem.py",)
+REGRESSION = ("tests/problems/test_regression.py",)
 KERNEL_PROBLEM = ("tests/problems/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
 VALUES = ("tests/kernels/test_kernels.py", "tests/core/test_core_kernels.py")
@@ -40,8 +41,8 @@ MUTATIONS = [
     Mutation(
         "dual value: the quadratic term",
         "linear.py",
-        "return float(linear) - quadratic -",
-        "return float(linear) + quadratic -",
+        "return float(linear[0]) - quadratic -",
+        "return float(linear[0]) + quadratic -",
         PROBLEM,
     ),
     Mutation(
@@ -106,8 +107,8 @@ MUTATIONS = [
     Mutation(
         "intercept: breakpoints of the hinge",
         "intercept.py",
-        "return part.labels - part.score, part.C",
-        "return part.labels + part.score, part.C",
+        'return part.labels * getattr(part, "q", 1.0) - part.score, part.C',
+        'return part.labels * getattr(part, "q", 1.0) + part.score, part.C',
         PROBLEM,
     ),
     Mutation(
@@ -193,15 +194,15 @@ MUTATIONS = [
     Mutation(
         "allowance: of the dual value",
         "linear.py",
-        "return Certificate(primal + over, dual - under, rounding=over + under)",
-        "return Certificate(primal + over, dual + under, rounding=over + under)",
+        "return Certificate(primal + over, dual - under, self.scale, over + under)",
+        "return Certificate(primal + over, dual + under, self.scale, over + under)",
         EXACT,
     ),
     Mutation(
         "allowance: of the primal value",
         "linear.py",
-        "return Certificate(primal + over, dual - under, rounding=over + under)",
-        "return Certificate(primal - over, dual - under, rounding=over + under)",
+        "return Certificate(primal + over, dual - under, self.scale, over + under)",
+        "return Certificate(primal - over, dual - under, self.scale, over + under)",
         EXACT,
     ),
     Mutation(
@@ -212,10 +213,45 @@ MUTATIONS = [
         EXACT,
     ),
     Mutation(
+        "regression: margins above the tube",
+        "regression.py",
+        "[target - epsilon, -target - epsilon]",
+        "[target - epsilon, -target + epsilon]",
+        REGRESSION,
+    ),
+    Mutation(
+        "regression: the shift of a free intercept",
+        "conditioning.py",
+        "v[-1] += self.shift",
+        "v[-1] -= self.shift",
+        REGRESSION,
+    ),
+    Mutation(
+        "regression: linear part of the dual with a kernel",
+        "kernel.py",
+        "return float((self.margins * alpha).sum())",
+        "return float(alpha.sum())",
+        REGRESSION,
+    ),
+    Mutation(
+        "regression: margins in sweeps of Newton's method",
+        "newton.py",
+        "part.f, v = block @ v + (1.0 - q), None",
+        "part.f, v = block @ v - (1.0 - q), None",
+        REGRESSION,
+    ),
+    Mutation(
+        "doubled columns: sums of both coefficients",
+        "doubled.py",
+        "sums[self._m : 2 * self._m] += some[: self._m]",
+        "sums[self._m : 2 * self._m] -= some[: self._m]",
+        REGRESSION,
+    ),
+    Mutation(
         "allowance: of scores",
         "scores.py",
-        "return twofold.slacks(y * hi, y * lo, self.errors)",
-        "return twofold.slacks(y * hi, y * lo, -self.errors)",
+        "return twofold.slacks(y * hi, y * lo, self.errors, q)",
+        "return twofold.slacks(y * hi, y * lo, -self.errors, q)",
         EXACT,
     ),
     Mutation(

@@ -1,7 +1,7 @@
 """P and D of an answer as they are defined, in exact arithmetic, and what is claimed.
 
-    P = 1/2 |f|^2 [+ 1/2 b^2] + sum_i C_i L(1 - y_i (f(x_i) + b)),  of w or c, and b;
-    D = sum alpha - 1/2 c'K c [- 1/2 (sum c)^2] [- sum alpha_i^2 / (4 C_i)],  c = Y alpha,
+    P = 1/2 |f|^2 [+ 1/2 b^2] + sum_i C_i L(q_i - y_i (f(x_i) + b)),  of w or c, and b;
+    D = q'alpha - 1/2 c'K c [- 1/2 (sum c)^2] [- sum alpha_i^2 / (4 C_i)],  c = Y alpha,
 
 of the floats that the library returns. ``alpha`` is made feasible first, exactly: any
 feasible point proves its D. Values of exp and tanh are known to 2^-320.
@@ -30,6 +30,7 @@ class Exact:
 
     X (m, n) are the rows, or the kernel values of "precomputed"; C (m,) the floats that
     the library uses. With a norm C are the weights of its rows, and ``factor`` its C.
+    ``q`` (m,) are the margins; None: 1.
     """
 
     X: np.ndarray
@@ -40,6 +41,11 @@ class Exact:
     kernel: Any = None
     norm: Any = None
     factor: float = 1.0
+    q: Any = None
+
+    @functools.cached_property
+    def _q(self):
+        return ONE if self.q is None else Dyadic.of(self.q)
 
     @functools.cached_property
     def rows(self):
@@ -66,7 +72,7 @@ class Exact:
         square = (w @ (w if self.kernel is None else f)).fraction()
         if self.intercept == "penalized":
             square += (b * b).fraction()
-        return square / 2 + self._losses(ONE - self._y * (f + b))
+        return square / 2 + self._losses(self._q - self._y * (f + b))
 
     def _losses(self, t):
         t = t.positive()
@@ -130,7 +136,7 @@ class Exact:
         """The rows that lose the excess, or get it, at the least cost to D."""
         u = self._y * Dyadic.of(alpha)
         K = (self.rows @ (self.rows.T @ u)) if self.kernel is None else self.K @ u
-        slopes = (ONE - self._y * K).n
+        slopes = (self._q - self._y * K).n
         exact = [Fraction(a) for a in alpha]
         down = [i for i in np.flatnonzero(heavy) if exact[i] > excess]
         up = [
@@ -148,7 +154,7 @@ class Exact:
         base = np.where(part, 0.0, alpha)
         parts = [base] if not part.any() else [base, np.where(part, alpha, 0.0)]
         factors = [Fraction(1), r][: len(parts)]
-        linear = sum(f * _total(a) for f, a in zip(factors, parts, strict=True))
+        linear = sum(f * self._reach(a) for f, a in zip(factors, parts, strict=True))
         square = Fraction(0)
         for i, one in enumerate(parts):
             for j, other in enumerate(parts[: i + 1]):
@@ -157,6 +163,12 @@ class Exact:
             if self.loss != "hinge":
                 square += factors[i] ** 2 * self._squares(one) / 2
         return linear, square
+
+    def _reach(self, alpha):
+        """Q'alpha."""
+        if self.q is None:
+            return _total(alpha)
+        return (self._q @ Dyadic.of(alpha)).fraction() if alpha.size else Fraction(0)
 
     def _inner(self, one, other):
         """One' Y K Y other, and the products of sums where b is penalized."""
@@ -274,10 +286,11 @@ def false_claims(certificate, P, D, *, tol=None, status=""):
         wrong.append(
             f"D {told(dual)} above {told(D)} by {_share(Fraction(dual) - D, P)}"
         )
-    if P > 0:
-        wrong += false_gap(certificate.relative_gap, (P - D) / P)
+    size = max(P, Fraction(certificate.scale))
+    if size > 0:
+        wrong += false_gap(certificate.relative_gap, (P - D) / size)
         if status == "solved" and tol is not None:
-            wrong += _false_solved(primal, dual, (P - D) / P, tol)
+            wrong += _false_solved(certificate, (P - D) / size, tol)
     return wrong
 
 
@@ -289,14 +302,15 @@ def false_gap(gap, true):
     return [f"gap {gap:.3g} is {told(true)}"]
 
 
-def _false_solved(primal, dual, true, tol):
+def _false_solved(certificate, true, tol):
     """Whether it is solved by its own bounds, relative to P, and in truth."""
+    primal, dual = float(certificate.primal), float(certificate.dual)
     tol = Fraction(tol) + GAP_ULPS
     wrong = [] if true <= tol else [f"solved to {float(tol):.3g} at {told(true)}"]
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return [*wrong, f"solved with the bounds {dual} and {primal}"]
     gap = Fraction(primal) - Fraction(dual)
-    if gap > tol * Fraction(primal):
+    if gap > tol * max(Fraction(primal), Fraction(certificate.scale)):
         wrong.append(f"solved to {float(tol):.3g} with bounds {dual:.6g}, {primal:.6g}")
     return wrong
 

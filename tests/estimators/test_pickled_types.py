@@ -8,7 +8,16 @@ import re
 import pytest
 from sklearn.datasets import load_iris
 
-from widemargin import SVC, SVCCV, BudgetSVC, EnclosingBall, LinearSVC, LinearSVCCV
+from widemargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    BudgetSVC,
+    EnclosingBall,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+)
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guides" / "deploying.md"
 ESTIMATORS = [
@@ -21,6 +30,8 @@ ESTIMATORS = [
     LinearSVCCV(Cs=[1.0]),
     SVCCV(Cs=[1.0]),
     EnclosingBall(),
+    SVR(),
+    LinearSVR(),
 ]
 
 

@@ -10,7 +10,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from tests.models.test_model_file_damaged import forge, refusal
-from widemargin import SVC, BudgetSVC, LinearSVC, load_model, save_model
+from widemargin import (
+    SVC,
+    SVR,
+    BudgetSVC,
+    LinearSVC,
+    LinearSVR,
+    load_model,
+    save_model,
+)
 from widemargin.features.scaling import Scaling
 from widemargin.models.liblinear import read_liblinear, write_liblinear
 from widemargin.models.model import Decision, Model
@@ -230,3 +238,18 @@ def test_every_changed_byte_of_a_scaling_is_noticed(rows, tmp_path):
         damaged[place] ^= 0x10
         (tmp_path / "d.wm").write_bytes(damaged)
         refusal(tmp_path / "d.wm")
+
+
+@pytest.mark.parametrize(
+    "estimator", [LinearSVR(), SVR(), SVR(rank=20, random_state=0)]
+)
+def test_a_pipeline_of_a_regression(estimator, rows, tmp_path):
+    X, y = rows[0], rows[0][:, 0] * 3.0 + rows[0][:, 3]
+    pipeline = make_pipeline(MinMaxScaler(), estimator).fit(X, y)
+    save_model(pipeline, tmp_path / "m.wm")
+    model = load_model(tmp_path / "m.wm")
+    found, expected = model.predict(X), pipeline.predict(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert model.score(X, y) == pytest.approx(pipeline.score(X, y), rel=1e-10)
+    version = 5 if model.scaling is None else 6
+    assert (tmp_path / "m.wm").read_bytes()[8] == version

@@ -61,14 +61,14 @@ class DoubledRows(_View):
 
     def state(self, **vectors: Any) -> RowState:
         """Vectors beside the rows: see `Rows.state`."""
-        m, halves = self.base.shape[0], ({}, {})
+        m = self.base.shape[0]
+        first, second = dict(vectors), dict(vectors)
         for name, vector in vectors.items():
             if np.ndim(vector):
-                vector = np.asarray(vector)
-                check_length(name, vector, 2 * m)
-            for k, half in enumerate(halves):
-                half[name] = vector[k * m : (k + 1) * m] if np.ndim(vector) else vector
-        return DoubledState(*(self.base.state(**half) for half in halves))
+                whole = np.asarray(vector)
+                check_length(name, whole, 2 * m)
+                first[name], second[name] = whole[:m], whole[m:]
+        return DoubledState(self.base.state(**first), self.base.state(**second))
 
     def reserve(self, size: int, what: str, owner: Any) -> None:
         """Leave bytes of the memory for others: see `Rows.reserve`."""

@@ -254,7 +254,8 @@ class SVR(Regressor):
             self.dual_coef_ = low.coefficients(solution.w)[np.newaxis]
             self.n_support_ = np.array([len(low.landmarks)])
         if kernel.is_precomputed:
-            vars(self).pop("_rows_of_fit", None)
+            fitted: dict[str, Any] = vars(self)  # type: ignore[assignment]
+            fitted.pop("_rows_of_fit", None)
             self.support_vectors_ = np.empty((0, 0))
         if kernel.name == "linear":
             self.coef_ = _column_weights(fit)

@@ -23,32 +23,31 @@ def as_target(check: Checker, y: Any, m: int) -> Vector:
         y = np.asarray(y)
     except ValueError:  # lists of several lengths
         check.refuse_part("y", "be one-dimensional", "lists of several lengths")
-    if y.ndim > 1 and not (y.ndim == 2 and y.shape[1] == 1):
+    if y.ndim != 1 and not (y.ndim == 2 and y.shape[1] == 1):
         expected = "be one-dimensional: one target for each row"
         check.refuse_part("y", expected, f"shape {y.shape}")
-    y = np.asarray(column_or_1d(y, warn=True))
-    if len(y) != m:
-        check.refuse_part("y", f"have length {m}", f"length {len(y)}")
-    y = _numbers(check, y)
-    if not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
+    shape = np.shape(y)
+    numbers = _numbers(check, y.ravel()).reshape(shape)
+    target: Vector = np.asarray(column_or_1d(numbers, warn=True))
+    if len(target) != m:
+        check.refuse_part("y", f"have length {m}", f"length {len(target)}")
+    if not np.isfinite(target).all():
+        row = int(np.argmin(np.isfinite(target)))
         expected = "hold finite numbers only (no NaN, no infinity)"
-        check.refuse_part("y", expected, f"{y[row]} at row {row}")
-    return y
+        check.refuse_part("y", expected, f"{target[row]} at row {row}")
+    return target
 
 
 def _numbers(check: Checker, y: NDArray[Any]) -> Vector:
     """Real numbers as float64; what only looks like numbers is refused."""
-    if y.dtype.kind in "biuf":
-        return y.astype(np.float64)
+    if y.dtype.kind not in "biufO":
+        check.refuse_part("y", "hold real numbers", f"an array of dtype {y.dtype}")
     if y.dtype.kind == "O":
-        wrong = [i for i, value in enumerate(y) if not _is_number(value)]
-        if not wrong:
-            return y.astype(np.float64)
-        found = f"{y[wrong[0]]!r} at row {wrong[0]}"
-    else:
-        found = f"an array of dtype {y.dtype}"
-    check.refuse_part("y", "hold real numbers", found)
+        for row, value in enumerate(y):
+            if not _is_number(value):
+                found = f"{value!r} at row {row}"
+                check.refuse_part("y", "hold real numbers", found)
+    return y.astype(np.float64)
 
 
 def _is_number(value: Any) -> bool:

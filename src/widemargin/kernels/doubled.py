@@ -1,6 +1,6 @@
 """Columns of a kernel matrix whose rows occur twice: values are made once."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import aligned, padded
-from widemargin.numerics.rounding import SLACK, UNIT, ValueBounds
+from widemargin.numerics.rounding import ValueBounds
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -21,10 +21,12 @@ def columns_of(
     kernel: Kernel,
     memory_limit: int | None = None,
     n_jobs: int | None = None,
-) -> "Columns | DoubledColumns":
+) -> Columns:
     """The columns of some rows, which may occur twice."""
     if isinstance(rows, DoubledRows):
-        return DoubledColumns(Columns(rows.base, kernel, memory_limit, n_jobs))
+        single = Columns(rows.base, kernel, memory_limit, n_jobs)
+        # It has what problems ask of columns.
+        return cast(Columns, DoubledColumns(single))
     return Columns(rows, kernel, memory_limit, n_jobs)
 
 
@@ -36,10 +38,15 @@ class DoubledColumns:
     Parameters
     ----------
     single : Columns, of the samples
+
+    Attributes
+    ----------
+    twins : int, m
     """
 
     def __init__(self, single: Columns) -> None:
         self.single, self._m = single, single.shape[0]
+        self.twins = self._m
         self.shape = 2 * self._m, 2 * self._m
         self.focus(None)
 
@@ -72,7 +79,10 @@ class DoubledColumns:
     # -- values ------------------------------------------------------------------------
 
     def block(
-        self, I: ArrayLike, J: ArrayLike, out: NDArray[Any] | None = None  # noqa: E741
+        self,
+        I: ArrayLike,  # noqa: E741
+        J: ArrayLike,
+        out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
         """Kernel values of rows I with rows J: see `Columns.block`."""
         return self.single.block(np.asarray(I) % self._m, np.asarray(J) % self._m, out)
@@ -102,8 +112,7 @@ class DoubledColumns:
         """Add the columns J times c to ``sums``, (width,): see `Columns.add`."""
         some = aligned((self.single.width,), np.float64)
         some[:] = 0.0
-        J, c, _ = self._once(J, c)
-        self.single.add(J, c, some)
+        self.single.add(*self._once(J, c), some)
         if self._place is not None:
             sums[: len(self._place)] += some[self._place]
             return
@@ -117,33 +126,22 @@ class DoubledColumns:
     def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
         """Sums in float64 and bounds of their errors: see `Columns.bounded`."""
         some, place = np.unique(rows % self._m, return_inverse=True)
-        J, c, lost = self._once(J, c)
-        values, errors = self.single.bounded(some, J, c)
-        return values[place], (errors + self._lost(some, J, lost))[place]
+        values, errors = self.single.bounded(some, J % self._m, c)
+        return values[place], errors[place]
 
     def twofold(
         self, rows: Index, J: Index, c: Vector
     ) -> tuple[Vector, Vector, Vector]:
         """Sums in twice the precision: see `Columns.twofold`."""
         some, place = np.unique(rows % self._m, return_inverse=True)
-        J, c, lost = self._once(J, c)
-        hi, errors, lo = self.single.twofold(some, J, c)
-        return hi[place], (errors + self._lost(some, J, lost))[place], lo[place]
+        hi, errors, lo = self.single.twofold(some, J % self._m, c)
+        return hi[place], errors[place], lo[place]
 
-    def _once(self, J: ArrayLike, c: Vector) -> tuple[Index, Vector, Vector]:
-        """Samples, each once, the sums of their coefficients, and how far off these are.
-
-        Two coefficients are added up in one operation, one of them is what it is.
-        """
+    def _once(self, J: ArrayLike, c: Vector) -> tuple[Index, Vector]:
+        """Samples, each once, and the sums of their coefficients where not zero."""
         some, place = np.unique(np.asarray(J) % self._m, return_inverse=True)
         sums = np.bincount(place, c, len(some))
-        twice = np.bincount(place, minlength=len(some)) > 1
-        return some, sums, UNIT * np.abs(sums) * twice
-
-    def _lost(self, rows: Index, J: Index, lost: Vector) -> Vector:
-        """What errors of coefficients are worth in the sums of some samples."""
-        s = self.single.value_bounds.s
-        return np.asarray(s[rows] * (float((lost * s[J]).sum()) * SLACK))
+        return some[sums != 0.0], sums[sums != 0.0]
 
     @property
     def roundings(self) -> int:

@@ -63,6 +63,7 @@ class Columns:
     dtype : float32; float64 after `refine`, or where float32 is too rough
     width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
+    twins : int or None, where samples occur twice, rows from one to the other
 
     Raises
     ------
@@ -76,6 +77,7 @@ class Columns:
     (2 cores, AVX-512; benchmarks/core/kernel_rows.py), and added up in float64.
     """
 
+    twins: int | None = None
     dtype: Any
     block_rows: int
     _X: Any

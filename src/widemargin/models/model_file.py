@@ -220,12 +220,6 @@ def as_model(model: Any, caller: str) -> Model:
     return model
 
 
-def refuse_regression(model: Model, caller: str) -> None:
-    """Refuse a model that predicts numbers, where a format or page is about classes."""
-    if model.is_regression:
-        Checker(caller).refuse_part("model", "be of a classifier", "a regression")
-
-
 def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
     """Model of a model or estimator, checked; its weights (k, n), intercepts (k,).
 

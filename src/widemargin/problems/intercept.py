@@ -1,7 +1,7 @@
 """The free intercept that minimizes the losses for given scores x'w.
 
-For the hinge the slope in b rises by C_i at b = y_i q_i - x_i'w, from minus the C of the
-positive class: an exact weighted selection. For the squared hinge it is piecewise
+For the hinge the slope in b rises by C_i at b = y_i q_i - x_i'w, from minus the C of
+the positive class: an exact weighted selection. For the squared hinge it is piecewise
 linear, and Newton's method ends after finitely many steps.
 """
 
@@ -16,7 +16,10 @@ Vector = NDArray[np.float64]
 
 
 def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
-    """Minimizer nearest to ``near``, for row vectors C, labels, ``score`` = x'w, and perhaps q."""
+    """Minimizer nearest to ``near``, for row vectors C, labels and ``score`` = x'w.
+
+    And q, where it is not 1.
+    """
     if not loss.curvature:
         return _by_breakpoints(state, near)
     return monotone_root(lambda b: state.sweep(_slope, b, loss), near)

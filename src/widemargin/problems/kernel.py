@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
-from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.doubled import columns_of
-from widemargin.kernels.matrix import Columns
+from widemargin.kernels.kernel import Kernel
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import SLACK, Heavy, gamma_n
 from widemargin.parameters import Checker
@@ -71,7 +70,7 @@ class KernelProblem(Problem):
 
     couples = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (options, by keyword)
         self,
         features: Rows | ArrayLike,
         y: ArrayLike,

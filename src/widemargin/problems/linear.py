@@ -225,9 +225,9 @@ class LinearProblem(Problem):
         """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
         For the hinge the slope of P in b rises by C_i at b = y_i q_i - x_i'w, from
-        minus the C of the positive class: an exact weighted selection. For the squared hinge
-        the slope is piecewise linear, and Newton's method ends after finitely many
-        steps.
+        minus the C of the positive class: an exact weighted selection. For the squared
+        hinge the slope is piecewise linear, and Newton's method ends after finitely
+        many steps.
         One sweep.
         """
         v, state = self.stack(w, b), self.state(score=0.0)

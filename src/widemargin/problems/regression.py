@@ -23,7 +23,7 @@ from widemargin.problems.base import Problem
 Vector = NDArray[np.float64]
 
 
-def regression_problem(  # noqa: PLR0913  (options, by keyword)
+def regression_problem(
     features: Rows | ArrayLike,
     target: ArrayLike,
     C: ArrayLike = 1.0,

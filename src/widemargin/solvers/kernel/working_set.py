@@ -299,6 +299,23 @@ class WorkingSet:
         if moved.size:
             self.scores.add(W[moved], c[moved] - small.c[moved])
             self.c[W] = c  # to the bit: bounds are met exactly
+            self._cancel()
+
+    def _cancel(self) -> None:
+        """Let one of the two coefficients of a sample be zero, where there are two.
+
+        They have opposite signs, and only their sum counts in the scores.
+        """
+        m = self.problem.columns.twins
+        if m is None:
+            return
+        both = np.minimum(self.c[:m], -self.c[m:])
+        J = np.flatnonzero(both > 0.0)
+        if J.size:
+            change = both[J]
+            self.scores.add(
+                np.concatenate([J, J + m]), np.concatenate([-change, change])
+            )
 
     def _balanced(self, c: Vector, small: Small) -> Vector:
         """C with the sums that are given, where rounding has moved them."""

@@ -221,20 +221,11 @@ class _Descent:
         self._slice = max(1, int(SLICE / (entries + VISIT)))
         is_quick = QUICK_MARK * m <= QUICK_LOOKS * self._slice
         self._first_mark = QUICK_MARK if is_quick else FIRST_MARK
-        self._whole = np.zeros(order + more)
-        self._whole[columns : columns + more] = FIXED
-        self._place = np.delete(np.arange(order + more), np.s_[columns : columns + more])
+        self._v = np.zeros(order + more)
+        self._v[columns : columns + more] = FIXED
+        self._own = np.delete(np.arange(order + more), np.s_[columns : columns + more])
         if state.alpha.any():
-            self._v = np.array(problem.A.sweep(_weigh, state))
-
-    @property
-    def _v(self) -> Vector:
-        """The v of alpha, without the entries of columns of margins: a copy."""
-        return self._whole[self._place]
-
-    @_v.setter
-    def _v(self, v: Vector) -> None:
-        self._whole[self._place] = v
+            self._v[self._own] = problem.A.sweep(_weigh, state)
 
     @property
     def alpha(self) -> Vector:
@@ -255,21 +246,21 @@ class _Descent:
         self, state: RowState, tol: float
     ) -> tuple[Vector, float, float, float]:
         """V and its P, D of alpha in ``state``, and the drift of v, which is undone."""
-        v = self._v
+        v = self._v[self._own]  # a copy
         if not v.any() and not state.alpha.any():  # at the start: nothing to read
             primal, dual, g = self._problem.zero_objective, 0.0, v
         else:
             self._make_feasible(state)
             bounds, g = self._problem.evaluate(state, v)
-            primal, dual, self._v = bounds.primal, bounds.dual, g
+            primal, dual, self._v[self._own] = bounds.primal, bounds.dual, g
             self.begin_at(v)
         self._steer(primal - dual, tol * primal)
-        return v, primal, dual, float(np.abs(v - self._v).max())
+        return v, primal, dual, float(np.abs(v - self._v[self._own]).max())
 
     def begin_at(self, v: Vector) -> None:
         """Hold a free intercept near the b of v: y'alpha is zero."""
         if self._problem.intercept == "free":
-            self._whole[-1] = v[-1]
+            self._v[-1] = v[-1]
 
     def _make_feasible(self, state: RowState) -> None:
         """Let y'alpha be zero where the intercept is free, in both places of alpha."""
@@ -296,7 +287,7 @@ class _Descent:
             self._rows,
             self._coordinates,
             self._order,
-            self._whole,
+            self._v,
             self._state.view(np.uint8),
             self._slice,
             int(mark * self._order.size),
@@ -316,7 +307,7 @@ class _Descent:
             return True
         if self._problem.intercept == "free":
             labels = np.sign(self._coordinates[:, 3])
-            self._whole[-1] += self._state["weight"][0] * float(labels @ self.alpha)
+            self._v[-1] += self._state["weight"][0] * float(labels @ self.alpha)
         return False
 
     def _is_promising(self, tol: float) -> bool:
@@ -326,7 +317,7 @@ class _Descent:
         """
         state, gap = self._state, float(self._state["gap"][0])
         alpha, _, diagonal, _ = self._coordinates.T
-        ridge = float(self._problem.R @ np.square(self._v))
+        ridge = float(self._problem.R @ np.square(self._v[self._own]))
         reached = alpha.sum() if self._margins is None else self._margins @ alpha
         dual = float(reached - 0.5 * (diagonal @ (alpha * alpha))) - 0.5 * ridge
         state["goal"] = min(state["goal"][0], self._share * tol * (dual + gap))

@@ -7,10 +7,10 @@ sweeps: the Gram matrix with the right side of the predictor; the predictor with
 parts of the right side of the corrector; the corrector with its step.
 
 Notation: A = Y [X 1], v = (w, b) with b = -gamma, R = diag(1, .., 1, p), C for the
-paper's tau; s = A v + xi - q and u = C - alpha hold throughout (q = 1 there). The paper's mu is here
-(s'alpha + xi'u) / (2 sum C): without unit, so that one rule fits every scale of C and
-X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs twice
-give the same iterates.
+paper's tau; s = A v + xi - q and u = C - alpha hold throughout (q = 1 there). The
+paper's mu is here (s'alpha + xi'u) / (2 sum C): without unit, so that one rule fits
+every scale of C and X. The products of row i tend to mu C_i: a row of weight 2 and a
+row that occurs twice give the same iterates.
 """
 
 import itertools
