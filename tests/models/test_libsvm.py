@@ -586,4 +586,5 @@ def test_damaged_files_are_refused_or_read(data, tmp_path_factory):
         assert "\n" not in str(error)
         assert str(error).startswith(f"{path}, line ")
     else:
-        model.predict(np.ones((2, model.n_features)))
+        if model.n_features < 1_000_000:  # no index grew by many digits
+            model.predict(np.ones((2, model.n_features)))

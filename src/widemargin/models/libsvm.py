@@ -60,7 +60,7 @@ _SV_LINES = 1 << 12  # that are made at a time
 _MOST_COLUMNS = 2**31 - 2
 # Rows of a precomputed kernel, and weights of linear decisions in memory: a file is not
 # believed that asks for more.
-_MOST_ROWS, _MOST_WEIGHTS = 1 << 24, 1 << 28
+_MOST_ROWS, _MOST_WEIGHTS = 1 << 20, 1 << 24
 
 
 def write_libsvm(model: Any, path: Path) -> None:
