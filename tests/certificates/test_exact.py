@@ -152,6 +152,7 @@ class Told(NamedTuple):
     primal: float
     dual: float
     relative_gap: float
+    scale: float = 0.0
 
 
 def told(primal, dual):

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -24,6 +25,7 @@ from widemargin import (
     open_rows,
     save_model,
 )
+from widemargin.cli import main
 from widemargin.models.model import Decision, Model
 from widemargin.solvers import IRWLS, InteriorPoint
 
@@ -198,6 +200,20 @@ def test_models_come_back_from_files(name, tmp_path):
     assert "classes" not in repr(model)
     again = pickle.loads(pickle.dumps(reg))
     np.testing.assert_array_equal(again.predict(X), reg.predict(X))
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_the_command_line_predicts_with_a_regression(name, tmp_path, capsys):
+    reg = FITTED[name]().fit(X, TARGET)
+    model, data = str(tmp_path / "m.wm"), str(tmp_path / "d.svm")
+    save_model(reg, model)
+    dump_svmlight_file(X, np.ones(len(X)), data, zero_based=False)
+    assert main(["predict", model, data]) == 0
+    lines = capsys.readouterr().out.split()
+    predicted = reg.predict(X)
+    np.testing.assert_allclose(np.array(lines, float), predicted, rtol=1e-9, atol=1e-9)
+    assert main(["inspect", model]) == 0
+    assert "regression" in capsys.readouterr().out
 
 
 def test_a_regression_in_a_file_of_another_version_is_refused(tmp_path):

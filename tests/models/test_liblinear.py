@@ -133,7 +133,7 @@ def test_other_labels_are_refused(classes: Any, label: str, tmp_path: Path) -> N
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         TypeError,
-        match="of write_liblinear must be a fitted LinearSVC, SVC, LinearSVR or SVR, or a Model. Got int ",
+        match="of write_liblinear must be a fitted estimator of widemargin, or a Model. Got int ",
     ):
         write_liblinear(1, tmp_path / "m")
     bad = Model(np.arange(2), "binary", (Decision(np.array([np.nan]), 0.0),))

@@ -308,6 +308,6 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     for thing, name in ((make_pipeline(Isomap()), "Isomap"), (None, "NoneType")):
         with pytest.raises(
             TypeError,
-            match=f"of save_model must be a fitted LinearSVC, SVC, LinearSVR or SVR, or a Model. Got {name} ",
+            match=f"of save_model must be a fitted estimator of widemargin, or a Model. Got {name} ",
         ):
             save_model(thing, tmp_path / "m.wm")

@@ -144,6 +144,34 @@ def test_what_is_forged_below_is_a_model_but_for_one_thing(tmp_path: Path) -> No
     assert model.decisions[0].b == 0.3
 
 
+REGRESSION = {
+    **HEADER,
+    "scheme": "regression",
+    "classes": {"dtype": "float64", "values": []},
+    "kernel": None,
+    "features": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "version", "message"),
+    [
+        ({"scheme": "binary"}, 5, "its version has no scheme 'binary'"),
+        ({"classes": HEADER["classes"]}, 5, "cannot have 2 classes"),
+        ({"classes": {"dtype": "str", "values": []}}, 5, "its class labels are not"),
+        ({"shape": "ovr", "break_ties": False}, 4, "has no scheme 'regression'"),
+    ],
+)
+def test_forged_regressions_are_refused(
+    tmp_path: Path, changes: Any, version: int, message: str
+) -> None:
+    model = load_model(forge(tmp_path / "m.wm", REGRESSION, version=5))
+    assert model.predict([[1.0, 0.0, 0.0]]) == pytest.approx([0.1 + 0.3])
+    assert message in refusal(
+        forge(tmp_path / "m.wm", REGRESSION | changes, version=version)
+    )
+
+
 @pytest.mark.parametrize("length", [2**32 - 1, 2**32 - 16, 2**20 - 16, 704, 1, 0])
 def test_header_lengths(length: int, tmp_path: Path) -> None:
     path = forge(tmp_path / "m.wm", HEADER, length=length)

@@ -176,7 +176,7 @@ def test_onnx_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_model_is_refused(runtime: Any, tmp_path: Path) -> None:
     with pytest.raises(
         TypeError,
-        match="of write_onnx must be a fitted LinearSVC, SVC, LinearSVR or SVR, or a Model. Got int ",
+        match="of write_onnx must be a fitted estimator of widemargin, or a Model. Got int ",
     ):
         write_onnx(1, tmp_path / "m.onnx")
     bad = Model(np.arange(2), "binary", (Decision(np.array([np.nan]), 0.0),))

@@ -60,12 +60,10 @@ def _linear(model: Model) -> dict[str, Any]:
 def _kernel(model: Model, kernels: Expansion) -> dict[str, Any]:
     """Facts about the kernel and the vectors."""
     name = model.vectors_name.replace(" ", "_")
-    return {
-        **kernels.kernel.facts,
-        name: int(kernels.counts.sum()),
-        f"{name}_by_class": kernels.counts.tolist(),
-        "intercepts": kernels.b.tolist(),
-    }
+    facts = {**kernels.kernel.facts, name: int(kernels.counts.sum())}
+    if not model.is_regression:
+        facts[f"{name}_by_class"] = kernels.counts.tolist()
+    return facts | {"intercepts": kernels.b.tolist()}
 
 
 def _largest_weights(model: Model) -> list[dict[str, Any]]:

@@ -168,10 +168,10 @@ def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Rec
     epsilon, loss = float(regressor.epsilon), LOSSES[regressor.loss]
     intercept = regressor.intercept
 
-    def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+    def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         return regression_problem(rows, target, C, epsilon, loss, intercept)
 
-    def at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+    def _at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
         return {"coef_": w[np.newaxis] if in_a_row else w, "intercept_": np.array([b])}
 
-    return Recipe(make, at, regressor.solver)
+    return Recipe(_make, _at, regressor.solver)

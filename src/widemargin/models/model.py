@@ -265,7 +265,7 @@ class Model:
         )
 
     def decide(self, scores: Vector) -> NDArray[Any]:
-        """Labels from decision values, of a regression these: (m,)."""
+        """Labels from decision values: (m,); these themselves for a regression."""
         if self.is_regression:
             return scores
         labels = np.empty(len(scores), self.classes.dtype)

@@ -215,7 +215,7 @@ def as_model(model: Any, caller: str) -> Model:
     if hasattr(type(model), "model_"):
         model = model.model_
     if not isinstance(model, Model):
-        expected = "a fitted LinearSVC, SVC, LinearSVR or SVR, or a Model"
+        expected = "a fitted estimator of widemargin, or a Model"
         Checker(caller).refuse_model("model", expected, model)
     return model
 
