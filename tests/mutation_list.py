@@ -34,6 +34,9 @@ CORE = (
     "tests/core/test_core_csr.py",
 )
 BALL = ("tests/estimators/test_enclosing_ball.py",)
+SCALING = ("tests/features/test_scaling.py", "tests/models/test_scaled_models.py")
+LIBSVM = ("tests/models/test_libsvm.py",)
+LIBLINEAR = ("tests/models/test_liblinear.py",)
 MODEL = ("tests/models/test_model.py", "tests/estimators/test_multiclass.py")
 
 MUTATIONS = [
@@ -598,5 +601,90 @@ MUTATIONS = [
         "room = self._limit - source.n_bytes",
         "room = self._limit + source.n_bytes",
         ("tests/kernels/test_columns.py",),
+    ),
+    # -- scaling, and the files of other programs
+    Mutation(
+        "scaling: the sign of the shift that is folded in",
+        "scaling.py",
+        "float(b - inner @ self.shift)",
+        "float(b + inner @ self.shift)",
+        SCALING,
+    ),
+    Mutation(
+        "scaling: the order of two maps",
+        "scaling.py",
+        "shift = self.shift + self.scale * after.shift",
+        "shift = after.shift + self.scale * self.shift",
+        SCALING,
+    ),
+    Mutation(
+        "scaling: zeros that are not stored count for the mean",
+        "scaling.py",
+        "squares + (block.shape[0] - stored) * mean * mean",
+        "squares + block.shape[0] * mean * mean",
+        SCALING,
+    ),
+    Mutation(
+        "scaling: sparse columns reach to 0",
+        "scaling.py",
+        "low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)",
+        "low, high = low + 0.0, high + 0.0",
+        SCALING,
+    ),
+    Mutation(
+        "scaling: data with zeros that are not stored stay in place",
+        "scaling.py",
+        "return Scaling(zero if is_sparse else shift, scale)",
+        "return Scaling(shift, scale)",
+        SCALING,
+    ),
+    Mutation(
+        "model: rows are scaled once",
+        "model.py",
+        "return self.decide(self._scored(rows).scores)",
+        "return self.decide(self.scores(rows))",
+        SCALING,
+    ),
+    Mutation(
+        "pipeline: a step that clips is refused",
+        "pipelines.py",
+        'if getattr(step, "clip", False):',
+        'if getattr(step, "clip", True) is None:',
+        SCALING,
+    ),
+    Mutation(
+        "LIBSVM: of two classes the first label is positive",
+        "libsvm.py",
+        "sign = 1.0 if order[0] == 1 else -1.0",
+        "sign = 1.0 if order[0] == 0 else -1.0",
+        LIBSVM,
+    ),
+    Mutation(
+        "LIBSVM: a pair whose classes change places changes sign",
+        "libsvm.py",
+        "sign = 1.0 if (was_i < was_j) == (i < j) else -1.0",
+        "sign = 1.0",
+        LIBSVM,
+    ),
+    Mutation(
+        "LIBSVM: indices rise",
+        "libsvm.py",
+        "if index <= before:",
+        "if index < before:",
+        LIBSVM,
+    ),
+    Mutation(
+        "LIBSVM: rho is subtracted",
+        "libsvm.py",
+        "(-sign * found.b).tolist()",
+        "(sign * found.b).tolist()",
+        LIBSVM,
+    ),
+    Mutation(
+        "LIBLINEAR: rho of one class is subtracted",
+        "liblinear.py",
+        "_read_intercepts(lines, bias, width)) - rho",
+        "_read_intercepts(lines, bias, width)) + rho",
+        LIBLINEAR,
     ),
 ]

@@ -26,9 +26,7 @@ from widemargin import (
     save_model,
 )
 from widemargin.cli import main
-from widemargin.models.liblinear import write_liblinear
 from widemargin.models.model import Decision, Model
-from widemargin.models.onnx import write_onnx
 from widemargin.solvers import IRWLS, InteriorPoint
 
 LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
@@ -216,13 +214,6 @@ def test_the_command_line_predicts_with_a_regression(name, tmp_path, capsys):
     np.testing.assert_allclose(np.array(lines, float), predicted, rtol=1e-9, atol=1e-9)
     assert main(["inspect", model]) == 0
     assert "regression" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("save", [write_liblinear, write_onnx])
-def test_formats_of_classifiers_refuse_regressions(save, tmp_path):
-    reg = LinearSVR().fit(X, TARGET)
-    with pytest.raises(ValueError, match="must be of a classifier. Got a regression"):
-        save(reg, tmp_path / "m")
 
 
 def test_a_regression_in_a_file_of_another_version_is_refused(tmp_path):

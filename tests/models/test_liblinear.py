@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from widemargin import LinearSVC
+from widemargin import LinearSVC, LinearSVR
 from widemargin.models.liblinear import read_liblinear, write_liblinear
 from widemargin.models.model import Decision, Model
 
@@ -212,17 +212,110 @@ def test_we_predict_the_labels_of_liblinear(
     assert predict(liblinear, tmp_path / "again", X)[0].tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("number", [11, 12, 13, 21])
-def test_models_that_do_not_classify(
-    number: int, liblinear: Any, tmp_path: Path
+LOSSES = {11: "squared_epsilon_insensitive", 12: "squared_epsilon_insensitive"}
+LOSSES |= {13: "epsilon_insensitive", 21: "hinge"}
+
+
+@pytest.mark.parametrize("bias", [-1, 0, 2.5])
+@pytest.mark.parametrize("number", LOSSES)
+def test_models_without_classes(
+    number: int, bias: float, liblinear: Any, tmp_path: Path
 ) -> None:
-    X = np.random.default_rng(0).standard_normal((20, 2))
-    model = liblinear.train(X[:, 0], X, f"-s {number} -q")
+    bias = -1 if number == 21 else bias  # LIBLINEAR has no other for one class
+    rng = np.random.default_rng(number)
+    X = rng.standard_normal((80, 3)) + 0.4
+    y = X @ [1.0, -2.0, 0.5] + rng.standard_normal(80) / 9
+    model = liblinear.train(y, X, f"-s {number} -B {bias} -q")
     liblinear.save_model(str(tmp_path / "m"), model)
-    with pytest.raises(
-        ValueError, match="m, line 1, column 13: expected a solver of classif"
-    ):
-        read_liblinear(tmp_path / "m")
+    ours = read_liblinear(tmp_path / "m")
+    assert ours.scheme == ("one_class" if number == 21 else "regression")
+    assert ours.meta == {"loss": LOSSES[number], "index_base": 1}
+    for path in ("m", "again"):
+        labels, _, values = liblinear.predict(
+            [], X, liblinear.load_model(str(tmp_path / path)), "-q"
+        )
+        found = ours.decision_function(X)
+        np.testing.assert_allclose(found, np.ravel(values), rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(ours.predict(X), labels, rtol=1e-13, atol=1e-13)
+        write_liblinear(ours, tmp_path / "again")
+    again = read_liblinear(tmp_path / "again")
+    assert arrays(again) == arrays(ours)
+    assert again.meta == ours.meta
+    assert len(set(labels)) > 1
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_our_regressions_are_written(loss: str, liblinear: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    y = X @ [1.0, -2.0, 0.5] + 3.0
+    svr = LinearSVR(loss=loss).fit(X, y)
+    write_liblinear(svr, tmp_path / "m")
+    assert read_liblinear(tmp_path / "m").meta["loss"] == loss
+    model = liblinear.load_model(str(tmp_path / "m"))
+    found, _, _ = liblinear.predict([], X, model, "-q")
+    np.testing.assert_allclose(found, svr.predict(X), rtol=1e-12, atol=1e-12)
+
+
+REGRESSION = """solver_type L2R_L2LOSS_SVR
+nr_class 2
+nr_feature 1
+bias -1
+w
+0.5
+"""
+ONE_CLASS = REGRESSION.replace("L2R_L2LOSS_SVR", "ONECLASS_SVM").replace(
+    "w", "rho 2\nw"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "message"),
+    [
+        (
+            REGRESSION,
+            "nr_class 2",
+            "nr_class 3",
+            'line 2, column 10: expected an integer from 2 to 2, found "3"',
+        ),
+        (
+            REGRESSION,
+            "nr_feature",
+            "label 1 2\nnr_feature",
+            'line 3, column 1: expected "nr_feature", found "label"',
+        ),
+        (
+            REGRESSION,
+            "w\n",
+            "rho 2\nw\n",
+            'line 5, column 1: expected "w", found "rho"',
+        ),
+        (ONE_CLASS, "rho 2\n", "", 'line 5, column 1: expected "rho", found "w"'),
+        (
+            ONE_CLASS,
+            "rho 2",
+            "rho nan",
+            'line 5, column 5: expected a finite number, found "nan"',
+        ),
+    ],
+)
+def test_malformed_models_without_classes(
+    text: str, old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m").write_text(text)
+    assert read_liblinear(tmp_path / "m").decisions[0].w.tolist() == [0.5]
+    expect(text.replace(old, new), message, tmp_path / "m")
+
+
+def test_a_solver_that_is_none(tmp_path: Path) -> None:
+    expect(
+        GOOD.replace("L2R_LR", "L2R_XX"),
+        "line 1, column 13: expected a solver of LIBLINEAR (L2R_L1LOSS_SVC_DUAL, "
+        "L2R_L2LOSS_SVC_DUAL, L2R_LR, L2R_L2LOSS_SVC, L1R_L2LOSS_SVC, MCSVM_CS, "
+        "L2R_LR_DUAL, L1R_LR, L2R_L1LOSS_SVR_DUAL, L2R_L2LOSS_SVR, "
+        'L2R_L2LOSS_SVR_DUAL, ONECLASS_SVM), found "L2R_XX"',
+        tmp_path / "m",
+    )
 
 
 # -- malformed files -------------------------------------------------------------------

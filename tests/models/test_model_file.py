@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import NotFittedError
+from sklearn.manifold import Isomap
 from sklearn.pipeline import make_pipeline
 
 from widemargin import LinearSVC, load_model, save_model
@@ -302,9 +303,9 @@ def test_labels_too_long_to_load_are_not_saved(
 def test_what_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         save_model(LinearSVC(), tmp_path / "m.wm")
-    with pytest.raises(TypeError, match=r"Give its last step, pipeline\[-1\]"):
+    with pytest.raises(NotFittedError):
         save_model(make_pipeline(LinearSVC()), tmp_path / "m.wm")
-    for thing, name in ((make_pipeline(LinearSVC()), "Pipeline"), (None, "NoneType")):
+    for thing, name in ((make_pipeline(Isomap()), "Isomap"), (None, "NoneType")):
         with pytest.raises(
             TypeError,
             match=f"of save_model must be a fitted estimator of widemargin, or a Model. Got {name} ",

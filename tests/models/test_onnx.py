@@ -1,5 +1,6 @@
 """ONNX graphs, judged by running them in ONNX Runtime."""
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,21 @@ def test_kernels_that_onnx_has_not(runtime: Any, iris: Any, tmp_path: Path) -> N
         clf = SVC(kernel=kernel).fit(*iris)
         with pytest.raises(ValueError, match=f"must be one of linear, .* Got {name}"):
             write_onnx(clf, tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("scheme", ["regression", "one_class"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_models_without_classes(
+    kernel: str, scheme: str, runtime: Any, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4)).astype(np.float32)
+    labels = np.empty(0) if scheme == "regression" else np.array([-1, 1])
+    fitted = SVC(kernel=kernel, gamma=0.2).fit(X, X[:, 0] + X[:, 1] ** 2 > 1).model_
+    model = dataclasses.replace(fitted, classes=labels, scheme=scheme)
+    write_onnx(model, tmp_path / "m.onnx")
+    found, scores = run(runtime, tmp_path / "m.onnx", X)
+    np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-12)
+    assert found.dtype == (np.float64 if scheme == "regression" else np.int64)
+    np.testing.assert_allclose(found, model.predict(X), atol=1e-12)
+    assert len(set(found.tolist())) > 1

@@ -2,22 +2,22 @@
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 from widemargin.cli import names
 from widemargin.cli.output import SOLVED
-from widemargin.cli.reading import LIBLINEAR, OURS, kind_of_model, read
+from widemargin.cli.reading import LIBLINEAR, LIBSVM, OURS, kind_of_model, read
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
 from widemargin.models.liblinear import read_liblinear, write_liblinear
+from widemargin.models.libsvm import read_libsvm, write_libsvm
 from widemargin.models.model import Model
 from widemargin.models.model_file import load_model, save_model
 from widemargin.models.onnx import write_onnx
 from widemargin.system.files import check_outputs, ending
 
-_READERS = {OURS: load_model, LIBLINEAR: read_liblinear}
-_WRITERS = dict(
-    zip(names.MODELS, (save_model, write_liblinear, write_onnx), strict=True)
-)
+_READERS = {OURS: load_model, LIBLINEAR: read_liblinear, LIBSVM: read_libsvm}
+_TEXTS = {"liblinear": write_liblinear, "libsvm": write_libsvm}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _convert_data(options: argparse.Namespace) -> None:
     """Write data as svmlight text with indices from 1."""
+    _refuse_useless(options, {"--format": options.format}, "a model", "data")
     names.check_data(options.output)
     if is_binary(options.input):
         raise ValueError(
@@ -46,11 +47,36 @@ def _convert_data(options: argparse.Namespace) -> None:
 def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) -> None:
     """Write a model in the format that the ending names."""
     values = {"--index-base": options.index_base, "--jobs": options.jobs}
+    _refuse_useless(options, values, "data", "a model")
+    names.check_model(options.output)
+    kind = ending(options.output)
+    if kind != names.TEXT_MODEL:
+        _refuse_useless(options, {"--format": options.format}, "a .model", f"a {kind}")
+    model = reader(options.input)
+    if kind == names.TEXT_MODEL:
+        _TEXTS[options.format or _text_of(model)](model, options.output)
+    else:
+        (write_onnx if kind == ".onnx" else save_model)(model, options.output)
+
+
+def _text_of(model: Model) -> str:
+    """The program in whose words a model is written, unless another is asked for."""
+    linear = model.is_linear and not model.is_paired
+    return "liblinear" if linear and _has_columns(model) else "libsvm"
+
+
+def _has_columns(model: Model) -> bool:
+    """Whether the weights are of columns, not of kernel values."""
+    return model.meta.get("kernel") != "precomputed"
+
+
+def _refuse_useless(
+    options: argparse.Namespace, values: dict[str, Any], of: str, found: str
+) -> None:
+    """Refuse options that are of other files."""
     useless = [name for name, value in values.items() if value is not None]
     if useless:
         raise ValueError(
-            f"{options.input}: expected data with {' and '.join(useless)}, "
-            "found a model"
+            f"{options.input}: expected {of} with {' and '.join(useless)}, "
+            f"found {found}"
         )
-    names.check_model(options.output)
-    _WRITERS[ending(options.output)](reader(options.input), options.output)

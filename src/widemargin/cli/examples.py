@@ -16,6 +16,7 @@ examples, with files of yours:
   widemargin train adult.svm.xz adult.wm -C 10 --tol 1e-6 --report adult.html
   widemargin train adult.svm adult.wm --kernel rbf --gamma 0.03
   widemargin train adult.svm best.wm --kernel rbf --cv 5 --C 0.1,1,10 --gamma 0.01,0.1
+  widemargin train raw.svm scaled.wm --kernel rbf --scale minmax
   widemargin train adult.svm small.wm --kernel rbf --gamma 0.03 --budget 500
   widemargin train adult.svm fast.wm --kernel rbf --gamma 0.03 --rank 300
   widemargin train people.parquet p.wm --label income --test new.parquet
@@ -50,6 +51,8 @@ examples, with files of yours:
   widemargin convert adult.svm adult.svm.xz        data: compress, or unpack
   widemargin convert zero_based.svm one_based.svm  data: indices from 0 to from 1
   widemargin convert adult.wm adult.model          model: LIBLINEAR's text, and back
+  widemargin convert rbf.wm rbf.model              model: LIBSVM's text, and back
+  widemargin convert svm-train.model adult.wm      model: what svm-train wrote
   widemargin convert adult.wm adult.onnx           model: ONNX
 
 Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or

@@ -2,7 +2,8 @@
 
 from widemargin.system.files import COMPRESSED, TEXT, ending
 
-MODELS = (".wm", ".model", ".onnx")
+TEXT_MODEL = ".model"
+MODELS = (".wm", TEXT_MODEL, ".onnx")
 _TRAINED, _PAGES = MODELS[:1], (".html", ".htm")
 # Endings of other files: a model with one of them is a mistake.
 _NO_MODEL = (*TEXT, ".csv", *_PAGES, *MODELS[1:])

@@ -93,6 +93,14 @@ def _add_train(train: Any) -> None:
     add("model", metavar="MODEL", help="file to write the model to")
     add("--test", metavar="DATA", help="of the same kind, to measure accuracy on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
+    # These choices are in widemargin.features.scaling, too, which is slow to import.
+    add(
+        "--scale",
+        choices=("standard", "minmax", "maxabs"),
+        help="scale the columns: to mean 0 and deviation 1, from 0 to 1, or by their "
+        "largest size; learned on DATA and kept in the model; data with zeros that are "
+        "not stored are scaled without a shift (none)",
+    )
     _add_kernel(train)
     _add_smaller(train)
     add(
@@ -363,8 +371,14 @@ def _add_inspect(inspect: Any) -> None:
 
 def _add_convert(convert: Any) -> None:
     add = convert.add_argument
-    add("input", metavar="IN", help="model (.wm, LIBLINEAR) or svmlight file")
+    add("input", metavar="IN", help="model (.wm, LIBSVM, LIBLINEAR) or svmlight file")
     add("output", metavar="OUT", help="the ending says the format")
+    add(
+        "--format",
+        choices=("liblinear", "libsvm"),
+        help="of a .model (liblinear where it has weights of the columns, and not of "
+        "pairs of classes; else libsvm)",
+    )
     _add_reading(convert, f"auto: {_GUESS}; of data only")
 
 

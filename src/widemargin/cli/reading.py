@@ -27,8 +27,12 @@ _WORDS = {
     "leave it out (columns=...)": "leave it out (--columns)",
 }
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
-OURS, LIBLINEAR = "widemargin", "LIBLINEAR"
-_HEADS = {OURS: MAGIC, LIBLINEAR: b"solver_type"}  # how the models begin
+OURS, LIBLINEAR, LIBSVM = "widemargin", "LIBLINEAR", "LIBSVM"
+_HEADS = {
+    OURS: MAGIC,
+    LIBLINEAR: b"solver_type",
+    LIBSVM: b"svm_type",
+}  # how the models begin
 _ONNX = b"\x08"  # the version of its format follows
 
 
@@ -49,10 +53,11 @@ def kind_of_model(path: str) -> str | None:
 
 def read_model(path: str) -> Model:
     """A model of ours; of another kind, how to get one from it."""
-    if kind_of_model(path) == LIBLINEAR:
+    kind = kind_of_model(path)
+    if kind in (LIBLINEAR, LIBSVM):
         new = f"{os.path.splitext(path)[0]}.wm"
         raise ValueError(
-            f"{path}: expected a model of widemargin, found one of LIBLINEAR; "
+            f"{path}: expected a model of widemargin, found one of {kind}; "
             f"convert it first: widemargin convert {path} {new}"
         )
     return load_model(path)

@@ -32,6 +32,8 @@ def report_training(
 ) -> None:
     """Test, and write the report and the facts; also of the ``search`` for C."""
     facts = _facts(classifier, data)
+    if options.scale is not None:
+        facts["scale"] = options.scale
     if search is not None:
         facts["selection"] = _points(search)
     if test is not None:
@@ -195,6 +197,9 @@ def _lines(
         f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
         f"{_stored(facts)}{len(facts['classes'])} classes"
     ]
+    if "scale" in facts:
+        stays = facts["scale"] != "maxabs" and (facts["nonzero"] or 1.0) < 1.0
+        lines.append(f"columns scaled: {facts['scale']}{', not shifted' * stays}")
     if "kernel" in facts:
         names = ("gamma", "degree", "coef0")
         numbers = [f"{name} = {facts[name]:.4g}" for name in names if name in facts]

@@ -21,6 +21,7 @@ from widemargin.cli.output import (
     note,
 )
 from widemargin.cli.probabilities import KEY
+from widemargin.cli.scaling import read_scaling, scaled
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
@@ -30,6 +31,7 @@ from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
 from widemargin.estimators.selection import SelectedClassifier
 from widemargin.kernels.table import PARAMETERS, having
+from widemargin.models.model import Model
 from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
@@ -64,6 +66,9 @@ def run(options: argparse.Namespace) -> int:
     if options.kernel != "linear" and whole:
         data = in_memory(options, data)
     test = read_test(options, data)
+    scaling = read_scaling(options, data)
+    data = scaled(options, data, scaling)
+    test = test and scaled(options, test, scaling)
     search = _search(options, data, solver) if options.cv else None
     classifier = (
         search.best_estimator_
@@ -75,7 +80,8 @@ def run(options: argparse.Namespace) -> int:
         slopes, offsets = search.calibrator_.sigmoids
         kept = {"method": "sigmoid", "slopes": slopes, "offsets": offsets}
         keep_in_model(classifier, {KEY: kept})
-    asked, options.model = options.model, _save(classifier, options.model)
+    model = classifier.model_ if scaling is None else classifier.model_.scaled(scaling)
+    asked, options.model = options.model, _save(model, options.model)
     try:
         report_training(options, classifier, data, test, search)
     except KeyboardInterrupt:
@@ -307,23 +313,23 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     return classifier
 
 
-def _save(classifier: Classifier, path: str) -> str:
+def _save(model: Model, path: str) -> str:
     """Write the model, elsewhere where the path cannot be written; where it is."""
     try:
-        save_model(classifier, path)
+        save_model(model, path)
         return path
     except OSError as error:
         reason = describe(error)
     while path := _other_place(reason):
         try:
-            save_model(classifier, path)
+            save_model(model, path)
             return path
         except (OSError, ValueError) as error:
             reason = describe(error)
     folder = tempfile.mkdtemp(prefix="widemargin-")
     path = os.path.join(folder, "model.wm")
     try:
-        save_model(classifier, path)
+        save_model(model, path)
     except BaseException:
         os.rmdir(folder)
         raise

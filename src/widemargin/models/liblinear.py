@@ -1,23 +1,31 @@
 """LIBLINEAR's model files: text that its programs and bindings read and write.
 
 LIBLINEAR keeps one weight column for two classes, positive for the *first* label, and
-one a class for more, the largest wins. With ``bias >= 0`` the last row of ``w`` belongs
-to a feature that always has the value ``bias``.
+one a class for more, the largest wins; for a regression and for one class one column,
+and no labels. With ``bias >= 0`` the last row of ``w`` belongs to a feature that always
+has the value ``bias``. Of one class ``rho`` is subtracted.
 """
 
 import io
-import math
-import re
-from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import Any
 
 import numpy as np
 
 from widemargin.models.model import Decision, Model
-from widemargin.models.model_file import as_linear
+from widemargin.models.model_file import Array, as_linear
+from widemargin.models.schemes import ONE_CLASS, REGRESSION
+from widemargin.models.text import (
+    FINITE,
+    INT_MIN,
+    Lines,
+    choice,
+    distinct_labels,
+    integer,
+    whole_labels,
+)
 from widemargin.system.files import Path, open_regular, replacing
 
-# The solvers that make linear classifiers; a loss is written as its first one.
+# The solvers that make linear models; a loss is written as its first one.
 _LOSS_OF_SOLVER = {
     "L2R_L1LOSS_SVC_DUAL": "hinge",
     "L2R_L2LOSS_SVC_DUAL": "squared_hinge",
@@ -28,7 +36,13 @@ _LOSS_OF_SOLVER = {
     "L2R_LR_DUAL": "logistic",
     "L1R_LR": "logistic",
 }
-_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
+_OF_REGRESSION = {
+    "L2R_L1LOSS_SVR_DUAL": "epsilon_insensitive",
+    "L2R_L2LOSS_SVR": "squared_epsilon_insensitive",
+    "L2R_L2LOSS_SVR_DUAL": "squared_epsilon_insensitive",
+}
+_OF_ONE_CLASS = {"ONECLASS_SVM": "hinge"}
+_LOSSES = _LOSS_OF_SOLVER | _OF_REGRESSION | _OF_ONE_CLASS
 
 
 def write_liblinear(model: Any, path: Path) -> None:
@@ -36,7 +50,7 @@ def write_liblinear(model: Any, path: Path) -> None:
 
     Parameters
     ----------
-    model : Model or fitted estimator
+    model : Model, fitted estimator or Pipeline, as of `save_model`
         Its labels are whole numbers from -2^31 to 2^31 - 1, as LIBLINEAR has no others.
     path : str or path-like
         An existing file is replaced as a whole, or stays as it is after an error.
@@ -57,9 +71,9 @@ def write_liblinear(model: Any, path: Path) -> None:
 
     Notes
     -----
-    The intercept is written as the weight of a feature of value 1 (``bias 1``). All
-    numbers have as many digits as they need to come back to the bit. Of ``meta`` only
-    the loss is kept.
+    The intercept is written as the weight of a feature of value 1 (``bias 1``), that of
+    one class as ``rho``. All numbers have as many digits as they need to come back to
+    the bit. Of ``meta`` only the loss is kept.
 
     Examples
     --------
@@ -79,19 +93,20 @@ def write_liblinear(model: Any, path: Path) -> None:
             "A LIBLINEAR model has no decisions one against one. Train with "
             "multi_class='ovr'."
         )
-    labels = _whole(model)
-    rows = np.vstack([W.T, b])
+    rows, bias, rho = np.vstack([W.T, b]), "1", ""
+    labels = whole_labels(model.classes.tolist(), "LIBLINEAR")
     if model.scheme == "binary":
         # The first label is our negative one, so that a score of 0 goes to the same
         # class here (>= 0) and there (> 0).
         rows = -rows
+    if model.scheme == ONE_CLASS:
+        rows, bias, rho = W.T, "-1", f"rho {-b[0].item()!r}\n"
+    has_labels = model.scheme not in (REGRESSION, ONE_CLASS)
     head = (
         f"solver_type {_solver(model)}\n"
-        f"nr_class {len(labels)}\n"
-        f"label {' '.join(map(str, labels))}\n"
-        f"nr_feature {W.shape[1]}\n"
-        "bias 1\n"
-        "w\n"
+        f"nr_class {len(labels) if has_labels else 2}\n"
+        + f"label {' '.join(map(str, labels))}\n" * has_labels
+        + f"nr_feature {W.shape[1]}\nbias {bias}\n{rho}w\n"
     )
     with replacing(path) as file:
         file.write(head.encode())
@@ -101,7 +116,7 @@ def write_liblinear(model: Any, path: Path) -> None:
 
 
 def read_liblinear(path: Path) -> Model:
-    """Read a classifier that LIBLINEAR or `write_liblinear` wrote.
+    """Read a model that LIBLINEAR or `write_liblinear` wrote.
 
     Parameters
     ----------
@@ -111,14 +126,14 @@ def read_liblinear(path: Path) -> Model:
     Returns
     -------
     Model
-        ``meta["loss"]`` is "hinge", "squared_hinge" or "logistic";
-        ``meta["index_base"]`` is 1.
+        ``meta["loss"]`` is "hinge", "squared_hinge" or "logistic", of a regression
+        "epsilon_insensitive" or "squared_epsilon_insensitive"; ``meta["index_base"]``
+        is 1.
 
     Raises
     ------
     ValueError
-        The file is malformed (names line and column), or holds a regression or a
-        one-class model.
+        The file is malformed (names line and column).
     FileNotFoundError
         No such file; names the file that may have been meant.
 
@@ -132,170 +147,84 @@ def read_liblinear(path: Path) -> Model:
     settles by the order of the labels in its file and `Model` by their size.
     """
     with open_regular(path) as file:
-        lines = _Lines(path, io.TextIOWrapper(file, "ascii", errors="replace"))
+        lines = Lines(path, io.TextIOWrapper(file, "ascii", errors="replace"))
         return _read_model(lines)
 
 
 # -- writing ---------------------------------------------------------------------------
 
 
-def _whole(model: Model) -> list[int]:
-    """Labels as integers of C."""
-    labels = model.classes.tolist()
-    for label in labels:
-        number = isinstance(label, int | float) and not isinstance(label, bool)
-        if not (number and _INT_MIN <= label <= _INT_MAX and label == int(label)):
-            raise ValueError(
-                "The labels of a LIBLINEAR model must be whole numbers from "
-                f"{_INT_MIN} to {_INT_MAX}. Got {label!r} instead."
-            )
-    return [int(label) for label in labels]
-
-
 def _solver(model: Model) -> str:
     """Name of the solver of LIBLINEAR for the loss and the number of columns."""
     if model.scheme == "ovr" and len(model.classes) == 2:
         return "MCSVM_CS"  # the only one with two columns for two classes
+    others = {REGRESSION: _OF_REGRESSION, ONE_CLASS: _OF_ONE_CLASS}
+    known = others.get(model.scheme, _LOSS_OF_SOLVER)
     loss = model.meta.get("loss")
-    names = [name for name, known in _LOSS_OF_SOLVER.items() if known == loss]
-    return names[0] if names else "L2R_L1LOSS_SVC_DUAL"
+    return next((name for name in known if known[name] == loss), next(iter(known)))
 
 
 # -- reading ---------------------------------------------------------------------------
 
 
-class _Kind(NamedTuple):
-    """A kind of value: its parser (raises ValueError or KeyError) and its name."""
-
-    parse: Callable[[str], Any]
-    expected: str
+_SOLVER = choice(_LOSSES, f"a solver of LIBLINEAR ({', '.join(_LOSSES)})")
 
 
-def _integer(low: int) -> _Kind:
-    """Integers of C from ``low``."""
-
-    def parse(word: str) -> int:
-        value = int(word)
-        if not low <= value <= _INT_MAX or "_" in word:
-            raise ValueError
-        return value
-
-    return _Kind(parse, f"an integer from {low} to {_INT_MAX}")
-
-
-def _parse_finite(word: str) -> float:
-    """Value of a decimal number; Python alone allows underscores in it."""
-    value = float(word)
-    if not math.isfinite(value) or "_" in word:
-        raise ValueError
-    return value
-
-
-_FINITE = _Kind(_parse_finite, "a finite number")
-_SOLVER = _Kind(
-    {name: name for name in _LOSS_OF_SOLVER}.__getitem__,
-    f"a solver of classifiers ({', '.join(_LOSS_OF_SOLVER)})",
-)
-
-
-class _Lines:
-    """The lines of a file, one after another, and the sentence for what is wrong."""
-
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self._path, self._file, self._number = path, file, 0
-        self._words: list[re.Match[str]] = []
-        self._text = ""
-
-    def advance(self) -> bool:
-        """Go to the next line; False at the end of the file."""
-        self._text = self._file.readline()
-        self._number += 1
-        self._words = list(re.finditer(r"\S+", self._text))
-        return bool(self._text)
-
-    def refuse(self, expected: str, index: int = 0) -> NoReturn:
-        """Raise, at a word of the line or behind its last one."""
-        column, found = len(self._text.rstrip()) + 1, "the end of the line"
-        if index < len(self._words):
-            word = self._words[index]
-            column, found = word.start() + 1, f'"{word.group()[:40]}"'
-        elif not self._text:
-            found = "the end of the file"
-        raise ValueError(
-            f"{self._path}, line {self._number}, column {column}: "
-            f"expected {expected}, found {found}"
-        )
-
-    def values(self, kind: _Kind, count: int, start: int = 0) -> list[Any]:
-        """The words of the line from ``start``: exactly the wanted number."""
-        values = []
-        for index in range(start, start + count):
-            try:
-                values.append(kind.parse(self._words[index].group()))
-            except (IndexError, KeyError, ValueError):
-                self.refuse(kind.expected, index)
-        if len(self._words) > start + count:
-            self.refuse("the end of the line", start + count)
-        return values
-
-    def field(self, name: str, kind: _Kind, count: int = 1) -> list[Any]:
-        """The values of the next line, which starts with a name."""
-        self.advance()
-        if not self._words or self._words[0].group() != name:
-            self.refuse(f'"{name}"')
-        return self.values(kind, count, start=1)
-
-    def rows(self, count: int, width: int) -> list[float]:
-        """The numbers of the next lines, one after another."""
-        numbers: list[float] = []
-        for _ in range(count):
-            self.advance()
-            numbers += self.values(_FINITE, width)
-        return numbers
-
-
-def _read_model(lines: _Lines) -> Model:
+def _read_model(lines: Lines) -> Model:
     """Read a whole file."""
-    solver, labels, n_features, bias = _read_head(lines)
+    (solver,) = lines.field("solver_type", _SOLVER)
+    meta = {"loss": _LOSSES[solver], "index_base": 1}  # it has no other
+    if solver not in _LOSS_OF_SOLVER:
+        scheme = REGRESSION if solver in _OF_REGRESSION else ONE_CLASS
+        classes = np.empty(0) if scheme == REGRESSION else np.array([-1, 1])
+        lines.field("nr_class", integer(2, 2))
+        return Model(
+            classes, scheme, _decisions(*_read_weights(lines, 1, scheme)), meta
+        )
+    labels = _read_labels(lines)
     width = 1 if len(labels) == 2 and solver != "MCSVM_CS" else len(labels)
-    W = np.array(lines.rows(n_features, width)).reshape(n_features, width).T
-    b = np.array(_read_intercepts(lines, bias, width))
-    while lines.advance():
-        lines.values(_FINITE, 0)
+    scheme = "ovr" if width > 1 else "binary"
+    W, b = _read_weights(lines, width, scheme)
     order = np.argsort(labels)
     if width > 1:
         W, b = W[order], b[order]
     elif labels[0] < labels[1]:
         W, b = -W, -b  # the first label is positive there, the larger one here
-    decisions = (
-        Decision(np.ascontiguousarray(w), float(c)) for w, c in zip(W, b, strict=True)
-    )
-    scheme = "ovr" if width > 1 else "binary"
-    meta = {"loss": _LOSS_OF_SOLVER[solver], "index_base": 1}  # it has no other
-    return Model(np.array(labels)[order], scheme, tuple(decisions), meta)
+    return Model(np.array(labels)[order], scheme, _decisions(W, b), meta)
 
 
-def _read_head(lines: _Lines) -> tuple[str, list[int], int, float]:
-    """Solver, labels, number of features and bias."""
-    (solver,) = lines.field("solver_type", _SOLVER)
-    (n_classes,) = lines.field("nr_class", _integer(2))
-    labels = lines.field("label", _integer(_INT_MIN), n_classes)
-    seen = set()
-    for index, label in enumerate(labels, start=1):
-        if label in seen:
-            lines.refuse("a label that was not there before", index)
-        seen.add(label)
-    (n_features,) = lines.field("nr_feature", _integer(1))
-    (bias,) = lines.field("bias", _FINITE)
-    lines.field("w", _FINITE, 0)
-    return solver, labels, n_features, bias
+def _decisions(W: Array, b: Array) -> tuple[Decision, ...]:
+    """A decision for each row of weights."""
+    pairs = zip(W, b.tolist(), strict=True)
+    return tuple(Decision(np.ascontiguousarray(w), c) for w, c in pairs)
 
 
-def _read_intercepts(lines: _Lines, bias: float, width: int) -> list[float]:
+def _read_labels(lines: Lines) -> list[int]:
+    """The labels of classes, which are all different."""
+    (n_classes,) = lines.field("nr_class", integer(2))
+    labels = lines.field("label", integer(INT_MIN), n_classes)
+    distinct_labels(lines, labels)
+    return labels
+
+
+def _read_weights(lines: Lines, width: int, scheme: str) -> tuple[Array, Array]:
+    """What follows the labels: weights (width, n) and intercepts (width,)."""
+    (n_features,) = lines.field("nr_feature", integer(1))
+    (bias,) = lines.field("bias", FINITE)
+    rho = lines.field("rho", FINITE)[0] if scheme == ONE_CLASS else 0.0
+    lines.field("w", FINITE, 0)
+    W = np.array(lines.rows(n_features, width)).reshape(n_features, width).T
+    b = np.array(_read_intercepts(lines, bias, width)) - rho
+    while lines.advance():
+        lines.values(FINITE, 0)
+    return W, b
+
+
+def _read_intercepts(lines: Lines, bias: float, width: int) -> list[float]:
     """Intercepts, which LIBLINEAR keeps as weights of a feature with the value bias."""
     if bias < 0:
         return [0.0] * width
     b = [bias * weight for weight in lines.rows(1, width)]
-    if not all(map(math.isfinite, b)):
+    if not np.isfinite(b).all():
         lines.refuse(f"weights whose product with the bias {bias} is finite")
     return b

@@ -1,5 +1,6 @@
 """What predicts: decision functions, and the classes they decide between."""
 
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Sequence
@@ -13,8 +14,16 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
+from widemargin.features.scaling import Scaling
 from widemargin.kernels.expansion import Expansion
-from widemargin.models.schemes import PAIRED, REGRESSION, SHAPES, SINGLE, n_decisions
+from widemargin.models.schemes import (
+    ONE_CLASS,
+    PAIRED,
+    REGRESSION,
+    SHAPES,
+    SINGLE,
+    n_decisions,
+)
 from widemargin.models.votes import are_sure, by_class, largest, winners
 from widemargin.numerics import linalg
 from widemargin.parameters import in_one_line
@@ -47,14 +56,16 @@ class Model:
 
     Attributes
     ----------
-    classes : ndarray (c,), sorted labels: numbers or strings; empty for a regression
-    scheme : {"binary", "ovr", "ovo", "dag", "regression"}
+    classes : ndarray (c,), sorted labels: numbers or strings; none for "regression",
+        -1 and 1 for "one_class"
+    scheme : {"binary", "ovr", "ovo", "dag", "regression", "one_class"}
         "binary": one decision, positive for ``classes[1]``. "ovr": one decision a
         class, the largest wins. "ovo": one decision for each pair of classes i < j in
         the order (0, 1), (0, 2), ..., positive for the first; most votes win, and of
         several classes with as many the first. "dag": the same decisions; that of the
         first and the last class drops one of them, until one class is left.
-        "regression": one decision, which is the prediction.
+        "regression": the value of the one decision is what is predicted. "one_class":
+        as "binary", 1 for rows like those of the training.
     decisions : tuple of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
     kernels : Expansion or None, the decisions of a model with a kernel
@@ -66,6 +77,9 @@ class Model:
     break_ties : bool
         Of "ovo": the largest score wins, so that of several classes with as many votes
         the sums of decision values choose one.
+    scaling : Scaling or None
+        Map of the columns before the kernel or the features of ``expand``; weights of
+        the columns themselves have it folded in (`scaled`).
     """
 
     classes: NDArray[Any]
@@ -76,6 +90,7 @@ class Model:
     expand: FourierFeatures | SquareFeatures | None = None
     shape: str = "ovr"
     break_ties: bool = False
+    scaling: Scaling | None = None
 
     def __repr__(self) -> str:
         facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
@@ -87,6 +102,8 @@ class Model:
             facts |= self.kernels.kernel.facts | {name: self.kernels.vectors.shape[0]}
         if self.expand is not None:
             facts["expand"] = self.expand
+        if self.scaling is not None:
+            facts["scaled"] = True
         return in_one_line(self, **facts)
 
     def __post_init__(self) -> None:
@@ -106,13 +123,31 @@ class Model:
             self._refuse(f"the shape {self.shape!r}")
         if self.break_ties and (self.scheme != "ovo" or self.shape == "ovo"):
             self._refuse("break_ties")
+        if self.scaling is not None:
+            self._check_scaling(self.scaling)
+
+    def _check_scaling(self, scaling: Scaling) -> None:
+        if self.is_linear:
+            self._refuse("a scaling beside weights that have it folded in")
+        if scaling.rank != self.n_features:
+            self._refuse(f"a scaling of {scaling.rank} columns")
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(f"A model of scheme {self.scheme!r} cannot have {what}.")
 
     @property
+    def is_linear(self) -> bool:
+        """Whether its decisions are weights of the columns."""
+        return self.kernels is None and self.expand is None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it has one decision."""
+        return self.scheme in SINGLE
+
+    @property
     def is_regression(self) -> bool:
-        """Whether it predicts numbers, not classes."""
+        """Whether it predicts numbers, and has no classes."""
         return self.scheme == REGRESSION
 
     @property
@@ -152,11 +187,11 @@ class Model:
         """Whether each class has weights of the columns, that say what speaks for it.
 
         Not with a kernel (a precomputed one too) or features of one, nor where each
-        pair of classes has weights, nor in a regression.
+        pair of classes has weights, nor without classes to speak for.
         """
         kernel = self.kernels is not None or self.meta.get("kernel") == "precomputed"
-        others = self.is_regression or self.is_paired or self.expand is not None
-        return not (kernel or others)
+        alone = self.is_regression or self.scheme == ONE_CLASS
+        return not (kernel or self.expand is not None or self.is_paired or alone)
 
     @property
     def vectors_name(self) -> str:
@@ -165,7 +200,7 @@ class Model:
         return "landmarks" if low else "support vectors"
 
     def scores(self, rows: Rows) -> Vector:
-        """Decision values: (m,) for two classes, else (m, c) or (m, pairs). One sweep.
+        """Decision values: (m,) for one decision, else (m, c) or (m, pairs).
 
         Columns that have names, as in a table or in Parquet, are matched with the names
         that the model keeps, in any order; columns without names are taken as they
@@ -190,7 +225,10 @@ class Model:
 
         Its parts are read slice by slice, wherever the rows keep their vectors.
         """
-        rows = self._matched(rows)
+        return self._scored(self._matched(rows))
+
+    def _scored(self, rows: Rows) -> RowState:
+        """The same for rows as the decisions take them."""
         c, shown = len(self.classes), self.scheme if self.shape == "ovr" else "pairs"
         width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
         shape = (rows.shape[0],) if self.scheme in SINGLE else (rows.shape[0], width)
@@ -249,10 +287,10 @@ class Model:
         """
         rows = self._matched(rows)
         if self.is_regression:
-            return self.scores(rows)
+            return self._scored(rows).scores
         kernels = self.kernels
         if kernels is None or self._is_quick(rows) or not kernels.suits_float32:
-            return self.decide(self.scores(rows))
+            return self.decide(self._scored(rows).scores)
         state = rows.state(winner=np.broadcast_to(0.0, rows.shape[0]))
         form = self.scheme, len(self.classes), self.break_ties
         if rows.sweep(_choose_by_kernel, state, kernels, form):
@@ -261,7 +299,7 @@ class Model:
 
     def winners(self, scores: Vector) -> NDArray[np.intp]:
         """Indices of the classes that decision values decide for: (m,)."""
-        if self.scheme == "binary":
+        if self.is_single:
             return (scores >= 0).astype(np.intp)
         if self.shape == "ovo":
             return winners(scores, self.scheme, len(self.classes))
@@ -324,7 +362,28 @@ class Model:
             return _r2(finite("y", truth, len(found)), found, weights)
         return float(np.average(found == truth, weights=weights))
 
+    def scaled(self, scaling: Scaling) -> "Model":
+        """The model that predicts of rows what this one predicts of the scaled rows.
+
+        Weights of the columns have it folded in, to rounding; kernels and features
+        keep it as a map of the rows.
+        """
+        if not self.is_linear:
+            whole = scaling if self.scaling is None else scaling.then(self.scaling)
+            return dataclasses.replace(self, scaling=whole)
+        folded = (scaling.folded(d.w, d.b) for d in self.decisions)
+        decisions = tuple(Decision(w, b) for w, b in folded)
+        return dataclasses.replace(self, decisions=decisions)
+
     def _matched(self, rows: Rows) -> Rows:
+        """The rows as the decisions take them: their columns in order, and scaled."""
+        rows = self._ordered(rows)
+        if self.scaling is None:
+            return rows
+        few = self._is_quick(rows)
+        return self.scaling.applied(rows) if few else self.scaling.view(rows)
+
+    def _ordered(self, rows: Rows) -> Rows:
         """The rows with their columns as the model has them: by name, else by place."""
         known, found = self._names, rows.names
         if known is None or found is None or list(found) == known:

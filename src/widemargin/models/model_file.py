@@ -39,6 +39,14 @@ of which one or both are null, and besides
 Version 5 is for regressions: the scheme is "regression", there are no classes ("values"
 is empty), and it has the keys "kernel" and "features", of which one or both are null.
 
+Version 6 is for models that scale their rows, a regression too, and for "one_class",
+whose classes are -1 and 1. It has the keys of version 4 and besides
+
+    "scaling": true or false
+
+If true, the arrays "shift" (n,) and "scale" (n,) follow the others, and the kernel or
+the features are about (x - shift) / scale.
+
 The dtype of the classes is a NumPy name (int64, float32),
 "str" for strings as wide as the longest, or "object" for an object array of strings.
 Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
@@ -55,10 +63,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.features.scaling import Scaling
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.model import Decision, Model
-from widemargin.models.schemes import REGRESSION
+from widemargin.models.pipelines import of_pipeline
+from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_classes_allowed
 from widemargin.parameters import Checker
 from widemargin.system.files import Path, open_regular, replacing
 
@@ -66,7 +76,8 @@ Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
-_LINEAR, _KERNEL, _FEATURES, _DECIDING, _REGRESSION = 1, 2, 3, 4, 5  # versions
+# Versions.
+_LINEAR, _KERNEL, _FEATURES, _DECIDING, _REGRESSION, _SCALING = range(1, 7)
 _DECIDES: dict[str, Any] = {"shape": str, "break_ties": bool}
 _OR_NULL = (dict, type(None))
 # The keys that a header has besides those of version 1, and their types.
@@ -76,9 +87,13 @@ _OF_VERSION: dict[int, dict[str, Any]] = {
     _FEATURES: {"features": dict},
     _DECIDING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES,
     _REGRESSION: {"kernel": _OR_NULL, "features": _OR_NULL},
+    _SCALING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES | {"scaling": bool},
 }
-_FIRST = {"ovo": _KERNEL, "dag": _DECIDING}  # versions with these schemes
+# Versions with these schemes.
+_FIRST = {"ovo": _KERNEL, "dag": _DECIDING, REGRESSION: _REGRESSION}
+_FIRST[ONE_CLASS] = _SCALING
 _ALIGN, _DIGEST = 64, 32
+_MOVES = {"shift": (1, ("<f8",)), "scale": (1, ("<f8",))}
 _WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
 _LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
 _LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
@@ -96,16 +111,18 @@ def save_model(model: Any, path: Path) -> None:
 
     Parameters
     ----------
-    model : Model or fitted estimator
-        An estimator is anything with a property ``model_``.
+    model : Model, fitted estimator or Pipeline
+        An estimator is anything with a property ``model_``. A pipeline of scikit-learn
+        has StandardScaler, MinMaxScaler and MaxAbsScaler before an estimator: linear
+        weights have them folded in, other models keep them as one map.
     path : str or path-like
         An existing file is replaced and keeps its permissions.
 
     Raises
     ------
     ValueError
-        A label, coefficient or value of ``model.meta`` that the file cannot hold, or
-        ``path`` is a pipe or device.
+        A label, coefficient or value of ``model.meta`` that the file cannot hold,
+        another step of a pipeline, or ``path`` is a pipe or device.
     TypeError
         ``model`` is no model.
     OSError
@@ -139,11 +156,13 @@ def save_model(model: Any, path: Path) -> None:
             arrays = {"w": W, "b": b}
             if model.expand is not None:
                 arrays |= parts.feature_arrays(model.expand)
-            content = _encode(model, arrays)
         else:
             _check_classes(model)
-            parts.check_expansion(model.kernels, _least_counts(model))
-            content = _encode(model, parts.kernel_arrays(model.kernels))
+            parts.check_expansion(model.kernels, _least_counts(model.scheme))
+            arrays = parts.kernel_arrays(model.kernels)
+        if (scaling := model.scaling) is not None:
+            arrays |= {"shift": scaling.shift, "scale": scaling.scale}
+        content = _encode(model, arrays)
     except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
     digest = hashlib.sha256()
@@ -189,19 +208,16 @@ def load_model(path: Path) -> Model:
 
 
 def as_model(model: Any, caller: str) -> Model:
-    """The model of a model or estimator."""
+    """The model of a model, an estimator, or scalers before one."""
+    if hasattr(model, "named_steps"):  # scikit-learn's, which need not be imported
+        *scalers, last = [step for _, step in model.steps]
+        return of_pipeline(scalers, as_model(last, caller), caller)
     if hasattr(type(model), "model_"):
         model = model.model_
     if not isinstance(model, Model):
         expected = "a fitted estimator of widemargin, or a Model"
         Checker(caller).refuse_model("model", expected, model)
     return model
-
-
-def refuse_regression(model: Model, caller: str) -> None:
-    """Refuse a model that predicts numbers, where a format or page is about classes."""
-    if model.is_regression:
-        Checker(caller).refuse_part("model", "be of a classifier", "a regression")
 
 
 def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
@@ -212,7 +228,6 @@ def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
     ValueError for a model with a kernel, or one that no training makes.
     """
     model = as_model(model, caller)
-    refuse_regression(model, caller)
     if model.kernels is not None:
         name = model.kernels.kernel.name
         found = name if isinstance(name, str) else "a callable"
@@ -245,18 +260,20 @@ def _check(model: Model, W: Array, b: Array) -> None:
         raise UnfitError("its coefficients hold NaN or an infinity")
 
 
-def _least_counts(model: Model) -> int:
+def _least_counts(scheme: str) -> int:
     """How many numbers of vectors, one for each class, a kernel model has at least."""
-    return 1 if model.is_regression else 2
+    return 1 if scheme in (REGRESSION, ONE_CLASS) else 2
 
 
 def _check_classes(model: Model) -> None:
+    n_classes = len(model.classes)
+    if not n_classes_allowed(model.scheme, n_classes):
+        raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
     if model.is_regression:
         return
-    n_classes = len(model.classes)
-    if n_classes < 2 or (model.scheme == "binary" and n_classes > 2):
-        raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
     _label_dtype(model.classes)
+    if model.scheme == ONE_CLASS and model.classes.tolist() != [-1, 1]:
+        raise UnfitError("its classes are not -1 and 1, but it is one_class")
     # Also false where there is a NaN.
     if not np.array_equal(np.unique(model.classes), model.classes):
         raise UnfitError("its classes are not sorted and distinct")
@@ -289,6 +306,8 @@ def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
 
 def _version(model: Model) -> int:
     """The oldest version that can hold a model."""
+    if model.scaling is not None or model.scheme == ONE_CLASS:
+        return _SCALING
     if model.is_regression:
         return _REGRESSION
     if model.scheme == "dag" or model.shape == "ovo" or model.break_ties:
@@ -315,13 +334,15 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
         ],
         "meta": _plain(model.meta),
     }
-    if version in (_KERNEL, _DECIDING, _REGRESSION):
+    if "kernel" in _OF_VERSION[version]:
         kernels = model.kernels
         header["kernel"] = kernels and parts.kernel_header(kernels)
-    if version in (_FEATURES, _DECIDING, _REGRESSION):
+    if "features" in _OF_VERSION[version]:
         expand = model.expand
         header["features"] = expand and parts.feature_header(expand)
-    if version == _DECIDING:
+    if version == _SCALING:
+        header["scaling"] = model.scaling is not None
+    if version in (_DECIDING, _SCALING):
         header |= {"shape": model.shape, "break_ties": model.break_ties}
     try:
         text = json.dumps(header, ensure_ascii=False)
@@ -347,7 +368,11 @@ def _plain(value: Any, name: str = "meta", depth: int = 0) -> Any:
 
 def _check_label_bytes(dtype: str, values: list[Any]) -> None:
     """Refuse strings that need too large an array."""
-    if dtype == "str" and 4 * len(values) * max(map(len, values)) > _LABEL_BYTES:
+    if (
+        dtype == "str"
+        and values
+        and 4 * len(values) * max(map(len, values)) > _LABEL_BYTES
+    ):
         raise UnfitError("its class labels are too long")
 
 
@@ -362,19 +387,20 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     kinds |= _OF_VERSION[version]
     fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
     scheme = fields["scheme"]
-    if (scheme == REGRESSION) != (version == _REGRESSION):
+    if version == _REGRESSION and scheme != REGRESSION:
         raise UnfitError(f"its version has no scheme {scheme!r}")
     if scheme in _FIRST and version < _FIRST[scheme]:
         raise UnfitError(f"its version has no scheme {scheme!r}")
     kernel, features = fields.get("kernel"), fields.get("features")
     classes = _classes(fields["classes"], scheme)
+    moves: dict[str, Any] = _MOVES if fields.get("scaling") else {}
     of_model: dict[str, Any] = {"classes": classes, "scheme": scheme}
     of_model |= {name: fields[name] for name in _DECIDES if name in fields}
     if kernel is not None and features is None:
         _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
-        arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
-        least = 1 if scheme == REGRESSION else 2
-        of_model["kernels"] = parts.expansion_of(kernel, arrays, least)
+        layout = _kernel_layouts(fields["arrays"]) | moves
+        arrays = _arrays(fields["arrays"], body, layout)
+        of_model["kernels"] = parts.expansion_of(kernel, arrays, _least_counts(scheme))
     elif kernel is not None:
         raise UnfitError("it has both a kernel and features")
     else:
@@ -382,7 +408,7 @@ def _decode(content: NDArray[np.uint8]) -> Model:
         if features is not None:
             _fields(features, "the features", **parts.FEATURE_KEYS)
             layout = _WEIGHTS | parts.feature_layout(features)
-        arrays = _arrays(fields["arrays"], body, layout)
+        arrays = _arrays(fields["arrays"], body, layout | moves)
         W, b = arrays["w"], arrays["b"]
         if features is not None:
             of_model["expand"] = parts.features_of(features, arrays)
@@ -390,6 +416,8 @@ def _decode(content: NDArray[np.uint8]) -> Model:
             raise UnfitError("its arrays differ in length")
         of_model["decisions"] = tuple(map(Decision, W, b.tolist()))
     try:
+        if moves:
+            of_model["scaling"] = Scaling(arrays["shift"], arrays["scale"])
         model = Model(**of_model, meta=fields["meta"])
     except ValueError as error:
         raise UnfitError(f"{error}".rstrip(".")) from None
@@ -401,8 +429,8 @@ def _decode(content: NDArray[np.uint8]) -> Model:
 
 def _kernel_layouts(described: list[Any]) -> dict[str, Any]:
     """The arrays that a model with a kernel has: dense or sparse vectors."""
-    first = described[-1] if described else None
-    dense = isinstance(first, dict) and first.get("name") == "vectors"
+    names = [entry.get("name") for entry in described if isinstance(entry, dict)]
+    dense = "vectors" in names
     return parts.COMMON | (parts.DENSE if dense else parts.SPARSE)
 
 
@@ -416,7 +444,7 @@ def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
     if version not in _OF_VERSION:
         raise UnfitError(
             f"its version is {version}, but this widemargin reads only {_LINEAR} "
-            f"to {_REGRESSION}"
+            f"to {_SCALING}"
         )
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content.data).digest() != digest.tobytes():

@@ -10,8 +10,8 @@ from widemargin.features.maps import FourierFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.table import KERNELS
 from widemargin.models.model import Model
-from widemargin.models.model_file import as_linear, as_model, refuse_regression
-from widemargin.models.schemes import n_decisions
+from widemargin.models.model_file import as_linear, as_model
+from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_decisions
 from widemargin.numerics import linalg
 from widemargin.system.files import Path, missing_extra, replacing
 
@@ -21,20 +21,34 @@ _MODEL = """
 <ir_version: 7, opset_import: ["": 13], producer_name: "widemargin">
 decide (float[m, {n}] X) => ({label}[m] label, double[{scores}] scores)
 {{
-    X64 = Cast <to = 11> (X)
+    {columns}
     {features}
     {decide}
-    label = Gather (classes, winner)
+    {named}
 }}
 """
-_DECIDE = {
-    "binary": """
+_COLUMNS = "X64 = Cast <to = 11> (X)"
+# With the rounding of `Scaling.map` for float32 rows.
+_SCALED = """raw = Cast <to = 11> (X)
+    less = Sub (raw, column_shift)
+    less32 = Cast <to = 1> (less)
+    moved = Cast <to = 11> (less32)
+    ratio = Div (moved, column_scale)
+    ratio32 = Cast <to = 1> (ratio)
+    X64 = Cast <to = 11> (ratio32)"""
+_NAMED = "label = Gather (classes, winner)"
+_ONE = """
     columns = Gemm (features, W, b)
     second = Constant <value = int64[1] {1}> ()
-    scores = Squeeze (columns, second)
+    scores = Squeeze (columns, second)"""
+_SIDE = """
     zero = Constant <value = double {0.0}> ()
     positive = GreaterOrEqual (scores, zero)
-    winner = Cast <to = 7> (positive)""",
+    winner = Cast <to = 7> (positive)"""
+_DECIDE = {
+    "binary": _ONE + _SIDE,
+    ONE_CLASS: _ONE + _SIDE,
+    REGRESSION: _ONE,
     "ovr": """
     scores = Gemm (features, W, b)
     winner = ArgMax <axis = 1, keepdims = 0> (scores)""",
@@ -133,12 +147,12 @@ def write_onnx(model: Any, path: Path) -> None:
     """Write a model as an ONNX graph of standard operators.
 
     The graph has the input ``X``, float32 (m, n), and the outputs ``label``, (m,), and
-    ``scores``, float64, (m,) for two classes, (m, c) or (m, pairs) for more: what
+    ``scores``, float64, (m,) for one decision, (m, c) or (m, pairs) for more: what
     `Model.predict` and `Model.decision_function` return for the same float32 rows.
 
     Parameters
     ----------
-    model : Model or fitted estimator
+    model : Model, fitted estimator or Pipeline, as of `save_model`
         Integer labels come out as int64 (uint64 if one needs it), floats as float64,
         bool and strings as such.
     path : str or path-like
@@ -168,7 +182,6 @@ def write_onnx(model: Any, path: Path) -> None:
     except ImportError:
         raise missing_extra("an ONNX model", "onnx") from None
     model = as_model(model, "write_onnx")
-    refuse_regression(model, "write_onnx")
     constants = _constants(model)
     if sum(array.nbytes for array in constants.values()) > _MOST_BYTES:
         raise ValueError("An ONNX model can have at most 2 GiB. Got more as float64.")
@@ -178,11 +191,19 @@ def write_onnx(model: Any, path: Path) -> None:
     text = _MODEL.format(
         n=model.n_features,
         label=label,
-        scores="m" if scheme == "binary" else f"m, {width}",
+        scores="m" if model.is_single else f"m, {width}",
         features=_FEATURES[_kind(model)],
         decide=_decide(model),
+        columns=_COLUMNS if model.scaling is None else _SCALED,
+        named="label = Identity (scores)" if model.is_regression else _NAMED,
     )
-    constants["classes"] = model.classes.astype(dtype)
+    if not model.is_regression:
+        constants["classes"] = model.classes.astype(dtype)
+    if (scaling := model.scaling) is not None:
+        constants |= {
+            "column_shift": scaling.shift,
+            "column_scale": scaling.scale,
+        }
     if model.is_paired:
         constants |= _sides(c)
     if scheme == "dag":

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
-from widemargin.models.schemes import PAIRED
+from widemargin.models.schemes import PAIRED, SINGLE
 
 Vector = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def winners(
     values: Vector, scheme: str, c: int, break_ties: bool = False
 ) -> NDArray[np.intp]:
     """Indices of the classes that the decisions of a scheme, (m, k), choose: (m,)."""
-    if scheme == "binary":
+    if scheme in SINGLE:
         return (values[:, 0] >= 0.0).astype(np.intp)
     return largest(by_class(values, scheme, c), scheme, break_ties)
 
@@ -59,7 +59,7 @@ def are_sure(
     Values that are no numbers, or have no bound, are not sure.
     """
     known = np.isfinite(errors).all(axis=1) & np.isfinite(values).all(axis=1)
-    if scheme == "binary":
+    if scheme in SINGLE:
         return np.asarray(known & (np.abs(values[:, 0]) > errors[:, 0]))
     if scheme == "ovr":
         with np.errstate(invalid="ignore"):
