@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from widemargin.data.svmlight import save_svmlight as save_svmlight
     from widemargin.estimators import SVC as SVC
     from widemargin.estimators import SVCCV as SVCCV
+    from widemargin.estimators import SVR as SVR
     from widemargin.estimators import BudgetSVC as BudgetSVC
     from widemargin.estimators import EnclosingBall as EnclosingBall
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.estimators import LinearSVCCV as LinearSVCCV
+    from widemargin.estimators import LinearSVR as LinearSVR
     from widemargin.estimators import linear_svc_path as linear_svc_path
     from widemargin.estimators import svc_path as svc_path
     from widemargin.kernels.kernel import Kernel as Kernel
@@ -28,12 +30,14 @@ __version__ = "0.1.0"
 __all__ = [
     "SVC",
     "SVCCV",
+    "SVR",
     "BudgetSVC",
     "Checkpoint",
     "EnclosingBall",
     "Kernel",
     "LinearSVC",
     "LinearSVCCV",
+    "LinearSVR",
     "Problem",
     "as_rows",
     "linear_svc_path",
@@ -55,8 +59,10 @@ _MODULES = {
     "EnclosingBall": "estimators",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
+    "LinearSVR": "estimators",
     "SVC": "estimators",
     "SVCCV": "estimators",
+    "SVR": "estimators",
     "Kernel": "kernels.kernel",
     "Problem": "problems.base",
     "as_rows": "data.memory",

@@ -95,6 +95,7 @@ class Step:
     problem : int, which binary problem of a fit this is, in the order of ``solutions_``
     vectors : names of the row vectors that the solver goes on from, for checkpoints
     waits : bool, whether the solver would go on though the gap may be small enough
+    scale : float, floor of ``|P|`` in relative gaps: see `Certificate`
     """
 
     iteration: int
@@ -111,6 +112,7 @@ class Step:
     problem: int = 0
     vectors: tuple[str, ...] = ()
     waits: bool = False
+    scale: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -119,15 +121,17 @@ class Step:
 
     @property
     def relative_gap(self) -> float:
-        """Duality gap over ``|P|`` (infinite where P is 0 or not finite)."""
-        if not np.isfinite(self.primal) or self.primal == 0.0:
+        """Duality gap over ``|P|``, or the scale (infinite where P is 0 without)."""
+        size = max(abs(self.primal), self.scale)
+        if not np.isfinite(self.primal) or size == 0.0:
             return float("inf")
-        return self.gap / abs(self.primal)
+        return self.gap / size
 
     @property
     def best_gap(self) -> float:
         """Relative gap of the best objective values so far."""
-        return (self.best_primal - self.best_dual) / abs(self.best_primal)
+        size = max(abs(self.best_primal), self.scale)
+        return (self.best_primal - self.best_dual) / size
 
     def point(self) -> tuple[Vector, Any]:
         """The current (w, b), while the step is the latest one.
@@ -152,8 +156,8 @@ class Certificate:
     primal : float, upper bound: the objective P of (w, b), and what rounding may hide
     dual : float, lower bound: the objective D of alpha, less what rounding may add
     scale : float
-        Floor of ``|P|`` in the relative gap, for smallest enclosing balls, whose
-        optimum may be zero. 0 for classification.
+        Floor of ``|P|`` in the relative gap, for smallest enclosing balls and
+        regressions, whose optimum may be zero. 0 for classification.
     rounding : float, what the bounds allow for rounding, both together
     """
 
@@ -173,11 +177,10 @@ class Certificate:
 
         Infinite where P is 0 or not finite: then nothing is proved.
         """
-        size = max(abs(self.primal), self.scale)
-        if not (math.isfinite(self.gap) and size > 0.0):
+        size, gap = max(abs(self.primal), self.scale), abs(self.primal - self.dual)
+        if not (gap < math.inf and size > 0.0):  # false for NaN
             return math.inf
-        rounding = sys.float_info.epsilon * abs(self.primal)
-        return max(abs(self.gap), rounding) / size
+        return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
 
     def hides(self, tol: float) -> bool:
         """Whether a relative gap above ``tol`` may be rounding: a tenth of it, or more.

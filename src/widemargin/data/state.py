@@ -58,6 +58,12 @@ class RowState:
         vectors = {prefix + name: vector for name, vector in self._vectors.items()}
         return RowState(vectors, self._blocks)
 
+    def unprefixed(self, prefix: str) -> "RowState":
+        """The vectors whose names begin with ``prefix``, by reference, without it."""
+        size, found = len(prefix), self._vectors.items()
+        vectors = {k[size:]: vector for k, vector in found if k.startswith(prefix)}
+        return RowState(vectors, self._blocks)
+
     def part(self, index: slice | NDArray[np.intp]) -> "RowState":
         """The rows ``index`` of every vector: views for a slice, else copies."""
         parts = {name: vector[index] for name, vector in self._vectors.items()}

@@ -4,17 +4,21 @@ from widemargin.estimators.budget_svc import BudgetSVC
 from widemargin.estimators.enclosing_ball import EnclosingBall
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svc_cv import LinearSVCCV
+from widemargin.estimators.linear_svr import LinearSVR
 from widemargin.estimators.paths import linear_svc_path, svc_path
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.svc_cv import SVCCV
+from widemargin.estimators.svr import SVR
 
 __all__ = [
     "SVC",
     "SVCCV",
+    "SVR",
     "BudgetSVC",
     "EnclosingBall",
     "LinearSVC",
     "LinearSVCCV",
+    "LinearSVR",
     "linear_svc_path",
     "svc_path",
 ]

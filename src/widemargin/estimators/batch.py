@@ -123,23 +123,25 @@ def batched(training: Training, copies: int = 1) -> list[int]:
     )
     if not suits:
         return []
+    if training.sizes.max() <= MOST_ROWS_ALONE:
+        return list(range(len(training.tasks)))
     threads = n_threads(training.rows.options.get("n_jobs"))
     most = MOST_ROWS if copies * len(training.tasks) > threads else MOST_ROWS_ALONE
-    return [int(k) for k in np.flatnonzero(training.sizes() <= most)]
+    return [int(k) for k in np.flatnonzero(training.sizes <= most)]
 
 
 def memory_for(training: Training, chosen: list[int]) -> int:
     """Bytes that kernel values may take. What is free is asked where many could be."""
     if training.memory_limit is not None:
         return training.memory_limit
-    most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes()[chosen])
+    most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen])
     return FEW_BYTES if most <= FEW_BYTES else free_bytes()
 
 
 def _other_bytes(training: Training, chosen: list[int]) -> int:
     """Bytes beside kernel values: some numbers a place, and pointers to kept rows."""
     pointers = len(training.index) * (int(training.index.max()) + 1)
-    return PLACE_BYTES * int(training.sizes()[chosen].sum()) + 8 * pointers
+    return PLACE_BYTES * int(training.sizes[chosen].sum()) + 8 * pointers
 
 
 def _problems(

@@ -133,7 +133,7 @@ def solve_folds(training: Training, weights: Vector, Cs: Vector) -> Folds | None
 
 def _parts(training: Training, n_points: int) -> Iterator[range]:
     """Problems that are solved at once."""
-    ends = np.cumsum(training.sizes() * n_points)
+    ends = np.cumsum(training.sizes * n_points)
     start, t = 0, len(ends)
     while start < t:
         before = ends[start - 1] if start else 0
@@ -201,7 +201,7 @@ def _problems(found: Folds, samples: GroupedSamples, some: range) -> ManyProblem
         y.append(np.tile(signs, n_points))
         C.append(weights.ravel())
     n_groups = len(groups[0]) // n_points
-    sizes = np.repeat(training.sizes()[list(some)], n_points)
+    sizes = np.repeat(training.sizes[list(some)], n_points)
     after = np.arange(len(sizes)) - 1
     after[:: len(found.Cs)] = -1
     loss, intercept = form(training)
@@ -229,7 +229,7 @@ def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None
     folds, n_C, begin = len(found.weights), len(found.Cs), 0
     for k in some:
         task = found.training.tasks[k]
-        rows = problems.rows[begin : begin + found.training.sizes()[k]]
+        rows = problems.rows[begin : begin + found.training.sizes[k]]
         end = begin + folds * n_C * len(rows)
         c = ends.c[begin:end].reshape(folds, n_C, len(rows)).transpose(0, 2, 1)
         if task.negative is None:

@@ -14,6 +14,7 @@ from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import run, unsolved
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 # The gap above which zero is the better start: float32 has led astray. Not tuned.
 GOOD_START = 0.1
@@ -79,7 +80,8 @@ def _solve_together(
     ]
     few = rows.is_in_memory and rows.shape[0] * rows.shape[1] <= shared.FEW_ENTRIES
     if few and training.limits.end is None and training.callbacks.is_silent:
-        return [solve(rows) for solve in solves]
+        with ONE_BLAS_THREAD:  # not set and reset by each step
+            return [solve(rows) for solve in solves]
     return shared.solve_together(rows, solves, training.memory_limit)
 
 
@@ -93,7 +95,7 @@ def _solve_in_turn(
     Problems that had too little time go on and share what the others have left. Those
     that have stalled ``before`` go on from there, if that is near enough.
     """
-    sizes, clock = training.sizes(), training.clock
+    sizes, clock = training.sizes, training.clock
     starts = list(training.known or training.starts or [None] * len(sizes))
     found = dict(enumerate(training.known or ()))
     for k, solution in before.items():
@@ -146,7 +148,7 @@ def _solve_or_skip(
 
 def _unsolved(training: Training, k: int) -> Solution:
     """The answer zero of binary problem k."""
-    m, solver = int(training.sizes()[k]), training.recipe.solver
+    m, solver = int(training.sizes[k]), training.recipe.solver
     order = training.rows.shape[1] if training.recipe.kernel is None else m
     name = solver if isinstance(solver, str) else solver.name
     return unsolved(m, order, training.weight(k), training.limits, name)

@@ -129,6 +129,7 @@ class Training:
         chosen = self.chosen(k)
         return float((C if chosen is None else C[chosen]).sum())
 
+    @functools.cached_property
     def sizes(self) -> NDArray[np.intp]:
         """How many rows the binary problems have."""
         counts, m = np.bincount(self.index), len(self.index)

@@ -83,7 +83,9 @@ def kernel_arrays(kernels: Expansion) -> Arrays:
     return arrays
 
 
-def expansion_of(described: dict[str, Any], arrays: Arrays) -> Expansion:
+def expansion_of(
+    described: dict[str, Any], arrays: Arrays, least: int = 2
+) -> Expansion:
     """The decisions in a file; nothing of it is believed before it is checked."""
     numbers = {k: v for k, v in described.items() if k != "columns"}
     if numbers["name"] not in KERNELS:
@@ -98,14 +100,14 @@ def expansion_of(described: dict[str, Any], arrays: Arrays) -> Expansion:
     if vectors.shape[1] != described["columns"] or vectors.shape[1] < 1:
         _unfit("its support vectors have another number of columns than it says")
     found = Expansion(kernel, vectors, arrays["weights"], arrays["b"], arrays["counts"])
-    check_expansion(found)
+    check_expansion(found, least)
     return found
 
 
-def check_expansion(kernels: Expansion) -> None:
-    """Refuse what no training makes."""
+def check_expansion(kernels: Expansion, least: int = 2) -> None:
+    """Refuse what no training makes; ``least``: how many classes there are at least."""
     counts, weights, vectors = kernels.counts, kernels.weights, kernels.vectors
-    if (counts < 0).any() or len(counts) < 2:
+    if (counts < 0).any() or len(counts) < least:
         _unfit("its numbers of support vectors are none")
     c, k = len(counts), len(kernels.b)
     pairs = c > 2 and k == c * (c - 1) // 2  # a row less than classes, or one each

@@ -14,7 +14,7 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
 from widemargin.kernels.expansion import Expansion
-from widemargin.models.schemes import PAIRED, SHAPES, n_decisions
+from widemargin.models.schemes import PAIRED, REGRESSION, SHAPES, SINGLE, n_decisions
 from widemargin.models.votes import are_sure, by_class, largest, winners
 from widemargin.numerics import linalg
 from widemargin.parameters import in_one_line
@@ -47,13 +47,14 @@ class Model:
 
     Attributes
     ----------
-    classes : ndarray (c,), sorted labels: numbers or strings
-    scheme : {"binary", "ovr", "ovo", "dag"}
+    classes : ndarray (c,), sorted labels: numbers or strings; empty for a regression
+    scheme : {"binary", "ovr", "ovo", "dag", "regression"}
         "binary": one decision, positive for ``classes[1]``. "ovr": one decision a
         class, the largest wins. "ovo": one decision for each pair of classes i < j in
         the order (0, 1), (0, 2), ..., positive for the first; most votes win, and of
         several classes with as many the first. "dag": the same decisions; that of the
         first and the last class drops one of them, until one class is left.
+        "regression": one decision, which is the prediction.
     decisions : tuple of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
     kernels : Expansion or None, the decisions of a model with a kernel
@@ -78,6 +79,8 @@ class Model:
 
     def __repr__(self) -> str:
         facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
+        if self.is_regression:
+            del facts["classes"]
         facts["n_features"] = self.n_features
         if self.kernels is not None:
             name = self.vectors_name.replace(" ", "_")
@@ -97,6 +100,8 @@ class Model:
                 f"A model of scheme {self.scheme!r} with {c} classes cannot have "
                 f"{found} decision(s)."
             )
+        if self.is_regression == bool(len(self.classes)):
+            self._refuse(f"{len(self.classes)} classes")
         if self.shape not in SHAPES[: 1 + self.is_paired]:
             self._refuse(f"the shape {self.shape!r}")
         if self.break_ties and (self.scheme != "ovo" or self.shape == "ovo"):
@@ -104,6 +109,11 @@ class Model:
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(f"A model of scheme {self.scheme!r} cannot have {what}.")
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether it predicts numbers, not classes."""
+        return self.scheme == REGRESSION
 
     @property
     def is_paired(self) -> bool:
@@ -182,7 +192,7 @@ class Model:
         rows = self._matched(rows)
         c, shown = len(self.classes), self.scheme if self.shape == "ovr" else "pairs"
         width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
-        shape = (rows.shape[0],) if self.scheme == "binary" else (rows.shape[0], width)
+        shape = (rows.shape[0],) if self.scheme in SINGLE else (rows.shape[0], width)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
         score, *what = self._scorer
         what += [shown, c]
@@ -208,7 +218,7 @@ class Model:
         W = np.array([decision.w for decision in self.decisions]).T
         W = np.ascontiguousarray(W)  # as products of CSR rows want it
         b = np.array([decision.b for decision in self.decisions])
-        W = W[:, 0] if self.scheme == "binary" else W
+        W = W[:, 0] if self.scheme in SINGLE else W
         return (
             (_score, W, b)
             if self.expand is None
@@ -224,7 +234,7 @@ class Model:
         return labels
 
     def labels(self, rows: Rows) -> NDArray[Any]:
-        """Labels of rows: (m,). One sweep.
+        """Labels of rows, or the numbers that a regression predicts: (m,). One sweep.
 
         They are those that `decide` has for `scores`. Kernel values are float32 where
         that has enough digits, and the scores of a row in float64 only where the errors
@@ -235,6 +245,8 @@ class Model:
         ValueError as of `scores`.
         """
         rows = self._matched(rows)
+        if self.is_regression:
+            return self.scores(rows)
         kernels = self.kernels
         if kernels is None or self._is_quick(rows) or not kernels.suits_float32:
             return self.decide(self.scores(rows))
@@ -267,7 +279,7 @@ class Model:
         return self.scores(as_rows(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of the rows of X.
+        """Labels of the rows of X, or the numbers that a regression predicts.
 
         Parameters
         ----------
@@ -282,18 +294,18 @@ class Model:
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Share of the rows whose label is predicted.
+        """Share of the rows whose label is predicted; R^2 of a regression.
 
         Parameters
         ----------
         X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
-        y : array (m,) of labels
+        y : array (m,) of labels, or of targets
         sample_weight : array (m,) of numbers >= 0, or None
             Of the rows in the share; None: all count the same.
 
         Returns
         -------
-        float in [0, 1]
+        float in [0, 1], or at most 1 for a regression
 
         Raises
         ------
@@ -305,6 +317,8 @@ class Model:
         weights = None
         if sample_weight is not None:
             weights = finite("sample_weight", sample_weight, len(found))
+        if self.is_regression:
+            return _r2(finite("y", truth, len(found)), found, weights)
         return float(np.average(found == truth, weights=weights))
 
     def _matched(self, rows: Rows) -> Rows:
@@ -332,6 +346,16 @@ class Model:
         if not isinstance(names, list) or len(names) != self.n_features:
             return None
         return [str(name) for name in names]
+
+
+def _r2(truth: Vector, found: Vector, weights: Vector | None) -> float:
+    """Share of the variance of targets that predictions explain."""
+    center = np.average(truth, weights=weights)
+    left = np.average((truth - found) ** 2, weights=weights)
+    whole = np.average((truth - center) ** 2, weights=weights)
+    if whole == 0.0:
+        return float(left == 0.0)
+    return float(1.0 - left / whole)
 
 
 class _Ordered:
@@ -394,7 +418,7 @@ def _score_by_kernel(
     """Set the scores of a block; 1 where it holds NaN or infinity, or they do."""
     block = linalg.formed(block)
     values = decisions(block)
-    scores = values[:, 0] if scheme == "binary" else values
+    scores = values[:, 0] if scheme in SINGLE else values
     scores = part.scores = by_class(scores, scheme, c)
     # exp(-inf) is a number like any other.
     return int(not (np.isfinite(scores).all() and linalg.all_finite(block)))

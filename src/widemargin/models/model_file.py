@@ -36,6 +36,9 @@ of which one or both are null, and besides
 
     "shape": "ovr" or "ovo", "break_ties": true or false
 
+Version 5 is for regressions: the scheme is "regression", there are no classes ("values"
+is empty), and it has the keys "kernel" and "features", of which one or both are null.
+
 The dtype of the classes is a NumPy name (int64, float32),
 "str" for strings as wide as the longest, or "object" for an object array of strings.
 Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
@@ -55,6 +58,7 @@ from numpy.typing import NDArray
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.model import Decision, Model
+from widemargin.models.schemes import REGRESSION
 from widemargin.parameters import Checker
 from widemargin.system.files import Path, open_regular, replacing
 
@@ -62,7 +66,7 @@ Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
-_LINEAR, _KERNEL, _FEATURES, _DECIDING = 1, 2, 3, 4  # versions
+_LINEAR, _KERNEL, _FEATURES, _DECIDING, _REGRESSION = 1, 2, 3, 4, 5  # versions
 _DECIDES: dict[str, Any] = {"shape": str, "break_ties": bool}
 _OR_NULL = (dict, type(None))
 # The keys that a header has besides those of version 1, and their types.
@@ -71,6 +75,7 @@ _OF_VERSION: dict[int, dict[str, Any]] = {
     _KERNEL: {"kernel": _OR_NULL},
     _FEATURES: {"features": dict},
     _DECIDING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES,
+    _REGRESSION: {"kernel": _OR_NULL, "features": _OR_NULL},
 }
 _FIRST = {"ovo": _KERNEL, "dag": _DECIDING}  # versions with these schemes
 _ALIGN, _DIGEST = 64, 32
@@ -137,7 +142,7 @@ def save_model(model: Any, path: Path) -> None:
             content = _encode(model, arrays)
         else:
             _check_classes(model)
-            parts.check_expansion(model.kernels)
+            parts.check_expansion(model.kernels, _least_counts(model))
             content = _encode(model, parts.kernel_arrays(model.kernels))
     except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
@@ -188,9 +193,15 @@ def as_model(model: Any, caller: str) -> Model:
     if hasattr(type(model), "model_"):
         model = model.model_
     if not isinstance(model, Model):
-        expected = "a fitted LinearSVC or SVC, or a Model"
+        expected = "a fitted LinearSVC, SVC, LinearSVR or SVR, or a Model"
         Checker(caller).refuse_model("model", expected, model)
     return model
+
+
+def refuse_regression(model: Model, caller: str) -> None:
+    """Refuse a model that predicts numbers, where a format or page is about classes."""
+    if model.is_regression:
+        Checker(caller).refuse_part("model", "be of a classifier", "a regression")
 
 
 def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
@@ -201,6 +212,7 @@ def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
     ValueError for a model with a kernel, or one that no training makes.
     """
     model = as_model(model, caller)
+    refuse_regression(model, caller)
     if model.kernels is not None:
         name = model.kernels.kernel.name
         found = name if isinstance(name, str) else "a callable"
@@ -233,7 +245,14 @@ def _check(model: Model, W: Array, b: Array) -> None:
         raise UnfitError("its coefficients hold NaN or an infinity")
 
 
+def _least_counts(model: Model) -> int:
+    """How many numbers of vectors, one for each class, a kernel model has at least."""
+    return 1 if model.is_regression else 2
+
+
 def _check_classes(model: Model) -> None:
+    if model.is_regression:
+        return
     n_classes = len(model.classes)
     if n_classes < 2 or (model.scheme == "binary" and n_classes > 2):
         raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
@@ -270,6 +289,8 @@ def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
 
 def _version(model: Model) -> int:
     """The oldest version that can hold a model."""
+    if model.is_regression:
+        return _REGRESSION
     if model.scheme == "dag" or model.shape == "ovo" or model.break_ties:
         return _DECIDING
     if model.expand is not None:
@@ -294,10 +315,10 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
         ],
         "meta": _plain(model.meta),
     }
-    if version in (_KERNEL, _DECIDING):
+    if version in (_KERNEL, _DECIDING, _REGRESSION):
         kernels = model.kernels
         header["kernel"] = kernels and parts.kernel_header(kernels)
-    if version in (_FEATURES, _DECIDING):
+    if version in (_FEATURES, _DECIDING, _REGRESSION):
         expand = model.expand
         header["features"] = expand and parts.feature_header(expand)
     if version == _DECIDING:
@@ -341,16 +362,19 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     kinds |= _OF_VERSION[version]
     fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
     scheme = fields["scheme"]
+    if (scheme == REGRESSION) != (version == _REGRESSION):
+        raise UnfitError(f"its version has no scheme {scheme!r}")
     if scheme in _FIRST and version < _FIRST[scheme]:
         raise UnfitError(f"its version has no scheme {scheme!r}")
     kernel, features = fields.get("kernel"), fields.get("features")
-    classes = _classes(fields["classes"])
+    classes = _classes(fields["classes"], scheme)
     of_model: dict[str, Any] = {"classes": classes, "scheme": scheme}
     of_model |= {name: fields[name] for name in _DECIDES if name in fields}
     if kernel is not None and features is None:
         _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
         arrays = _arrays(fields["arrays"], body, _kernel_layouts(fields["arrays"]))
-        of_model["kernels"] = parts.expansion_of(kernel, arrays)
+        least = 1 if scheme == REGRESSION else 2
+        of_model["kernels"] = parts.expansion_of(kernel, arrays, least)
     elif kernel is not None:
         raise UnfitError("it has both a kernel and features")
     else:
@@ -392,7 +416,7 @@ def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
     if version not in _OF_VERSION:
         raise UnfitError(
             f"its version is {version}, but this widemargin reads only {_LINEAR} "
-            f"to {_DECIDING}"
+            f"to {_REGRESSION}"
         )
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content.data).digest() != digest.tobytes():
@@ -452,9 +476,11 @@ def _arrays(
     return arrays
 
 
-def _classes(described: dict[str, Any]) -> NDArray[Any]:
-    """The labels from their JSON."""
+def _classes(described: dict[str, Any], scheme: str) -> NDArray[Any]:
+    """The labels from their JSON; a regression has none."""
     dtype, values = _fields(described, "classes", dtype=str, values=list)
+    if scheme == REGRESSION and (dtype, values) == ("float64", []):
+        return np.empty(0)
     if any(type(value) is not _LABELS.get(dtype) for value in values) or not values:
         raise UnfitError(f"its class labels are not values of dtype {dtype!r}")
     _check_label_bytes(dtype, values)

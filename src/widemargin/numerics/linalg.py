@@ -392,6 +392,27 @@ class SignedBlock:
         return np.asarray(self._y[:, np.newaxis] * X)
 
 
+class _Twin(SignedBlock):
+    """A signed block that makes products with a vector for another one too."""
+
+    def __init__(self, X: Any, y: Vector, intercept: bool, made: dict[str, Any]) -> None:
+        super().__init__(X, y, intercept)
+        self._made = made
+
+    def __matmul__(self, V: Any) -> Vector:
+        if self._made.get("with") is not V:
+            ones = np.ones(self.shape[0])
+            product = SignedBlock(self._X, ones, self._intercept) @ V
+            self._made |= {"with": V, "product": product}
+        return np.asarray(_rows_times(self._y, self._made["product"]))
+
+
+def twins(X: Any, signs: list[Vector], intercept: bool) -> list[SignedBlock]:
+    """Signed blocks of the same X, which share a product with the same vector."""
+    made: dict[str, Any] = {}
+    return [_Twin(X, y, intercept, made) for y in signs]
+
+
 class _TransposedSignedBlock:
     """Transpose of a signed block: all it can do is multiply."""
 

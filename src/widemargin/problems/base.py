@@ -1,22 +1,27 @@
 """The one problem that every solver solves: data, targets, loss, intercept.
 
-    minimize over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(1 - (A v)_i),
+    minimize over v = (w, b)   P(v) = 1/2 (w'w + p b^2) + sum_i C_i L(q_i - (A v)_i),
 
 A = Y [X 1], L a loss of `widemargin.losses.pointwise`; p = 0 for a free intercept, p =
 1 for a penalized one, and no column of ones without. With g = A'alpha and R = diag(1,
 .., 1, p) its dual is
 
-    maximize   D(alpha) = sum alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
+    maximize   D(alpha) = q'alpha - 1/2 g'R^-1 g [- sum alpha_i^2 / (4 C_i)]
 
 over alpha >= 0, with alpha <= C for the hinge and y'alpha = 0 for a free intercept; the
 term in brackets belongs to the squared hinge. D <= P always: a feasible pair proves how
 far from optimal it can be.
 
+Classification has q = 1. A regression has two rows for each sample, of the labels +1
+and -1, with q = label * target - epsilon: see `widemargin.problems.regression`.
+
 What holds for every kind of problem is here; how its objectives are computed and proved
 is in a module of each kind, which enters it in `KINDS`.
 """
 
-from typing import Any
+import copy
+import functools
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +31,18 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.parameters import Checker
-from widemargin.problems.targets import as_targets, unrepeated
+from widemargin.problems.targets import as_margins, as_targets, unrepeated
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
 INTERCEPTS = ("free", "penalized", "none", "auto")
 
+# Where q is not 1, |P| counts as at least this share of the objective of v = 0, and as
+# no less than the second number. Not tuned.
+FLOOR, LEAST_FLOOR = 1e-10, 1e-200
+# What is found once, and by the margins and C.
+CACHED = ("zero_objective", "_weights")
 # What a problem is where it has a "norm" of the losses, a "kernel", or is "linear".
 KINDS: dict[str, type["Problem"]] = {}
 
@@ -40,7 +50,7 @@ KINDS: dict[str, type["Problem"]] = {}
 class Problem:
     """A support vector problem: data, labels, weights, loss and intercept.
 
-    Minimizes 1/2 (w'w + p b^2) + sum_i C_i L(1 - y_i (x_i'w + b)), with L(t) =
+    Minimizes 1/2 (w'w + p b^2) + sum_i C_i L(q_i - y_i (x_i'w + b)), with L(t) =
     max(0, t) or max(0, t)^2; p = 0 (free intercept), 1 (penalized), or b = 0 (none).
 
     Parameters
@@ -57,6 +67,9 @@ class Problem:
     intercept : {"free", "penalized", "none", "auto"}, default="auto"
         "auto" is free for the hinge (LIBSVM's problem) and penalized for the squared
         hinge (LIBLINEAR's).
+    q : float or array (m,), default=1.0
+        What y_i (x_i'w + b) has to reach for a row to have no loss: 1 in
+        classification. Finite.
     kernel : Kernel or None, default=None
         With a kernel w is a sum of features, w = sum_j w_j phi(x_j), and x'w stands for
         sum_j w_j k(x, x_j). The problem is then a
@@ -77,6 +90,9 @@ class Problem:
     R : ndarray (k,)
         The diagonal of R: ones, and p for the intercept.
     shape : tuple (m, n) of all rows
+    scale : float
+        Floor of ``|P|`` in relative gaps: 1e-10 of the objective of v = 0, where q is
+        not 1 and the optimum may be zero; else 0.
 
     Raises
     ------
@@ -117,6 +133,7 @@ class Problem:
         loss: str = "hinge",
         intercept: str = "auto",
         *,
+        q: ArrayLike = 1.0,
         kernel: Any = None,
         memory_limit: int | None = None,
         norm: Any = None,
@@ -136,7 +153,9 @@ class Problem:
         self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
         self.C = C if C.strides == (0,) else C.copy()
         self._total = float(self.C.sum())
+        self.q = as_margins(q, rows.shape[0])
         more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)
+        more += 0 if self.has_unit_margins else 16
         if more > 0:
             rows.reserve(more * rows.shape[0], "weights of the rows", self)
         self.view(rows if self.kept is None else rows.select(self.kept))
@@ -147,12 +166,30 @@ class Problem:
         kept = slice(None) if self.kept is None else self.kept
         self.rows = rows
         self.A = rows.signed(read_only(self.y)[kept], self.intercept != "none")
-        self._state = self.A.labels.join(self.A.state(C=self.C[kept]))
+        vectors = {"C": self.C[kept]}
+        if not self.has_unit_margins:
+            vectors["q"] = self.q[kept]
+        self._state = self.A.labels.join(self.A.state(**vectors))
         if self.kept is None and rows.is_in_memory:  # the same vectors, by reference
             self.y, self.C = read_only(self._state.labels), read_only(self._state.C)
         self.R = np.ones(self.A.shape[1])
         if self.intercept == "free":
             self.R[-1] = 0.0
+
+    def with_margins(self, q: Vector, unit: float) -> Self:
+        """The problem with margins ``q`` and, where alpha is bounded, C / unit.
+
+        It has no rows until it is given some by `view`.
+        """
+        other = copy.copy(self)
+        for name in CACHED:
+            vars(other).pop(name, None)
+        other.q = q
+        if self.is_bounded:
+            shape = self.C.shape
+            other.C = np.broadcast_to(unrepeated(self.C) / unit, shape)
+            other._total = self._total / unit
+        return other
 
     def state(self, **vectors: Any) -> RowState:
         """Row vectors of the kept rows, beside their ``C`` and ``labels``."""
@@ -197,9 +234,28 @@ class Problem:
         raise NotImplementedError
 
     @property
-    def zero_objective(self) -> float:
-        """Objective of v = 0, which is sum C."""
+    def has_unit_margins(self) -> bool:
+        """Whether q = 1, as in classification."""
+        return self.q.strides == (0,) and bool(self.q[0] == 1.0)
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of C."""
         return self._total
+
+    @functools.cached_property
+    def zero_objective(self) -> float:
+        """Objective of v = 0, which is sum C where q = 1."""
+        if self.has_unit_margins:
+            return self._total
+        return float((self.C * self.pointwise.value(self.q)).sum())
+
+    @property
+    def scale(self) -> float:
+        """Floor of ``|P|`` in relative gaps, where the optimum may be zero."""
+        if self.has_unit_margins:
+            return 0.0
+        return max(FLOOR * self.zero_objective, LEAST_FLOOR)
 
     @property
     def kernel_facts(self) -> dict[str, Any]:
@@ -220,7 +276,7 @@ class Problem:
         """
         mean, std = self.rows.moments
         square = float(np.sum(mean * mean + std * std)) + (self.intercept != "none")
-        return self.zero_objective / self.rows.shape[0] * square
+        return self.total_weight / self.rows.shape[0] * square
 
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
         """Primal objective P(w, b)."""
@@ -272,7 +328,7 @@ class Problem:
         raise NotImplementedError
 
     def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
-        """Row state with alpha_i = C_i L'(1 - (A v)_i), and its `bounds` with v.
+        """Row state with alpha_i = C_i L'(q_i - (A v)_i), and its `bounds` with v.
 
         For the squared hinge: (9) in [mangasarian2001]_.
         """
@@ -287,8 +343,8 @@ class Problem:
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
         """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
-        For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
-        the C of the positive class: an exact weighted selection. For the squared hinge
+        For the hinge the slope of P in b rises by C_i at b = y_i q_i - x_i'w, from
+        minus the C of the positive class: an exact weighted selection. For the squared hinge
         the slope is piecewise linear, and Newton's method ends after finitely many
         steps.
         """
@@ -313,6 +369,11 @@ class Problem:
 
 
 # -- functions of one block ------------------------------------------------------------
+
+
+def margins(part: RowState) -> Any:
+    """The q of some rows: the number 1, or a vector (k,)."""
+    return getattr(part, "q", 1.0)
 
 
 def _clip(part: RowState, name: str, loss: PointwiseLoss) -> None:

@@ -43,21 +43,39 @@ class Lift:
     problem : Problem, the original one
     center : ndarray (n,) or None
         The equivalent has the columns x' = x - center, and b' = b + center'w.
+    unit, shift : float
+        The equivalent has the margins q' = (q - y shift) / unit, v' = (v - shift of the
+        intercept) / unit, alpha' = alpha / unit, and objectives that are 1 / unit^2 of
+        what they are.
     group : int ndarray (m,) or None
         The row of the equivalent that a kept row was merged into.
     """
 
     problem: Problem
     center: Vector | None = None
+    unit: float = 1.0
+    shift: float = 0.0
     group: NDArray[np.int64] | None = None
 
     def up(self, v: Vector) -> Vector:
         """V of the original problem."""
-        return self._move(v, -1.0)
+        if self.unit == 1.0 and self.shift == 0.0:
+            return self._move(v, -1.0)
+        v = self.unit * self._move(v, -1.0)
+        v[-1] += self.shift
+        return v
 
     def down(self, v: Vector) -> Vector:
         """V of the equivalent problem."""
-        return self._move(v, 1.0)
+        if self.unit == 1.0 and self.shift == 0.0:
+            return self._move(v, 1.0)
+        v = v.copy()
+        v[-1] -= self.shift
+        return self._move(v / self.unit, 1.0)
+
+    def value(self, objective: float) -> float:
+        """An objective of the original problem, from that of the equivalent one."""
+        return self.unit * self.unit * objective
 
     def _move(self, v: Vector, sign: float) -> Vector:
         if self.center is None:
@@ -67,7 +85,7 @@ class Lift:
     def alpha_up(self, alpha: Vector) -> Vector:
         """Dual variables of the original problem (m,): shares by weight."""
         if self.group is None:
-            return alpha
+            return alpha if self.unit == 1.0 else self.unit * alpha
         C = self._kept(self.problem.C)
         share = alpha / np.bincount(self.group, C)
         return self.problem.spread(C * share[self.group])
@@ -75,7 +93,7 @@ class Lift:
     def alpha_down(self, alpha: Vector) -> Vector:
         """Dual variables of the equivalent problem."""
         if self.group is None:
-            return alpha
+            return alpha if self.unit == 1.0 else alpha / self.unit
         return np.bincount(self.group, self._kept(alpha)).astype(np.float64)
 
     def _kept(self, vector: Vector) -> Vector:
@@ -89,10 +107,13 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     With a free intercept, columns whose mean is large beside their deviation are
     centered: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
     Else equal rows with equal labels are merged where there are many, their weights C
-    added up. A problem with a kernel stays as it is.
+    added up. A problem with a kernel stays as it is. Margins other than 1 are measured
+    in a unit of their size, from a shift of a free intercept.
     """
     if problem.couples:
         return problem, Lift(problem)
+    if not problem.has_unit_margins:
+        return _in_units(problem)
     if problem.intercept == "free":
         mean, std = problem.rows.moments
         center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
@@ -101,6 +122,28 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
             centered.view(problem.rows.mapped(_Centered(center)))
             return centered, Lift(problem, center=center)
     return _merged(problem) or (problem, Lift(problem))
+
+
+def _in_units(problem: Problem) -> tuple[Problem, Lift]:
+    """The problem with margins of about 1, as solvers of classification problems like.
+
+    The unit is a power of 2, so that only the shift of a free intercept rounds.
+    """
+    q, y, shift, center = problem.q, problem.y, 0.0, None
+    if problem.intercept == "free":
+        shift = float((problem.C * (y * q)).sum() / problem.total_weight)
+        q = q - y * shift
+        mean, std = problem.rows.moments
+        center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
+    size = float(np.abs(q).mean())
+    unit = float(2.0 ** np.round(np.log2(size))) if size > 0.0 else 1.0
+    scaled, rows = problem.with_margins(q / unit, unit), problem.rows
+    if center is not None and center.any():
+        rows = rows.mapped(_Centered(center))
+    else:
+        center = None
+    scaled.view(rows)
+    return scaled, Lift(problem, center, unit, shift)
 
 
 class _Centered:

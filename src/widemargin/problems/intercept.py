@@ -1,6 +1,6 @@
 """The free intercept that minimizes the losses for given scores x'w.
 
-For the hinge the slope in b rises by C_i at b = y_i - x_i'w, from minus the C of the
+For the hinge the slope in b rises by C_i at b = y_i q_i - x_i'w, from minus the C of the
 positive class: an exact weighted selection. For the squared hinge it is piecewise
 linear, and Newton's method ends after finitely many steps.
 """
@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
-    """Minimizer nearest to ``near``, for row vectors C, labels and ``score`` = x'w."""
+    """Minimizer nearest to ``near``, for row vectors C, labels, ``score`` = x'w, and perhaps q."""
     if not loss.curvature:
         return _by_breakpoints(state, near)
     return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
@@ -39,12 +39,12 @@ def _class_weights(part: RowState) -> tuple[float, float]:
 
 
 def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
-    return part.labels - part.score, part.C
+    return part.labels * getattr(part, "q", 1.0) - part.score, part.C
 
 
 def _slope(part: RowState, b: float, loss: PointwiseLoss) -> tuple[float, float, float]:
     """First and second derivative of sum C L in b, and the scale of the first."""
-    t = 1.0 - part.labels * (part.score + b)
+    t = getattr(part, "q", 1.0) - part.labels * (part.score + b)
     weighted = part.C * loss.slope(t)
     return (
         -float(part.labels @ weighted),

@@ -4,8 +4,8 @@
 
 The dual point alpha has w = sum alpha_i y_i phi(x_i), so c = Y alpha, and with f = K c
 
-    P = 1/2 c'f [+ 1/2 b^2] + sum_i C_i L(1 - y_i (f_i + b)),
-    D = sum alpha - 1/2 c'f [- 1/2 b^2] [- sum alpha_i^2 / (4 C_i)],
+    P = 1/2 c'f [+ 1/2 b^2] + sum_i C_i L(q_i - y_i (f_i + b)),
+    D = q'alpha - 1/2 c'f [- 1/2 b^2] [- sum alpha_i^2 / (4 C_i)],
 
 b = sum c where it is penalized. Section 6 of the specification of IRWLS.
 """
@@ -20,6 +20,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.doubled import columns_of
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import SLACK, Heavy, gamma_n
@@ -33,7 +34,8 @@ Vector = NDArray[np.float64]
 
 # All rows get exact scores where that takes no more multiplications than these: 5 ms.
 ALL_ROWS = 1e8
-# Margins that are this far above 1 have no loss, while a solver is at work. Not tuned.
+# Margins that are this far above q have no loss, while a solver is at work, in units of
+# the mean |q|. Not tuned.
 NEAR = 1e-3
 # Above this gap exact scores are not needed: there is no answer yet anyway. Not
 # tuned.
@@ -48,7 +50,7 @@ class KernelProblem(Problem):
     Parameters
     ----------
     features : Rows, array or sparse matrix (m, n)
-    y, C, loss, intercept : as of `Problem`
+    y, C, loss, intercept, q : as of `Problem`
         For the kernel "precomputed" the features are K, (m, m).
     kernel : Kernel
     memory_limit : int or None, in bytes
@@ -77,6 +79,7 @@ class KernelProblem(Problem):
         loss: str = "hinge",
         intercept: str = "auto",
         *,
+        q: ArrayLike = 1.0,
         kernel: Any,
         memory_limit: int | None = None,
     ) -> None:
@@ -85,13 +88,13 @@ class KernelProblem(Problem):
             check.refuse("kernel", "a Kernel or None", kernel)
         check.count("memory_limit", memory_limit, optional=True)
         rows = features if isinstance(features, Rows) else as_rows(features)
-        super().__init__(rows, y, C, loss, intercept)
+        super().__init__(rows, y, C, loss, intercept, q=q)
         n_jobs = rows.options.get("n_jobs")
         self.kernel = kernel.resolved(self.rows)
         if self.kept is None or not kernel.is_precomputed:
-            self.columns = Columns(self.rows, self.kernel, memory_limit, n_jobs)
+            self.columns = columns_of(self.rows, self.kernel, memory_limit, n_jobs)
         else:
-            whole = Columns(rows, self.kernel, memory_limit, n_jobs)
+            whole = columns_of(rows, self.kernel, memory_limit, n_jobs)
             self.columns = whole.select(self.kept)
         self.scores: Scores | None = None
 
@@ -123,6 +126,30 @@ class KernelProblem(Problem):
         return self.C if self.kept is None else self.C[self.kept]
 
     @property
+    def margins(self) -> Any:
+        """Q of the rows with C > 0: the number 1, or a vector."""
+        if self.has_unit_margins:
+            return 1.0
+        return self.q if self.kept is None else self.q[self.kept]
+
+    @functools.cached_property
+    def unit(self) -> float:
+        """The size of margins: 1, or the mean ``|q|``."""
+        return 1.0 if self.has_unit_margins else float(np.abs(self.q).mean())
+
+    def reach(self, alpha: Vector) -> float:
+        """The linear part of the dual: q'alpha, of the rows with C > 0."""
+        if self.has_unit_margins:
+            return float(alpha.sum())
+        return float((self.margins * alpha).sum())
+
+    def _size(self, alpha: Vector) -> float:
+        """The sum of ``|q_i| alpha_i``."""
+        if self.has_unit_margins:
+            return float(alpha.sum())
+        return float((np.abs(self.margins) * alpha).sum())
+
+    @property
     def kernel_facts(self) -> dict[str, Any]:
         """Name and numbers of the kernel; a callable is known by its name only."""
         name = self.kernel.name
@@ -142,10 +169,11 @@ class KernelProblem(Problem):
         # No products of BLAS: its threads cost more than these vectors are worth.
         y, alpha = self.signs, self.signs * c
         square = float((c * f).sum())
-        losses = self._sum_losses(1.0 - y * (f + b))
+        losses = self._sum_losses(self.margins - y * (f + b))
         primal = 0.5 * (square + self._penalty_of(b)) + losses
         dual = 0.5 * (square + self._penalty_of(float(c.sum())))
-        return Certificate(primal, float(alpha.sum()) - dual - self.squares(alpha))
+        dual = self.reach(alpha) - dual - self.squares(alpha)
+        return Certificate(primal, dual, self.scale)
 
     def _losses_of(self, t: Vector, most: Vector) -> tuple[float, float]:
         """What slacks t cost, and the most that slacks up to ``most`` do."""
@@ -174,7 +202,14 @@ class KernelProblem(Problem):
         v = c.copy() if self.intercept == "none" else np.append(c, b)
         pair = v, self.state(alpha=np.abs(c))
         return Step(
-            iteration, bounds.primal, bounds.dual, 0.0, active, details, lambda: pair
+            iteration,
+            bounds.primal,
+            bounds.dual,
+            0.0,
+            active,
+            details,
+            lambda: pair,
+            scale=self.scale,
         )
 
     def prove(self, c: Vector, f: "Sums", b: float) -> Certificate:
@@ -184,11 +219,11 @@ class KernelProblem(Problem):
         """
         primal, over = self.upper_bound(c, f, b)
         dual, under = self.lower_bound(c, f)
-        return Certificate(primal, dual, rounding=over + under)
+        return Certificate(primal, dual, self.scale, over + under)
 
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
-        plain, largest = self._losses_of(*f.slacks(self.signs, b))
+        plain, largest = self._losses_of(*f.slacks(self.signs, b, self.margins))
         losses = (1.0 + gamma_n(len(c) + 8)) * largest
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(b))
@@ -198,11 +233,12 @@ class KernelProblem(Problem):
     def lower_bound(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """Lower bound D, and how much it may lack by rounding."""
         alpha, off = self.signs * c, gamma_n(len(c) + 8)
-        linear, squares = float(alpha.sum()), self.squares(alpha)
-        total = abs(float(c.sum())) + off * linear
+        linear, squares = self.reach(alpha), self.squares(alpha)
+        mass, size = float(alpha.sum()), self._size(alpha)
+        total = abs(float(c.sum())) + off * mass
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(total)) + squares
-        under = 0.5 * error + off * (linear + abs(rest))
+        under = 0.5 * error + off * (size + abs(rest))
         cost = 0.0
         if self.intercept == "free":
             cost, more = self._cost_by_scores(c, f)
@@ -214,9 +250,10 @@ class KernelProblem(Problem):
         y, off = self.signs, gamma_n(len(c) + 8)
         total, low, error = twofold.dot(c, np.ones(len(c)), np.zeros(len(c)))
         alpha, heavy = y * c, y * total > 0.0
-        slack, errors = alpha * (1.0 - y * f.values), alpha * (f.errors + np.abs(f.low))
+        slack = alpha * (self.margins - y * f.values)
+        errors = alpha * (f.errors + np.abs(f.low))
         slope = float((np.abs(slack) + errors).sum()) * SLACK
-        rounded = float(errors.sum()) * SLACK + off * (slope + float(alpha.sum()))
+        rounded = float(errors.sum()) * SLACK + off * (slope + self._size(alpha))
         mass = float(alpha[heavy].sum())
         part = Heavy(mass, off, float(slack[heavy].sum()), rounded)
         square = float((alpha * self._roots).sum()) ** 2
@@ -262,10 +299,10 @@ class KernelProblem(Problem):
         return self._bounds_by(self._twofold, state, v)
 
     def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
-        """Row state with alpha = C L'(1 - y (f + b)), and its `bounds` with v."""
+        """Row state with alpha = C L'(q - y (f + b)), and its `bounds` with v."""
         m = self.rows.shape[0]
         b = float(v[m]) if len(v) > m else 0.0
-        t = 1.0 - self.signs * (self._exact(v[:m]).values + b)
+        t = self.margins - self.signs * (self._exact(v[:m]).values + b)
         state = self.state(alpha=self.weights * self.pointwise.slope(t))
         return state, self.bounds(state, v)
 
@@ -286,7 +323,7 @@ class KernelProblem(Problem):
             return Certificate(np.inf, -np.inf)
         primal, over = self.upper_bound(given, f, b)
         dual, under = self.lower_bound(c, f if np.array_equal(c, given) else scores(c))
-        return Certificate(primal, dual, rounding=over + under)
+        return Certificate(primal, dual, self.scale, over + under)
 
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
@@ -332,7 +369,7 @@ class KernelProblem(Problem):
 
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
-        safe = self.signs * (f.values + b) >= 1.0 + f.errors  # false for NaN
+        safe = self.signs * (f.values + b) >= self.margins + f.errors  # false for NaN
         return np.asarray((c != 0) | ~safe)
 
     def refresh(self, scores: "Scores", b: float) -> None:
@@ -343,7 +380,7 @@ class KernelProblem(Problem):
     def refresh_near(self, scores: "Scores", b: float) -> None:
         """Exact scores for rows that have a loss, or nearly one: no proof yet."""
         scores.settle()
-        near = self.signs * (scores.values + b) < 1.0 + NEAR
+        near = self.signs * (scores.values + b) < self.margins + NEAR * self.unit
         self._refresh(scores, near | (scores.c != 0))
 
     def _refresh(self, scores: "Scores", rows: NDArray[np.bool_]) -> None:

@@ -16,7 +16,7 @@ from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import Heavy, gamma_n
 from widemargin.numerics.twofold import Twofold
-from widemargin.problems.base import KINDS, Problem
+from widemargin.problems.base import KINDS, Problem, margins
 from widemargin.problems.intercept import best_intercept
 from widemargin.solution import Certificate
 
@@ -52,7 +52,7 @@ class LinearProblem(Problem):
         return np.append(w, finite("b", np.ravel(b), 1))
 
     def slopes(self, v: Vector) -> tuple[RowState, Certificate]:
-        """Row state with alpha_i = C_i L'(1 - (A v)_i), and its `bounds` with v.
+        """Row state with alpha_i = C_i L'(q_i - (A v)_i), and its `bounds` with v.
 
         One sweep. For the squared hinge: (9) in [mangasarian2001]_.
         """
@@ -79,10 +79,10 @@ class LinearProblem(Problem):
 
     def _bounds(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         """Bounds from float64 sums, by what these may be off."""
-        g, linear, squares, depth = sums
+        g, (_, mass, _), squares, depth = sums
         spread = gamma_n(len(v) + 2) * float(np.abs(v) @ self._sizes)
         over = self.pointwise.excess(self._weights, losses, spread)
-        length = self._weights.length(linear, squares)
+        length = self._weights.length(mass, squares)
         error = gamma_n(depth.additions + 3) * length * self._sizes
         return self._certificate(v, losses, over, sums, error)
 
@@ -93,48 +93,53 @@ class LinearProblem(Problem):
         over: float,
         sums: "DualSums",
         error: Vector,
-        positive: Vector | None = None,
+        positive: tuple[Vector, float] | None = None,
     ) -> Certificate:
         """Bounds, with errors of the losses, of g = A'alpha and of sums.
 
-        ``positive`` is the part of g that the rows of the class +1 make, in float64.
+        ``positive`` are the parts of g and of q'alpha that the rows of the class +1
+        make, in float64.
         """
-        g, linear, squares, depth = sums
+        g, (_, _, size), squares, depth = sums
         off = gamma_n(depth.additions + 5) * rounding.SLACK
         ridge, squares = self._ridge(v), squares * self.pointwise.dual_share
         over += off * losses + gamma_n(len(v) + 2) * ridge
-        under = rounding.dual_error(g, error, self.R) + off * (linear + squares)
+        under = rounding.dual_error(g, error, self.R) + off * (size + squares)
         primal, dual = ridge + losses, self._dual_value(*sums)
         if self.intercept == "free":
             cost, more = self._cost_by_sums(sums, error, positive)
             dual, under = dual - cost, under + more
-        return Certificate(primal + over, dual - under, rounding=over + under)
+        return Certificate(primal + over, dual - under, self.scale, over + under)
 
     def _cost_by_sums(
-        self, sums: "DualSums", error: Vector, positive: Vector | None
+        self, sums: "DualSums", error: Vector, positive: tuple[Vector, float] | None
     ) -> tuple[float, float]:
         """What exact feasibility costs, and how far off that may be."""
-        g, linear, squares, depth = sums
-        length = self._weights.length(linear, squares)
+        g, (linear, total, size), squares, depth = sums
+        length = self._weights.length(total, squares)
         sizes, w = self._sizes[:-1], np.abs(g[:-1]) + error[:-1]
-        slope = linear + length * float(w @ sizes)
-        whole = linear, slope, length**2 * float(sizes @ sizes)
+        slope = size + length * float(w @ sizes)
+        whole = total, slope, length**2 * float(sizes @ sizes)
         residual, off = abs(float(g[-1])), float(error[-1])
         if positive is None:
             return 0.0, rounding.repair_error(residual + off, *whole)
-        part = positive if g[-1] > 0.0 else g - positive
+        is_positive = g[-1] > 0.0
+        part = positive[0] if is_positive else g - positive[0]
         mass, share = abs(float(part[-1])), gamma_n(depth.additions + len(g) + 8)
         rounded = 2.0 * share * slope + length * float(error[:-1] @ sizes)
-        heavy = Heavy(mass, share, mass - float(g[:-1] @ part[:-1]), rounded)
+        reached = mass
+        if not self.has_unit_margins:
+            reached = positive[1] if is_positive else linear - positive[1]
+        heavy = Heavy(mass, share, reached - float(g[:-1] @ part[:-1]), rounded)
         return rounding.repair_cost(residual, off, heavy, whole)
 
     def twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
         """Bounds from sums in twice the precision. One sweep."""
         state = state.join(self.A.state())
-        losses, g, positive, (linear, squares, depth) = self.A.sweep(
+        losses, g, positive, scalars = self.A.sweep(
             _twofold_sums, state, v, self.pointwise
         )
-        sums = g.hi, linear, squares, depth
+        sums, depth = (g.hi, *scalars), scalars[2]
         error = g.error(depth.additions + len(v))
         return self._certificate(v, losses, 0.0, sums, error, positive)
 
@@ -146,7 +151,7 @@ class LinearProblem(Problem):
 
     @functools.cached_property
     def _weights(self) -> rounding.Weights:
-        return rounding.Weights(float(self.C.max()), self.zero_objective)
+        return rounding.Weights(float(self.C.max()), self.total_weight)
 
     def answer(
         self, alpha: Vector, v: Vector, tol: float
@@ -181,7 +186,8 @@ class LinearProblem(Problem):
         v = self._with_best_intercept(state, v)
         losses = self._scored_losses(state, v)
         bounds = self._bounds(v, losses, sums)
-        enough = min(bounds.dual, bounds.primal - tol * abs(bounds.primal))
+        size = max(abs(bounds.primal), self.scale)
+        enough = min(bounds.dual, bounds.primal - tol * size)
         for rule in (_round_to_margins, _clear):
             state.sweep(rule, self.split(v)[1], self.pointwise)
             self.repair(state, "sparser")
@@ -205,17 +211,21 @@ class LinearProblem(Problem):
         return 0.5 * float(self.R @ (v * v))
 
     def _dual_value(
-        self, g: Vector, linear: float, squares: float, _: Depth | None = None
+        self,
+        g: Vector,
+        linear: "Linear",
+        squares: float,
+        _: Depth | None = None,
     ) -> float:
-        """Dual objective from g = A'alpha, sum alpha and sum alpha^2 / (4 C)."""
+        """Dual objective from g = A'alpha, q'alpha and sum alpha^2 / (4 C)."""
         quadratic = 0.5 * float(self.R @ (g * g))  # R^-1 = R: entries are 0 or 1
-        return float(linear) - quadratic - self.pointwise.dual_share * float(squares)
+        return float(linear[0]) - quadratic - self.pointwise.dual_share * float(squares)
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
         """The free intercept that minimizes P for w, nearest to b; b if it is not free.
 
-        For the hinge the slope of P in b rises by C_i at b = y_i - x_i'w, from minus
-        the C of the positive class: an exact weighted selection. For the squared hinge
+        For the hinge the slope of P in b rises by C_i at b = y_i q_i - x_i'w, from
+        minus the C of the positive class: an exact weighted selection. For the squared hinge
         the slope is piecewise linear, and Newton's method ends after finitely many
         steps.
         One sweep.
@@ -246,16 +256,18 @@ KINDS["linear"] = LinearProblem
 
 
 def _losses(block: Any, part: RowState, v: Vector, loss: PointwiseLoss) -> float:
-    return loss.total(part.C, 1.0 - block @ v)
+    return loss.total(part.C, margins(part) - block @ v)
 
 
 def _scored_losses(part: RowState, b: float, loss: PointwiseLoss) -> float:
     """Sum C L of rows, from their ``score`` without the intercept b."""
-    return loss.total(part.C, 1.0 - part.labels * (part.score + b))
+    return loss.total(part.C, margins(part) - part.labels * (part.score + b))
 
 
-# A'alpha, sum alpha, sum alpha^2 / (4 C), and how they were added up.
-DualSums = tuple[Vector, float, float, Depth]
+# Sums q'alpha, sum alpha and |q|'alpha: three times the same where q = 1.
+Linear = tuple[float, float, float]
+# A'alpha, these, sum alpha^2 / (4 C), and how they were added up.
+DualSums = tuple[Vector, Linear, float, Depth]
 
 
 def _dual_sums(block: Any, part: RowState) -> DualSums:
@@ -266,10 +278,13 @@ def _sums_of(block: Any, part: RowState, name: str) -> DualSums:
     return np.asarray(block.T @ getattr(part, name)), *_scalar_sums(part, name)
 
 
-def _scalar_sums(part: RowState, name: str) -> tuple[float, float, Depth]:
-    alpha = getattr(part, name)
+def _scalar_sums(part: RowState, name: str) -> tuple[Linear, float, Depth]:
+    alpha, q = getattr(part, name), margins(part)
     squares = 0.25 * float(alpha @ (alpha / part.C))
-    return float(alpha.sum()), squares, Depth(len(alpha))
+    total = reached = size = float(alpha.sum())
+    if np.ndim(q):
+        reached, size = float(q @ alpha), float(np.abs(q) @ alpha)
+    return (reached, total, size), squares, Depth(len(alpha))
 
 
 def _both_sums(
@@ -280,16 +295,18 @@ def _both_sums(
 
 def _twofold_sums(
     block: Any, part: RowState, v: Vector, loss: PointwiseLoss
-) -> tuple[float, Twofold, Vector, tuple[float, float, Depth]]:
+) -> tuple[float, Twofold, tuple[Vector, float], tuple[Linear, float, Depth]]:
     """The same in twice the precision, and losses that no error makes too small.
 
-    And the part of A'alpha that the class +1 makes, in float64.
+    And the parts of A'alpha and q'alpha that the class +1 makes, in float64.
     """
     hi, lo, size = twofold.matvec(block, v)
-    t = twofold.slacks(hi, lo, twofold.bound(size, len(v) + 1))[1]
+    q = margins(part)
+    t = twofold.slacks(hi, lo, twofold.bound(size, len(v) + 1), q)[1]
     g = Twofold(*np.zeros((3, len(v))))
     twofold.rmatvec(block, part.alpha, g.hi, g.lo, g.size)
-    positive = np.asarray(block.T @ (part.alpha * (part.labels > 0)))
+    own = part.alpha * (part.labels > 0)
+    positive = np.asarray(block.T @ own), float((q * own).sum())
     sums = _scalar_sums(part, "alpha")
     return loss.total(part.C, t), g, positive, sums
 
@@ -297,7 +314,7 @@ def _twofold_sums(
 def _slopes(
     block: Any, part: RowState, v: Vector, loss: PointwiseLoss
 ) -> tuple[float, DualSums]:
-    t = 1.0 - block @ v
+    t = margins(part) - block @ v
     part.alpha = part.C * loss.slope(t)
     return loss.total(part.C, t), _dual_sums(block, part)
 
@@ -333,8 +350,8 @@ def _clear(part: RowState, b: float, loss: PointwiseLoss) -> None:
 def _slack_and_share(
     part: RowState, b: float, loss: PointwiseLoss
 ) -> tuple[Vector, Vector]:
-    """Y (x'w + b) - 1, and alpha / C, or half of it for the squared hinge."""
-    slack = part.labels * (part.score + b) - 1.0
+    """Y (x'w + b) - q, and alpha / C, or half of it for the squared hinge."""
+    slack = part.labels * (part.score + b) - margins(part)
     return slack, loss.share(part.alpha, part.C)
 
 

@@ -1,6 +1,6 @@
 """Scores K c that follow coefficients, with bounds of their errors."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,10 @@ class Sums(NamedTuple):
     errors: Vector
     low: Vector | float = 0.0
 
-    def slacks(self, y: Vector, b: float) -> tuple[Vector, Vector]:
-        """The slacks 1 - y (f + b), and the most they are without rounding: (m,)."""
+    def slacks(self, y: Vector, b: float, q: Any = 1.0) -> tuple[Vector, Vector]:
+        """The slacks q - y (f + b), and the most they are without rounding: (m,)."""
         hi, lo = twofold.add(self.values, self.low, b, 0.0)
-        return twofold.slacks(y * hi, y * lo, self.errors)
+        return twofold.slacks(y * hi, y * lo, self.errors, q)
 
     def squared_norm(self, c: Vector) -> tuple[float, float]:
         """The squared norm c'f, and a bound of its error."""

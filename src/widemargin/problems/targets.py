@@ -15,6 +15,13 @@ def unrepeated(C: Vector) -> Vector:
     return C[:1] if C.strides == (0,) else C
 
 
+def as_margins(q: ArrayLike, m: int) -> Vector:
+    """What the rows have to reach, (m,); a number is that of every row."""
+    if np.ndim(q) == 0:
+        return np.broadcast_to(finite("q", np.ravel(q), 1)[0], m)
+    return finite("q", q, m).copy()
+
+
 def as_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector]:
     """Labels, and weights as a float64 vector, (m,); perhaps the user's own."""
     y = np.asarray(y)

@@ -62,6 +62,10 @@ class BestSoFar(ABC):
     def offer(self, v: Any, state: Any, primal: float, dual: float) -> None:
         """Keep what is better in the point of a step."""
 
+    def value(self, objective: float) -> float:
+        """An objective of the problem, from that of the core."""
+        return objective
+
     def correct(self, certificate: Certificate) -> None:
         """Put recomputed values in the place of estimates."""
         self.primal, self.dual = certificate.primal, certificate.dual
@@ -110,13 +114,13 @@ class Best(BestSoFar):
         self._slot = 0
         self.source: Vector | None = None
         self.v: Vector = np.zeros(self.core.order)
-        self.primal, self.dual = self.core.zero_objective, 0.0
+        self.primal, self.dual = self.value(self.core.zero_objective), 0.0
         self._least_gap = np.inf
 
     @property
     def relative_gap(self) -> float:
         """Gap of the best values over the primal one."""
-        return (self.primal - self.dual) / abs(self.primal)
+        return (self.primal - self.dual) / max(abs(self.primal), self._problem.scale)
 
     @property
     def merit(self) -> float:
@@ -129,10 +133,15 @@ class Best(BestSoFar):
         """Whether it is worth keeping: zero is not."""
         return bool(self.v.any())
 
+    def value(self, objective: float) -> float:
+        """An objective of the problem, from that of the core."""
+        return self._lift.value(objective)
+
     def offer(
         self, v: Vector, state: RowState | None, primal: float, dual: float
     ) -> None:
         """Keep what is better in a point."""
+        primal, dual = self.value(primal), self.value(dual)
         self._least_gap = min(self._least_gap, primal - dual)
         better = primal < self.primal, dual > self.dual
         if self.core.couples:
@@ -218,7 +227,8 @@ class Best(BestSoFar):
         """The answer zero, whose bounds, sum C and 0, need no look at the data."""
         problem = self._problem
         alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
-        bounds = Certificate(at_zero(problem.zero_objective, problem.shape[0]), 0.0)
+        primal = at_zero(problem.zero_objective, problem.shape[0])
+        bounds = Certificate(primal, 0.0, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
 
     def at_bound(self, alpha: Vector) -> int | None:

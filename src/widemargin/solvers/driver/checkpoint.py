@@ -222,12 +222,15 @@ def _facts(problem: Problem) -> dict[str, Any]:
         "columns": n,
         "loss": problem.loss,
         "intercept": problem.intercept,
-        "total C": problem.zero_objective,
+        "total C": problem.total_weight,
         "positive rows": int(np.count_nonzero(problem.y > 0)),
         "checksum of the labels": zlib.crc32(problem.y.data),
         "checksum of C": zlib.crc32(np.ascontiguousarray(unrepeated(problem.C)).data),
         "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
     }
+    if not problem.has_unit_margins:
+        margins = np.ascontiguousarray(unrepeated(problem.q))
+        facts["checksum of the margins"] = zlib.crc32(margins.data)
     return facts | problem.kernel_facts
 
 

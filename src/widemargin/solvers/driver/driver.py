@@ -252,11 +252,12 @@ class _Driver:
     def _observe(self, step: Step) -> None:
         """Stamp and record a step, and keep what is best in its point."""
         step.iteration += self._before
-        step.seconds = self.seconds()
+        step.seconds, step.scale = self.seconds(), getattr(self.problem, "scale", 0.0)
         step.sweeps = self.core.rows.sweeps - self._first_sweep
         self.trace.append(step)
         v, state = self._point = step.point()
         self.best.offer(v, state, step.primal, step.dual)
+        step.primal, step.dual = map(self.best.value, (step.primal, step.dual))
         step.best_primal, step.best_dual = self.best.primal, self.best.dual
         step._point = self.best.point(v, state)
 

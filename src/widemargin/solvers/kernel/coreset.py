@@ -281,6 +281,8 @@ class BallSolver(Solver):
     def supports(self, problem: Problem) -> str | None:
         """Problems with the squared hinge and without a free intercept."""
         name = type(self).__name__
+        if not problem.has_unit_margins:
+            return f"{name} solves classification problems only: use irwls."
         if problem.loss != "squared_hinge":
             return f"{name} needs loss='squared_hinge'; for the hinge use irwls."
         if problem.intercept == "free":

@@ -143,6 +143,11 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
 
     def supports(self, problem: Problem) -> str | None:
         """All problems with a kernel; Table 1 the hinge with a free intercept."""
+        if self.inner in PUBLISHED and not problem.has_unit_margins:
+            return (
+                f"IRWLS(inner={self.inner!r}) solves classification problems only: use "
+                "inner='irwls' or 'pairs'."
+            )
         if self.inner in PUBLISHED and (problem.loss, problem.intercept) != (
             "hinge",
             "free",
@@ -187,7 +192,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
                 found = run.look()
             kept, new = choose(iteration, found)
             to_rounding = at_once and self.inner not in PUBLISHED
-            stop = ROUNDING_STOP if to_rounding else INNER_SHARE * found.size
+            least = ROUNDING_STOP * problem.unit
+            stop = least if to_rounding else INNER_SHARE * found.size
             before = run.unsolved
             run.advance(found, kept, new, stop)
             failures = failures + 1 if run.unsolved > before else 0
@@ -198,7 +204,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
 def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     """Where to start: zero, or a start along its best multiple.
 
-    D(t alpha) is largest at t = sum alpha / (alpha'Q alpha); bounds cap t.
+    D(t alpha) is largest at t = q'alpha / (alpha'Q alpha); bounds cap t.
     """
     state = problem.dual_state(0.0 if start is None else start.alpha)
     problem.repair(state)
@@ -209,7 +215,7 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     curved = float((c * scores.values).sum()) + 2.0 * problem.squares(np.abs(c))
     if problem.intercept == "penalized":
         curved += float(c.sum()) ** 2
-    t = float(np.abs(c).sum()) / curved if curved > 0 else 1.0
+    t = max(0.0, problem.reach(np.abs(c))) / curved if curved > 0 else 1.0
     most = problem.pointwise.upper(problem.weights)
     t = min(t, float((most[c != 0] / np.abs(c[c != 0])).min()))
     scores.scale(t)
@@ -221,7 +227,8 @@ def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
     problem, found = run.problem, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
-    near = found.size <= tol or problem.values(c, f, b).relative_gap < 3.0 * tol
+    small = found.size <= tol * problem.unit
+    near = small or problem.values(c, f, b).relative_gap < 3.0 * tol
     if problem.intercept == "free" and near:
         b = problem.intercept_for(f, c, b)
     details = {

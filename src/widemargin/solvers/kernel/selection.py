@@ -88,7 +88,8 @@ class Precision:
         if run.scores.current is not None and not found.size > NOTHING * found.scale:
             run.scores.settle()
             found = run.look()
-        fallen = found.size <= REFRESH_FACTOR * min(self._violation, 1.0)
+        most = min(self._violation, run.problem.unit)
+        fallen = found.size <= REFRESH_FACTOR * most
         if run.scores.refreshes == self._seen and (
             fallen or self._age >= REFRESH_EVERY
         ):

@@ -2,10 +2,10 @@
 
 In the signed variables c = Y alpha, with lower <= c <= upper, the dual is
 
-    minimize   1/2 c'(K + p + diag(r)) c - y'c   [sum c = 0, free intercept]
+    minimize   1/2 c'(K + p + diag(r)) c - (Y q)'c   [sum c = 0, free intercept]
 
 (p = 1 for a penalized intercept, r_i = 1 / (2 C_i) for the squared hinge, else 0), and
-its gradient F = f - y + p sum c + r c, f = K c. A row violates its conditions where c
+its gradient F = f - Y q + p sum c + r c, f = K c. A row violates its conditions where c
 can rise and -F is above b, or c can fall and -F is below b. Where the sum of each class
 is given (the nu form), classes have levels b of their own. One iteration
 
@@ -177,6 +177,8 @@ class WorkingSet:
     ) -> None:
         self.problem, self.scores, self._inner = problem, scores, inner
         self._y = problem.signs
+        self._margins = problem.margins
+        self._target = self._margins * self._y  # what -F is of c = 0
         self.form = form or Form.of(problem)
         self._shift = float(problem.intercept == "penalized")
         self.rows = np.empty(0, np.intp)
@@ -203,7 +205,7 @@ class WorkingSet:
 
     def look(self) -> "Violations":
         """The gradient, and how far the conditions are from holding."""
-        F = self.scores.values - self._y
+        F = self.scores.values - self._target
         if self._shift:
             F += self.c.sum()
         F += self.form.ridge * self.c
@@ -223,7 +225,7 @@ class WorkingSet:
         if self.scores.current is not None:
             return False
         b = self.problem.intercept_near(self.c, found.intercept)
-        near = self._y * (self.scores.values + b) <= 1.0 + REACH * found.size
+        near = self._y * (self.scores.values + b) <= self._margins + REACH * found.size
         near |= self.c != 0
         near[self.rows] = True
         if not self.problem.columns.can_focus(np.flatnonzero(near)):
@@ -255,7 +257,9 @@ class WorkingSet:
         share 2 d.
         """
         c, f = self.c, self.scores.values
-        if not self.problem.is_bounded or self.scores.current is not None:
+        problem = self.problem
+        margins = problem.is_bounded and problem.has_unit_margins
+        if not margins or self.scores.current is not None:
             return False
         b = self.problem.intercept_near(c, self.look().intercept)
         s = self.problem.columns.value_bounds.s

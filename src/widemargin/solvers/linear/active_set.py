@@ -129,6 +129,11 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 "ActiveSet solves the squared hinge loss only. "
                 f"Got {problem.loss!r} instead."
             )
+        if self.mode == "asvm" and not problem.has_unit_margins:
+            return (
+                "ActiveSet(mode='asvm') solves classification problems only. "
+                "Use mode='newton'."
+            )
         if self.mode == "asvm" and problem.intercept == "free":
             return (
                 "ActiveSet(mode='asvm') has no free intercept (its dual has no "

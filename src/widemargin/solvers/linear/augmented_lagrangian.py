@@ -24,7 +24,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
-from widemargin.problems.base import Problem
+from widemargin.problems.base import Problem, margins
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
 from widemargin.solvers.linear.newton import Iterate, Piece, sampled
@@ -330,30 +330,36 @@ class _Band:
         fixed, constant, blocks, parts = problem.rows.sweep(
             _gather, state, self._width, problem.A.shape[1]
         )
-        self._index, y, C, self._multiplier = (
+        self._index, y, C, self._multiplier, *q = (
             np.concatenate(vectors) for vectors in zip(*parts, strict=True)
         )
         if not y.size:
             return None
         X = as_rows(linalg.stack(blocks), **problem.rows.options)
         A = X.signed(y, problem.intercept != "none")
-        inner = _PieceRun(Piece(A, A.state(C=C), problem.R, fixed, constant))
+        own = A.state(C=C, q=q[0]) if q else A.state(C=C)
+        inner = _PieceRun(Piece(A, own, problem.R, fixed, constant))
         inner.piece.state.multiplier = self._multiplier
         inner.begin(whole.point.v, whole.s)
         return inner
+
+    def _in_order(self, multiplier: Vector) -> tuple[Any, Vector]:
+        """The rows of the band in order, and their multipliers."""
+        order = np.argsort(self._index, kind="stable")  # doubled rows are in two runs
+        return self._index[order], np.asarray(multiplier)[order]
 
     def judge(self, inner: _PieceRun) -> None:
         """Take the answer of the inner run to all rows, if it is one for them."""
         whole, piece, old = self._whole, self._whole.piece, self._whole.point
         state = piece.state.join(self._rows)
-        state.sweep(_scatter, self._index, np.asarray(inner.piece.state.multiplier))
+        state.sweep(_scatter, *self._in_order(inner.piece.state.multiplier))
         point = piece.evaluate(inner.point.v, inner.s, hessian=False)
         movement, violation = (-least.key for least in piece.state.sweep(_changes))
         width = max(BEYOND * violation, OF_CHANGE * movement)
         self._again = True
         if point.primal > old.primal + max(inner.point.gap, 0.0):
             # Rows fixed wrongly cost more than all that was won.
-            state.sweep(_scatter, self._index, self._multiplier)
+            state.sweep(_scatter, *self._in_order(self._multiplier))
             whole.s, whole.steps = self._penalty
             whole.point = piece.revisit(old.v, whole.s)
             self._width, self._failures = 2.0 * self._width, self._failures + 1
@@ -419,9 +425,11 @@ def _gather(block: Any, part: RowState, width: float, k: int) -> Any:
         g = np.append(g, signed.sum())
     part.multiplier = np.where(free, part.multiplier, part.alpha)
     index = np.flatnonzero(free)
-    vectors = (part.row, part.labels, part.C, part.multiplier)
+    q = margins(part)
+    vectors = [part.row, part.labels, part.C, part.multiplier]
+    vectors += [q] if np.ndim(q) else []
     chosen = [tuple(vector[index] for vector in vectors)]
-    return g, float(fixed.sum()), [block[index]], chosen
+    return g, float((q * fixed).sum()), [block[index]], chosen
 
 
 def _scatter(

@@ -35,6 +35,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin import _core
 from widemargin.data.state import RowState
@@ -72,6 +73,9 @@ REACH = 4.0
 # Entries that are visited between two looks at the clock, about 0.05 s, and the cost of
 # a visit in entries besides its own.
 SLICE, VISIT = 1 << 25, 64
+
+# What columns of margins are multiplied by: so large that no visit moves it.
+FIXED = 2.0**60
 
 # The struct DescentState of cpp/coordinate_descent.hpp.
 _STATE = np.dtype(
@@ -201,6 +205,11 @@ class _Descent:
         matrix = problem.rows.in_memory()
         if matrix is None:  # its columns are centered
             matrix = problem.rows.take(np.arange(m))
+        columns, order = matrix.shape[1], problem.A.shape[1]
+        self._margins = None if problem.has_unit_margins else np.asarray(state.q)
+        if self._margins is not None:
+            matrix = _with_margins(matrix, state.labels * (1.0 - self._margins))
+        more = matrix.shape[1] - columns  # they come before the intercept
         self._rows = linalg.in_core(matrix)
         squares = _row_squares(problem)
         weight = _intercept_weight(problem, squares)
@@ -212,9 +221,20 @@ class _Descent:
         self._slice = max(1, int(SLICE / (entries + VISIT)))
         is_quick = QUICK_MARK * m <= QUICK_LOOKS * self._slice
         self._first_mark = QUICK_MARK if is_quick else FIRST_MARK
-        self._v = np.zeros(problem.A.shape[1])
+        self._whole = np.zeros(order + more)
+        self._whole[columns : columns + more] = FIXED
+        self._place = np.delete(np.arange(order + more), np.s_[columns : columns + more])
         if state.alpha.any():
             self._v = np.array(problem.A.sweep(_weigh, state))
+
+    @property
+    def _v(self) -> Vector:
+        """The v of alpha, without the entries of columns of margins: a copy."""
+        return self._whole[self._place]
+
+    @_v.setter
+    def _v(self, v: Vector) -> None:
+        self._whole[self._place] = v
 
     @property
     def alpha(self) -> Vector:
@@ -235,13 +255,13 @@ class _Descent:
         self, state: RowState, tol: float
     ) -> tuple[Vector, float, float, float]:
         """V and its P, D of alpha in ``state``, and the drift of v, which is undone."""
-        v = self._v.copy()
+        v = self._v
         if not v.any() and not state.alpha.any():  # at the start: nothing to read
             primal, dual, g = self._problem.zero_objective, 0.0, v
         else:
             self._make_feasible(state)
             bounds, g = self._problem.evaluate(state, v)
-            primal, dual, self._v[:] = bounds.primal, bounds.dual, g
+            primal, dual, self._v = bounds.primal, bounds.dual, g
             self.begin_at(v)
         self._steer(primal - dual, tol * primal)
         return v, primal, dual, float(np.abs(v - self._v).max())
@@ -249,7 +269,7 @@ class _Descent:
     def begin_at(self, v: Vector) -> None:
         """Hold a free intercept near the b of v: y'alpha is zero."""
         if self._problem.intercept == "free":
-            self._v[-1] = v[-1]
+            self._whole[-1] = v[-1]
 
     def _make_feasible(self, state: RowState) -> None:
         """Let y'alpha be zero where the intercept is free, in both places of alpha."""
@@ -276,7 +296,7 @@ class _Descent:
             self._rows,
             self._coordinates,
             self._order,
-            self._v,
+            self._whole,
             self._state.view(np.uint8),
             self._slice,
             int(mark * self._order.size),
@@ -296,7 +316,7 @@ class _Descent:
             return True
         if self._problem.intercept == "free":
             labels = np.sign(self._coordinates[:, 3])
-            self._v[-1] += self._state["weight"][0] * float(labels @ self.alpha)
+            self._whole[-1] += self._state["weight"][0] * float(labels @ self.alpha)
         return False
 
     def _is_promising(self, tol: float) -> bool:
@@ -307,7 +327,8 @@ class _Descent:
         state, gap = self._state, float(self._state["gap"][0])
         alpha, _, diagonal, _ = self._coordinates.T
         ridge = float(self._problem.R @ np.square(self._v))
-        dual = float(alpha.sum() - 0.5 * (diagonal @ (alpha * alpha))) - 0.5 * ridge
+        reached = alpha.sum() if self._margins is None else self._margins @ alpha
+        dual = float(reached - 0.5 * (diagonal @ (alpha * alpha))) - 0.5 * ridge
         state["goal"] = min(state["goal"][0], self._share * tol * (dual + gap))
         return bool(gap <= state["goal"][0])
 
@@ -325,7 +346,24 @@ def _intercept_weight(problem: Problem, squares: Vector) -> float:
         return 0.0
     if problem.intercept == "penalized":
         return 1.0
-    return max(WEIGHT * float(squares.mean()), REACH / problem.zero_objective)
+    return max(WEIGHT * float(squares.mean()), REACH / problem.total_weight)
+
+
+def _with_margins(matrix: Any, shifts: Vector) -> Any:
+    """The rows with columns whose product with `FIXED` is y (1 - q), (m,) ``shifts``.
+
+    The core asks for y x'v >= 1. Entries of float32 take two columns for all digits.
+    """
+    if matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.float64)
+    parts, left = [], shifts / FIXED
+    for _ in range(1 if matrix.dtype == np.float64 else 2):
+        parts.append(left.astype(matrix.dtype))
+        left = left - parts[-1]
+    columns = np.stack(parts, axis=1)
+    if sparse.issparse(matrix):
+        return sparse.csr_array(sparse.hstack([matrix, sparse.csr_array(columns)]))
+    return np.hstack([matrix, columns])
 
 
 def _coordinates(problem: Problem, state: RowState, squares: Vector) -> Vector:

@@ -7,7 +7,7 @@ sweeps: the Gram matrix with the right side of the predictor; the predictor with
 parts of the right side of the corrector; the corrector with its step.
 
 Notation: A = Y [X 1], v = (w, b) with b = -gamma, R = diag(1, .., 1, p), C for the
-paper's tau; s = A v + xi - 1 and u = C - alpha hold throughout. The paper's mu is here
+paper's tau; s = A v + xi - q and u = C - alpha hold throughout (q = 1 there). The paper's mu is here
 (s'alpha + xi'u) / (2 sum C): without unit, so that one rule fits every scale of C and
 X. The products of row i tend to mu C_i: a row of weight 2 and a row that occurs twice
 give the same iterates.
@@ -26,7 +26,7 @@ from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
 from widemargin.numerics.roots import monotone_root
 from widemargin.parameters import Checker
-from widemargin.problems.base import Problem
+from widemargin.problems.base import Problem, margins
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, at
 from widemargin.solvers.linear.normal_equations import (
@@ -200,6 +200,11 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
         A dual normal matrix needs many columns.
         """
         m, n = problem.rows.shape
+        if self.mode != "repaired" and not problem.has_unit_margins:
+            return (
+                f"InteriorPoint(mode={self.mode!r}) solves classification problems "
+                "only. Use mode='repaired'."
+            )
         if self.mode != "repaired" and (problem.loss, problem.intercept) != (
             "hinge",
             "free",
@@ -228,7 +233,7 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
             yield from self._published(problem, start)
             return
         A, R, bounded = problem.A, problem.R, problem.is_bounded
-        pairs = (2.0 if bounded else 1.0) * problem.zero_objective
+        pairs = (2.0 if bounded else 1.0) * problem.total_weight
         state, v = self._start(problem, start)
         normal = NormalEquations(self, problem, state)
         active = ConstraintSet(self, problem, state, normal.form)
@@ -315,7 +320,11 @@ def _advance(part: RowState, t: float, bounded: bool) -> tuple[float, float, flo
 
     Returns the sum of complementary products, the losses, and the linear part of D.
     """
-    return _core.advance(part.C, row_vectors(part), t, bounded)
+    products, losses, linear = _core.advance(part.C, row_vectors(part), t, bounded)
+    q = margins(part)
+    if np.ndim(q):
+        linear += float((q - 1.0) @ part.alpha)
+    return products, losses, linear
 
 
 def _predict(
@@ -349,7 +358,7 @@ def _correct(
 
 
 def _violations(block: Any, part: RowState, v: Vector) -> None:
-    part.xi = 1.0 - block @ v
+    part.xi = margins(part) - block @ v
 
 
 def _central_share(z: Vector, mu: float, bounded: bool) -> Vector:

@@ -11,6 +11,9 @@ where 0 < alpha_i < C_i, else 0. c and a constant come from rows that are fixed 
 bound (see `Piece`). The penalty s C_i of a row makes a row of weight 2 the same as a
 row that occurs twice.
 
+Where the problem has margins q other than 1, f = A v + 1 - q here and in the solvers:
+the slacks q - A v are 1 - f then too.
+
 The squared hinge is its own augmented Lagrangian, with multipliers 0, s = 2 and no
 upper bound: alpha_i = 2 C_i max(0, 1 - f_i), and Newton's method alone solves it.
 """
@@ -28,7 +31,7 @@ from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
 from widemargin.numerics.roots import monotone_root
-from widemargin.problems.base import Problem
+from widemargin.problems.base import Problem, margins
 
 Vector = NDArray[np.float64]
 
@@ -84,16 +87,16 @@ class Iterate:
 class Piece:
     """The rows of A that may move, beside rows fixed at a bound.
 
-    Minimizes 1/2 v'Rv + constant - fixed'v + sum C L(1 - A v): rows fixed at alpha = C
+    Minimizes 1/2 v'Rv + constant - fixed'v + sum C L(1 - f): rows fixed at alpha = C
     cost C (1 - f), rows fixed at 0 nothing.
 
     Parameters
     ----------
     A : Rows, Y [X 1] or Y X
-    C : RowState with the vector ``C``
+    C : RowState with the vector ``C``, and perhaps ``q``
     R : ndarray (k,), diagonal of the ridge
     fixed, constant : ndarray (k,) and float
-        Sums of C_i A_i and C_i over the rows that are fixed at C.
+        Sums of C_i A_i and q_i C_i over the rows that are fixed at C.
     bounded : bool
         Whether alpha <= C; else the loss is its own augmented Lagrangian, with its
         curvature as the penalty, and no rows are fixed.
@@ -291,12 +294,13 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     index = (np.arange(size) * m + offset) // size
     kept = slice(None) if problem.kept is None else problem.kept
     y, C = problem.y[kept][index], problem.C[kept][index]
+    vectors = {} if problem.has_unit_margins else {"q": problem.q[kept][index]}
     if not size or np.ptp(y) == 0.0:
         return None
     X = as_rows(problem.rows.take(index), **problem.rows.options)
     A = X.signed(y, problem.intercept != "none")
-    C = C * (problem.zero_objective / C.sum())
-    return Piece(A, A.state(C=C), problem.R, bounded=problem.is_bounded)
+    C = C * (problem.total_weight / C.sum())
+    return Piece(A, A.state(C=C, **vectors), problem.R, bounded=problem.is_bounded)
 
 
 # -- functions of one block ------------------------------------------------------------
@@ -317,14 +321,24 @@ def _evaluate(
         if fresh:
             counted[:] = 0
     multiplier, alpha = _multiplier(part), getattr(part, "alpha", None)
+    q = margins(part)
+    if v is not None and np.ndim(q):
+        part.f, v = block @ v + (1.0 - q), None
     losses, linear, value, active, changed = _core.penalty_sweep(
         block.in_core(), v, part.C, multiplier, s, part.f, alpha, g, counted, d, gram
     )
+    if np.ndim(q):
+        linear += float((q - 1.0) @ (_slopes(part) if alpha is None else alpha))
     if d is None:
         active = int(np.count_nonzero(_inside(part)))
     elif gram is None and changed:
         gram = block.gram(d)
     return g, gram, losses, linear, value, active, changed
+
+
+def _slopes(part: RowState) -> Vector:
+    """Alpha of the squared hinge."""
+    return np.asarray(2.0 * part.C * np.maximum(1.0 - part.f, 0.0))
 
 
 def _multiplier(part: RowState) -> Vector | None:

@@ -111,7 +111,7 @@ class ConstraintSet:
             rng = np.random.default_rng(options.random_state or 0)
             tie = 1.0 + 1e-6 * rng.random(self._m)
             self.state = state.join(problem.A.state(tie=tie))
-        self._scale = 1.0 if self._published else problem.zero_objective / self._m
+        self._scale = 1.0 if self._published else problem.total_weight / self._m
         self._most = max(1, round(options.max_active * self._m))
         self._least = min(self._m, 2 * n) if options.repair_steps else 1
         self._cap = self._m

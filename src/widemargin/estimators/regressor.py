@@ -1,0 +1,234 @@
+"""What the regressors share: targets in, a plan carried out, predictions out."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from widemargin.data.rows import Rows
+from widemargin.estimators import labels
+from widemargin.estimators.callbacks import (
+    Callbacks,
+    CallbackSupportMixin,
+    with_callbacks,
+)
+from widemargin.estimators.checks import (
+    check_limits,
+    fitted_anew,
+    is_pairwise,
+    read_rows,
+    seed_of,
+    tell_end,
+)
+from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.plans import Fit
+from widemargin.estimators.support_vectors import (
+    TrainingDataMixin,
+    keep_support_vectors,
+)
+from widemargin.estimators.targets import as_target
+from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.models.model import Model
+from widemargin.parameters import Checker
+from widemargin.problems.base import INTERCEPTS
+from widemargin.problems.regression import coefficients
+from widemargin.solvers import auto
+from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.driver.limits import Limits
+
+# What the names of the losses are of what is beyond the tube.
+LOSSES = {
+    "epsilon_insensitive": "hinge",
+    "squared_epsilon_insensitive": "squared_hinge",
+}
+
+
+class Regressor(
+    TrainingDataMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Base of the regressors, which choose a plan and keep what it finds."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_pairwise(self)
+        return tags
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on the rows of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (m, n)
+            float32, float64 and integers are used as they are, without a copy; rows of
+            `open_rows` stay in their files, but a kernel needs rows in memory, unless
+            it has a rank. For kernel="precomputed" the kernel values of all pairs of
+            rows, (m, m).
+        y : array (m,) of finite numbers
+            The targets.
+        sample_weight : array (m,) of numbers >= 0, or None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A parameter out of range, NaN or infinity, targets that are no numbers or
+            have several columns. The estimator keeps the model of an earlier fit.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model kept.
+        MemoryError
+            There was too little memory. With the best model kept, if there is one.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The gap asked for was not reached; says how far it is and what helps.
+        RuntimeWarning
+            The kernel was seen not to be positive semidefinite: the answer is a
+            stationary point, and its gap proves nothing.
+        """
+        self._check()
+        with fitted_anew(self):
+            fit = self._found(X, y, sample_weight)
+            self._store(fit)
+            self.seconds_ = fit.training.clock.seconds()
+        negative = self.solution_.trace[-1].details.get("negative")
+        tell_end(self.solution_, not negative)
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """Predictions for the rows of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (m, n)
+
+        Returns
+        -------
+        ndarray (m,)
+        """
+        model = self.model_  # refuses an estimator that is not fitted
+        return model.scores(read_rows(self, X))
+
+    @property
+    @abstractmethod
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: the function that predicts."""
+
+    # -- what an estimator says --------------------------------------------------------
+
+    @abstractmethod
+    def _check_parameters(self, check: Checker) -> None:
+        """Refuse a parameter out of range, in the words of scikit-learn."""
+
+    @abstractmethod
+    def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
+        """How the problem of these rows is made; sets what is known of them."""
+
+    @abstractmethod
+    def _plan(self, training: Training, target: Vector) -> Fit:
+        """Carry out the plan that the parameters choose."""
+
+    @abstractmethod
+    def _keep(self, fit: Fit) -> None:
+        """Set the attributes that `model_` is made of, and the plan's own."""
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Refuse parameters out of range."""
+        check = Checker(type(self).__name__)
+        check.positive("C", self.C)
+        _check_epsilon(check, self.epsilon)
+        check.choice("loss", self.loss, tuple(LOSSES))
+        check.choice("intercept", self.intercept, INTERCEPTS)
+        if not isinstance(self.solver, Solver):
+            check.choice("solver", self.solver, ("auto", *auto.SOLVERS))
+        check_limits(check, self)
+        Checkpoint.of(self.checkpoint, type(self).__name__)
+        self._check_parameters(check)
+
+    def _found(self, X: Any, y: Any, sample_weight: Any) -> Fit:
+        """What the plan finds for these data."""
+        owner = type(self).__name__
+        saved = Checkpoint.of(self.checkpoint, owner)
+        limits = Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
+        check = Checker(f"{owner}.fit")
+        if y is None:  # in scikit-learn's words
+            raise ValueError(
+                f"{owner} requires y to be passed, but the target y is None."
+            )
+        rows = read_rows(self, X, reset=True)
+        m = rows.shape[0]
+        target = as_target(check, y, m)
+        weights = labels.as_weights(check, sample_weight, m)
+        given = None if sample_weight is None else weights
+        callbacks = Callbacks(self, 1, (X, y, sample_weight))
+        try:
+            return self._plan(
+                Training(
+                    rows,
+                    np.zeros(m, np.int8),
+                    self.C if given is None else self.C * given,
+                    [BinaryTask(0)],
+                    self._recipe(rows, given, target),
+                    limits,
+                    callbacks,
+                    memory_limit=self.memory_limit,
+                    seed=seed_of(self),
+                    names=getattr(self, "feature_names_in_", None),
+                ),
+                target,
+            )
+        finally:
+            callbacks.close()
+
+    def _store(self, fit: Fit) -> None:
+        """Keep the answer, and facts about the training as it was."""
+        self.solutions_ = fit.solutions
+        self.solution_ = solution = fit.solutions[0]
+        self.intercept_ = np.array([solution.b])
+        self.n_iter_ = max(1, len(solution.trace) - 1)
+        self.dual_gap_ = float(solution.certificate.relative_gap)
+        self.status_ = solution.status.value
+        self._meta = {
+            "loss": self.loss,
+            "C": self.C,
+            "epsilon": float(self.epsilon),
+            "dual_gap": self.dual_gap_,
+            "status": self.status_,
+        }
+        if hasattr(self, "feature_names_in_"):
+            self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
+        self._keep(fit)
+
+    def _keep_support(self, fit: Fit) -> None:
+        """Set the support vectors and their coefficients."""
+        c = coefficients(fit.solutions[0].alpha)
+        self.support_ = np.flatnonzero(c)
+        keep_support_vectors(self, fit.training.rows)
+        self.dual_coef_ = c[np.newaxis, self.support_]
+        self.n_support_ = np.array([len(self.support_)])
+
+
+def _check_epsilon(check: Checker, epsilon: Any) -> None:
+    """Refuse what is no width of a tube."""
+    number = isinstance(epsilon, int | float | np.integer | np.floating)
+    if not (number and not isinstance(epsilon, bool) and 0 <= epsilon < np.inf):
+        check.refuse("epsilon", "a float in the range [0, inf)", epsilon)
+
+
+def regression_model(decides: dict[str, Any], meta: dict[str, Any]) -> Model:
+    """The model of one function of the columns."""
+    classes: NDArray[Any] = np.empty(0)
+    return Model(classes, "regression", meta=dict(meta), **decides)

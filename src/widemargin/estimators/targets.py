@@ -1,0 +1,55 @@
+"""What a user's targets of a regression mean: finite real numbers, one for each row."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from widemargin.parameters import Checker
+
+Vector = NDArray[np.float64]
+
+
+def as_target(check: Checker, y: Any, m: int) -> Vector:
+    """Targets (m,) as float64.
+
+    Raises
+    ------
+    ValueError for NaN and infinity, named by row; strings and other objects that
+    are no numbers; several columns; another length.
+    """
+    try:
+        y = np.asarray(y)
+    except ValueError:  # lists of several lengths
+        check.refuse_part("y", "be one-dimensional", "lists of several lengths")
+    if y.ndim > 1 and not (y.ndim == 2 and y.shape[1] == 1):
+        expected = "be one-dimensional: one target for each row"
+        check.refuse_part("y", expected, f"shape {y.shape}")
+    y = np.asarray(column_or_1d(y, warn=True))
+    if len(y) != m:
+        check.refuse_part("y", f"have length {m}", f"length {len(y)}")
+    y = _numbers(check, y)
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        expected = "hold finite numbers only (no NaN, no infinity)"
+        check.refuse_part("y", expected, f"{y[row]} at row {row}")
+    return y
+
+
+def _numbers(check: Checker, y: NDArray[Any]) -> Vector:
+    """Real numbers as float64; what only looks like numbers is refused."""
+    if y.dtype.kind in "biuf":
+        return y.astype(np.float64)
+    if y.dtype.kind == "O":
+        wrong = [i for i, value in enumerate(y) if not _is_number(value)]
+        if not wrong:
+            return y.astype(np.float64)
+        found = f"{y[wrong[0]]!r} at row {wrong[0]}"
+    else:
+        found = f"an array of dtype {y.dtype}"
+    check.refuse_part("y", "hold real numbers", found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating | np.bool_)

@@ -1,0 +1,165 @@
+"""Columns of a kernel matrix whose rows occur twice: values are made once."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.doubled import DoubledRows
+from widemargin.data.rows import Rows
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import aligned, padded
+from widemargin.numerics.rounding import SLACK, UNIT, ValueBounds
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+def columns_of(
+    rows: Rows,
+    kernel: Kernel,
+    memory_limit: int | None = None,
+    n_jobs: int | None = None,
+) -> "Columns | DoubledColumns":
+    """The columns of some rows, which may occur twice."""
+    if isinstance(rows, DoubledRows):
+        return DoubledColumns(Columns(rows.base, kernel, memory_limit, n_jobs))
+    return Columns(rows, kernel, memory_limit, n_jobs)
+
+
+class DoubledColumns:
+    """The kernel matrix [[K, K], [K, K]], as `Columns` has it, by that of K (m, m).
+
+    Rows i and m + i are the same sample: a value of K is made once for all four places.
+
+    Parameters
+    ----------
+    single : Columns, of the samples
+    """
+
+    def __init__(self, single: Columns) -> None:
+        self.single, self._m = single, single.shape[0]
+        self.shape = 2 * self._m, 2 * self._m
+        self.focus(None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ONE:
+            return getattr(self.single, name)
+        raise AttributeError(name)
+
+    def select(self, mask: NDArray[np.bool_]) -> "DoubledColumns":
+        """The columns where a mask, the same for both halves, is true."""
+        return DoubledColumns(self.single.select(mask[: self._m]))
+
+    # -- where values are made ---------------------------------------------------------
+
+    def can_focus(self, rows: Index) -> bool:
+        """Whether `focus` on these rows is worth it, and has room."""
+        return self.single.can_focus(np.unique(rows % self._m))
+
+    def focus(self, rows: Index | None) -> None:
+        """Let `add` make sums for these rows only; None: for all."""
+        if rows is not None and rows is getattr(self, "_focused", None):
+            return
+        self._focused, self._place = rows, None
+        some = None
+        if rows is not None:
+            some, self._place = np.unique(rows % self._m, return_inverse=True)
+        self.single.focus(some)
+        self.width = padded(2 * self._m if rows is None else len(rows))
+
+    # -- values ------------------------------------------------------------------------
+
+    def block(
+        self, I: ArrayLike, J: ArrayLike, out: NDArray[Any] | None = None  # noqa: E741
+    ) -> NDArray[Any]:
+        """Kernel values of rows I with rows J: see `Columns.block`."""
+        return self.single.block(np.asarray(I) % self._m, np.asarray(J) % self._m, out)
+
+    def values(self, I: ArrayLike, J: ArrayLike) -> Vector:  # noqa: E741
+        """Kernel values in float64: see `Columns.values`."""
+        return self.single.values(np.asarray(I) % self._m, np.asarray(J) % self._m)
+
+    def diag(self) -> Vector:
+        """The diagonal: (2 m,)."""
+        return np.tile(self.single.diag(), 2)
+
+    @property
+    def diag_errors(self) -> Vector:
+        """Bounds of the errors of `diag`: (2 m,)."""
+        return np.tile(self.single.diag_errors, 2)
+
+    @property
+    def value_bounds(self) -> ValueBounds:
+        """Bounds of the values that `add` uses: see `Columns.value_bounds`."""
+        one = self.single.value_bounds
+        return ValueBounds(one.eps, np.tile(one.h, 2), np.tile(one.s, 2))
+
+    # -- expansions --------------------------------------------------------------------
+
+    def add(self, J: ArrayLike, c: Vector, sums: Vector) -> None:
+        """Add the columns J times c to ``sums``, (width,): see `Columns.add`."""
+        some = aligned((self.single.width,), np.float64)
+        some[:] = 0.0
+        J, c, _ = self._once(J, c)
+        self.single.add(J, c, some)
+        if self._place is not None:
+            sums[: len(self._place)] += some[self._place]
+            return
+        sums[: self._m] += some[: self._m]
+        sums[self._m : 2 * self._m] += some[: self._m]
+
+    def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
+        """Sums in float64: see `Columns.exact`."""
+        return self.bounded(rows, J, c)[0]
+
+    def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
+        """Sums in float64 and bounds of their errors: see `Columns.bounded`."""
+        some, place = np.unique(rows % self._m, return_inverse=True)
+        J, c, lost = self._once(J, c)
+        values, errors = self.single.bounded(some, J, c)
+        return values[place], (errors + self._lost(some, J, lost))[place]
+
+    def twofold(
+        self, rows: Index, J: Index, c: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """Sums in twice the precision: see `Columns.twofold`."""
+        some, place = np.unique(rows % self._m, return_inverse=True)
+        J, c, lost = self._once(J, c)
+        hi, errors, lo = self.single.twofold(some, J, c)
+        return hi[place], (errors + self._lost(some, J, lost))[place], lo[place]
+
+    def _once(self, J: ArrayLike, c: Vector) -> tuple[Index, Vector, Vector]:
+        """Samples, each once, the sums of their coefficients, and how far off these are.
+
+        Two coefficients are added up in one operation, one of them is what it is.
+        """
+        some, place = np.unique(np.asarray(J) % self._m, return_inverse=True)
+        sums = np.bincount(place, c, len(some))
+        twice = np.bincount(place, minlength=len(some)) > 1
+        return some, sums, UNIT * np.abs(sums) * twice
+
+    def _lost(self, rows: Index, J: Index, lost: Vector) -> Vector:
+        """What errors of coefficients are worth in the sums of some samples."""
+        s = self.single.value_bounds.s
+        return np.asarray(s[rows] * (float((lost * s[J]).sum()) * SLACK))
+
+    @property
+    def roundings(self) -> int:
+        """How often `add` rounds: as `Columns` do, and for both coefficients."""
+        return self.single.roundings + 1
+
+
+# What is asked of the samples' columns as it is.
+_OF_ONE = (
+    "rows",
+    "kernel",
+    "evaluations",
+    "hits",
+    "dtype",
+    "block_rows",
+    "cost",
+    "keeps_rows",
+    "refine",
+)

@@ -1,0 +1,78 @@
+"""Support vector regression as a problem of two rows for each sample.
+
+A sample x with the target t and a prediction f costs C L(|t - f| - epsilon), with L the
+hinge or its square: what is beyond a tube of the width epsilon. It is two rows,
+
+    (x, label +1, q = t - epsilon)   and   (x, label -1, q = -t - epsilon),
+
+of which at most one has a loss. With the dual variables of both, c = alpha+ - alpha-,
+f is sum_i c_i x_i, so that c are what LIBSVM and scikit-learn call ``dual_coef_``.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.doubled import DoubledRows
+from widemargin.data.memory import as_rows
+from widemargin.data.rows import Rows
+from widemargin.data.state import finite
+from widemargin.problems.base import Problem
+
+Vector = NDArray[np.float64]
+
+
+def regression_problem(  # noqa: PLR0913  (options, by keyword)
+    features: Rows | ArrayLike,
+    target: ArrayLike,
+    C: ArrayLike = 1.0,
+    epsilon: float = 0.1,
+    loss: str = "hinge",
+    intercept: str = "auto",
+    **options: Any,
+) -> Problem:
+    """The problem of a regression: two rows for each sample, the data there once.
+
+    Parameters
+    ----------
+    features : Rows, or array or sparse matrix (m, n)
+    target : array (m,), finite
+    C : float or array (m,), default=1.0
+        Weight of the loss, for all samples or for each.
+    epsilon : float >= 0, default=0.1
+        Half the width of the tube in which a prediction costs nothing.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        Of what is beyond the tube: epsilon-insensitive, or its square.
+    intercept : as of `Problem`
+    **options
+        ``kernel`` and ``memory_limit``, as of `Problem`.
+
+    Returns
+    -------
+    Problem
+        Of 2 m rows, with dual variables (2 m,): first those of predictions below the
+        tube, then those of predictions above it.
+
+    Examples
+    --------
+    >>> from widemargin import solve
+    >>> from widemargin.problems.regression import regression_problem
+    >>> problem = regression_problem([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0], C=10.0)
+    >>> solution = solve(problem, tol=1e-8)
+    >>> print(solution.w.round(3), round(solution.b, 3))
+    [1.9] 1.1
+    """
+    rows = features if isinstance(features, Rows) else as_rows(features)
+    m = rows.shape[0]
+    target = finite("target", target, m)
+    labels = np.repeat(np.array([1, -1], np.int8), m)
+    q = np.concatenate([target - epsilon, -target - epsilon])
+    weights = np.tile(C, 2) if np.ndim(C) else C
+    return Problem(DoubledRows(rows), labels, weights, loss, intercept, q=q, **options)
+
+
+def coefficients(alpha: Vector) -> Vector:
+    """The signed dual variables of the samples, (m,), from those of both rows."""
+    first, second = np.split(alpha, 2)
+    return np.asarray(first - second)
