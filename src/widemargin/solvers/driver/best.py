@@ -90,6 +90,10 @@ class BestSoFar(ABC):
         """How many dual variables are at their bound; None where there is none."""
         return None
 
+    def rho(self, answer: Answer) -> float:
+        """What scores are compared with where the sum of alpha is given."""
+        return 0.0
+
 
 class Best(BestSoFar):
     """The best v and the best alpha so far, by the steps' estimates; zero at first.
@@ -114,7 +118,8 @@ class Best(BestSoFar):
         self._slot = 0
         self.source: Vector | None = None
         self.v: Vector = np.zeros(self.core.order)
-        self.primal, self.dual = self.value(self.core.zero_objective), 0.0
+        self.primal = self.value(self.core.zero_objective)
+        self.dual = self.core.zero_dual
         self._least_gap = np.inf
 
     @property
@@ -228,7 +233,7 @@ class Best(BestSoFar):
         problem = self._problem
         alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
         primal = at_zero(problem.zero_objective, problem.shape[0])
-        bounds = Certificate(primal, 0.0, problem.scale)
+        bounds = Certificate(primal, problem.zero_dual, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
 
     def at_bound(self, alpha: Vector) -> int | None:
@@ -236,6 +241,13 @@ class Best(BestSoFar):
         if not self._problem.is_bounded:
             return None
         return int(np.count_nonzero((alpha > 0) & (alpha >= self._problem.C)))
+
+    def rho(self, answer: Answer) -> float:
+        """The best one of the answer."""
+        problem: Any = self._problem
+        if problem.mass is None:
+            return 0.0
+        return float(problem.rho_of(answer.w, answer.b))
 
 
 def _copy(part: RowState, source: str, target: str) -> None:
