@@ -119,8 +119,8 @@ class MassProblem(KernelProblem):
     @property
     def unit(self) -> float:
         """The size of margins and scores."""
-        unit = float(np.abs(self.q).mean())
-        return max(unit, USUAL * self.mass * float(self._roots.max() ** 2))
+        most: float = self.mass * float(self._roots.max() ** 2)
+        return max(float(np.abs(self.q).mean()), USUAL * most)
 
     # -- b and rho ---------------------------------------------------------------------
 
