@@ -51,7 +51,8 @@ def solve_batch(training: Training) -> dict[int, Solution]:
         if not samples.is_fit:
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
-        problems = _problems(training, samples, chosen)
+        made = _problems if training.recipe.q is None else _regression
+        problems = made(training, samples, chosen)
         solutions = solve_many(problems, training.limits, memory, threads)
     except MemoryError:  # in turn they take less
         return {}
@@ -172,6 +173,26 @@ def _problems(
         loss,
         intercept,
         np.full(len(tasks), -1),
+    )
+
+
+def _regression(
+    training: Training, samples: GroupedSamples, chosen: list[int]
+) -> ManyProblems:
+    """The only problem, of two rows for each sample."""
+    m, q = training.rows.shape[0], training.recipe.q
+    loss, intercept = form(training)
+    return ManyProblems(
+        samples,
+        np.zeros(2, np.int64),
+        np.array([2]),
+        np.array([2 * m]),
+        np.repeat([1.0, -1.0], m),
+        np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), 2),
+        loss,
+        intercept,
+        np.full(len(chosen), -1),
+        1.0 if q is None else q,
     )
 
 

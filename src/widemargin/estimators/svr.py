@@ -23,7 +23,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.regression import regression_problem
+from widemargin.problems.regression import margins, regression_problem
 from widemargin.solution import Step
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
@@ -219,7 +219,9 @@ class SVR(Regressor):
             form = epsilon, loss, self.intercept
             return regression_problem(rows, target, C, *form, **options)
 
-        return Recipe(make, functools.partial(_point, kernel), self.solver, kernel)
+        at, form = functools.partial(_point, kernel), (loss, self.intercept)
+        q = margins(target, epsilon)
+        return Recipe(make, at, self.solver, kernel, form, q)
 
     @property
     def _has_kernel_solver(self) -> bool:

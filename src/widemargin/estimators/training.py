@@ -39,6 +39,9 @@ class Recipe:
     solver : str or Solver
     kernel : Kernel or None, of the problems; None: they are linear in the columns
     form : loss and intercept of problems that have no norm, or None
+    q : ndarray (2 m,) or None
+        Of a regression with a kernel: what the margins of its two rows for each sample
+        have to reach. None: 1.
     """
 
     make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
@@ -46,6 +49,7 @@ class Recipe:
     solver: str | Solver
     kernel: Kernel | None = None
     form: tuple[str, str] | None = None
+    q: Vector | None = None
 
     @property
     def is_pairwise(self) -> bool:

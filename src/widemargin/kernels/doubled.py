@@ -72,7 +72,10 @@ class DoubledColumns:
     # -- values ------------------------------------------------------------------------
 
     def block(
-        self, I: ArrayLike, J: ArrayLike, out: NDArray[Any] | None = None  # noqa: E741
+        self,
+        I: ArrayLike,
+        J: ArrayLike,
+        out: NDArray[Any] | None = None,  # noqa: E741
     ) -> NDArray[Any]:
         """Kernel values of rows I with rows J: see `Columns.block`."""
         return self.single.block(np.asarray(I) % self._m, np.asarray(J) % self._m, out)

@@ -11,5 +11,7 @@ SINGLE = ("binary", REGRESSION)
 
 def n_decisions(scheme: str, c: int) -> int | None:
     """How many decisions c classes need; None where there is no such scheme."""
-    known = {"binary": 1, REGRESSION: 1, "ovr": c} | dict.fromkeys(PAIRED, c * (c - 1) // 2)
+    known = {"binary": 1, REGRESSION: 1, "ovr": c} | dict.fromkeys(
+        PAIRED, c * (c - 1) // 2
+    )
     return known.get(scheme)

@@ -395,7 +395,9 @@ class SignedBlock:
 class _Twin(SignedBlock):
     """A signed block that makes products with a vector for another one too."""
 
-    def __init__(self, X: Any, y: Vector, intercept: bool, made: dict[str, Any]) -> None:
+    def __init__(
+        self, X: Any, y: Vector, intercept: bool, made: dict[str, Any]
+    ) -> None:
         super().__init__(X, y, intercept)
         self._made = made
 

@@ -158,9 +158,7 @@ def add(hi: Any, lo: Any, more_hi: Any, more_lo: Any) -> tuple[Any, Any]:
     return _two_sum(high, rest + last)
 
 
-def slacks(
-    hi: Vector, lo: Any, error: Vector, q: Any = 1.0
-) -> tuple[Vector, Vector]:
+def slacks(hi: Vector, lo: Any, error: Vector, q: Any = 1.0) -> tuple[Vector, Vector]:
     """The slacks q - hi - lo, and the most they are where hi + lo are off: (m,)."""
     t, rest = add(q, 0.0, -hi, -lo)
     largest = t + ((error + np.abs(rest)) * SLACK + UNIT * np.abs(t))

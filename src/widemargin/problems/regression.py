@@ -67,9 +67,14 @@ def regression_problem(  # noqa: PLR0913  (options, by keyword)
     m = rows.shape[0]
     target = finite("target", target, m)
     labels = np.repeat(np.array([1, -1], np.int8), m)
-    q = np.concatenate([target - epsilon, -target - epsilon])
+    q = margins(target, epsilon)
     weights = np.tile(C, 2) if np.ndim(C) else C
     return Problem(DoubledRows(rows), labels, weights, loss, intercept, q=q, **options)
+
+
+def margins(target: Vector, epsilon: float) -> Vector:
+    """What the margins of the two rows of each sample have to reach: (2 m,)."""
+    return np.concatenate([target - epsilon, -target - epsilon])
 
 
 def coefficients(alpha: Vector) -> Vector:

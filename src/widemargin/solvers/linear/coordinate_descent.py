@@ -223,7 +223,9 @@ class _Descent:
         self._first_mark = QUICK_MARK if is_quick else FIRST_MARK
         self._whole = np.zeros(order + more)
         self._whole[columns : columns + more] = FIXED
-        self._place = np.delete(np.arange(order + more), np.s_[columns : columns + more])
+        self._place = np.delete(
+            np.arange(order + more), np.s_[columns : columns + more]
+        )
         if state.alpha.any():
             self._v = np.array(problem.A.sweep(_weigh, state))
 
