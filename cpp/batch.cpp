@@ -14,6 +14,10 @@
 #include <thread>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace widemargin {
 namespace {
 
@@ -114,7 +118,10 @@ class Crew {
   Time::time_point asked_ = Time::now();
 };
 
-// Blocks of memory that are used again: touching new pages takes longer than to fill them.
+// Blocks of memory that are used again: touching new pages takes longer than to fill them. Large
+// ones are taken some at once, in large pages where there are; none is there before it is touched.
+constexpr std::size_t kLarge = 1 << 20, kBlocksAtOnce = 16, kHugePage = 1 << 21;
+
 class Pool {
  public:
   explicit Pool(std::size_t floats) : size_((floats + 15) / 16 * 16) {}
@@ -129,10 +136,17 @@ class Pool {
       free_.pop_back();
       return block;
     }
-    void* raw = std::aligned_alloc(64, size_ * sizeof(float));
+    const std::size_t bytes = size_ * sizeof(float), some = bytes < kLarge ? 1 : kBlocksAtOnce;
+    const std::size_t page = some > 1 ? kHugePage : 64;
+    void* raw = std::aligned_alloc(page, (some * bytes + page - 1) / page * page);
     if (raw == nullptr) throw std::bad_alloc();
     all_.emplace_back(static_cast<float*>(raw));
-    return all_.back().get();
+#if defined(MADV_HUGEPAGE)
+    if (some > 1) madvise(raw, (some * bytes + page - 1) / page * page, MADV_HUGEPAGE);
+#endif
+    float* const first = all_.back().get();
+    for (std::size_t k = some; k-- > 1;) free_.push_back(first + k * size_);
+    return first;
   }
   void give_back(const std::vector<float*>& blocks) {
     const std::lock_guard guard(lock_);
