@@ -121,6 +121,7 @@ class Problem:
     couples = False  # whether v and alpha say the same
     norm: Any = None  # of the losses, in place of their sum
     mass: Any = None  # what the sum of alpha has to be
+    proved_rho = 0.0  # the rho that the last upper bound is of, where there is a mass
     needed_labels: tuple[int, ...] = (1, -1)
 
     def __new__(  # noqa: D102

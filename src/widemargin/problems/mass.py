@@ -140,13 +140,6 @@ class MassProblem(KernelProblem):
         g = self.margins - self.signs * (f + b)
         return sums.level(g, self.weights, self.mass, self.pointwise)
 
-    def rho_of(self, c: Vector, b: float) -> float:
-        """The best rho for coefficients c of all rows and an intercept b."""
-        c = c if self.kept is None else c[self.kept]
-        known = self.scores is not None and np.array_equal(self.scores.c, c)
-        values = self.scores.values if known and self.scores else self._exact(c).values
-        return self.rho_for(values, b)
-
     # -- objectives --------------------------------------------------------------------
 
     def values(self, c: Vector, f: Vector, b: float) -> Certificate:
@@ -159,7 +152,7 @@ class MassProblem(KernelProblem):
 
     def upper_bound(self, c: Vector, f: Sums, b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
-        rho = self.rho_for(f.values, b)
+        self.proved_rho = rho = self.rho_for(f.values, b)
         t, most = f.slacks(self.signs, b, self.margins + rho)
         most = most + gamma_n(2) * (np.abs(self.margins) + abs(rho))
         plain, largest = self._losses_of(t, most)

@@ -27,6 +27,7 @@ class Answer:
     w: Vector
     b: float
     certificate: Certificate
+    rho: float = 0.0
 
 
 class BestSoFar(ABC):
@@ -89,11 +90,6 @@ class BestSoFar(ABC):
     def at_bound(self, alpha: Vector) -> int | None:
         """How many dual variables are at their bound; None where there is none."""
         return None
-
-    def rho(self, answer: Answer) -> float:
-        """What scores are compared with where the sum of alpha is given."""
-        return 0.0
-
 
 class Best(BestSoFar):
     """The best v and the best alpha so far, by the steps' estimates; zero at first.
@@ -222,7 +218,8 @@ class Best(BestSoFar):
             if certificate.relative_gap <= tol:
                 return Answer(problem.gather(state), *problem.split(v), certificate)
         alpha = self._lift.alpha_up(self.alpha())
-        return Answer(*problem.answer(alpha, v, tol))
+        found = problem.answer(alpha, v, tol)
+        return Answer(*found, rho=problem.proved_rho)
 
     def untried(self, tol: float) -> Answer:
         """The answer zero: anything else would need the data."""
@@ -241,13 +238,6 @@ class Best(BestSoFar):
         if not self._problem.is_bounded:
             return None
         return int(np.count_nonzero((alpha > 0) & (alpha >= self._problem.C)))
-
-    def rho(self, answer: Answer) -> float:
-        """The best one of the answer."""
-        problem: Any = self._problem
-        if problem.mass is None:
-            return 0.0
-        return float(problem.rho_of(answer.w, answer.b))
 
 
 def _copy(part: RowState, source: str, target: str) -> None:

@@ -1,4 +1,4 @@
-"""Regression and one class by the engines, beside scikit-learn at an equal certified gap.
+"""Regression and one class by the engines, beside scikit-learn at an equal gap.
 
 scikit-learn's SVR and OneClassSVM are fitted with their own tol of 1e-3; our bounds at
 their answers say how good these are, and that gap is asked of the batch engine and of
@@ -158,9 +158,9 @@ def row(task, rounds):
         peer, seconds = timed(task.peer)
         runs["peer"].append(seconds)
         gap = gap or min(max(task.gap_of(peer), LEAST), 1e-2)
-        found, seconds = timed(lambda: by_batch(task, gap))
+        found, seconds = timed(by_batch, task, gap)
         runs["batch"].append(seconds if found.status == "solved" else np.inf)
-        found, seconds = timed(lambda: by_sets(task, gap))
+        found, seconds = timed(by_sets, task, gap)
         runs["sets"].append(seconds if found.status == "solved" else np.inf)
     peer, batch, sets = (median(mine) for mine in runs.values())
     m, n = task.X.shape
@@ -181,10 +181,10 @@ def by_sets(task, gap):
     return solve(task.single(), IRWLS(), tol=gap)
 
 
-def timed(fit):
+def timed(fit, *args):
     """What a function returns, and its seconds."""
     begin = time.perf_counter()
-    found = fit()
+    found = fit(*args)
     return found, time.perf_counter() - begin
 
 
