@@ -38,13 +38,16 @@ class MassProblem(KernelProblem):
 
     Parameters
     ----------
-    features, C, loss, kernel, memory_limit, q : as of `KernelProblem`
+    features : as of `KernelProblem`
     y : array (m,)
         +1 and -1; +1 alone without an intercept.
+    C, loss : as of `KernelProblem`
     intercept : {"none", "free"}
     mass : float > 0
         N: at most the sum of C, and with a free intercept at most twice the sum of C of
         each class, where alpha is bounded.
+    q : float or array (m,), default=0.0
+    kernel, memory_limit : as of `KernelProblem`
 
     Attributes
     ----------

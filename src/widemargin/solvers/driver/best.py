@@ -91,6 +91,7 @@ class BestSoFar(ABC):
         """How many dual variables are at their bound; None where there is none."""
         return None
 
+
 class Best(BestSoFar):
     """The best v and the best alpha so far, by the steps' estimates; zero at first.
 
