@@ -2,6 +2,7 @@
 # make test   everything that must pass: the checks, then the tests
 # make test-full   the tests at each instruction set of this processor, then full products and the
 #                  campaign of 20,000 certificates (an hour)
+# make compat  scikit-learn's own tests of its machines, with ours in their place
 # make mutations   faults put into a copy, one at a time: the tests must see each
 # make check  lint, types, layers, formats, docstrings
 # make bench  comparison with other packages (a quarter of an hour; benchmarks/README.md has more)
@@ -19,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 CHECKS := lint layout types layers core-layout docstrings
 
-.PHONY: demo test tests test-full mutations check $(CHECKS) bench docs format clean
+.PHONY: demo test tests test-full compat mutations check $(CHECKS) bench docs format clean
 
 # Two at a time: the checks run beside the tests.
 MAKEFLAGS += --jobs=2
@@ -48,6 +49,10 @@ test-full: check
 	  WIDEMARGIN_SIMD=$$level SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS) $(EXAMPLES); \
 	done
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS) $(EXAMPLES) -m full
+
+# tests/compat/table.txt says which pass, and why the others do not.
+compat: $(VENV)/installed
+	$(BIN)/python -m tests.compat
 
 mutations: $(VENV)/installed
 	$(BIN)/python -m tests.mutations

@@ -205,7 +205,7 @@ def test_parameters_out_of_range(parameters, error, message):
         ([1.0, 2.0], None, "Expected 2D array"),
         ([[1.0], [2.0]], [1.0], "'sample_weight' .* length 2. Got length 1"),
         ([[1.0], [2.0]], [1.0, -1.0], "nonnegative. Got -1.0 at row 1"),
-        ([[1.0], [2.0]], [0.0, 0.0], "positive somewhere. Got zeros only"),
+        ([[1.0], [2.0]], [0.0, 0.0], "all samples have zero or negative weights"),
     ],
 )
 def test_bad_data(X, weights, message):

@@ -150,13 +150,14 @@ def test_class_weight_is_a_factor_of_C(binary):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
+        (-1.0, "all samples have zero or negative weights"),
         (
-            -1.0,
-            "'sample_weight' parameter of LinearSVC.fit must be finite and nonnegative. Got -1.0 at row 0",
+            [1.0] * 568 + [-1.0],
+            "'sample_weight' parameter of LinearSVC.fit must be finite and nonnegative. Got -1.0 at row 568",
         ),
         ([1.0, 2.0], "'sample_weight' .* must have length 569. Got length 2"),
         (np.nan, "'sample_weight' .* must be finite"),
-        (0.0, "'sample_weight' .* must be positive somewhere. Got zeros only"),
+        (0.0, "all samples have zero or negative weights"),
         (
             ["a"] * 569,
             "'sample_weight' .* must hold real numbers. Got 'a' at row 0",

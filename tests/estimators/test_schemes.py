@@ -196,10 +196,6 @@ def test_two_classes_have_one_shape():
         ),
         ({"break_ties": 2}, "'break_ties' parameter .* must be one of False, True"),
         (
-            {"break_ties": True, "decision_function_shape": "ovo"},
-            "break_ties must be False when decision_function_shape is 'ovo'",
-        ),
-        (
             {"multi_class": "ovr", "decision_function_shape": "ovo"},
             "'decision_function_shape' parameter of .* must be 'ovr' where "
             "multi_class='ovr'. Got 'ovo' instead",

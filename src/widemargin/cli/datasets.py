@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.cli import reading, stored
+from widemargin.cli import reading, stored, weights
 from widemargin.cli.output import doing
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore import columns_of, is_binary, is_parquet
@@ -50,6 +50,8 @@ def read_training(options: argparse.Namespace) -> Data:
     if not is_binary(path):
         _check_text(options, path)
         data = _read_text(options, path, options.index_base)
+        if options.weight is not None:
+            data = _weighted(data, options.weight)
     else:
         data = _open_training(options, path)
     reading.check_labels(path, data.y)
@@ -64,17 +66,23 @@ def _open_training(options: argparse.Namespace, path: str) -> Data:
             f"{path}: expected no --columns for what is no Parquet, found {found}"
         )
     stored.check_named(path, options.label, "--label")
+    beside = weights.is_text(options.weight)
     chosen = {
         "label": options.label,
-        "weight": options.weight,
+        "weight": None if beside else options.weight,
         "columns": options.columns,
     }
     rows = stored.open_data(options, path, **chosen)
     y = stored.stored_labels(rows, path, "--label")
     meta = {k: v for k, v in chosen.items() if v is not None and k != "columns"}
     share = rows.density if rows.density < 1 else None
-    weights = rows.vector("weight")
-    return Data(path, rows, y, weights, 0, rows.names, share, meta)
+    data = Data(path, rows, y, rows.vector("weight"), 0, rows.names, share, meta)
+    return _weighted(data, options.weight) if beside else data
+
+
+def _weighted(data: Data, path: str) -> Data:
+    """Data with the weights of a file."""
+    return data._replace(weights=weights.read_weights(path, len(data.y)))
 
 
 def _read_text(options: argparse.Namespace, path: str, index_base: int | None) -> Data:
@@ -95,7 +103,9 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
     """Refuse options that svmlight text has no use for."""
     for option in ("label", "weight", "columns", "test_label"):
         value = getattr(options, option, None)
-        if value is not None:
+        if option == "weight" and value is not None:
+            weights.check_file(value, path)
+        elif value is not None:
             raise ValueError(
                 f"{path}: expected no --{option.replace('_', '-')} for svmlight text, "
                 f"which has its labels, found {value}"
@@ -148,7 +158,8 @@ def _open_test(options: argparse.Namespace, data: Data, n: int) -> Data:
     path, label, option = options.test, options.test_label, "--test-label"
     if label is None and not _is_file(options.label):
         label, option = options.label, "--label"
-    weight = None if _is_file(options.weight) else options.weight
+    is_beside = _is_file(options.weight) or weights.is_text(options.weight)
+    weight = None if is_beside else options.weight
     stored.check_named(path, label, option)
     chosen: dict[str, Any] = {"label": label, "weight": weight}
     by_name = is_parquet(path) and data.names is not None

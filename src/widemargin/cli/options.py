@@ -124,7 +124,20 @@ def _add_train(train: Any) -> None:
         help="auto: free for hinge, penalized for squared_hinge",
     )
     _add_classes(train)
-    add("--class-weight", choices=("balanced",), help="let all classes weigh the same")
+    add(
+        "--class-weight",
+        type=values.class_weights,
+        metavar="LABEL:FACTOR,...",
+        help="factors of C by class, such as 1:2,-1:0.5 (others: 1); balanced: all "
+        "classes weigh the same (none)",
+    )
+    add(
+        "--probability",
+        action="store_true",
+        help="keep in the model what makes probabilities of scores: sigmoids, fitted "
+        "to the scores of rows that a fold held out (--cv 5, if not said); predict "
+        "--probability prints them",
+    )
     _add_columns(train)
     _add_solving(train)
     _add_json(train)
@@ -301,7 +314,13 @@ def _add_columns(train: Any) -> None:
         "0), or a .npy file; the files y-*.npy of a folder are found without",
     )
     add("--test-label", metavar=which, help="labels of the test data, if not the same")
-    add("--weight", metavar=which, help="weights of the rows, likewise (none)")
+    add(
+        "--weight",
+        "--weights",
+        metavar=f"{which}|FILE.txt",
+        help="weights of the rows, likewise; or a text with a number a line, which "
+        "svmlight text may have, too (none)",
+    )
     add(
         "--columns",
         type=values.names,
@@ -326,6 +345,12 @@ def _add_predict(predict: Any) -> None:
         help="column to leave out, where the model does not know the columns",
     )
     add("--scores", action="store_true", help="decision values instead of labels")
+    add(
+        "--probability",
+        action="store_true",
+        help="probabilities of the classes, in the order that inspect shows, instead "
+        "of labels; of models that were trained with --probability",
+    )
     add("--output", metavar="FILE", help="write there, not to the screen")
     _add_memory_limit(predict, "to keep to, such as 500M: as in training")
     _add_reading(predict, f"auto: as in training if the model knows, or {_GUESS}")

@@ -1,10 +1,11 @@
-"""``widemargin predict``: a label, or scores, for every row."""
+"""``widemargin predict``: a label, scores or probabilities for every row."""
 
 import argparse
 from collections.abc import Iterator
 
 from widemargin.cli.datasets import open_unlabeled
 from widemargin.cli.output import SOLVED, as_text, doing, say
+from widemargin.cli.probabilities import check_calibrated, probabilities
 from widemargin.cli.reading import about, read_model
 from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
@@ -19,10 +20,14 @@ def run(options: argparse.Namespace) -> int:
     outputs = [options.output] if options.output else []
     check_outputs(outputs, [options.model, options.data])
     model = read_model(options.model)
+    if options.probability:
+        if options.scores:
+            raise ValueError("--probability and --scores cannot go together")
+        check_calibrated(model, options.model)
     rows = as_rows(open_unlabeled(options, model))
     with doing(f"predicting {rows.shape[0]:,} rows"), about(options.data):
         state = model.scored(rows)  # all of them, before the first line
-    text = _text(model, state, rows.shape[0], options.scores)
+    text = _text(model, state, rows.shape[0], options)
     if options.output:
         with replacing(options.output) as file:
             for lines in text:
@@ -33,11 +38,15 @@ def run(options: argparse.Namespace) -> int:
     return SOLVED
 
 
-def _text(model: Model, state: RowState, m: int, with_scores: bool) -> Iterator[str]:
+def _text(
+    model: Model, state: RowState, m: int, options: argparse.Namespace
+) -> Iterator[str]:
     """One line a row, of some of the m rows at a time."""
     for start in range(0, m, _ROWS):
         scores = state.part(slice(start, min(start + _ROWS, m))).scores
-        if with_scores:
+        if options.probability:
+            scores = probabilities(model, scores)
+        if options.scores or options.probability:
             lines = [
                 " ".join(map(repr, s)) for s in scores.reshape(len(scores), -1).tolist()
             ]

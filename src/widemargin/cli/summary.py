@@ -122,7 +122,7 @@ def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
         "primal": [s.certificate.primal for s in solutions],
         "dual": [s.certificate.dual for s in solutions],
         classifier.model_.vectors_name.replace(" ", "_"): classifier.support_.size,
-        "iterations": classifier.n_iter_,
+        "iterations": int(np.max(classifier.n_iter_)),
         "seconds": classifier.seconds_,
         "solver": solution.solver,
         "reason": solution.reason,

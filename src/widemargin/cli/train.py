@@ -10,7 +10,7 @@ import warnings
 import zipfile
 from typing import Any
 
-from widemargin.cli import names, reading
+from widemargin.cli import names, reading, weights
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
 from widemargin.cli.output import (
     BAD_INPUT,
@@ -20,6 +20,7 @@ from widemargin.cli.output import (
     describe,
     note,
 )
+from widemargin.cli.probabilities import KEY
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import report_training
 from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
         names.check_report(options.report)
         check_matplotlib()
     data = read_training(options)
+    options.class_weight = weights.of_classes(options, data.y)
     whole = options.rank is None or options.approximation == "eigen"
     if options.kernel != "linear" and whole:
         data = in_memory(options, data)
@@ -69,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
         else _fit(options, data, solver=solver, checkpoint=checkpoint)
     )
     _count_as_in_file(classifier, data)
+    if search and options.probability:
+        slopes, offsets = search.calibrator_.sigmoids
+        kept = {"method": "sigmoid", "slopes": slopes, "offsets": offsets}
+        keep_in_model(classifier, {KEY: kept})
     asked, options.model = options.model, _save(classifier, options.model)
     try:
         report_training(options, classifier, data, test, search)
@@ -141,6 +147,12 @@ def _check_classes(options: argparse.Namespace) -> None:
 
 def _check_folds(options: argparse.Namespace) -> None:
     """Refuse several values without folds, and what is not there with folds."""
+    if options.probability and options.decision_shape == "ovo":
+        raise ValueError("--probability and --decision-shape ovo cannot go together")
+    asked = "--cv"
+    if options.probability and options.cv is None:
+        asked, options.cv = "--probability", 5
+        options.C = 1.0 if options.C is None else options.C
     if options.cv is None:
         for name in ("C", "gamma"):
             if isinstance(getattr(options, name), list):
@@ -149,9 +161,9 @@ def _check_folds(options: argparse.Namespace) -> None:
         return
     for name in ("budget", "rank", "checkpoint", "resume"):
         if getattr(options, name):
-            raise ValueError(f"--cv and --{name} cannot go together")
+            raise ValueError(f"{asked} and --{name} cannot go together")
     if options.certify == "exact":
-        raise ValueError("--cv and --certify exact cannot go together")
+        raise ValueError(f"{asked} and --certify exact cannot go together")
 
 
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
@@ -238,6 +250,7 @@ def _selecting(options: argparse.Namespace, kind: Any, own: dict[str, Any]) -> A
         own["gammas"] = own.pop("gamma")
     Cs = 10 if options.C is None else options.C
     return (LinearSVCCV if kind is LinearSVC else SVCCV)(
+        calibrate="sigmoid" if options.probability else None,
         Cs=Cs if options.C is None or isinstance(Cs, list) else [Cs],
         cv=options.cv,
         class_weight=options.class_weight,

@@ -154,6 +154,22 @@ def assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
+def class_weights(text: str) -> str | list[tuple[str, float]]:
+    """The word "balanced", or factors by label: 1:2,-1:0.5."""
+    if text == "balanced":
+        return text
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        label, colon, factor = part.rpartition(":")
+        if not (colon and label) or label in found:
+            raise argparse.ArgumentTypeError(
+                f"expected balanced, or LABEL:FACTOR with commas between, such as "
+                f"1:2,-1:0.5, found {text!r}"
+            )
+        found[label] = positive(factor)
+    return list(found.items())
+
+
 def names(text: str) -> list[str]:
     """Names between commas."""
     return text.split(",")

@@ -48,6 +48,12 @@ class Calibrator:
     def __init__(self, fitted: CalibratedClassifierCV) -> None:
         self._fitted = fitted
 
+    @property
+    def sigmoids(self) -> tuple[list[float], list[float]]:
+        """Slopes a and offsets b of 1 / (1 + exp(a f + b)), one a column of f."""
+        each = self._fitted.calibrated_classifiers_[0].calibrators
+        return [float(one.a_) for one in each], [float(one.b_) for one in each]
+
     def predict_proba(self, decisions: Vector) -> Vector:
         """Probabilities of the classes: (m, c)."""
         return np.asarray(self._fitted.predict_proba(_columns(decisions)))

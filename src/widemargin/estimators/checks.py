@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.estimators import objects
 from widemargin.parameters import Checker, is_integer
 from widemargin.solution import NOT_CONVEX, Status
 
@@ -23,6 +24,9 @@ def check_limits(check: Checker, estimator: Any) -> None:
     """Raise for a limit, seed or listener of an estimator that is out of range."""
     check.positive("tol", estimator.tol, most=1.0)
     check.positive("time_limit", estimator.time_limit, optional=True)
+    if is_integer(estimator.max_iter) and estimator.max_iter == -1:  # scikit-learn's
+        expected = "an int in the range [1, inf) or None, the solver's own limit"
+        check.refuse("max_iter", expected, -1)
     check.count("max_iter", estimator.max_iter, optional=True)
     check.count("memory_limit", estimator.memory_limit, least=1 << 14, optional=True)
     if not isinstance(estimator.verbose, bool):
@@ -56,7 +60,8 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
     A kernel matrix is checked at once: scikit-learn expects NaN reported first.
     """
-    is_kernel = is_pairwise(estimator)
+    X = _without_objects(estimator, X, reset)
+    is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
         return X
@@ -73,6 +78,16 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
             accept_large_sparse=True,
         )
     return as_rows(X, n_jobs=estimator.n_jobs, memory_limit=estimator.memory_limit)
+
+
+def _without_objects(estimator: Any, X: Any, reset: bool) -> Any:
+    """Kernel values in the place of objects, where an estimator takes them."""
+    if reset and getattr(estimator, "_takes_objects", False):
+        if objects.are_given(estimator, X):
+            return objects.fit_values(estimator, X)
+    elif objects.were_fitted(estimator):
+        return objects.values(estimator, X)
+    return X
 
 
 def _is_expected(estimator: Any, X: Any) -> bool:
@@ -132,7 +147,7 @@ def _take_fitted(estimator: Any) -> dict[str, Any]:
     fitted = {
         name: value
         for name, value in vars(estimator).items()
-        if name in ("_meta", "_scheme", "_rows_of_fit")
+        if name in ("_meta", "_scheme", "_rows_of_fit", objects.OBJECTS)
         or (name.endswith("_") and not name.startswith("_"))
     }
     for name in fitted:

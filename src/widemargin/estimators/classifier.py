@@ -23,7 +23,13 @@ from widemargin.estimators.checks import (
     seed_of,
     tell_end,
 )
-from widemargin.estimators.multiclass import check_scheme, scheme_of, tasks_of
+from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.multiclass import (
+    check_scheme,
+    check_ties,
+    scheme_of,
+    tasks_of,
+)
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import Recipe, Training, Vector
@@ -39,12 +45,15 @@ from widemargin.solvers.driver.limits import Limits
 
 
 class Classifier(
+    AdvisingMixin,
     TrainingDataMixin,
     CallbackSupportMixin,  # type: ignore[misc]
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     """Base of the classifiers, which choose a plan and keep what it finds."""
+
+    n_iter_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,8 +131,15 @@ class Classifier(
         Returns
         -------
         ndarray (m,)
+
+        Raises
+        ------
+        ValueError
+            ``break_ties`` with ``decision_function_shape="ovo"``.
         """
-        return self.model_.labels(read_rows(self, X))
+        model = self.model_
+        check_ties(self)
+        return model.labels(read_rows(self, X))
 
     @property
     @abstractmethod
@@ -228,7 +244,7 @@ class Classifier(
         solutions = fit.solutions
         self.solutions_, self.solution_ = solutions, solutions[0]
         self.intercept_ = np.array([s.b for s in fit.decisions])
-        self.n_iter_ = max(1, *(len(s.trace) - 1 for s in solutions))
+        self.n_iter_ = max(map(iterations, solutions))
         worst = _worst(solutions)
         self.dual_gap_ = float(worst.certificate.relative_gap)
         interrupted = any(s.status is Status.INTERRUPTED for s in solutions)
@@ -243,6 +259,11 @@ class Classifier(
         if hasattr(self, "feature_names_in_"):
             self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
         self._keep(fit)
+
+
+def iterations(solution: Solution) -> int:
+    """Iterations of a binary problem: at least 1, as scikit-learn has it."""
+    return max(1, len(solution.trace) - 1)
 
 
 def check_form(check: Checker, estimator: Any) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
+from widemargin.estimators import objects
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit
@@ -56,8 +57,8 @@ def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     """Set ``kernel_`` and ``gamma_`` for rows, which may have weights."""
     m, n = rows.shape
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    given = estimator.kernel, estimator.gamma, estimator.degree, estimator.coef0
-    kernel = Kernel(*given)
+    name = "precomputed" if objects.were_fitted(estimator) else estimator.kernel
+    kernel = Kernel(name, estimator.gamma, estimator.degree, estimator.coef0)
     if kernel.is_precomputed and m != n:
         owner = type(estimator).__name__
         raise ValueError(
@@ -93,14 +94,53 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
         _keep_landmarks(estimator, fit)
     if kernel.is_precomputed:
         vars(estimator).pop("_rows_of_fit", None)
-        estimator.support_vectors_ = np.empty((0, 0))
+        estimator.support_vectors_ = _support_objects(estimator)
     if kernel.name == "linear":
-        estimator.coef_ = _weights(training, solutions)
+        keep_weights(estimator, _weights(training, solutions))
     if kernel.name in ("linear", "precomputed"):
         estimator._meta["kernel"] = kernel.name
     if fit.map is not None and fit.map.landmarks is None:
-        estimator.coef_ = np.stack([solution.w for solution in solutions])
+        keep_weights(estimator, np.stack([solution.w for solution in solutions]))
         estimator._meta |= kernel.facts
+
+
+def _support_objects(estimator: Any) -> Any:
+    """The support vectors of a matrix of kernel values: objects, or none."""
+    if not objects.were_fitted(estimator):
+        return np.empty((0, 0))
+    return objects.chosen(estimator, estimator.support_)
+
+
+class WeightsOfKernel:
+    """``coef_`` of a kernel machine, which only a fit sets: what predicts is beside."""
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        if estimator is None:
+            return self
+        if "coef_" not in vars(estimator):
+            raise AttributeError(
+                f"{owner.__name__} has coef_ once it was fitted with a linear kernel, "
+                "or with features of another one (rank=...)."
+            )
+        return vars(estimator)["coef_"]
+
+    def __set__(self, estimator: Any, value: Any) -> None:
+        if "coef_" not in vars(estimator):  # a callback makes up the model of a step
+            vars(estimator)["coef_"] = value
+            return
+        raise AttributeError(
+            f"The coef_ of {type(estimator).__name__} cannot be set: it is made of "
+            "dual_coef_ and support_vectors_. LinearSVC has one that can."
+        )
+
+    def __delete__(self, estimator: Any) -> None:
+        del vars(estimator)["coef_"]
+
+
+def keep_weights(estimator: Any, W: NDArray[Any]) -> None:
+    """Set ``coef_``, (k, n), for good."""
+    W.flags.writeable = False
+    vars(estimator)["coef_"] = W
 
 
 def _keep_landmarks(estimator: Any, fit: Fit) -> None:

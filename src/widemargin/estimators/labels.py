@@ -167,13 +167,13 @@ def as_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
     if given.ndim == 1 and len(given) != m:
         check.refuse_part(name, f"have length {m}", f"length {len(given)}")
     weights = np.broadcast_to(_reals(check, name, given), (m,))  # a copy already
+    if (weights <= 0).all():  # in scikit-learn's words
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         row = int(np.argmax(bad))
         found = f"{weights[row]} at row {row}"
         check.refuse_part(name, "be finite and nonnegative", found)
-    if not weights.any():
-        check.refuse_part(name, "be positive somewhere", "zeros only")
     return weights
 
 

@@ -43,6 +43,11 @@ class LinearSVC(Classifier):
         "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
         "interior_point", or an object that carries its own options, such as
         ``InteriorPoint(reduction="omega")``.
+    penalty : {"l2"}, default="l2"
+        As above. `sklearn.svm.LinearSVC` has "l1", too, which is refused here.
+    dual : {"auto", True, False}, default="auto"
+        For code that was written for `sklearn.svm.LinearSVC`. It has no influence:
+        every answer has a primal and a dual point, and ``solver`` chooses the method.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovr", "ovo", "dag"}, default="ovr"
@@ -130,6 +135,8 @@ class LinearSVC(Classifier):
         loss: str = "squared_hinge",
         intercept: str = "auto",
         solver: str | Solver = "auto",
+        penalty: str = "l2",
+        dual: str | bool = "auto",
         class_weight: Any = None,
         multi_class: str = "ovr",
         decision_function_shape: str = "ovr",
@@ -148,6 +155,8 @@ class LinearSVC(Classifier):
         self.loss = loss
         self.intercept = intercept
         self.solver = solver
+        self.penalty = penalty
+        self.dual = dual
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.decision_function_shape = decision_function_shape
@@ -177,6 +186,15 @@ class LinearSVC(Classifier):
 
     def _check_parameters(self, check: Checker) -> None:
         check_form(check, self)
+        check.choice("penalty", self.penalty, ("l2", "l1"))
+        check.choice("dual", self.dual, ("auto", True, False))
+        if self.penalty == "l1":  # begins in scikit-learn's words
+            raise ValueError(
+                "Unsupported set of arguments: "
+                f"penalty='l1', loss={self.loss!r}, dual={self.dual!r}. LinearSVC has "
+                "the penalty 'l2' only; 'l1' is in sklearn.svm.LinearSVC and "
+                "sklearn.linear_model.SGDClassifier."
+            )
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         return linear_recipe(self.loss, self.intercept, self.solver)

@@ -29,16 +29,23 @@ class BinaryTask(NamedTuple):
 def check_scheme(check: Checker, estimator: Any) -> None:
     """Refuse a scheme, or what it cannot decide by."""
     shape, scheme = estimator.decision_function_shape, estimator.multi_class
+    if isinstance(scheme, str) and scheme == "crammer_singer":
+        expected = f"one of {', '.join(map(repr, SCHEMES))} ('ovr' is the nearest)"
+        check.refuse("multi_class", expected, scheme)
     check.choice("multi_class", scheme, SCHEMES)
     check.choice("decision_function_shape", shape, SHAPES)
     check.choice("break_ties", estimator.break_ties, (False, True))
-    if shape == "ovo" and estimator.break_ties:  # in scikit-learn's words
-        raise ValueError(
-            "break_ties must be False when decision_function_shape is 'ovo'"
-        )
     if shape == "ovo" and scheme not in PAIRED:
         expected = f"{SHAPES[0]!r} where multi_class={scheme!r}"
         check.refuse("decision_function_shape", expected, shape)
+
+
+def check_ties(estimator: Any) -> None:
+    """Refuse labels by decision values of classes where those of pairs are asked."""
+    if estimator.decision_function_shape == "ovo" and estimator.break_ties:
+        raise ValueError(  # in scikit-learn's words
+            "break_ties must be False when decision_function_shape is 'ovo'"
+        )
 
 
 def scheme_of(n_classes: int, multi_class: str) -> str:
@@ -50,7 +57,7 @@ def decided_by(estimator: Any, scheme: str) -> dict[str, Any]:
     """How a model of an estimator decides: its scheme, shape and break_ties."""
     check_scheme(Checker(type(estimator).__name__), estimator)
     shape = estimator.decision_function_shape if scheme in PAIRED else SHAPES[0]
-    breaks = bool(estimator.break_ties) and scheme == "ovo"
+    breaks = bool(estimator.break_ties) and scheme == "ovo" and shape != "ovo"
     return {"scheme": scheme, "shape": shape, "break_ties": breaks}
 
 

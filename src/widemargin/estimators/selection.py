@@ -29,7 +29,8 @@ from widemargin.estimators.batch import batched
 from widemargin.estimators.calibration import METHODS, calibrated
 from widemargin.estimators.checks import is_pairwise, read_rows, users_level
 from widemargin.estimators.classifier import Classifier
-from widemargin.estimators.multiclass import rows_of
+from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.multiclass import check_ties, rows_of
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.training import MOMENT, StartPoint, Training, Vector
 from widemargin.models.model import Model
@@ -154,7 +155,7 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model.decide(self.decisions)
 
 
-class SelectedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base: a machine with the C, and the gamma, that does best on held-out rows."""
 
     # -- what an estimator says --------------------------------------------------------
@@ -330,6 +331,7 @@ class SelectedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.calibrate is not None and self.decision_function_shape == "ovo":
             expected = "'ovr' where calibrate is set"
             check.refuse("decision_function_shape", expected, "ovo")
+        check_ties(self)
         check.choice("refit", self.refit, (True, False))
         grid(check, "Cs", self.Cs)
         if isinstance(self.scoring, list | tuple | set | dict):

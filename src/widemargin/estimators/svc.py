@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.classifier import Classifier, check_form
+from widemargin.estimators.classifier import Classifier, check_form, iterations
 from widemargin.estimators.kernel_machines import (
+    WeightsOfKernel,
     check_kernel_of,
     keep_machines,
     kernel_model,
@@ -47,7 +48,9 @@ class SVC(Classifier):
         "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2" (of data >= 0),
         "precomputed" (X holds the values of all pairs of rows), or a function of two
         matrices, dense or CSR, (k, n) and (l, n), that returns their kernel values (k,
-        l). `widemargin.Kernel` has the formulas.
+        l). X may then be a list of objects of any kind, such as strings or graphs: the
+        function gets two lists, of which the second one is the list of the fit, and
+        all its values are kept. `widemargin.Kernel` has the formulas.
     gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
         "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
         mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.
@@ -91,7 +94,8 @@ class SVC(Classifier):
         multi_class="ovr", of the pairs. It counts from when it is set.
     break_ties : bool, default=False
         Of multi_class="ovo": among classes with as many votes the largest decision
-        value wins, not the first class. Not with decision_function_shape="ovo".
+        value wins, not the first class. `predict` refuses it with
+        decision_function_shape="ovo".
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: the minimum is at most this share below P.
     max_iter : int >= 1 or None, default=None
@@ -126,15 +130,17 @@ class SVC(Classifier):
     support_ : ndarray of the rows with a positive dual variable in any problem, sorted
         by class
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
-        precomputed kernel. More than 64 MiB are copied when they are first asked for,
-        or copied: until then the training data are kept, and must stay as they are.
+        precomputed kernel; a list where X is a list of objects. More than 64 MiB are
+        copied when they are first asked for, or copied: until then the training data
+        are kept, and must stay as they are.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1, n_sv) of y_i alpha_i, positive for ``classes_[1]``. One
         against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
         against the rest: (c, n_sv).
     intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
     coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept.
-        With "fourier" and "polynomial" the weights of the features, (k, rank)
+        With "fourier" and "polynomial" the weights of the features, (k, rank).
+        Read-only
     feature_map_ : FeatureMap, with a rank only; its ``rank``, ``trace_residual`` and
         ``error`` say how near it is to K
     exact_certificates_ : list of Certificate, with certify="exact": bounds of the
@@ -142,14 +148,14 @@ class SVC(Classifier):
     exact_gap_ : float, their largest relative gap
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
-    n_iter_ : int, iterations of the longest binary problem
+    n_iter_ : int32 ndarray, iterations of each binary problem
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap
     solution_, solutions_ : Solution of the (first) binary problem; list of all. One
         against one, each is over the rows of its two classes, in their order.
-    n_features_in_ : int
+    n_features_in_ : int; of a list of objects, their number
     feature_names_in_ : ndarray (n,), where X had column names
 
     See Also
@@ -259,6 +265,9 @@ class SVC(Classifier):
         self.callback = callback
         self.checkpoint = checkpoint
 
+    coef_ = WeightsOfKernel()
+    _takes_objects = True
+
     @property
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: classes and decision functions.
@@ -320,6 +329,7 @@ class SVC(Classifier):
         if fit.map is not None:
             self.feature_map_ = fit.map.map
         keep_machines(self, fit)
+        self.n_iter_ = np.array([iterations(s) for s in fit.solutions], np.int32)
         if fit.map is not None:
             self._meta |= facts_of(self.feature_map_)
         if self.certify == "exact":

@@ -215,7 +215,7 @@ class Kernel:  # numpydoc ignore=PR02
             return np.asarray(inner**self.degree)
 
     def called(self, X: Any, Z: Any) -> Vector:
-        """Values of a callable, checked."""
+        """Values of a callable, of matrices or of lists of objects, checked."""
         deadline.check()
         try:
             values = self.name(X, Z)  # type: ignore[operator]
@@ -225,7 +225,7 @@ class Kernel:  # numpydoc ignore=PR02
         if sparse.issparse(values):
             values = values.toarray()
         values = np.asarray(values)
-        expected = X.shape[0], Z.shape[0]
+        expected = _n_rows(X), _n_rows(Z)
         if values.shape != expected or values.dtype.kind not in "fiub":
             raise ValueError(
                 f"The kernel must return real numbers of shape {expected}. Got shape "
@@ -237,6 +237,11 @@ class Kernel:  # numpydoc ignore=PR02
                 "The kernel must return finite numbers. Got NaN or infinity instead."
             )
         return values
+
+
+def _n_rows(X: Any) -> int:
+    """How many rows a matrix, or objects a list has."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _weighted_sums(block: Any, part: RowState) -> tuple[Vector, Vector]:

@@ -1,0 +1,75 @@
+"""Keywords of scikit-learn that do not exist here, and what to write instead."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+ADVICE = {
+    "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
+    "are kept (200 MB are memory_limit=200 << 20)",
+    "dual": "leave it out; solver chooses the method, and every answer has a primal "
+    "and a dual point",
+    "fit_intercept": "write intercept='none' for fit_intercept=False, else leave it "
+    "out",
+    "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
+    "was made large to leave the intercept out of the penalty",
+    "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
+    "probability": "leave it out; probabilities come from calibrate='sigmoid' of SVCCV "
+    "and LinearSVCCV, or sklearn.calibration.CalibratedClassifierCV(ensemble=False)",
+    "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
+}
+
+
+class AdvisingMixin:
+    """Answers keywords of scikit-learn that it has not with what to write instead."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _advising(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters: see `sklearn.base.BaseEstimator`.
+
+        Parameters
+        ----------
+        **params : the parameters, by name
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            There is no parameter of that name.
+        """
+        names: Any = inspect.signature(type(self)).parameters
+        if (said := _advice(type(self).__name__, names, params)) is not None:
+            raise ValueError(said)
+        base: Any = super()
+        base.set_params(**params)
+        return self
+
+
+def _advising(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, which names what takes the place of a keyword."""
+    known = inspect.signature(init).parameters
+
+    @functools.wraps(init)
+    def advised(self: Any, *args: Any, **params: Any) -> None:
+        said = _advice(type(self).__name__, known, params)
+        if said is not None:
+            raise TypeError(said)
+        init(self, *args, **params)
+
+    return advised
+
+
+def _advice(owner: str, known: Iterable[str], given: Iterable[str]) -> str | None:
+    """What to say about the first keyword that only scikit-learn has."""
+    for name in given:
+        if name in ADVICE and name not in known:
+            return f"{owner} has no parameter {name!r}: {ADVICE[name]}."
+    return None

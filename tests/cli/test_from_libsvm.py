@@ -1,0 +1,105 @@
+"""What docs/guides/from_libsvm.md promises to users of LIBSVM and LIBLINEAR."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC as LibSVC
+from sklearn.svm import LinearSVC as LibLinear
+
+from widemargin import LinearSVC, as_rows, load_model, save_svmlight
+from widemargin.cli import main
+from widemargin.cli.options import parse
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "from_libsvm.md"
+# Options of their commands, by the sections of the guide.
+OPTIONS = {
+    "svm-train": "s t d g r c n p m e h b wi v q W",
+    "svm-predict": "b q",
+    "svm-scale": "l u y s r",
+    "grid.py": "log2c log2g v out gnuplot resume svmtrain",
+    "train of LIBLINEAR": "s c p n e B R wi W M v C m q",
+}
+
+
+def sections():
+    parts = re.split(r"^## (.*)$", GUIDE.read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_guide_has_every_option(name):
+    left = " ".join(line.split("|")[1] for line in sections()[name].splitlines()
+                    if line.startswith("|"))  # fmt: skip
+    shown = set(re.findall(r"`-(\w+)", left))
+    assert set(OPTIONS[name].split()) <= shown
+
+
+def commands():
+    text = GUIDE.read_text(encoding="utf-8")
+    found = set(re.findall(r"`widemargin ((?:train|predict) [^`]*)`", text))
+    return sorted(one for one in found if not re.search(r"MODEL|TEST|\.\.\.", one))
+
+
+def test_there_are_commands():
+    assert len(commands()) >= 8
+
+
+@pytest.mark.parametrize("command", commands())
+def test_the_commands_can_be_typed(command):
+    assert parse(shlex.split(command)).command in ("train", "predict")
+
+
+def test_the_options_of_ours_exist():
+    text = GUIDE.read_text(encoding="utf-8")
+    named = set(re.findall(r"`(--[a-z0-9-]+)", text))
+    known = (Path(__file__).parents[2] / "src/widemargin/cli/options.py").read_text()
+    assert len(named) > 15
+    assert {name for name in named if f'"{name}"' not in known} == set()
+
+
+@pytest.fixture
+def wine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    save_svmlight(X, y, "a.svm")
+    return X, y
+
+
+THEIRS = {
+    "svm-train -c 10 -g 0.05": LibSVC(C=10.0, gamma=0.05, class_weight={1: 2.0}),
+    "svm-train a.svm": LibSVC(gamma="auto"),
+    "svm-train -t 0": LibSVC(kernel="linear"),
+    "`train a.svm": LibLinear(fit_intercept=False),
+    "train -s 3 -B 1": LibLinear(loss="hinge"),
+}
+
+
+@pytest.mark.parametrize("theirs", THEIRS)
+def test_the_commands_train_their_machines(wine, theirs):
+    X, y = wine
+    lines = [line for line in GUIDE.read_text().splitlines() if theirs in line]
+    ours = re.search(r"\| `widemargin (train [^`]*)`", lines[0])[1]
+    machine, more = THEIRS[theirs], []
+    machine.set_params(tol=1e-8, max_iter=10**6, random_state=0)
+    if isinstance(machine, LibSVC):
+        machine.set_params(decision_function_shape="ovo")
+        more = ["--decision-shape", "ovo"]
+    assert main([*shlex.split(ours), "--tol", "1e-9", *more]) == 0
+    found = load_model("a.wm").scores(as_rows(X))
+    np.testing.assert_allclose(found, machine.fit(X, y).decision_function(X), atol=1e-3)
+
+
+def test_an_instance_weight_is_a_factor_of_c(wine):
+    X, y = wine
+    w = np.random.default_rng(0).uniform(0.0, 2.0, len(y))
+    np.savetxt("w.txt", w)
+    assert main(["train", "a.svm", "a.wm", "--weight", "w.txt", "--tol", "1e-9"]) == 0
+    known = LinearSVC(tol=1e-9).fit(X, y, sample_weight=w)
+    found = load_model("a.wm").scores(as_rows(X))
+    np.testing.assert_allclose(found, known.decision_function(X), atol=1e-4)
