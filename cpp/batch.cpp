@@ -14,6 +14,10 @@
 #include <thread>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace widemargin {
 namespace {
 
@@ -42,6 +46,8 @@ constexpr std::size_t kLeastPatience = 2000;
 
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kShare = 0.9;
+// Of the gap that is asked for: above it with rough intercepts, no better ones are looked for.
+constexpr double kFar = 5;
 // The objective at zero, times this, is the least that a gap is relative to.
 constexpr double kFloor = 1e-10;
 
@@ -112,7 +118,10 @@ class Crew {
   Time::time_point asked_ = Time::now();
 };
 
-// Blocks of memory that are used again: touching new pages takes longer than to fill them.
+// Blocks of memory that are used again: touching new pages takes longer than to fill them. Large
+// ones are taken some at once, in large pages where there are; none is there before it is touched.
+constexpr std::size_t kLarge = 1 << 20, kBlocksAtOnce = 16, kHugePage = 1 << 21;
+
 class Pool {
  public:
   explicit Pool(std::size_t floats) : size_((floats + 15) / 16 * 16) {}
@@ -127,10 +136,17 @@ class Pool {
       free_.pop_back();
       return block;
     }
-    void* raw = std::aligned_alloc(64, size_ * sizeof(float));
+    const std::size_t bytes = size_ * sizeof(float), some = bytes < kLarge ? 1 : kBlocksAtOnce;
+    const std::size_t page = some > 1 ? kHugePage : 64;
+    void* raw = std::aligned_alloc(page, (some * bytes + page - 1) / page * page);
     if (raw == nullptr) throw std::bad_alloc();
     all_.emplace_back(static_cast<float*>(raw));
-    return all_.back().get();
+#if defined(MADV_HUGEPAGE)
+    if (some > 1) madvise(raw, (some * bytes + page - 1) / page * page, MADV_HUGEPAGE);
+#endif
+    float* const first = all_.back().get();
+    for (std::size_t k = some; k-- > 1;) free_.push_back(first + k * size_);
+    return first;
   }
   void give_back(const std::vector<float*>& blocks) {
     const std::lock_guard guard(lock_);
@@ -414,7 +430,7 @@ class Problem {
       steps += done.steps, negative += done.negative;
       violation_ = done.violation;
       const bool settled = !(done.violation > stop) || done.steps == 0;
-      if (settled || (take_scores(), gap() <= share)) {
+      if (settled || (take_scores(), may_be_near(share) && gap() <= share)) {
         refresh();
         if (gap() <= share)
           end = BatchEnd::solved;
@@ -567,7 +583,7 @@ class Problem {
         for (std::size_t k = first; k < r; ++k) {
           if (__atomic_load_n(parts_[rows[k]] + id, __ATOMIC_RELAXED) != nullptr) continue;
           some[count++] = kept_.first(id_[own]) + rows[k] - begin_[own];
-          if (count == together_) flush();
+          if (count == kTogether) flush();
         }
         flush();
       }
@@ -597,7 +613,7 @@ class Problem {
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
       if (x_[p] != 0) moved.push_back(p);
-    if (together_ > 1) make_missing(moved);
+    make_missing(moved);
     constexpr std::size_t most = 64;
     for (std::size_t g = 0; g < id_.size(); ++g) {
       const float* base = nullptr;
@@ -711,8 +727,12 @@ class Problem {
     }
   }
 
-  // The relative gap by the scores, with the intercept and rho that suit them.
-  double gap() {
+  // Whether the gap may be small: where it is not by far with intercepts in the middle of the
+  // violations, their best places are not worth the time to find them.
+  bool may_be_near(double share) { return is_plain_ || gap(false) <= kFar * share; }
+
+  // The relative gap by the scores, with the intercept and rho that suit them, or nearly do.
+  double gap(bool is_best = true) {
     double square = 0, linear = 0, squares = 0;
     for (std::size_t p = 0; p < width_; ++p) {
       square += x_[p] * f_[p];
@@ -721,7 +741,7 @@ class Problem {
     }
     auto& b = level_;
     b[0] = shift_ * total_;
-    for (std::size_t k = 0; k < lines_.size(); ++k) b[k] = best_intercept(lines_[k]);
+    for (std::size_t k = 0; k < lines_.size(); ++k) b[k] = best_intercept(lines_[k], is_best);
     b_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[0] + b[1]) : 0.0) : b[0];
     rho_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[1] - b[0]) : -b[0]) : 0.0;
     const double rest = 0.5 * (square + shift_ * b_ * b_);
@@ -765,7 +785,7 @@ class Problem {
   }
 
   // Where a line is least: within a bracket about the middle of the violation.
-  double best_intercept(const Line& line) {
+  double best_intercept(const Line& line, bool is_best) {
     const auto& C = *line.C;
     double low = -std::numeric_limits<double>::infinity(), high = -low;
     for (std::size_t p = 0; p < width_; ++p) {
@@ -779,6 +799,7 @@ class Problem {
     if (!std::isfinite(high)) high = low;
     if (!std::isfinite(low)) return 0;
     const double middle = 0.5 * (low + high);
+    if (!is_best) return middle;
     double apart = 0.5 * std::abs(low - high) + 1e-9;
     for (int k = 0; k < 60; ++k, apart *= 4) {
       if (losses(line, middle - apart).slope > 0) continue;
@@ -918,14 +939,19 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
   constexpr std::size_t kRows = 192;  // that are taken together
   // What is not made before it is stopped shall not be taken for a sum.
   std::fill(sums.out.begin(), sums.out.end(), std::numeric_limits<double>::quiet_NaN());
+  // Few problems are cut, so that all threads have work; what comes out does not depend on it.
+  const std::size_t problems = sums.row_end.size();
+  const std::size_t cut = problems > 0 ? (threads + problems - 1) / problems : 1;
   Crew crew(threads, stop);
-  crew.run(sums.row_end.size(), [&](std::size_t t, bool is_caller) {
+  crew.run(problems * cut, [&](std::size_t task, bool is_caller) {
+    const std::size_t t = task / cut, part = task % cut;
     const auto begin = [t](std::span<const std::int64_t> end) {
       return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
     };
     const std::size_t s0 = begin(sums.support_end), r0 = begin(sums.row_end);
     const std::size_t k = static_cast<std::size_t>(sums.support_end[t]) - s0;
     const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
+    const std::size_t last = m * (part + 1) / cut;
     const auto& all = sums.rows;
     Packed packed;
     packed.fill(all, sums.support.subspan(s0, k));
@@ -933,12 +959,12 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
     std::copy_n(sums.weight.begin() + static_cast<std::ptrdiff_t>(s0), k, weights.begin());
     const auto X = packed.strips(k, all.batch.n);
     Gathered<double> gathered;
-    for (std::size_t first = 0; first < m && !crew.stopped(is_caller); first += kRows) {
-      const std::size_t count = std::min(m - first, kRows);
-      const auto batch = gathered.fill(all.batch, count, [&](std::size_t r) {
-        return static_cast<std::size_t>(sums.row[r0 + first + r]);
+    for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
+      const std::size_t count = std::min(last - r, kRows);
+      const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
+        return static_cast<std::size_t>(sums.row[r0 + r + i]);
       });
-      double* out = sums.out.data() + r0 + first;
+      double* out = sums.out.data() + r0 + r;
       std::fill_n(out, count, 0.0);
       Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
       target.back_weights = weights.data(), target.back = out;

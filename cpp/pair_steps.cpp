@@ -114,13 +114,17 @@ class Steps {
       p_.F[i] += p_.ridge[i] * step;
       p_.F[j] -= p_.ridge[j] * step;
       Largest<Real> largest(-kInfinity), second(-kInfinity);
+      Real *const gradient = p_.F, *const can = up(0), *const other = groups > 1 ? up(1) : can;
       with_parts(p_.K, i, j, [&](auto* a, auto* b, std::size_t s, std::size_t end) {
+        Largest<Real> most = largest, next = second;
         for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
-          const Vector<Real> F = load(p_.F + s) + (load(a) - load(b)) * step;
-          store(p_.F + s, F);
-          largest.offer(load(up(0) + s) - F);
-          if constexpr (groups > 1) second.offer(load(up(1) + s) - F);
+          const Vector<Real> F = load(gradient + s) + (load(a) - load(b)) * step;
+          store(gradient + s, F);
+          most.offer(load(can + s) - F);
+          if constexpr (groups > 1) next.offer(load(other + s) - F);
         }
+        largest = most;
+        if constexpr (groups > 1) second = next;
       });
       first[0] = largest.best(rise[0]);
       if constexpr (groups > 1) first[1] = second.best(rise[1]);
@@ -248,15 +252,25 @@ class Steps {
     Vector<Real> fall = all<Real>(-kInfinity);
     const Vector<Real> least =
         all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kCurvature));
+    const Real *const gradient = p_.F, *const diagonal = p_.diagonal, own = p_.diagonal[i];
     with_parts(p_.K, i, i, [&](auto* a, auto*, std::size_t s, std::size_t end) {
+      Largest<Real> best = gain;
+      Vector<Real> most = fall;
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
-        const Vector<Real> F = load(p_.F + s) + load(can + s);
-        fall = F > fall ? F : fall;
+        const Vector<Real> F = load(gradient + s) + load(can + s);
+        most = F > most ? F : most;
         const Vector<Real> slope = F + rise;
-        const Vector<Real> curved = (load(p_.diagonal + s) - load(a) * Real(2)) + p_.diagonal[i];
+        const Vector<Real> curved = (load(diagonal + s) - load(a) * Real(2)) + own;
         const Vector<Real> curvature = curved > least ? curved : least;
-        gain.offer(slope > all<Real>(0) ? slope * slope / curvature : all<Real>(0));
+        Vector<Real> good = slope * slope;
+        if constexpr (kinked)
+          good = good * about_inverse<Real>(curvature);
+        else
+          good = good / curvature;
+        best.offer(slope > all<Real>(0) ? good : all<Real>(0));
       }
+      gain = best;
+      fall = most;
     });
     Real most = fall[0], ignored;
     for (std::size_t lane = 1; lane < kLanes<Real>; ++lane)

@@ -57,6 +57,29 @@ inline Vector<Real> all(Real x) {
   return x - Vector<Real>{};
 }
 
+// About 1 / x, to some 11 bits: to compare by.
+template <typename Real>
+inline Vector<Real> about_inverse(Vector<Real> x) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(Real) == 4) {
+    __m512 v;
+    std::memcpy(&v, &x, sizeof(v));
+    v = _mm512_rcp14_ps(v);
+    std::memcpy(&x, &v, sizeof(v));
+    return x;
+  }
+#elif defined(__AVX2__)
+  if constexpr (sizeof(Real) == 4) {
+    __m256 v;
+    std::memcpy(&v, &x, sizeof(v));
+    v = _mm256_rcp_ps(v);
+    std::memcpy(&x, &v, sizeof(v));
+    return x;
+  }
+#endif
+  return Real(1) / x;
+}
+
 // Store past the caches, to an address that is a multiple of the vector's size.
 template <typename Real>
 inline void stream(Real* p, Vector<Real> v) {

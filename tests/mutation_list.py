@@ -26,6 +26,7 @@ POINTWISE = ("tests/losses/test_pointwise.py",)
 NORMS = ("tests/losses/test_loss_norms.py", "tests/problems/test_norm_intercept.py")
 MANY = ("tests/problems/test_many.py",)
 MANY_DRAWN = ("tests/certificates/test_campaign.py",)
+FAMILY = ("tests/solvers/kernel/test_batch_family.py",)
 BATCH = ("tests/solvers/kernel/test_batch.py",)
 EXACT = ("tests/certificates",)
 CORE = (
@@ -505,8 +506,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the allowance of P",
         "many.py",
-        "return rest + over + losses, over + losses - plain, (square, error)",
-        "return rest - over + losses, over + losses - plain, (square, error)",
+        "return rest + over + losses, over + more, (square, error)",
+        "return rest - over + losses, over + more, (square, error)",
         MANY_DRAWN,
     ),
     Mutation(
@@ -547,8 +548,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the gap in the core",
         "batch.cpp",
-        "(primal_ - dual_) / primal_",
-        "(dual_ - primal_) / primal_",
+        "(primal_ - dual_) / size",
+        "(dual_ - primal_) / size",
         BATCH,
     ),
     Mutation(
@@ -568,8 +569,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the clip of a start",
         "batch.cpp",
-        "std::clamp(problems.c[i], lower_[p], upper_[p])",
-        "problems.c[i]",
+        "std::clamp(c, lower_[p], upper_[p])",
+        "c",
         BATCH,
     ),
     Mutation(
@@ -579,6 +580,42 @@ MUTATIONS = [
         "std::numeric_limits<double>::quiet_NaN());",
         "std::fill(sums.out.begin(), sums.out.end(), 0.0);",
         MANY,
+    ),
+    # -- a linear term, and sums of alpha that are given
+    Mutation(
+        "sums of alpha: the pull of rho",
+        "many.py",
+        "return rest - pull, np.abs(rest) + np.abs(pull)",
+        "return rest + pull, np.abs(rest) + np.abs(pull)",
+        FAMILY,
+    ),
+    Mutation(
+        "sums of alpha: what a wrong sum costs",
+        "sums.py",
+        "return share * room if share <= MOST_REPAIRED else",
+        "return 0.0 * room if share <= MOST_REPAIRED else",
+        ("tests/problems/test_mass.py",),
+    ),
+    Mutation(
+        "sums of alpha: the level of a class in the core",
+        "batch.cpp",
+        "lines_.push_back({&C, sign * 0.5 * mass});",
+        "lines_.push_back({&C, sign * mass});",
+        FAMILY,
+    ),
+    Mutation(
+        "sums of alpha: the pull of rho by working sets",
+        "mass.py",
+        "return 0.5 * square - pull + over + losses, over + losses - plain",
+        "return 0.5 * square + pull + over + losses, over + losses - plain",
+        ("tests/problems/test_mass.py",),
+    ),
+    Mutation(
+        "regression: the kink in the core",
+        "pair_steps.cpp",
+        "p_.x[i] < 0 ? kink : p_.x[i] < p_.upper[i] ? -kink : -kInfinity",
+        "p_.x[i] < 0 ? -kink : p_.x[i] < p_.upper[i] ? -kink : -kInfinity",
+        FAMILY,
     ),
     # -- the memory limit
     Mutation(

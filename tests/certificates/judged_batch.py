@@ -19,6 +19,8 @@ from tests.cases.many import many, one_problem
 from tests.certificates.draws import draw
 from tests.certificates.exact import Exact, false_claims
 from tests.certificates.judged import Verdict
+from widemargin import Problem, as_rows, solve
+from widemargin.data.doubled import DoubledRows
 from widemargin.problems import many as many_problems
 from widemargin.solution import Certificate
 from widemargin.solvers.driver.limits import Limits
@@ -130,15 +132,15 @@ def family(seed, number):
         mass = float(rng.uniform(0.02, 0.95)) * min(halves) * len(halves)
         intercept = "none" if kind == "one_class" else "free"
         q = 0.0 * q if kind == "nu_classes" else q
-    data = case.data
-    return case, kind, one_problem(data, y, case.kernel, q, C, loss, intercept, mass)
+    form = case.data, y, case.kernel, q, C, loss, intercept, mass
+    return case, kind, one_problem(*form), form
 
 
 def judge_family(seed, number):
     """Solve it and check what is said about it: verdicts of the answer and of a point."""
     try:
         with np.errstate(all="ignore"):
-            case, _, problems = family(seed, number)
+            case, _, problems, form = family(seed, number)
     except ValueError as error:
         return [Verdict("refused", refusal=str(error))]
     if not problems.samples.is_fit:
@@ -156,7 +158,29 @@ def judge_family(seed, number):
     points = [(found.c, found.b, found.rho, found.bounds[0], status), other]
     verdicts = [_verdict_of(case, problems, limits.tol, *point) for point in points]
     verdicts[0].false += [f"warned: {w.message}" for w in seen]
-    return verdicts
+    return verdicts + _by_working_sets(case, form)
+
+
+def _by_working_sets(case, form):
+    """Verdicts of the same problem solved by working sets, where alpha has a sum."""
+    X, y, kernel, q, C, loss, intercept, mass = form
+    if mass is None:
+        return []
+    rows, points = as_rows(X), case.X
+    if len(y) > rows.shape[0]:
+        rows, points = DoubledRows(rows), np.tile(points, (2, 1))
+    options = {"q": q, "kernel": kernel, "mass": mass}
+    try:
+        with np.errstate(all="ignore"):
+            problem = Problem(rows, y, C, loss, intercept, **options)
+            found = solve(problem, "irwls", tol=case.tol, time_limit=TIME_LIMIT)
+    except ValueError as error:
+        return [Verdict("refused", refusal=str(error))]
+    exact = Exact(points, y, C, loss, intercept, kernel, q=q, mass=mass)
+    P, D = exact.primal(found.w, found.b, found.rho), exact.dual(found.alpha)
+    status = str(found.status)
+    claims = {"tol": case.tol, "status": status, "floor": problem.scale}
+    return [Verdict(status, false_claims(found.certificate, P, D, **claims))]
 
 
 def _moved(problems, found, rng):

@@ -99,7 +99,7 @@ class GroupedSamples:
         problems : groups of the problems, one after the other; and for each problem
             where these end, where its places do, and after which one it starts, or -1.
         data : labels +1 and -1, C, and q, of each place; the sum of alpha of each
-            problem, or NaN: see `ManyProblems`
+            problem, or NaN: see `ManyProblems`.
         c : ndarray, of each place; in and out. Sums that are given are met at first.
         loss : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
         limits : relative gap, steps of a problem, bytes of kernel values, threads

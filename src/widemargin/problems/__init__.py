@@ -3,6 +3,7 @@
 from widemargin.problems.base import Problem as Problem
 from widemargin.problems.kernel import KernelProblem as KernelProblem
 from widemargin.problems.linear import LinearProblem as LinearProblem
+from widemargin.problems.mass import MassProblem as MassProblem
 from widemargin.problems.norm import NormProblem as NormProblem
 
-__all__ = ["KernelProblem", "LinearProblem", "NormProblem", "Problem"]
+__all__ = ["KernelProblem", "LinearProblem", "MassProblem", "NormProblem", "Problem"]

@@ -80,6 +80,9 @@ class Problem:
         With a kernel: a norm of the losses instead of their sum. C is its factor then,
         and ``sample_weight`` another keyword. The problem is then a
         `widemargin.problems.norm.NormProblem`.
+    mass : float or None, default=None
+        With a kernel: what the sum of the dual variables has to be. The problem is then
+        a `widemargin.problems.mass.MassProblem`.
 
     Attributes
     ----------
@@ -117,12 +120,21 @@ class Problem:
 
     couples = False  # whether v and alpha say the same
     norm: Any = None  # of the losses, in place of their sum
+    mass: Any = None  # what the sum of alpha has to be
+    proved_rho = 0.0  # the rho that the last upper bound is of, where there is a mass
+    needed_labels: tuple[int, ...] = (1, -1)
 
     def __new__(  # noqa: D102
-        cls, *_: Any, kernel: Any = None, norm: Any = None, **__: Any
+        cls,
+        *_: Any,
+        kernel: Any = None,
+        norm: Any = None,
+        mass: Any = None,
+        **__: Any,
     ) -> "Problem":
         kind = "linear" if kernel is None else "kernel"
         kind = kind if norm is None else "norm"
+        kind = kind if mass is None else "mass"
         return super().__new__(KINDS[kind] if cls is Problem else cls)
 
     def __init__(  # noqa: PLR0913  (options, by keyword)
@@ -137,6 +149,7 @@ class Problem:
         kernel: Any = None,
         memory_limit: int | None = None,
         norm: Any = None,
+        mass: Any = None,
     ) -> None:
         check = Checker("Problem")
         if memory_limit is not None:
@@ -148,7 +161,7 @@ class Problem:
         self.shape = rows.shape
         self.loss, self.pointwise = loss, LOSSES[loss]
         self.intercept = intercept
-        y, C = as_targets(y, C, rows.shape[0])
+        y, C = as_targets(y, C, rows.shape[0], self.needed_labels)
         self.kept = None if np.all(unrepeated(C) > 0) else C > 0
         self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
         self.C = C if C.strides == (0,) else C.copy()
@@ -249,6 +262,11 @@ class Problem:
         if self.has_unit_margins:
             return self._total
         return float((self.C * self.pointwise.value(self.q)).sum())
+
+    @property
+    def zero_dual(self) -> float:
+        """Dual objective of alpha = 0."""
+        return 0.0
 
     @property
     def scale(self) -> float:

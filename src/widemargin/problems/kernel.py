@@ -237,12 +237,13 @@ class KernelProblem(Problem):
         total = abs(float(c.sum())) + off * mass
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(total)) + squares
-        under = 0.5 * error + off * (size + abs(rest))
-        cost = 0.0
-        if self.intercept == "free":
-            cost, more = self._cost_by_scores(c, f)
-            under += more
+        cost, more = self._cost_of_sums(c, f)
+        under = 0.5 * error + off * (size + abs(rest)) + more
         return linear - rest - cost - under, under
+
+    def _cost_of_sums(self, c: Vector, f: "Sums") -> tuple[float, float]:
+        """What it costs to make sums exact that are given, and how far off that is."""
+        return self._cost_by_scores(c, f) if self.intercept == "free" else (0.0, 0.0)
 
     def _cost_by_scores(self, c: Vector, f: "Sums") -> tuple[float, float]:
         """What exact feasibility costs, and how far off that may be."""

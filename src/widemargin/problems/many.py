@@ -16,7 +16,6 @@ sums in twice the precision.
 """
 
 import functools
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from widemargin.kernels.grouped import GroupedSamples
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.rounding import SLACK, gamma_n
+from widemargin.problems import sums
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -35,11 +35,6 @@ Index = NDArray[np.int64]
 # The objective at zero, times this, is the least that a gap is relative to: where q is
 # not 1, the optimum may be zero.
 FLOOR = 1e-10
-# Multiples of it lie evenly: rows of a start are taken from all of them.
-GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-# The share of its dual variables that may be added to, or taken from, a sum of alpha to
-# make it what it has to be.
-MOST_REPAIRED = 0.25
 # All places get exact scores where that takes no more multiplications than these: 0.3
 # ms.
 ALL_PLACES = 1e6
@@ -148,10 +143,7 @@ class ManyProblems:
         """Coefficients c = y alpha to start at: zero, or with the sums asked for."""
         c = np.zeros(len(self.y))
         for own, mass in self._sums_given():
-            C, order = self.C[own], np.argsort(np.arange(len(own)) * GOLDEN % 1.0)
-            room = C if self.loss.is_bounded else C * (2.0 * mass / C.sum())
-            before = np.cumsum(room[order]) - room[order]
-            c[own[order]] = np.clip(mass - before, 0.0, room[order])
+            c[own] = sums.filled(self.C[own], mass, self.loss)
         c *= self.y
         return c
 
@@ -370,31 +362,17 @@ class ManyProblems:
         return cost
 
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
-        """How much of D it costs to make sums of alpha what is given: (t,).
-
-        A sum that is too large is scaled down. One that is too small gets shares of
-        what its support vectors have to their bounds, or of themselves without bounds.
-        """
-        change, wrong = np.zeros(len(alpha)), np.zeros(len(alpha), bool)
+        """How much of D it costs to make sums of alpha what is given: (t,)."""
+        moved = np.zeros(len(alpha))
         for own, mass in self._sums_given():
-            a = alpha[own]
-            missing = math.fsum([mass, *(-a).tolist()])  # to its last digit
-            room = a
-            if missing > 0.0 and self.loss.is_bounded:
-                room = np.where(a > 0.0, self.C[own] - a, 0.0)
-            total = float(room.sum())
-            if missing == 0.0:
-                continue
-            share = abs(missing) / total * SLACK if total > 0.0 else np.inf
-            wrong[own] = not share <= MOST_REPAIRED
-            change[own] = 0.0 if wrong[own].any() else share * room
-        slope = self.sums(change * (np.abs(self.q - self.y * f) + errors))
-        length = self.sums(change * self.samples.lengths[self.rows])
-        cost = slope + 0.5 * length * length * SLACK
-        if self.loss.dual_share:
-            used = np.where(self.C > 0.0, self.C, 1.0)
-            more = change * ((2.0 * alpha + change) / used)
-            cost = cost + self.loss.dual_share * 0.25 * self.sums(more)
-        cost *= SLACK
-        cost[self.count(wrong) > 0] = np.inf
-        return np.asarray(cost)
+            moved[own] = sums.change(alpha[own], self.C[own], mass, self.loss)
+        slopes, lengths = np.abs(self.q - self.y * f) + errors, self.samples.lengths
+        C = self.C if self.loss.dual_share else np.full(len(alpha), np.inf)
+        costs = np.zeros(len(self.ends))
+        for k, part in enumerate(map(slice, self.starts, self.ends)):
+            if np.isinf(moved[part]).any():
+                costs[k] = np.inf
+            elif moved[part].any():
+                given = moved[part], alpha[part], C[part], slopes[part]
+                costs[k] = sums.cost(*given, lengths[self.rows[part]])
+        return costs

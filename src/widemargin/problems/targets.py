@@ -22,8 +22,13 @@ def as_margins(q: ArrayLike, m: int) -> Vector:
     return finite("q", q, m).copy()
 
 
-def as_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector]:
-    """Labels, and weights as a float64 vector, (m,); perhaps the user's own."""
+def as_targets(
+    y: ArrayLike, C: ArrayLike, m: int, needed: tuple[int, ...] = (1, -1)
+) -> tuple[NDArray[Any], Vector]:
+    """Labels, and weights as a float64 vector, (m,); perhaps the user's own.
+
+    Labels that are ``needed`` must occur with a positive weight.
+    """
     y = np.asarray(y)
     if y.shape != (m,):
         raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
@@ -39,7 +44,7 @@ def as_targets(y: ArrayLike, C: ArrayLike, m: int) -> tuple[NDArray[Any], Vector
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
-    for sign in (1, -1):
+    for sign in needed:
         weighted = y == sign
         if len(unrepeated(C)) > 1:
             weighted &= C > 0

@@ -27,6 +27,7 @@ class Answer:
     w: Vector
     b: float
     certificate: Certificate
+    rho: float = 0.0
 
 
 class BestSoFar(ABC):
@@ -114,7 +115,8 @@ class Best(BestSoFar):
         self._slot = 0
         self.source: Vector | None = None
         self.v: Vector = np.zeros(self.core.order)
-        self.primal, self.dual = self.value(self.core.zero_objective), 0.0
+        self.primal = self.value(self.core.zero_objective)
+        self.dual = self.core.zero_dual
         self._least_gap = np.inf
 
     @property
@@ -217,7 +219,8 @@ class Best(BestSoFar):
             if certificate.relative_gap <= tol:
                 return Answer(problem.gather(state), *problem.split(v), certificate)
         alpha = self._lift.alpha_up(self.alpha())
-        return Answer(*problem.answer(alpha, v, tol))
+        found = problem.answer(alpha, v, tol)
+        return Answer(*found, rho=problem.proved_rho)
 
     def untried(self, tol: float) -> Answer:
         """The answer zero: anything else would need the data."""
@@ -228,7 +231,7 @@ class Best(BestSoFar):
         problem = self._problem
         alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
         primal = at_zero(problem.zero_objective, problem.shape[0])
-        bounds = Certificate(primal, 0.0, problem.scale)
+        bounds = Certificate(primal, problem.zero_dual, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
 
     def at_bound(self, alpha: Vector) -> int | None:

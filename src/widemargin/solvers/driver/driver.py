@@ -322,6 +322,7 @@ class _Driver:
             ),
             extras=dict(self.trace[-1].details),
             at_bound=self.best.at_bound(answer.alpha),
+            rho=answer.rho,
         )
 
 

@@ -210,7 +210,7 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     problem.repair(state)
     c = problem.signs * state.alpha
     scores = problem.expand(c)
-    if not c.any():
+    if not c.any() or problem.mass is not None:
         return scores
     curved = float((c * scores.values).sum()) + 2.0 * problem.squares(np.abs(c))
     if problem.intercept == "penalized":

@@ -153,7 +153,8 @@ class Form(NamedTuple):
     def of(cls, problem: KernelProblem) -> "Form":
         """The form of a problem's loss and intercept."""
         C, loss = problem.weights, problem.pointwise
-        return cls(loss.upper(C), loss.ridge(C), int(problem.intercept == "free"))
+        sums = (problem.intercept == "free") + (problem.mass is not None)
+        return cls(loss.upper(C), loss.ridge(C), sums)
 
 
 class WorkingSet:
@@ -224,7 +225,9 @@ class WorkingSet:
         """
         if self.scores.current is not None:
             return False
-        b = self.problem.intercept_near(self.c, found.intercept)
+        b: Any = self.problem.intercept_near(self.c, found.intercept)
+        if self.problem.mass is not None:  # classes have levels of their own
+            b = found.levels
         near = self._y * (self.scores.values + b) <= self._margins + REACH * found.size
         near |= self.c != 0
         near[self.rows] = True
@@ -320,8 +323,9 @@ class WorkingSet:
     def _balanced(self, c: Vector, small: Small) -> Vector:
         """C with the sums that are given, where rounding has moved them."""
         room = np.minimum(c - small.lower, small.upper - c)
-        if small.sums == 1:  # the sum of all rows is 0
-            excess = float(self.c.sum() - small.c.sum() + c.sum())
+        if small.sums == 1:  # the sum of all rows is 0, or that of one class
+            given = self.problem.mass or 0.0
+            excess = float(self.c.sum() - small.c.sum() + c.sum()) - given
             if abs(excess) < room.max(initial=0.0):
                 c[room.argmax()] -= excess
         for own in small.violations.groups if small.sums > 1 else ():

@@ -1,0 +1,90 @@
+"""Dual variables whose sum is given, and the level that belongs to it.
+
+    minimize over r   -N r + sum_i C_i L(g_i + r)
+
+has, as its dual, variables alpha with sum N: those of a one-class machine, or of each
+class of a nu machine.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.losses.pointwise import PointwiseLoss
+from widemargin.numerics.roots import monotone_root
+from widemargin.numerics.rounding import SLACK
+
+Vector = NDArray[np.float64]
+
+# The share of what there is that may be added to a sum, or taken from it, to make it
+# what it has to be: that is rounding.
+MOST_REPAIRED = 0.25
+# Multiples of it lie evenly: a start has rows from everywhere.
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+
+
+def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
+    """Some alpha with a sum that is given: few rows, most at their bound."""
+    room = C if loss.is_bounded else C * (2.0 * total / C.sum())
+    order = np.argsort(np.arange(len(C)) * GOLDEN % 1.0)
+    before = np.cumsum(room[order]) - room[order]
+    alpha = np.zeros(len(C))
+    alpha[order] = np.clip(total - before, 0.0, room[order])
+    return alpha
+
+
+def missing(alpha: Vector, total: float) -> float:
+    """What a sum lacks, to its last digit."""
+    return math.fsum([total, *(-alpha).tolist()])
+
+
+def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vector:
+    """How much of alpha has to change to have a sum; infinite where that is much.
+
+    A sum that is too large is scaled down. One that is too small gets shares of what
+    its support vectors have to their bounds, or of themselves without bounds.
+    """
+    lack, room = missing(alpha, total), alpha
+    if lack == 0.0:
+        return np.zeros(len(alpha))
+    if lack > 0.0 and loss.is_bounded:
+        room = np.where(alpha > 0.0, C - alpha, 0.0)
+    there = float(room.sum())
+    share = abs(lack) / there * SLACK if there > 0.0 else np.inf
+    return share * room if share <= MOST_REPAIRED else np.full(len(alpha), np.inf)
+
+
+def cost(
+    moved: Vector, alpha: Vector, C: Vector, slopes: Vector, lengths: Vector
+) -> float:
+    """How much of the dual objective a change of alpha costs at most.
+
+    Parameters
+    ----------
+    moved, alpha : ndarray (m,), by how much each variable changes; what it is
+    C : ndarray (m,), of the ridge 1 / (2 C); infinite where there is none
+    slopes, lengths : ndarray (m,)
+        At least ``|q - y f|`` and sqrt k(x, x) of the rows.
+    """
+    length = float((moved * lengths).sum())
+    ridge = float((moved * ((2.0 * alpha + moved) / (4.0 * C))).sum())
+    return (float((moved * slopes).sum()) + 0.5 * length * length + ridge) * SLACK
+
+
+def level(g: Vector, C: Vector, total: float, loss: PointwiseLoss) -> float:
+    """The best r: for the hinge a weighted quantile of -g."""
+    if loss.curvature:
+        return monotone_root(lambda r: _slope(r, g, C, total, loss), float(-g.mean()))
+    order = np.argsort(-g, kind="stable")
+    reached = np.cumsum(C[order]) >= total * (1.0 - 1e-12)
+    place = int(reached.argmax()) if reached.any() else len(g) - 1
+    return float(-g[order[place]])
+
+
+def _slope(
+    r: float, g: Vector, C: Vector, total: float, loss: PointwiseLoss
+) -> tuple[float, float, float]:
+    t = g + r
+    rise = float((C * loss.slope(t)).sum())
+    return rise - total, loss.curvature * float((C * (t > 0)).sum()), rise + total

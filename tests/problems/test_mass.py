@@ -1,0 +1,125 @@
+"""Problems whose sum of alpha is given, by working sets: Clarabel, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.cases.family_reference import conic_optimum
+from tests.cases.many import nu_classes, nu_regression, one_class
+from tests.cases.pairwise import product
+from widemargin import Kernel, Problem, solve
+from widemargin.data.doubled import DoubledRows
+from widemargin.data.memory import as_rows
+from widemargin.losses.pointwise import LOSSES
+from widemargin.problems import sums
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel.batch import solve_many
+
+RBF = Kernel("rbf", gamma=0.4)
+EXACT = 1e-8
+
+
+def data(m, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 4))
+    t = 2.0 * X[:, 0] + rng.normal(size=m)
+    return X, t, np.where(t + rng.normal(size=m) > 0, 1.0, -1.0), rng.uniform(0.2, 3, m)
+
+
+def both(form, m, nu, loss="hinge"):
+    """The same problem for the batch engine and for working sets."""
+    X, t, y, weights = data(m)
+    if form == "one_class":
+        many, given = one_class(X, RBF, nu, weights), (X, np.ones(m), weights, 0.0)
+    elif form == "classes":
+        many, given = nu_classes(X, y, RBF, nu, weights), (X, y, weights, 0.0)
+    else:
+        many = nu_regression(X, t, RBF, nu, weights)
+        labels = np.repeat([1, -1], m)
+        rows = DoubledRows(as_rows(X))
+        given = rows, labels, np.tile(weights, 2), np.append(t, -t)
+    intercept, (rows, labels, C, q) = many.intercept, given
+    options = {"q": q, "kernel": RBF, "mass": many.mass[0]}
+    problem = Problem(rows, labels, C, loss, intercept, **options)
+    return X, dataclasses.replace(many, loss=LOSSES[loss]), problem
+
+
+FORMS = ("one_class", "classes", "regression")
+
+
+@product(form=FORMS, loss=tuple(LOSSES), m=[20, 90, 300], nu=[0.1, 0.4, 0.7])
+def test_working_sets_find_the_optimum(form, loss, m, nu):
+    X, many, problem = both(form, m, nu, loss)
+    low, high = conic_optimum(many, X, RBF)
+    found = solve(problem, tol=EXACT)
+    assert high - low <= EXACT * abs(low)
+    assert found.status == "solved"
+    assert found.certificate.dual <= high + EXACT * abs(low)
+    assert found.certificate.primal >= low - EXACT * abs(low)
+    assert found.alpha.sum() == pytest.approx(problem.mass, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_both_engines_agree(form):
+    X, many, problem = both(form, 150, 0.4)
+    (one,) = solve_many(many, Limits(tol=1e-5), 1 << 28, 1)
+    other = solve(problem, tol=1e-7)
+    assert one.b == pytest.approx(other.b, abs=0.02)
+    assert one.rho == pytest.approx(other.rho, rel=0.02)
+    assert one.certificate.dual <= other.certificate.primal
+    assert one.certificate.primal >= other.certificate.dual
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_bounds_hold_at_any_point(form, loss):
+    _, _, problem = both(form, 60, 0.4, loss)
+    best = solve(problem, tol=1e-9).certificate
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 1.0, 30.0):
+        alpha = size * rng.random(problem.shape[0])
+        bounds = problem.certify(alpha, problem.y * alpha, rng.normal())
+        assert bounds.primal >= best.dual
+        assert bounds.dual <= best.primal
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_level_is_where_the_sum_is_reached(loss):
+    rng = np.random.default_rng(0)
+    g, C = rng.normal(size=50), rng.uniform(0.1, 2.0, 50)
+    own, total = LOSSES[loss], 0.3 * C.sum()
+
+    def value(r):
+        return own.total(C, g + r) - total * r
+
+    best = sums.level(g, C, total, own)
+    assert value(best) <= min(value(best - 1e-3), value(best + 1e-3)) + 1e-12
+
+
+def test_sums_are_made_right_or_nothing_is():
+    C, alpha, hinge = np.ones(4), np.array([1.0, 0.5, 0.0, 0.5]), LOSSES["hinge"]
+    assert sums.change(alpha, C, 2.0, hinge).tolist() == [0.0] * 4
+    more = sums.change(alpha, C, 2.1, hinge)
+    assert more == pytest.approx([0.0, 0.05, 0.0, 0.05], rel=1e-5)
+    assert sums.change(alpha, C, 1.8, hinge) == pytest.approx(0.1 * alpha, rel=1e-5)
+    assert np.isinf(sums.change(alpha, C, 3.5, hinge)).all()
+    assert sums.filled(C, 2.5, hinge).sum() == pytest.approx(2.5)
+
+
+def test_what_cannot_be_is_refused():
+    X, _, y, _ = data(20)
+    ones, options = np.ones(20), {"kernel": RBF}
+    with pytest.raises(ValueError, match="'mass' .* at most 20"):
+        Problem(X, ones, intercept="none", mass=21.0, **options)
+    rarer = 2.0 * min((y > 0).sum(), (y < 0).sum())
+    with pytest.raises(ValueError, match=f"'mass' .* at most {rarer:g}"):
+        Problem(X, y, intercept="free", mass=rarer + 1.0, **options)
+    with pytest.raises(ValueError, match="'mass'"):
+        Problem(X, ones, intercept="none", mass=-1.0, **options)
+    with pytest.raises(ValueError, match="'y'"):
+        Problem(X, y, intercept="none", mass=1.0, **options)
+    with pytest.raises(ValueError, match="'intercept'"):
+        Problem(X, y, intercept="penalized", mass=1.0, **options)
+    with pytest.raises(TypeError, match="'kernel' .* where there is a mass"):
+        Problem(X, ones, intercept="none", mass=1.0)
