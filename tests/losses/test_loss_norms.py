@@ -32,6 +32,7 @@ from widemargin.losses.norms import (
     PNorm,
 )
 from widemargin.problems.norm import best_norm_intercept
+from widemargin.system.deadline import Deadline, OutOfTime, until
 
 
 def conic(P, q, blocks):
@@ -250,6 +251,14 @@ def test_p_norms_by_their_formula():
     same = L2Norm().project(v, np.ones(3), signs=y, radius=0.4)
     found = PNorm(p=2).project(v, np.ones(3), signs=y, radius=0.4)
     np.testing.assert_allclose(found, same, rtol=1e-12)
+
+
+def test_a_projection_with_a_matrix_ends_with_the_time():
+    norm = Mahalanobis(M=np.eye(3) + 0.5)
+    v = np.array([3.0, 2.0, 1.0])
+    norm.project(v, np.ones(3))
+    with until(Deadline(lambda: 1.0, end=1.0)), pytest.raises(OutOfTime):
+        norm.project(v, np.ones(3))
 
 
 @pytest.mark.parametrize("p", [2, 3, 7])
