@@ -9,7 +9,8 @@ the link says where it stands:
 
 The title is a field of the one record with these values. Where many have them, a word
 before the field says what is taken: max, min, sum, count, or slope X Y, the exponent of
-Y over X in log-log. Two of these may be subtracted or divided: "A - B", "A / B".
+Y over X in log-log. Two of these may be added, subtracted or divided: "A + B", "A - B",
+"A / B".
 
 A table stands between <!-- results/NAME.txt --> and the end of the code block below.
 """
@@ -25,7 +26,7 @@ MARK = re.compile(r"\[([^\]]+)\]\[([^\]]+)\]")
 SOURCE = re.compile(r'^\[([^\]]+)\]: (\S+) "([^"]+)"$', re.MULTILINE)
 TABLE = re.compile(r"(?<=<!-- )(\S+\.txt)( -->\n```text\n)(.*?)(?=```)", re.DOTALL)
 TAKEN = {"max": max, "min": min, "sum": sum, "count": len}
-JOINED = {"-": operator.sub, "/": operator.truediv}
+JOINED = {"+": operator.add, "-": operator.sub, "/": operator.truediv}
 NUMBERS = 3  # of a cell
 # What is no figure: code, links, headings, comments, places in journals and in papers.
 NO_FIGURE = re.compile(
@@ -59,7 +60,7 @@ def loose(claim):
     text = claim.read_text()
     rest = MARK.sub("", SOURCE.sub("", text))
     for line in NO_FIGURE.sub("", rest).splitlines():
-        said = line.strip("| ").rsplit("|", 1)[-1] if line.startswith("|") else line
+        said = line.rsplit("|", 2)[-2] if line.startswith("|") else line
         if re.search(r"(?<!\w)\d", said):
             yield f"{claim}: a figure without a source: {said.strip()}"
     for cell in re.split(r"[|\n]", text):
@@ -80,7 +81,7 @@ def refreshed(claim):
 def value(folder, file, source):
     """The number that a title names."""
     records = _records(folder / file)
-    first, *rest = re.split(r" ([-/]) ", source)
+    first, *rest = re.split(r" ([-+/]) ", source)
     found = _term(records, first)
     for sign, term in zip(rest[::2], rest[1::2], strict=True):
         found = JOINED[sign](found, _term(records, term))

@@ -39,6 +39,10 @@ SCALING = ("tests/features/test_scaling.py", "tests/models/test_scaled_models.py
 LIBSVM = ("tests/models/test_libsvm.py",)
 LIBLINEAR = ("tests/models/test_liblinear.py",)
 MODEL = ("tests/models/test_model.py", "tests/estimators/test_multiclass.py")
+CRSVM = ("tests/solvers/linear/test_published_crsvm.py",)
+ASVM = ("tests/solvers/linear/test_active_set.py",)
+SVCRADIT = ("tests/solvers/kernel/test_published_irwls.py",)
+FRANK_WOLFE = ("tests/solvers/kernel/test_frank_wolfe.py",)
 
 MUTATIONS = [
     # -- the dual value
@@ -348,6 +352,20 @@ MUTATIONS = [
         "mahalanobis.py",
         "return np.asarray(right + A @ _least_squares(A, -right))",
         "return np.asarray(right - A @ _least_squares(A, -right))",
+        NORMS,
+    ),
+    Mutation(
+        "loss: p norm",
+        "norms.py",
+        "** (self.p - 1.0))",
+        "** self.p)",
+        NORMS,
+    ),
+    Mutation(
+        "loss: p norm, from above",
+        "norms.py",
+        "* (1.0 + 8.0 * (1.0 + self.p) * _EPS)",
+        "* (1.0 - 8.0 * (1.0 + self.p) * _EPS)",
         NORMS,
     ),
     # -- kernel formulas
@@ -723,5 +741,131 @@ MUTATIONS = [
         "_read_intercepts(lines, bias, width)) - rho",
         "_read_intercepts(lines, bias, width)) + rho",
         LIBLINEAR,
+    # -- methods as published
+    Mutation(
+        "published CRSVM: adaptive",
+        "normal_equations.py",
+        "if knows and self._options.adaptive:",
+        "if knows and not self._options.adaptive:",
+        CRSVM,
+    ),
+    Mutation(
+        "published CRSVM: theta",
+        "normal_equations.py",
+        "threshold = self._options.theta * np.sqrt(mu)",
+        "threshold = self._options.theta * mu",
+        CRSVM,
+    ),
+    Mutation(
+        "published CRSVM: balance",
+        "normal_equations.py",
+        "elif self._options.balanced:",
+        "elif not self._options.balanced:",
+        CRSVM,
+    ),
+    Mutation(
+        "published CRSVM: the first Q",
+        "normal_equations.py",
+        'self._rule if knows else "random"',
+        "self._rule",
+        CRSVM,
+    ),
+    Mutation(
+        "published CRSVM: sigma",
+        "published_crsvm.py",
+        "sums.products) ** 3",
+        "sums.products) ** 2",
+        CRSVM,
+    ),
+    Mutation(
+        "published CRSVM: the step rule",
+        "published_crsvm.py",
+        "t = A.sweep(_correct",
+        "t = 0.99 * A.sweep(_correct",
+        CRSVM,
+    ),
+    Mutation(
+        "published CRSVM: second-order terms",
+        "published_crsvm.py",
+        "share = affine**damping",
+        "share = affine ** (damping + 1)",
+        CRSVM,
+    ),
+    Mutation(
+        "published ASVM: step (4a)",
+        "published_asvm.py",
+        "t = min(1.0, self._state.sweep(_longest).key)",
+        "t = 1.0",
+        ASVM,
+    ),
+    Mutation(
+        "published ASVM: step (4b)",
+        "published_asvm.py",
+        "MOST_PROJECTIONS = 10",
+        "MOST_PROJECTIONS = 1",
+        ASVM,
+    ),
+    Mutation(
+        "published ASVM: the projected gradient",
+        "published_asvm.py",
+        "p[(part.u <= 0.0) & (p > 0.0)] = 0.0",
+        "p[part.u <= 0.0] = 0.0",
+        ASVM,
+    ),
+    Mutation(
+        "SVCradit: weights (8)",
+        "published_irwls.py",
+        "1.0 / self.sharpest) / C",
+        "1.0 / self.sharpest) * C",
+        SVCRADIT,
+    ),
+    Mutation(
+        "SVCradit: the sets of (4)",
+        "published_irwls.py",
+        "group[(group == 3) & (u < 0)] = 2",
+        "group[(group == 3) & (u < 0)] = 1",
+        SVCRADIT,
+    ),
+    Mutation(
+        "SVCradit: eps",
+        "published_selection.py",
+        "EPSILON, APART = 1e-3,",
+        "EPSILON, APART = 1e-2,",
+        SVCRADIT,
+    ),
+    Mutation(
+        "SVCradit: seeds",
+        "published_selection.py",
+        "self._random.choice(some))",
+        "some[0])",
+        SVCRADIT,
+    ),
+    Mutation(
+        "SVCradit: fill-up",
+        "published_selection.py",
+        "np.argsort(np.abs(u[others])",
+        "np.argsort(-np.abs(u[others])",
+        SVCRADIT,
+    ),
+    Mutation(
+        "Frank-Wolfe: samples of both classes",
+        "draws.py",
+        "if balanced and len(front)",
+        "if not balanced and len(front)",
+        FRANK_WOLFE,
+    ),
+    Mutation(
+        "Frank-Wolfe: tries",
+        "simplex.py",
+        "tries=samples.tries,",
+        "tries=1,",
+        FRANK_WOLFE,
+    ),
+    Mutation(
+        "Frank-Wolfe: the stop (37)",
+        "frank_wolfe.py",
+        "np.full(len(a), Q.kappa)",
+        "Q.diagonal",
+        FRANK_WOLFE,
     ),
 ]

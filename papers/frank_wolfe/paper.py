@@ -10,6 +10,7 @@ from typing import ClassVar
 from papers.frank_wolfe import datasets
 from papers.frank_wolfe.parts import (
     certified,
+    certified_small,
     figures_7_8,
     rates,
     samples,
@@ -21,7 +22,17 @@ from papers.frank_wolfe.parts import (
 from papers.options import Options as Common
 from papers.options import asked
 
-PARTS = (table_1, tuning, tables_2_3, samples, certified, figures_7_8, table_8, rates)
+PARTS = (
+    table_1,
+    tuning,
+    tables_2_3,
+    samples,
+    certified,
+    certified_small,
+    figures_7_8,
+    table_8,
+    rates,
+)
 QUICK_ROWS = 200
 
 

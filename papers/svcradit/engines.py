@@ -1,11 +1,11 @@
 """What can solve the small problem of a working set, timed: also a QP interior point.
 
-`IRWLS` takes its solver of small problems by name. While `engines` is open, the names
-are those here, each measures its time, and each has the problems on record.
+Each measures its time, and has the problems on record. `with_engine` is `IRWLS` with
+one of them.
 """
 
-import contextlib
 import time
+from dataclasses import dataclass
 
 import clarabel
 import numpy as np
@@ -13,11 +13,12 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
-from benchmarks.core import inner_solvers
-from benchmarks.core.inner_solvers import Solved
+from widemargin.solvers import IRWLS
+from widemargin.solvers.kernel.working_set import Solved
 
 PAIRS, REWEIGHTED, DENSE, CLARABEL = "pairs", "irwls", "dense QP", "Clarabel"
 PRINTED, GUARDED = "published", "guarded"
+OF_THE_LIBRARY = (PAIRS, REWEIGHTED, PRINTED, GUARDED)
 BLAS = ThreadpoolController()
 # How much of the way to a bound a step may go; passes at most.
 BOUNDARY, MOST_PASSES = 0.995, 100
@@ -31,8 +32,8 @@ ROUNDED = 1e-9
 class Timed:
     """A solver of small problems that counts: processor seconds, problems and steps."""
 
-    def __init__(self, solve):
-        self._solve = solve
+    def __init__(self, name):
+        self.name, self._solve = name, _solver(name)
         self.seconds, self.calls, self.steps, self.seen = 0.0, 0, 0, []
 
     def __call__(self, small, stop):
@@ -46,13 +47,28 @@ class Timed:
         return solved
 
 
-@contextlib.contextmanager
-def engines(*names):
-    """{name: Timed} of the named solvers, which `IRWLS(inner=name)` knows meanwhile."""
-    all_ = {**inner_solvers.known(), DENSE: dense, CLARABEL: by_clarabel}
-    timed = {name: Timed(all_[name]) for name in names}
-    with inner_solvers.named(timed):
-        yield timed
+def _solver(name):
+    """``solver(small, stop)`` of this name, of the library or of ours."""
+    if name in OF_THE_LIBRARY:
+        return IRWLS(inner=name).small_solver()
+    return {DENSE: dense, CLARABEL: by_clarabel}[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Given(IRWLS):
+    """Working sets whose small problems a given engine solves."""
+
+    engine: Timed
+
+    def small_solver(self):
+        """The engine."""
+        return self.engine
+
+
+def with_engine(engine, q):
+    """Largest violators, half of a set of q rows kept, solved by this engine."""
+    inner = engine.name if engine.name in OF_THE_LIBRARY else PAIRS
+    return _Given(engine=engine, inner=inner, working_set=q)
 
 
 def dense(small, stop):

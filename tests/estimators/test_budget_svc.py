@@ -18,7 +18,7 @@ from tests.cases.pairwise import checks_by_turns
 from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model, solve
 from widemargin.estimators import budget_svc
 from widemargin.estimators.budget_svc import METHODS
-from widemargin.losses import BudgetL1, Interpolation, L2Norm
+from widemargin.losses import BudgetL1, Interpolation, L2Norm, PNorm
 from widemargin.reduction import restricted
 from widemargin.report import write_report
 
@@ -356,7 +356,11 @@ def test_a_path_of_several_classes():
         ({"budget": None}, "'budget' parameter of BudgetSVC must be an int"),
         ({"budget": 1e-9}, "must be a share of at least 2 of the 600 rows. Got 1e-09"),
         ({"norm": "l3"}, "'norm' parameter of BudgetSVC must be one of 'l1', 'l2'"),
-        ({"norm": L2Norm()}, "'norm' parameter of BudgetSVC must be one of 'l1', 'l2'"),
+        ({"norm": L2Norm()}, "must be one of 'l1', 'l2' with method='pursuit'"),
+        (
+            {"norm": PNorm(p=2), "budget": None},
+            "'norm' parameter .* one of 'l1', 'l2' with method='pursuit'. Got PNorm",
+        ),
         ({"method": "smo"}, "'method' .* must be one of 'pursuit', 'prune', 'norm'"),
         (
             {"total": True, "method": "norm"},

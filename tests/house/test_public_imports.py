@@ -1,5 +1,7 @@
 """Benchmarks, papers and examples use public names only; `benchmarks.core` may use more.
 
+So papers and examples leave `benchmarks.core` alone, which would hand such names on.
+
 Public are the names in `__all__` of `widemargin` and `widemargin.solvers`, and those that the reference
 (`docs/reference/api.rst`) documents. The list is read from there.
 """
@@ -98,6 +100,13 @@ def test_only_public_names(path):
 )
 def test_what_is_found(text, found):
     assert internals(text) == found
+
+
+@pytest.mark.parametrize("folder", ["papers", "examples"])
+def test_nobody_else_goes_through_benchmarks_core(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"benchmarks(?:\.| import )core\b", text) == [], path
 
 
 def test_the_reference_has_all_that_is_exported():

@@ -1,5 +1,7 @@
 """Norms of the losses: against linear and conic programs, duality, repeated rows."""
 
+from fractions import Fraction
+
 import clarabel
 import numpy as np
 import pytest
@@ -30,6 +32,7 @@ from widemargin.losses.norms import (
     PNorm,
 )
 from widemargin.problems.norm import best_norm_intercept
+from widemargin.system.deadline import Deadline, OutOfTime, until
 
 
 def conic(P, q, blocks):
@@ -248,6 +251,24 @@ def test_p_norms_by_their_formula():
     same = L2Norm().project(v, np.ones(3), signs=y, radius=0.4)
     found = PNorm(p=2).project(v, np.ones(3), signs=y, radius=0.4)
     np.testing.assert_allclose(found, same, rtol=1e-12)
+
+
+def test_a_projection_with_a_matrix_ends_with_the_time():
+    norm = Mahalanobis(M=np.eye(3) + 0.5)
+    v = np.array([3.0, 2.0, 1.0])
+    norm.project(v, np.ones(3))
+    with until(Deadline(lambda: 1.0, end=1.0)), pytest.raises(OutOfTime):
+        norm.project(v, np.ones(3))
+
+
+@pytest.mark.parametrize("p", [2, 3, 7])
+def test_a_p_norm_is_bounded_from_above(p):
+    """By the exact sum of powers of these floats."""
+    for seed in range(20):
+        t, c, _ = case(np.random.default_rng(seed), 9)
+        x = [(Fraction(max(a, 0.0)), Fraction(b)) for a, b in zip(t, c, strict=True)]
+        exact = sum(b * a**p for a, b in x)
+        assert Fraction(PNorm(p=p).at_most(t, c)) ** p >= exact
 
 
 @pytest.mark.parametrize("p", [1.0, 20.5, np.inf, np.nan, True, "2"])

@@ -1,4 +1,7 @@
-"""Every number of a claim is that of results/, so that no rerun leaves one behind."""
+"""Every number of a claim is that of results/, so that no rerun leaves one behind.
+
+So is every number of the page of the documentation that sums the claims up.
+"""
 
 from pathlib import Path
 
@@ -7,7 +10,8 @@ import pytest
 from papers import claims
 
 PAPERS = Path(claims.__file__).parent
-CLAIMS = sorted(PAPERS.glob("*/claim.md"))
+PAGE = PAPERS.parent / "docs" / "measurements" / "papers.md"
+CLAIMS = [*sorted(PAPERS.glob("*/claim.md")), PAGE]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.parent.name)
@@ -51,6 +55,7 @@ def written(claim, number, source):
         ("0.50", "slope rows seconds"),
         ("+1.1", "seconds; set=b - seconds; set=a"),
         ("10", "seconds; set=b / seconds; set=a"),
+        ("1.4", "seconds; set=b + seconds; set=a"),
     ],
 )
 def test_what_a_title_can_name(claim, number, source):

@@ -18,6 +18,10 @@ ROWS = re.findall(r"\| `(\w+\([^`]*\))` \| `--solver (\w+)([^`]*)` \|", PAGE)
 def test_tables_are_found():
     assert len(ROWS) >= 20
     assert len(NAMED) >= len(ROWS)
+    rooms = {"linear", "kernel", "losses", "estimators", "reduction", "papers"}
+    assert {Path(path).parent.name for path, _ in NAMED} >= rooms
+    bare = re.findall(r"\| `tests/[\w/]+\.py` \|", PAGE)
+    assert bare == []  # a row names tests, and not files only
     assert {name for _, name, _ in ROWS} >= {"active_set", "irwls", "core_vector"}
 
 

@@ -20,8 +20,13 @@ SHARE, LEAST = 10.0, 5.0
 
 def run(options):
     """A record for each set and method."""
+    return measured(options, [row.name for row in TABLE])
+
+
+def measured(options, names):
+    """The records of the sets of these names."""
     records = []
-    for row, data in options.sets([row.name for row in TABLE]):
+    for row, data in options.sets(names):
         about = {"set": row.name, "label": row.label, "rows": len(data.y)}
         about |= {"C": C_TUNED[row.name]}
         found = trained(data, methods.rbf(about["C"]), options, OTHERS)
@@ -122,7 +127,7 @@ def _curve(sets, names, method):
     return [r["rows"] for r in done], [r["seconds"] for r in done]
 
 
-def draw(records, folder):
+def draw(records, folder, file=NAME):
     """Seconds over rows of the two series, the printed CVM beside; the single sets."""
     sets = by_set(records)
     figure, axes = style.panels(1, 2, width=5.0, height=4.4)
@@ -145,4 +150,4 @@ def draw(records, folder):
         style.plain(axis, "x", (1, 2, 5))
     axes[0].set_ylabel("processor seconds to a certified gap of 1e-3")
     style.legend(figure, axes[0], 6)
-    style.save(figure, folder, NAME)
+    style.save(figure, folder, file)

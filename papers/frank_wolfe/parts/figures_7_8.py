@@ -67,7 +67,7 @@ def draw(records, folder):
         for axis in (above, below):
             axis.set_xscale("log", base=2)
         below.set_xlabel("C of the paper")
-    axes[0].set_ylabel("test accuracy, %")
+    axes[0].set_ylabel("test accuracy, % (x: late)")
     most = records[0]["limit"]
     axes[len(names)].set_ylabel(f"processor seconds (hollow: > {most:g})")
     style.legend(figure, axes[0], 4)
@@ -80,4 +80,5 @@ def _draw(above, below, mine, k, method):
     for axis, key in ((above, "accuracy"), (below, "seconds")):
         values = [np.nan if r["over"] else r[key] for r in mine]
         style.curve(axis, C, values, k, method)
+    style.crosses(above, late, 0.03 + 0.05 * k, style.LINES[k][0])
     style.hollow(below, late, 1.05 + 0.07 * k, k)

@@ -5,16 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.core.inner_solvers import GUARDED, Small, Table1
 from papers import measure, style
 from widemargin import Kernel
+from widemargin.solvers import IRWLS
+from widemargin.solvers.kernel.published_irwls import Table1
+from widemargin.solvers.kernel.working_set import Small
 
 NAME = "table_1"
 MOST_PASSES = 1000
 READINGS = {
     "as printed": Table1(max_passes=MOST_PASSES),
     "exact errors": Table1(max_passes=MOST_PASSES, products=True),
-    "guarded": replace(GUARDED, max_passes=MOST_PASSES),
+    "guarded": replace(IRWLS(inner="guarded").small_solver(), max_passes=MOST_PASSES),
 }
 ROWS, PROBLEMS, STOP = 120, 10, 1e-3
 PRICES = (0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -14,7 +14,8 @@ from papers.svcradit.engines import (
     PAIRS,
     PRINTED,
     REWEIGHTED,
-    engines,
+    Timed,
+    with_engine,
 )
 
 NAME = "table_2"
@@ -46,10 +47,8 @@ def run(options):
 
 def _whole(row, X, y, q, name, options):
     """A run with this engine: its record, and the small problems that it met."""
-    with engines(name) as timed:
-        solver = methods.policy("violation", 0.5, q, name)
-        record = methods.ours(row, X, y, solver, options)
-        engine = timed[name]
+    engine = Timed(name)
+    record = methods.ours(row, X, y, with_engine(engine, q), options)
     runs = max(1, round(engine.calls / max(record["sets"], 1)))
     record["inner_seconds"] = measure.rounded(engine.seconds / runs)
     return record, engine.seen
@@ -60,19 +59,18 @@ def _equal(seen, names):
     chosen = seen[:: max(1, len(seen) // PROBLEMS)][:PROBLEMS]
     kinds = ("each", "each_steps", "left", "reached")
     found = {name: {kind: [] for kind in kinds} for name in names}
-    least = []
-    with engines(*names) as timed:
-        for small, stop in chosen:
-            ends = {}
-            for name in names:
-                begin = time.process_time()
-                solved = timed[name](small, stop)
-                found[name]["each"].append(time.process_time() - begin)
-                found[name]["each_steps"].append(solved.steps)
-                found[name]["reached"].append(solved.reached)
-                ends[name], left = _end(small, solved.c)
-                found[name]["left"].append(left / stop)
-            least.append(ends)
+    least, engines = [], {name: Timed(name) for name in names}
+    for small, stop in chosen:
+        ends = {}
+        for name, engine in engines.items():
+            begin = time.process_time()
+            solved = engine(small, stop)
+            found[name]["each"].append(time.process_time() - begin)
+            found[name]["each_steps"].append(solved.steps)
+            found[name]["reached"].append(solved.reached)
+            ends[name], left = _end(small, solved.c)
+            found[name]["left"].append(left / stop)
+        least.append(ends)
     return {name: _summed(found[name], least, name) for name in names}
 
 

@@ -274,12 +274,16 @@ class BudgetSVC(Classifier):
 
     def _check_parameters(self, check: Checker) -> None:
         check.choice("method", self.method, METHODS)
-        if self.method == "pursuit" or not isinstance(self.norm, LossNorm):
+        is_norm = isinstance(self.norm, LossNorm)
+        if self.method == "pursuit" and is_norm:
+            expected = f"one of {', '.join(map(repr, NORMS))} with method='pursuit'"
+            check.refuse("norm", expected, self.norm)
+        if not is_norm:
             check.choice("norm", self.norm, tuple(NORMS))
         check.choice("total", self.total, (True, False))
         if self.total and self.method == "norm":
             check.refuse("total", "False where 'method' is 'norm'", self.total)
-        if self.method == "norm" and isinstance(self.norm, LossNorm):
+        if self.method == "norm" and is_norm:
             if self.budget is not None:
                 expected = "None where 'norm' is a LossNorm and nothing is cut"
                 check.refuse("budget", expected, self.budget)

@@ -192,6 +192,9 @@ class EnclosingBall(
     semidefinite ("sigmoid" often is not), and a RuntimeWarning says so. Dense data are
     centered for kernel="linear", in a float64 copy.
 
+    There is no ``checkpoint``: its file keeps the dual variables of a problem of two
+    classes, which a ball has not. After a fit that a limit ended, the next begins anew.
+
     "precomputed" data do not hold k(x, x) of the rows to predict. Prediction works only
     where k(x, x) is the same for all rows of the fit, and takes it for new rows too.
 

@@ -20,7 +20,7 @@ class LinearSVCCV(SelectedClassifier):
     """Linear classifier whose C is chosen by cross-validation.
 
     Each point (fold, C) is a machine as of `LinearSVC`, with a certified duality gap.
-    Along C each begins where the one of the smaller C ended.
+    C rises, and each machine begins where that of the next smaller C ended.
 
     Parameters
     ----------

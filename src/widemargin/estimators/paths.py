@@ -44,7 +44,8 @@ def svc_path(
 
     Notes
     -----
-    Machines too large for the batch solver begin where the one of the smaller C ended.
+    Of machines too large for the batch solver, each begins where that of the next
+    smaller C ended.
 
     Examples
     --------

@@ -39,8 +39,8 @@ class SVCCV(SelectedClassifier):
     """Classifier with a kernel whose C and gamma are chosen by cross-validation.
 
     Each point (fold, gamma, C) is a machine as of `SVC`, with a certified duality gap.
-    The machines of all folds and all C share their kernel values, and along C each
-    begins where the one of the smaller C ended.
+    The machines of all folds and all C share their kernel values. C rises, and
+    each machine begins where that of the next smaller C ended.
 
     Parameters
     ----------

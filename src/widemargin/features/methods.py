@@ -10,7 +10,7 @@
 ======================  ==============================================================
 
 Where the features of all rows are not to be held, because the rows are not in memory or
-by ``features=False``, landmarks are chosen from ``feature_rows.SAMPLE`` uniform rows,
+by ``features=False``, landmarks are chosen from ``builder.SAMPLE`` uniform rows,
 or fewer where a memory_limit of the rows wants that; these take the place of m below.
 One sweep then measures what the map leaves of all rows, beside one that looks for NaN.
 Only `eigen` needs all rows in memory: all are landmarks.

@@ -10,6 +10,7 @@ from scipy import linalg, optimize
 
 from widemargin.losses.norms import LossNorm, levelled
 from widemargin.parameters import Checker
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -134,6 +135,7 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
             A = np.hstack([A, np.vstack([np.zeros((m, m)), low])])
 
         def at(eta: float) -> Vector:
+            deadline.check()  # some hundred of these take a minute for 60 rows
             right[:m] = v if y is None else v - eta * y
             return _least_squares(A, right)[:m]
 

@@ -573,6 +573,17 @@ def test_samples_of_both_classes_end_nearer_the_optimum(solver, share):
     )
 
 
+@pytest.mark.parametrize("solver", BALLS)
+def test_more_tries_end_a_run_later(solver):
+    """The same rows are drawn until the first sample without a row outside."""
+    once, often = (
+        ended_by_ball(solver(sample=30, epsilon=1e-3, balanced=True, tries=tries))
+        for tries in (1, 7)
+    )
+    assert often.extras["steps"] > once.extras["steps"]
+    assert often.certificate.relative_gap < once.certificate.relative_gap
+
+
 # -- other starts ----------------------------------------------------------------------
 
 

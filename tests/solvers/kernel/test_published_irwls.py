@@ -12,10 +12,11 @@ from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import irwls
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
-from widemargin.solvers.kernel.published_selection import EPSILON, RandomSelection
+from widemargin.solvers.kernel.published_selection import RandomSelection
 from widemargin.solvers.kernel.working_set import Small, solve_by_pairs, violations
 
 SEEDS = range(6)
+EPS = 1e-3  # what the paper takes for its eps
 PRINTED = Table1(max_passes=100)
 PRODUCTS = Table1(max_passes=100, products=True)
 
@@ -196,13 +197,15 @@ def test_other_problems_are_refused(inner, loss, intercept):
 def state(C=1.0):
     """Rows of both classes that break each condition, keep it, or lie within eps.
 
+    Some break it by no more than twice the paper's eps, some keep it by half of that.
+
     u of the rows, with b = 0: -y F. The least and the largest -F are -1 and 1.
     """
     rows = [
         # (y, beta, u)
-        *[(y, 0.0, u) for y in (1, -1) for u in (0.5, 0.4, 5e-4, -0.5, -0.01)],
-        *[(y, C, u) for y in (1, -1) for u in (-0.5, -0.4, -5e-4, 0.5, 0.01)],
-        *[(y, 0.5 * C, u) for y in (1, -1) for u in (1.0, -0.3, 5e-4)],
+        *[(y, 0.0, u) for y in (1, -1) for u in (0.5, 2e-3, 5e-4, -0.5, -0.01)],
+        *[(y, C, u) for y in (1, -1) for u in (-0.5, -2e-3, -5e-4, 0.5, 0.01)],
+        *[(y, 0.5 * C, u) for y in (1, -1) for u in (1.0, -2e-3, 5e-4)],
     ]
     y, beta, u = np.array(rows, float).T
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
@@ -217,19 +220,32 @@ NONE = np.empty(0, np.intp)
 def broken(y, beta, u, free):
     """For each condition and class the rows that break it."""
     zero, full = beta == 0, (beta > 0) & ~free
-    kinds = zero & (u >= EPSILON), full & (u <= -EPSILON), free & (abs(u) >= EPSILON)
+    kinds = zero & (u >= EPS), full & (u <= -EPS), free & (abs(u) >= EPS)
     return [kind & (y == own) for kind in kinds for own in (1, -1)]
 
 
 def test_six_seeds_one_for_each_condition_and_class():
-    """Step 3. Any other choice would miss one in some of these draws."""
+    """Step 3. Any other choice would miss one in some of these draws.
+
+    Which row of a kind it is varies from draw to draw: each one that breaks its
+    condition is drawn in some of them.
+    """
     y, beta, u, found, free = state()
     assert found.intercept == 0.0
+    kinds, drawn = broken(y, beta, u, free), np.zeros(len(y), int)
     for seed in range(50):
         some = RandomSelection(y, seed)(found, free, 6, NONE)
-        assert [np.count_nonzero(kind[some]) for kind in broken(y, beta, u, free)] == [
-            1
-        ] * 6
+        assert [np.count_nonzero(kind[some]) for kind in kinds] == [1] * 6
+        drawn[some] += 1
+    assert [np.count_nonzero(kind) for kind in kinds] == [2] * 6
+    assert np.all(drawn[np.logical_or.reduce(kinds)] > 10)  # 25 on average
+
+
+def test_one_generator_serves_all_working_sets():
+    """Later draws of a run differ from its first one."""
+    y, _, _, found, free = state()
+    select = RandomSelection(y, 0)
+    assert len({tuple(sorted(select(found, free, 6, NONE))) for _ in range(20)}) > 10
 
 
 def test_candidates_violate_by_eps_or_are_free():
@@ -243,7 +259,7 @@ def test_candidates_violate_by_eps_or_are_free():
         drawn[some] += 1
     assert np.all(drawn[~candidates] == 0)
     assert np.all(drawn[candidates] > 0)
-    assert np.all(drawn[free & (abs(u) < EPSILON)] > 0)
+    assert np.all(drawn[free & (abs(u) < EPS)] > 0)
 
 
 def test_too_few_candidates_are_filled_up_by_the_least_errors():

@@ -162,6 +162,81 @@ def test_the_start_is_the_papers():
     assert step.active == len(y)
 
 
+def newton_direction(X, y, C, point, r_sv, r_xu):
+    """Changes of w, b, alpha, u, s and xi by the whole Newton system of (3.1)-(3.6)."""
+    w, b, alpha, u, s, xi = point
+    m, n = X.shape
+    YX, eye, zero = y[:, None] * X, np.eye(m), np.zeros((m, m))
+    none, row = np.zeros((m, n)), np.zeros((1, m))
+    system = np.block(
+        [
+            [np.eye(n), np.zeros((n, 1)), -YX.T, none.T, none.T, none.T],
+            [np.zeros((1, n + 1)), y[None], row, row, row],
+            [none, np.zeros((m, 1)), eye, eye, zero, zero],
+            [YX, y[:, None], zero, zero, -eye, eye],
+            [none, np.zeros((m, 1)), np.diag(s), zero, np.diag(alpha), zero],
+            [none, np.zeros((m, 1)), zero, np.diag(xi), zero, np.diag(u)],
+        ]
+    )
+    margin = YX @ w + y * b
+    r_w, r_s = w - YX.T @ alpha, margin + xi - 1.0 - s
+    right = [-r_w, [-(y @ alpha)], C - alpha - u, -r_s, -r_sv, -r_xu]
+    found = np.linalg.solve(system, np.concatenate(right))
+    return np.split(found, np.cumsum([n, 1, m, m, m]))
+
+
+def step_by_the_equations(X, y, C, point):
+    """Where a step of Algorithm 1 with all rows ends, and its length.
+
+    sigma and the predictor's length are those of Mehrotra's method, the length that of
+    Gertz and Griffin: the product that blocks ends at a hundredth of the mean there.
+    """
+    w, b, alpha, u, s, xi = point
+    m = len(y)
+    mu = (s @ alpha + xi @ u) / (2 * m)
+    _, _, da, du, ds, dx = newton_direction(X, y, C, point, s * alpha, xi * u)
+    pairs = np.concatenate([alpha, u, s, xi]), np.concatenate([da, du, ds, dx])
+    affine = min(1.0, (-pairs[0] / pairs[1])[pairs[1] < 0].min(initial=np.inf))
+    ahead = (s + affine * ds) @ (alpha + affine * da)
+    ahead += (xi + affine * dx) @ (u + affine * du)
+    target = (ahead / (2 * m) / mu) ** 3 * mu  # sigma mu
+    changes = newton_direction(
+        X, y, C, point, s * alpha - target + ds * da, xi * u - target + dx * du
+    )
+    _, _, da, du, ds, dx = changes
+    values, moves = np.array([alpha, u, s, xi]), np.array([da, du, ds, dx])
+    partner, turns = values[[2, 3, 0, 1]], moves[[2, 3, 0, 1]]
+    lengths = np.where(moves < 0, -values / moves, np.inf)
+    at = np.unravel_index(lengths.argmin(), lengths.shape)
+    most = lengths[at]
+    ahead = (s + most * ds) @ (alpha + most * da)
+    ahead += (xi + most * dx) @ (u + most * du)
+    goal = 0.01 * ahead / (2 * m)
+    aimed = (goal / (partner[at] + most * turns[at]) - values[at]) / moves[at]
+    t = (1 - 1e-8) * min(most, max(aimed, 0.99 * most)) if most <= 1.0 else 1.0
+    return [x + t * dx for x, dx in zip(point, changes, strict=True)], t
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_are_those_of_the_equations(seed):
+    """Three steps from the paper's start, by a system that nothing was taken out of."""
+    rng = np.random.default_rng(seed)
+    X, C = rng.normal(size=(12, 3)), 1.5
+    y = np.where(X[:, 0] + rng.normal(size=12) > 0, 1.0, -1.0)
+    solver = InteriorPoint(mode="published", reduction=None)
+    steps = solver.iterate(Problem(X, y, C), None, TOL)
+    next(steps)
+    point = [np.zeros(3), np.zeros(1), *np.full((4, 12), 2.0)]
+    for _ in range(3):
+        point, t = step_by_the_equations(X, y, C, point)
+        step = next(steps)
+        v, state = step.point()
+        found = [v[:3], v[3:], state.alpha, state.u, state.s, state.xi]
+        assert step.details["step"] == pytest.approx(t, rel=1e-9)
+        for ours, theirs in zip(found, point, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
 def test_with_a_tenth_of_the_rows_it_fails_and_damped_steps_mend_it():
     X, y = PROBLEMS["ndc"]()
     options = {"max_active": 0.1, "random_state": 0}

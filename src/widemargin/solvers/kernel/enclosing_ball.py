@@ -344,7 +344,7 @@ class _Looks:
 
 
 def _step(problem: BallProblem, descent: SimplexDescent, point: _Seen) -> Step:
-    """What is told of a point."""
+    """The step that the trace and callbacks see, made of a point."""
     columns, steps = problem.columns, descent.steps
     active = int(np.count_nonzero(point.a))
     details = {

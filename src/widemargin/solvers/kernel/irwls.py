@@ -163,6 +163,17 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         size = self.working_set or FIRST_SIZE
         return self.patience * max(1, FIRST_SIZE // size)
 
+    def small_solver(self) -> Inner:
+        """What solves the small problems of a run: ``solver(small, stop)``.
+
+        Returns
+        -------
+        function
+            Of a `Small` and of the violation that may stay; it returns a `Solved`. A
+            subclass that has another one is a way to try it.
+        """
+        return INNER[self.inner]()
+
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
@@ -172,7 +183,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         at_once = problem.rows.shape[0] <= AT_ONCE
         if at_once:
             problem.columns.refine()
-        run = WorkingSet(problem, _first_scores(problem, start), INNER[self.inner]())
+        run = WorkingSet(problem, _first_scores(problem, start), self.small_solver())
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )

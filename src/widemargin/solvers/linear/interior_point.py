@@ -44,7 +44,7 @@ from widemargin.solvers.linear.published_crsvm import MADE, OWN, START, publishe
 from widemargin.solvers.linear.step_length import (
     Ahead,
     blocking,
-    recentre,
+    recenter,
     step_to_zero,
 )
 
@@ -272,7 +272,7 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
             dv = normal.solve(rhs - E[0] + target * E[1])  # corrector (3.9)-(3.10)
             t = A.sweep(_correct, state, dv, target, bounded).length(products, pairs)
             if self.corrector:
-                extra, t = recentre(state, normal, t, target, products, pairs, bounded)
+                extra, t = recenter(state, normal, t, target, products, pairs, bounded)
                 dv = dv + extra
             v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
             active.grow(normal, behind)

@@ -75,7 +75,7 @@ class _Trial:
     bounded: bool
 
 
-def recentre(
+def recenter(
     state: RowState,
     normal: NormalEquations,
     t: float,
