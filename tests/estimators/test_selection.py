@@ -29,6 +29,7 @@ from widemargin import (
     as_rows,
     linear_svc_path,
     load_model,
+    open_rows,
     save_model,
     svc_path,
 )
@@ -159,6 +160,16 @@ def test_storage_does_not_matter(estimator, kind):
     np.testing.assert_allclose(other.scores_, plain.scores_)
     assert other.C_ == plain.C_
     np.testing.assert_array_equal(other.predict(X), plain.predict(X))
+
+
+def test_several_classes_in_files(tmp_path):
+    X, y = scaled(load_wine)
+    np.save(tmp_path / "X.npy", X)
+    Cs, some = [0.01, 0.1], {"tol": 1e-7, "cv": 3}
+    plain = LinearSVCCV(Cs=Cs, **some).fit(X, y)
+    stored = LinearSVCCV(Cs=Cs, **some).fit(open_rows(tmp_path / "X.npy"), y)
+    np.testing.assert_array_equal(stored.scores_, plain.scores_)
+    np.testing.assert_allclose(stored.coef_, plain.coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize("kernel", ["precomputed", "linear", lambda A, B: A @ B.T])

@@ -1,5 +1,6 @@
 """Solves that read the data together: their sweeps meet, and one pass serves all."""
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -175,9 +176,9 @@ class _Meeting:
     def _sweep(self, requests: list[_Request]) -> tuple[Any, ...]:
         """One read of the data for all requests."""
         states = [request.state for request in requests]
-        calls = [(request.f, request.broadcast) for request in requests]
+        calls = [(r.f, r.state is not None, r.broadcast) for r in requests]
         with deadline.until(_latest(requests)):
-            value: tuple[Any, ...] = self._rows.sweep(_together, _Bundle(states), calls)
+            value: tuple[Any, ...] = self._rows.sweep(_together, _bundle(states), calls)
         return value
 
     def _finish(
@@ -241,32 +242,31 @@ class _Port(Rows):
         return self._rows.state(**vectors)
 
 
-class _Bundle(RowState):
-    """Row states side by side."""
-
-    __slots__ = ("_states",)
-    _states: list[RowState | None]
-
-    def __init__(self, states: list[RowState | None]) -> None:
-        object.__setattr__(self, "_states", states)
-
-    def part(self, index: Any) -> Any:
-        return _Parts(self._states).part(index)
+def _bundle(states: list[RowState | None]) -> RowState | None:
+    """The vectors of several states as those of one, by reference, with own names."""
+    found = [
+        state.prefixed(_prefix(k)) for k, state in enumerate(states) if state is not None
+    ]
+    return functools.reduce(lambda one, other: one.join(other), found) if found else None
 
 
-class _Parts(list[RowState | None]):
-    """Parts of row states side by side, of which there are parts again."""
-
-    def part(self, index: Any) -> "_Parts":
-        """Part ``index`` of each."""
-        return _Parts(None if part is None else part.part(index) for part in self)
+def _prefix(k: int) -> str:
+    return f"{k}."
 
 
 def _together(
-    block: Any, parts: list[RowState | None], calls: list[Any]
+    block: Any, bundle: RowState | None, calls: list[Any]
 ) -> tuple[Any, ...]:
     """All functions on one block, while it is in cache."""
     return tuple(
-        None if given_up() else f(block, part, *broadcast)
-        for part, (f, broadcast) in zip(parts, calls, strict=True)
+        None
+        if given_up()
+        else f(block, _own(bundle, k) if has_state else None, *broadcast)
+        for k, (f, has_state, broadcast) in enumerate(calls)
     )
+
+
+def _own(bundle: Any, k: int) -> RowState:
+    """The vectors of state k."""
+    own: RowState = bundle.unprefixed(_prefix(k))
+    return own
