@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from widemargin.estimators import SVC as SVC
     from widemargin.estimators import SVCCV as SVCCV
     from widemargin.estimators import SVR as SVR
+    from widemargin.estimators import SVRCV as SVRCV
     from widemargin.estimators import BudgetSVC as BudgetSVC
     from widemargin.estimators import EnclosingBall as EnclosingBall
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.estimators import LinearSVCCV as LinearSVCCV
     from widemargin.estimators import LinearSVR as LinearSVR
+    from widemargin.estimators import LinearSVRCV as LinearSVRCV
     from widemargin.estimators import linear_svc_path as linear_svc_path
     from widemargin.estimators import svc_path as svc_path
     from widemargin.kernels.kernel import Kernel as Kernel
@@ -31,6 +33,7 @@ __all__ = [
     "SVC",
     "SVCCV",
     "SVR",
+    "SVRCV",
     "BudgetSVC",
     "Checkpoint",
     "EnclosingBall",
@@ -38,6 +41,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "Problem",
     "as_rows",
     "linear_svc_path",
@@ -60,9 +64,11 @@ _MODULES = {
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
     "LinearSVR": "estimators",
+    "LinearSVRCV": "estimators",
     "SVC": "estimators",
     "SVCCV": "estimators",
     "SVR": "estimators",
+    "SVRCV": "estimators",
     "Kernel": "kernels.kernel",
     "Problem": "problems.base",
     "as_rows": "data.memory",

@@ -338,7 +338,7 @@ def test_a_time_limit_keeps_what_was_finished(monkeypatch):
         return ends._replace(status=selection.Status.TIME_LIMIT)
 
     monkeypatch.setattr(folds, "solve_places", late)
-    monkeypatch.setattr("widemargin.estimators.svc_cv.is_late", lambda training: True)
+    monkeypatch.setattr("widemargin.estimators.folds.is_late", lambda training: True)
     clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1], time_limit=60.0)
     with pytest.warns(ConvergenceWarning, match="before 10 of 20 fits"):
         clf.fit(X, y)

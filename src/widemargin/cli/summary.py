@@ -13,7 +13,7 @@ from widemargin.data.memory import as_rows
 from widemargin.estimators import BudgetSVC, LinearSVC
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.low_rank import facts_of
-from widemargin.estimators.selection import SelectedClassifier
+from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.models.model import Model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report

@@ -29,7 +29,7 @@ from widemargin.estimators.classifier import Classifier, keep_in_model
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
-from widemargin.estimators.selection import SelectedClassifier
+from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.kernels.table import PARAMETERS, having
 from widemargin.models.model import Model
 from widemargin.models.model_file import save_model

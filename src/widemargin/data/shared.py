@@ -245,18 +245,20 @@ class _Port(Rows):
 def _bundle(states: list[RowState | None]) -> RowState | None:
     """The vectors of several states as those of one, by reference, with own names."""
     found = [
-        state.prefixed(_prefix(k)) for k, state in enumerate(states) if state is not None
+        state.prefixed(_prefix(k))
+        for k, state in enumerate(states)
+        if state is not None
     ]
-    return functools.reduce(lambda one, other: one.join(other), found) if found else None
+    return (
+        functools.reduce(lambda one, other: one.join(other), found) if found else None
+    )
 
 
 def _prefix(k: int) -> str:
     return f"{k}."
 
 
-def _together(
-    block: Any, bundle: RowState | None, calls: list[Any]
-) -> tuple[Any, ...]:
+def _together(block: Any, bundle: RowState | None, calls: list[Any]) -> tuple[Any, ...]:
     """All functions on one block, while it is in cache."""
     return tuple(
         None

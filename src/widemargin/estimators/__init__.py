@@ -5,20 +5,24 @@ from widemargin.estimators.enclosing_ball import EnclosingBall
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svc_cv import LinearSVCCV
 from widemargin.estimators.linear_svr import LinearSVR
+from widemargin.estimators.linear_svr_cv import LinearSVRCV
 from widemargin.estimators.paths import linear_svc_path, svc_path
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.svc_cv import SVCCV
 from widemargin.estimators.svr import SVR
+from widemargin.estimators.svr_cv import SVRCV
 
 __all__ = [
     "SVC",
     "SVCCV",
     "SVR",
+    "SVRCV",
     "BudgetSVC",
     "EnclosingBall",
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "linear_svc_path",
     "svc_path",
 ]

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.estimators.batch import batched, form, memory_for
-from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
-from widemargin.estimators.training import Training
+from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.grouped import GroupedSamples
 from widemargin.kernels.packed import CoreSums
 from widemargin.problems.many import ManyProblems
@@ -35,6 +34,8 @@ class Folds:
     Attributes
     ----------
     training : Training, of all rows
+    recipes : list of Recipe, of the binary problems
+        Those of regressions with several widths of the tube differ.
     weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
     Cs : ndarray (C,), rising
     coefficients : ndarray (folds, m, r, C)
@@ -44,6 +45,7 @@ class Folds:
     """
 
     training: Training
+    recipes: list[Recipe]
     weights: Vector
     Cs: Vector
     coefficients: Vector
@@ -55,6 +57,18 @@ class Folds:
     def is_interrupted(self) -> bool:
         """Whether something ended it early."""
         return not bool(self.ended.all())
+
+    @property
+    def stopped(self) -> Status | None:
+        """What ended it early."""
+        if not self.is_interrupted:
+            return None
+        return Status.TIME_LIMIT if is_late(self.training) else Status.INTERRUPTED
+
+    @property
+    def is_doubled(self) -> bool:
+        """Whether the problems are regressions, of two rows for each sample."""
+        return self.recipes[0].q is not None
 
     @property
     def is_paired(self) -> bool:
@@ -90,11 +104,21 @@ class Folds:
         return np.asarray(sums[0].transpose(1, 2, 0))
 
 
+def is_late(training: Training) -> bool:
+    """Whether the time of the folds is over."""
+    return training.limits.is_late
+
+
 def _rows_at_once(n_sums: int) -> int:
     return max(64, SUMS_BYTES // (8 * n_sums) // 64 * 64)
 
 
-def solve_folds(training: Training, weights: Vector, Cs: Vector) -> Folds | None:
+def solve_folds(
+    training: Training,
+    weights: Vector,
+    Cs: Vector,
+    recipes: list[Recipe] | None = None,
+) -> Folds | None:
     """Solve the problems of all folds and C; None where they are too large for that.
 
     Parameters
@@ -102,6 +126,7 @@ def solve_folds(training: Training, weights: Vector, Cs: Vector) -> Folds | None
     training : Training, of all rows, whose kernel counts and whose C does not
     weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
     Cs : ndarray, rising
+    recipes : list of Recipe or None, of the binary problems; None: as of the training
     """
     tasks, kernel = training.tasks, training.recipe.kernel
     if len(batched(training, len(weights))) < len(tasks) or kernel is None:
@@ -118,6 +143,7 @@ def solve_folds(training: Training, weights: Vector, Cs: Vector) -> Folds | None
     few = (len(weights), len(tasks), len(Cs))
     found = Folds(
         training,
+        recipes or [training.recipe] * len(tasks),
         weights,
         Cs,
         np.zeros(shape),
@@ -125,15 +151,16 @@ def solve_folds(training: Training, weights: Vector, Cs: Vector) -> Folds | None
         np.full(few, np.inf),
         np.zeros(few, bool),
     )
-    for some in _parts(training, len(weights) * len(Cs)):
+    for some in _parts(found):
         if not _solve_part(found, samples, some):
             break
     return found
 
 
-def _parts(training: Training, n_points: int) -> Iterator[range]:
+def _parts(found: Folds) -> Iterator[range]:
     """Problems that are solved at once."""
-    ends = np.cumsum(training.sizes * n_points)
+    n_points = len(found.weights) * len(found.Cs)
+    ends = np.cumsum(_sizes(found, range(len(found.recipes))) * n_points)
     start, t = 0, len(ends)
     while start < t:
         before = ends[start - 1] if start else 0
@@ -178,7 +205,9 @@ def _go_on(
     starts: list[Any] = [None] * len(found.training.tasks)
     starts[k] = np.abs(c[order]), c[order], float(ends.b[t])
     C = found.weights[fold] * found.Cs[place]
-    training = dataclasses.replace(found.training, C=C, starts=starts)
+    training = dataclasses.replace(
+        found.training, C=C, starts=starts, recipe=found.recipes[k]
+    )
     _, solution = solve_task(training, k, None)
     at = (fold, k, place)
     found.gaps[at] = solution.certificate.relative_gap
@@ -191,17 +220,18 @@ def _go_on(
 def _problems(found: Folds, samples: GroupedSamples, some: range) -> ManyProblems:
     """Some binary problems: for each the folds, and for each of these the C."""
     training, n_points = found.training, len(found.weights) * len(found.Cs)
-    groups, y, C = [], [], []
-    for task in (training.tasks[k] for k in some):
-        own = _groups(task, len(samples.count))
+    groups, y, C, q = [], [], [], []
+    for k in some:
+        own = _groups(found, k, len(samples.count))
         rows = samples.rows_of(own)
-        signs = np.where(training.index[rows] == task.positive, 1.0, -1.0)
         weights = found.weights[:, np.newaxis, rows] * found.Cs[:, np.newaxis]
         groups.append(np.tile(own, n_points))
-        y.append(np.tile(signs, n_points))
+        y.append(np.tile(_signs(found, k, rows), n_points))
         C.append(weights.ravel())
+        if (margins := found.recipes[k].q) is not None:
+            q.append(np.tile(margins, n_points))
     n_groups = len(groups[0]) // n_points
-    sizes = np.repeat(training.sizes[list(some)], n_points)
+    sizes = np.repeat(_sizes(found, some), n_points)
     after = np.arange(len(sizes)) - 1
     after[:: len(found.Cs)] = -1
     loss, intercept = form(training)
@@ -215,10 +245,29 @@ def _problems(found: Folds, samples: GroupedSamples, some: range) -> ManyProblem
         loss,
         intercept,
         after,
+        np.concatenate(q) if q else 1.0,
     )
 
 
-def _groups(task: BinaryTask, n_classes: int) -> Index:
+def _sizes(found: Folds, some: range) -> Index:
+    """Places of the binary problems."""
+    return found.training.sizes[list(some)] * (2 if found.is_doubled else 1)
+
+
+def _signs(found: Folds, k: int, rows: Index) -> Vector:
+    """Labels of the places of a binary problem, which are some rows."""
+    if found.is_doubled:
+        return np.repeat([1.0, -1.0], len(rows) // 2)
+    training = found.training
+    positive = training.tasks[k].positive
+    return np.where(training.index[rows] == positive, 1.0, -1.0)
+
+
+def _groups(found: Folds, k: int, n_classes: int) -> Index:
+    """Groups of the rows of a binary problem."""
+    task = found.training.tasks[k]
+    if found.is_doubled:
+        return np.zeros(2, np.int64)
     if task.negative is None:
         return np.arange(n_classes)
     return np.array([task.positive, task.negative])
@@ -229,10 +278,13 @@ def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None
     folds, n_C, begin = len(found.weights), len(found.Cs), 0
     for k in some:
         task = found.training.tasks[k]
-        rows = problems.rows[begin : begin + found.training.sizes[k]]
+        rows = problems.rows[begin : begin + _sizes(found, range(k, k + 1))[0]]
         end = begin + folds * n_C * len(rows)
         c = ends.c[begin:end].reshape(folds, n_C, len(rows)).transpose(0, 2, 1)
-        if task.negative is None:
+        if found.is_doubled:
+            half = len(rows) // 2
+            found.coefficients[:, rows[:half], k] = c[:, :half] + c[:, half:]
+        elif task.negative is None:
             found.coefficients[:, rows, k] = c
         else:
             first = found.training.index[rows] == task.positive

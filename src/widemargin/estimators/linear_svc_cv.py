@@ -2,15 +2,9 @@
 
 from typing import Any
 
-from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.linear_svc import LinearSVC
-from widemargin.estimators.selection import (
-    Judge,
-    Points,
-    SelectedClassifier,
-    fit_points,
-    grid,
-)
+from widemargin.estimators.selected_classifier import SelectedClassifier
+from widemargin.estimators.selection import Judge, Points, fit_points, grid
 from widemargin.estimators.training import Training
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
@@ -124,7 +118,7 @@ break_ties, tol, max_iter : as of `LinearSVC`
     def _machine(self) -> LinearSVC:
         return LinearSVC(**self._shared(LinearSVC))
 
-    def _search(self, training: Training, judge: Judge, machine: Classifier) -> Points:
+    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
         points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
         path = [LinearSVC(**self._shared(LinearSVC), C=float(C)) for C in self.Cs_]
@@ -134,7 +128,7 @@ break_ties, tol, max_iter : as of `LinearSVC`
     def _keep_points(self, points: Points) -> None:
         self.scores_, self.path_ = points.scores[:, 0], points.gaps[:, 0]
 
-    def _choose(self, machine: Classifier, points: Points) -> None:
+    def _choose(self, machine: Any, points: Points) -> None:
         _, c = points.best()
         self.C_, self.best_score_ = float(self.Cs_[c]), float(points.means[0, c])
         machine.set_params(C=self.C_)

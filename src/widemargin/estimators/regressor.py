@@ -1,6 +1,7 @@
 """What the regressors share: targets in, a plan carried out, predictions out."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,9 @@ from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Limits
 
+# From the training and the targets to all that is found.
+Plan = Callable[[Training, Vector], Fit]
+
 # What the names of the losses are of what is beyond the tube.
 LOSSES = {
     "epsilon_insensitive": "hinge",
@@ -60,7 +64,6 @@ class Regressor(
         tags.input_tags.pairwise = is_pairwise(self)
         return tags
 
-    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows of X.
 
@@ -97,13 +100,7 @@ class Regressor(
             The kernel was seen not to be positive semidefinite: the answer is a
             stationary point, and its gap proves nothing.
         """
-        self._check()
-        with fitted_anew(self):
-            fit = self._found(X, y, sample_weight)
-            self._store(fit)
-            self.seconds_ = fit.training.clock.seconds()
-        negative = self.solution_.trace[-1].details.get("negative")
-        tell_end(self.solution_, not negative)
+        self._fit(X, y, sample_weight, self._plan)
         return self
 
     def predict(self, X: Any) -> Vector:
@@ -145,11 +142,22 @@ class Regressor(
 
     # -- parts of fit ------------------------------------------------------------------
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> None:
+        """Carry out a plan, keep what it finds, and tell how it ended."""
+        self._check()
+        with fitted_anew(self):
+            fit = self._found(X, y, sample_weight, plan)
+            self._store(fit)
+            self.seconds_ = fit.training.clock.seconds()
+        negative = self.solution_.trace[-1].details.get("negative")
+        tell_end(self.solution_, not negative)
+
     def _check(self) -> None:
         """Refuse parameters out of range."""
         check = Checker(type(self).__name__)
         check.positive("C", self.C)
-        _check_epsilon(check, self.epsilon)
+        check_epsilon(check, self.epsilon)
         check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
         if not isinstance(self.solver, Solver):
@@ -158,8 +166,8 @@ class Regressor(
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)
 
-    def _found(self, X: Any, y: Any, sample_weight: Any) -> Fit:
-        """What the plan finds for these data."""
+    def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
+        """What a plan finds for these data."""
         owner = type(self).__name__
         saved = Checkpoint.of(self.checkpoint, owner)
         limits = Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
@@ -175,7 +183,7 @@ class Regressor(
         given = None if sample_weight is None else weights
         callbacks = Callbacks(self, 1, (X, y, sample_weight))
         try:
-            return self._plan(
+            return plan(
                 Training(
                     rows,
                     np.zeros(m, np.int8),
@@ -221,11 +229,11 @@ class Regressor(
         self.n_support_ = np.array([len(self.support_)])
 
 
-def _check_epsilon(check: Checker, epsilon: Any) -> None:
+def check_epsilon(check: Checker, epsilon: Any, name: str = "epsilon") -> None:
     """Refuse what is no width of a tube."""
     number = isinstance(epsilon, int | float | np.integer | np.floating)
     if not (number and not isinstance(epsilon, bool) and 0 <= epsilon < np.inf):
-        check.refuse("epsilon", "a float in the range [0, inf)", epsilon)
+        check.refuse(name, "a float in the range [0, inf)", epsilon)
 
 
 def regression_model(decides: dict[str, Any], meta: dict[str, Any]) -> Model:

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
@@ -20,18 +20,17 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.batch import batched
-from widemargin.estimators.calibration import METHODS, calibrated
 from widemargin.estimators.checks import is_pairwise, read_rows, users_level
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.foreign import AdvisingMixin
-from widemargin.estimators.multiclass import check_ties, rows_of
+from widemargin.estimators.multiclass import rows_of
 from widemargin.estimators.plans import Fit, exact
+from widemargin.estimators.regressor import Regressor
 from widemargin.estimators.training import MOMENT, StartPoint, Training, Vector
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer, refused_by
@@ -40,6 +39,7 @@ from widemargin.solution import Solution, Status
 from widemargin.solvers.driver.limits import Limits
 
 Index = NDArray[np.intp]
+Machine = Classifier | Regressor
 
 # The ends of the grid that a number of values of C stands for.
 LEAST_C, MOST_C = 1e-2, 1e3
@@ -105,6 +105,16 @@ class Judge:
     params: dict[str, Any]
     is_pairwise: bool
 
+    @property
+    def factors(self) -> Vector:
+        """Factors of C of all rows in each fold, zero where it holds them out."""
+        out = np.zeros((len(self.folds), len(self.y)))
+        for weights, (train, _) in zip(out, self.folds, strict=True):
+            np.add.at(weights, train, 1.0)
+            if self.weights is not None:
+                weights *= self.weights
+        return out
+
     def train(self, fold: int) -> tuple[Rows, NDArray[Any], Vector | None]:
         """X, y and weights that a fold is trained on."""
         some = self.folds[fold][0]
@@ -131,6 +141,11 @@ class Judge:
             raise ValueError(
                 f"The 'scoring' parameter must give one number. Got {found!r} instead."
             )
+        if np.isnan(found):
+            raise ValueError(
+                f"The score of fold {fold} is NaN. It holds {len(test):,} rows out: "
+                "give fewer folds, or another scoring."
+            )
         return float(found)
 
 
@@ -139,38 +154,45 @@ def _n_rows(value: Any) -> int | None:
     return len(value) if hasattr(value, "__len__") else None
 
 
-class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Stands for the model of a fold: knows its decisions on held-out rows only."""
-
-    def __init__(self, model: Model, decisions: Vector) -> None:
-        self.model, self.decisions = model, decisions
-        self.classes_ = model.classes
-
-    def decision_function(self, X: Any) -> Vector:
-        """Decision values of the rows that the fold holds out."""
-        return self.decisions
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of these."""
-        return self.model.decide(self.decisions)
-
-
-class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
     """Base: a machine with the C, and the gamma, that does best on held-out rows."""
+
+    # The score where ``scoring`` is None.
+    _score_name: ClassVar[str]
+    # Names of machines whose errors are said in the name of this estimator.
+    _kinds: ClassVar[tuple[str, ...]]
 
     # -- what an estimator says --------------------------------------------------------
 
     @abstractmethod
-    def _machine(self) -> Classifier:
+    def _machine(self) -> Machine:
         """The estimator that is selected, with the parameters of this one."""
 
     @abstractmethod
-    def _search(self, training: Training, judge: Judge, machine: Classifier) -> Points:
+    def _targets(self, check: Checker, y: Any, weights: Vector | None, m: int) -> Any:
+        """What rows are trained on, (m,), of what the user gave."""
+
+    @abstractmethod
+    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
         """Score all points of the grid."""
 
     @abstractmethod
-    def _choose(self, machine: Classifier, points: Points) -> None:
+    def _choose(self, machine: Any, points: Points) -> None:
         """Set the attributes of the best point, in the machine too."""
+
+    def _check_parameters(self, check: Checker) -> None:
+        """Refuse parameters out of range that others do not have."""
+
+    def _check_folds(self, judge: Judge) -> None:
+        """Refuse folds that cannot be trained."""
+
+    def _finish(self, judge: Judge, points: Points) -> None:
+        """Make what the best point's decisions on held-out rows are for."""
+
+    @property
+    def _keeps_decisions(self) -> bool:
+        """Whether decisions on held-out rows are wanted."""
+        return False
 
     # -- the face ----------------------------------------------------------------------
 
@@ -200,7 +222,7 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
         Parameters
         ----------
         X : array, sparse matrix or Rows (m, n)
-        y : array (m,) of labels: numbers, booleans, dates or strings
+        y : array (m,) of labels or targets, as of the machine that is selected
         sample_weight : array (m,) of numbers >= 0, or None
             Counts in the training and in the scores.
         **params : ``groups`` for the splitter; with metadata routing what the splitter
@@ -214,7 +236,7 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
         ------
         ValueError
             A parameter out of range, NaN or infinity, a class that has no row in the
-            training rows of a fold.
+            training rows of a fold, a score that is NaN.
         KeyboardInterrupt
             After Ctrl-C: ``scores_`` and ``path_`` have what was finished, the rest is
             NaN, and there is no model.
@@ -230,7 +252,7 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
         self._check(Checker(owner))
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        with refused_by(owner, "SVC", "LinearSVC"):
+        with refused_by(owner, *self._kinds):
             machine._check()
             judge = self._judge(X, y, sample_weight, params)
             limits: list[Limits] = []
@@ -247,8 +269,7 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
                 "before one point was finished in all folds: raise it."
             )
         _tell(points, self.tol)
-        if self.calibrate is not None:
-            self._calibrate(judge, points)
+        self._finish(judge, points)
         if self.refit:
             if self.time_limit is not None:
                 left = self.time_limit - clock.seconds()
@@ -258,30 +279,20 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of the rows of X: (m,)."""
-        return self._fitted().predict(X)
-
-    def decision_function(self, X: Any) -> Vector:
-        """Decision values: (m,) for two classes, (m, c) for more."""
-        return self._fitted().decision_function(X)
-
-    @available_if(lambda self: self.calibrate is not None)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Vector:
-        """Probabilities of the classes, by the decisions on held-out rows: (m, c)."""
-        decisions = self._fitted().decision_function(X)
-        return np.asarray(self.calibrator_.predict_proba(decisions))
+        """Labels, or predictions, of the rows of X: (m,)."""
+        return np.asarray(self._fitted().predict(X))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """The score by ``scoring`` (share of right labels by default)."""
+        """The score by ``scoring``."""
         params = {} if sample_weight is None else {"sample_weight": sample_weight}
         check_is_fitted(self)
         return float(self._scorer()(self, X, y, **params))
 
     @property
     def model_(self) -> Model:
-        """What `widemargin.save_model` writes: classes and decision functions."""
+        """What `widemargin.save_model` writes."""
         return self._fitted().model_
 
     def keep_training_data(self, keep: bool = True) -> Self:
@@ -301,7 +312,7 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
 
     # -- parts of fit ------------------------------------------------------------------
 
-    def _shared(self, kind: type[Classifier]) -> dict[str, Any]:
+    def _shared(self, kind: type[Machine]) -> dict[str, Any]:
         """The parameters that a machine has too."""
         names, own = kind().get_params(deep=False), self.get_params(deep=False)
         return {name: own[name] for name in names if name in own}
@@ -309,29 +320,25 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
     def _no_points(self, shape: tuple[int, int, int]) -> Points:
         """Points of which nothing is known."""
         scores, gaps = np.full(shape, np.nan), np.full(shape, np.nan)
-        return Points(scores, gaps, self.calibrate is not None)
+        return Points(scores, gaps, self._keeps_decisions)
 
     def _keep_points(self, points: Points) -> None:
         """Set the attributes of all points."""
         self.scores_, self.path_ = points.scores, points.gaps
 
-    def _fitted(self) -> Classifier:
+    def _fitted(self) -> Machine:
         check_is_fitted(self)
         if "best_estimator_" not in vars(self):
             raise NotFittedError(
                 f"This {type(self).__name__} has no model: it was fitted with "
                 "refit=False, or was interrupted."
             )
-        fitted: Classifier = self.best_estimator_
+        fitted: Machine = self.best_estimator_
         return fitted
 
     def _check(self, check: Checker) -> None:
         """Refuse parameters out of range."""
-        check.choice("calibrate", self.calibrate, (None, *METHODS))
-        if self.calibrate is not None and self.decision_function_shape == "ovo":
-            expected = "'ovr' where calibrate is set"
-            check.refuse("decision_function_shape", expected, "ovo")
-        check_ties(self)
+        self._check_parameters(check)
         check.choice("refit", self.refit, (True, False))
         grid(check, "Cs", self.Cs)
         if isinstance(self.scoring, list | tuple | set | dict):
@@ -339,7 +346,7 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _scorer(self) -> Any:
         if self.scoring is None:
-            return get_scorer("accuracy")
+            return get_scorer(self._score_name)
         return check_scoring(self, scoring=self.scoring)
 
     def _judge(self, X: Any, y: Any, sample_weight: Any, params: Any) -> Judge:
@@ -351,20 +358,19 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
                 f"{owner} requires y to be passed, but the target y is None."
             )
         rows = read_rows(self, X, reset=True)
-        y = labels.as_labels(check, y, rows.shape[0])
-        weights = None
+        m, weights = rows.shape[0], None
         if sample_weight is not None:
-            weights = labels.as_weights(check, sample_weight, rows.shape[0])
-        self.classes_, _ = labels.find_classes(
-            check, y, np.broadcast_to(1.0, len(y)) if weights is None else weights
-        )
+            weights = labels.as_weights(check, sample_weight, m)
+        y = self._targets(check, y, weights, m)
         split, score = self._routed(weights, params)
-        splitter = check_cv(self.cv, y, classifier=True)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
-        _check_folds(owner, folds, y, weights, self.classes_)
+        _check_folds(owner, folds)
         pairwise = is_pairwise(self)
-        return Judge(rows, y, weights, folds, self._scorer(), score, pairwise)
+        judge = Judge(rows, y, weights, folds, self._scorer(), score, pairwise)
+        self._check_folds(judge)
+        return judge
 
     def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:
         """What the splitter and the scorer get."""
@@ -380,13 +386,11 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
             )
         return params, weights
 
-    def _points(
-        self, machine: Classifier, judge: Judge, limits: list[Limits]
-    ) -> Points:
+    def _points(self, machine: Any, judge: Judge, limits: list[Limits]) -> Points:
         """Search with the time that is not for the last fit."""
         found: list[Points] = []
 
-        def plan(training: Training) -> Fit:
+        def plan(training: Training, *_: Vector) -> Fit:
             limits.append(training.limits)
             if self.time_limit is not None:
                 training = training.limited(until=SEARCH * self.time_limit)
@@ -396,17 +400,6 @@ class SelectedClassifier(AdvisingMixin, ClassifierMixin, BaseEstimator):  # type
         machine._found(judge.rows, judge.y, judge.weights, plan)
         return found[0]
 
-    def _calibrate(self, judge: Judge, points: Points) -> None:
-        """Set what makes probabilities, by decisions on held-out rows."""
-        gamma, C = points.best()
-        held = [test for _, test in judge.folds]
-        rows = np.concatenate(held)
-        parts = [points.decisions[f, gamma, C] for f in range(len(held))]
-        weights = None if judge.weights is None else judge.weights[rows]
-        self.calibrator_ = calibrated(
-            self.classes_, self.calibrate, np.concatenate(parts), judge.y[rows], weights
-        )
-
 
 # -- points that are fitted one after the other ----------------------------------------
 
@@ -415,7 +408,7 @@ def fit_points(
     points: Points,
     judge: Judge,
     training: Training,
-    machines: Sequence[Sequence[Classifier]],
+    machines: Sequence[Sequence[Machine]],
 ) -> None:
     """Fit a machine for each point: along C each begins where the one before ended.
 
@@ -432,13 +425,13 @@ def _fit_fold(
     points: Points,
     judge: Judge,
     training: Training,
-    machines: Sequence[Sequence[Classifier]],
+    machines: Sequence[Sequence[Machine]],
     fold: int,
 ) -> None:
     """Fit the machines of one fold."""
     data, test = judge.train(fold), judge.test(fold)
     for g, path in enumerate(machines):
-        before: Classifier | None = None
+        before: Machine | None = None
         for c, template in enumerate(path):
             machine = clone(template)
             status = _fit_after(machine, before, data, training)
@@ -451,7 +444,7 @@ def _fit_fold(
 
 
 def _fit_after(
-    machine: Classifier, before: Classifier | None, data: Any, training: Training
+    machine: Machine, before: Machine | None, data: Any, training: Training
 ) -> Status:
     """Fit a machine from where another one of a smaller C ended; its status."""
     end = training.limits.end
@@ -469,15 +462,17 @@ def _fit_after(
     return Status(machine.status_)
 
 
-def after(machine: Classifier, before: Classifier | None) -> Callable[[Training], Fit]:
-    """The plan that begins where a machine of another C ended."""
+def after(machine: Any, before: Any) -> Callable[..., Fit]:
+    """The plan that begins where a machine of another C ended, if there is one."""
     if before is None:
-        return machine._plan
+        first: Callable[..., Fit] = machine._plan
+        return first
     factor, solutions = machine.C / before.C, before.solutions_
 
-    def _plan(training: Training) -> Fit:
+    def _plan(training: Training, *target: Vector) -> Fit:
         if batched(training):  # small problems are faster from zero
-            return machine._plan(training)
+            fit: Fit = machine._plan(training, *target)
+            return fit
         starts = [_scaled(training, k, s, factor) for k, s in enumerate(solutions)]
         return exact(dataclasses.replace(training, starts=starts))
 
@@ -491,7 +486,10 @@ def _scaled(
     alpha = factor * solution.alpha
     if training.recipe.kernel is None:
         return alpha, solution.w, solution.b
-    return alpha, training.signs(k) * alpha, solution.b
+    signs = training.signs(k)
+    if training.recipe.q is not None:  # two rows for each sample
+        signs = np.append(signs, -signs)
+    return alpha, signs * alpha, solution.b
 
 
 def keep(
@@ -538,27 +536,13 @@ def _indices(pair: Any, m: int) -> tuple[Index, Index]:
     return train, test
 
 
-def _check_folds(
-    owner: str,
-    folds: list[tuple[Index, Index]],
-    y: NDArray[Any],
-    weights: Vector | None,
-    classes: NDArray[Any],
-) -> None:
-    """Refuse folds that cannot be trained or judged."""
+def _check_folds(owner: str, folds: list[tuple[Index, Index]]) -> None:
+    """Refuse folds that cannot be judged."""
     if not folds:
         raise ValueError(f"The 'cv' parameter of {owner} must give at least one fold.")
-    for fold, (train, test) in enumerate(folds):
+    for fold, (_, test) in enumerate(folds):
         if len(test) == 0:
             raise ValueError(f"Fold {fold} of {owner} holds no row out.")
-        known = train if weights is None else train[weights[train] > 0]
-        missing = classes[~np.isin(classes, y[known])]
-        if len(missing):
-            raise ValueError(
-                f"The training rows of each fold of {owner} must hold all classes. "
-                f"Got no row of class {missing[0]!s} in fold {fold}: give more rows of "
-                "it, or a splitter that is stratified (cv=5 is)."
-            )
 
 
 def _tell(points: Points, tol: float) -> None:

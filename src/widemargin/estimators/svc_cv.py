@@ -8,31 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.estimators import labels
-from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.folds import Folds, solve_folds
 from widemargin.estimators.multiclass import decided_by, scheme_of
-from widemargin.estimators.selection import (
-    HeldOut,
-    Judge,
-    Points,
-    SelectedClassifier,
-    fit_points,
-    grid,
-    keep,
-    values,
-)
+from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
+from widemargin.estimators.selected_classifier import HeldOut, SelectedClassifier
+from widemargin.estimators.selection import Judge, Points, fit_points, grid, keep
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.training import Training, Vector
-from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.table import GAMMAS, having
 from widemargin.models.model import Decision, Model
 from widemargin.models.votes import by_class
-from widemargin.parameters import Checker, is_integer
-from widemargin.solution import Status
+from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
-
-# The grid of gamma that a number stands for: this factor below and above "scale".
-WIDTH = 10.0
 
 
 class SVCCV(SelectedClassifier):
@@ -163,29 +149,13 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
     def _machine(self) -> SVC:
         return SVC(**self._shared(SVC))
 
-    def _check(self, check: Checker) -> None:
-        super()._check(check)
-        if self.gammas is None:
-            return
-        if self.kernel not in having("gamma"):
-            check.refuse_part(
-                "gammas", f"be None with kernel={self.kernel!r}", repr(self.gammas)
-            )
-        if is_integer(self.gammas):
-            check.count("gammas", self.gammas)
-            return
-        if isinstance(self.gammas, str) or np.ndim(self.gammas) != 1:
-            expected = "an int >= 1, a list of numbers > 0 or names, or None"
-            check.refuse("gammas", expected, self.gammas)
-        names = [one for one in self.gammas if isinstance(one, str)]
-        for one in names:
-            check.choice("gammas", one, tuple(GAMMAS))
-        if len(names) < len(self.gammas) or not names:
-            values(check, "gammas", [g for g in self.gammas if g not in names])
+    def _check_parameters(self, check: Checker) -> None:
+        super()._check_parameters(check)
+        check_gammas(check, self)
 
     def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
-        kernels = self._kernels(judge, machine)
+        self.gammas_, kernels = with_gammas(self, machine.kernel_, judge)
         points = self._no_points((len(judge.folds), len(kernels), len(self.Cs_)))
         weights = self._weights(training, judge)
         scheme = scheme_of(len(self.classes_), self.multi_class)
@@ -204,42 +174,20 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
                 break
         return points
 
-    def _kernels(self, judge: Judge, machine: Any) -> list[Kernel]:
-        """The kernels, with gamma as a number; sets ``gammas_``."""
-        kernel: Kernel = machine.kernel_
-        if self.gammas is None:
-            self.gammas_ = np.array([kernel.gamma], float)
-            return [kernel]
-
-        def number(gamma: Any) -> float:
-            given = dataclasses.replace(kernel, gamma=gamma)
-            return float(given.resolved(judge.rows, judge.weights).gamma)
-
-        if is_integer(self.gammas):
-            width = np.linspace(-1.0, 1.0, self.gammas) if self.gammas > 1 else [0.0]
-            self.gammas_ = number("scale") * WIDTH ** np.asarray(width)
-        else:
-            self.gammas_ = np.array([number(gamma) for gamma in self.gammas])
-        return [dataclasses.replace(kernel, gamma=float(g)) for g in self.gammas_]
-
     def _weights(self, training: Training, judge: Judge) -> Vector:
         """Factors of C of all rows in each fold, zero where it holds them out."""
-        m, check = len(training.index), Checker(type(self).__name__)
-        out = np.zeros((len(judge.folds), m))
-        for weights, (train, _) in zip(out, judge.folds, strict=True):
-            np.add.at(weights, train, 1.0)
-            if judge.weights is not None:
-                weights *= judge.weights
+        out, check = judge.factors, Checker(type(self).__name__)
+        for weights in out:
             weights *= labels.class_factors(
                 check, self.class_weight, self.classes_, training.index, weights
             )
         return out
 
     def _fit_all(
-        self, points: Points, judge: Judge, training: Training, machine: Classifier
+        self, points: Points, judge: Judge, training: Training, machine: Any
     ) -> None:
         """Fit each point by itself."""
-        gammas = self.gammas_.tolist() if self._has_gamma else [self.gamma]
+        gammas = self.gammas_.tolist() if has_gamma(self) else [self.gamma]
         shared = self._shared(SVC)
         paths = [
             [SVC(**(shared | {"C": C, "gamma": gamma})) for C in self.Cs_.tolist()]
@@ -247,16 +195,12 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         ]
         fit_points(points, judge, training, paths)
 
-    @property
-    def _has_gamma(self) -> bool:
-        return self.kernel in having("gamma")
-
-    def _choose(self, machine: Classifier, points: Points) -> None:
+    def _choose(self, machine: Any, points: Points) -> None:
         g, c = points.best()
         self.C_, self.gamma_ = float(self.Cs_[c]), float(self.gammas_[g])
         self.best_score_ = float(points.means[g, c])
         machine.set_params(C=self.C_)
-        if self._has_gamma:
+        if has_gamma(self):
             machine.set_params(gamma=self.gamma_)
 
 
@@ -278,14 +222,7 @@ def _judge_folds(
         for k in np.flatnonzero(done[fold]):
             held = HeldOut(model, _scores(model, decisions[k]))
             keep(points, judge, (fold, g, int(k)), held, X)
-    if found.is_interrupted:
-        late = is_late(training)
-        points.stopped = Status.TIME_LIMIT if late else Status.INTERRUPTED
-
-
-def is_late(training: Training) -> bool:
-    """Whether the time of the folds is over."""
-    return training.limits.is_late
+    points.stopped = found.stopped
 
 
 def _scores(model: Model, decisions: NDArray[Any]) -> Vector:

@@ -212,7 +212,11 @@ class SVR(Regressor):
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
             return linear_recipe(self, target, in_a_row=True)
-        epsilon, loss = float(self.epsilon), LOSSES[self.loss]
+        return self._recipe_with(kernel, float(self.epsilon), target)
+
+    def _recipe_with(self, kernel: Kernel, epsilon: float, target: Vector) -> Recipe:
+        """The problem with a kernel, whose gamma is a number, and a width."""
+        loss = LOSSES[self.loss]
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:

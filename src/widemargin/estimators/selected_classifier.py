@@ -1,0 +1,98 @@
+"""A classifier of the C, and the gamma, that do best on held-out rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from widemargin.estimators import labels
+from widemargin.estimators.calibration import METHODS, calibrated
+from widemargin.estimators.multiclass import check_ties
+from widemargin.estimators.selection import Judge, Points, Selected
+from widemargin.estimators.training import Vector
+from widemargin.models.model import Model
+from widemargin.parameters import Checker
+
+
+class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Stands for the model of a fold: knows its decisions on held-out rows only."""
+
+    def __init__(self, model: Model, decisions: Vector) -> None:
+        self.model, self.decisions = model, decisions
+        self.classes_ = model.classes
+
+    def decision_function(self, X: Any) -> Vector:
+        """Decision values of the rows that the fold holds out."""
+        return self.decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of these."""
+        return self.model.decide(self.decisions)
+
+
+class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of `SVCCV` and `LinearSVCCV`: classes, and their probabilities."""
+
+    _score_name = "accuracy"
+    _kinds = ("SVC", "LinearSVC")
+
+    def decision_function(self, X: Any) -> Vector:
+        """Decision values: (m,) for two classes, (m, c) for more."""
+        fitted: Any = self._fitted()
+        return np.asarray(fitted.decision_function(X))
+
+    @available_if(lambda self: self.calibrate is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Vector:
+        """Probabilities of the classes, by the decisions on held-out rows: (m, c)."""
+        decisions = self.decision_function(X)
+        return np.asarray(self.calibrator_.predict_proba(decisions))
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check_parameters(self, check: Checker) -> None:
+        check.choice("calibrate", self.calibrate, (None, *METHODS))
+        if self.calibrate is not None and self.decision_function_shape == "ovo":
+            expected = "'ovr' where calibrate is set"
+            check.refuse("decision_function_shape", expected, "ovo")
+        check_ties(self)
+
+    def _targets(
+        self, check: Checker, y: Any, weights: Vector | None, m: int
+    ) -> NDArray[Any]:
+        found: NDArray[Any] = labels.as_labels(check, y, m)
+        self.classes_, _ = labels.find_classes(
+            check, found, np.broadcast_to(1.0, m) if weights is None else weights
+        )
+        return found
+
+    def _check_folds(self, judge: Judge) -> None:
+        for fold, (train, _) in enumerate(judge.folds):
+            weights = judge.weights
+            known = train if weights is None else train[weights[train] > 0]
+            missing = self.classes_[~np.isin(self.classes_, judge.y[known])]
+            if len(missing):
+                raise ValueError(
+                    f"The training rows of each fold of {type(self).__name__} must "
+                    f"hold all classes. Got no row of class {missing[0]!s} in fold "
+                    f"{fold}: give more rows of it, or a splitter that is stratified "
+                    "(cv=5 is)."
+                )
+
+    @property
+    def _keeps_decisions(self) -> bool:
+        return self.calibrate is not None
+
+    def _finish(self, judge: Judge, points: Points) -> None:
+        """Set what makes probabilities, by decisions on held-out rows."""
+        if self.calibrate is None:
+            return
+        gamma, C = points.best()
+        held = [test for _, test in judge.folds]
+        rows = np.concatenate(held)
+        parts = [points.decisions[f, gamma, C] for f in range(len(held))]
+        weights = None if judge.weights is None else judge.weights[rows]
+        self.calibrator_ = calibrated(
+            self.classes_, self.calibrate, np.concatenate(parts), judge.y[rows], weights
+        )
