@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from widemargin.estimators import LinearSVR as LinearSVR
     from widemargin.estimators import LinearSVRCV as LinearSVRCV
     from widemargin.estimators import linear_svc_path as linear_svc_path
+    from widemargin.estimators import linear_svr_path as linear_svr_path
     from widemargin.estimators import svc_path as svc_path
+    from widemargin.estimators import svr_path as svr_path
     from widemargin.kernels.kernel import Kernel as Kernel
     from widemargin.models.model_file import load_model as load_model
     from widemargin.models.model_file import save_model as save_model
@@ -45,6 +47,7 @@ __all__ = [
     "Problem",
     "as_rows",
     "linear_svc_path",
+    "linear_svr_path",
     "load_model",
     "load_svmlight",
     "make_ndc",
@@ -53,6 +56,7 @@ __all__ = [
     "save_svmlight",
     "solve",
     "svc_path",
+    "svr_path",
 ]
 
 # Imported when first asked for: scikit-learn alone takes half a second, which
@@ -73,6 +77,7 @@ _MODULES = {
     "Problem": "problems.base",
     "as_rows": "data.memory",
     "linear_svc_path": "estimators",
+    "linear_svr_path": "estimators",
     "load_model": "models.model_file",
     "load_svmlight": "data.svmlight",
     "make_ndc": "data.ndc",
@@ -81,6 +86,7 @@ _MODULES = {
     "save_svmlight": "data.svmlight",
     "solve": "solvers.auto",
     "svc_path": "estimators",
+    "svr_path": "estimators",
 }
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

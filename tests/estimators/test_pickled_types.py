@@ -12,11 +12,13 @@ from widemargin import (
     SVC,
     SVCCV,
     SVR,
+    SVRCV,
     BudgetSVC,
     EnclosingBall,
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
+    LinearSVRCV,
 )
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guides" / "deploying.md"
@@ -32,6 +34,8 @@ ESTIMATORS = [
     EnclosingBall(),
     SVR(),
     LinearSVR(),
+    SVRCV(Cs=[1.0]),
+    LinearSVRCV(Cs=[1.0]),
 ]
 
 

@@ -24,9 +24,11 @@ from widemargin import (
     LinearSVR,
     LinearSVRCV,
     as_rows,
+    linear_svr_path,
     load_model,
     open_rows,
     save_model,
+    svr_path,
 )
 from widemargin.estimators import folds, selection
 from widemargin.estimators.selection import after
@@ -187,6 +189,22 @@ def test_a_machine_begins_where_that_of_a_smaller_C_ended(kind, loss):
     best, zero = cold.solution_.certificate.primal, cold.solution_.trace[0].primal
     assert begin - best < 0.2 * (zero - best)
     np.testing.assert_allclose(warm.predict(X), cold.predict(X), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [(svr_path, SVR), (linear_svr_path, LinearSVR)]
+)
+def test_paths_are_single_fits(path, kind):
+    Cs, models, gaps = path(X, TARGET, Cs=[1.0, 0.01, 0.1], tol=1e-6)
+    assert Cs.tolist() == [0.01, 0.1, 1.0]
+    assert gaps.max() <= 1e-6
+    for C, model in zip(Cs, models, strict=True):
+        alone = kind(C=C, tol=1e-6).fit(X, TARGET)
+        bounds = model.solution_.certificate, alone.solution_.certificate
+        assert model.C == C
+        assert bounds[0].primal == pytest.approx(bounds[1].primal, rel=1e-5)
+    with pytest.raises(ValueError, match="'Cs' parameter of .*svr_path must hold"):
+        path(X, TARGET, C=1.0)
 
 
 # -- scores, weights, groups -----------------------------------------------------------

@@ -6,7 +6,12 @@ from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svc_cv import LinearSVCCV
 from widemargin.estimators.linear_svr import LinearSVR
 from widemargin.estimators.linear_svr_cv import LinearSVRCV
-from widemargin.estimators.paths import linear_svc_path, svc_path
+from widemargin.estimators.paths import (
+    linear_svc_path,
+    linear_svr_path,
+    svc_path,
+    svr_path,
+)
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.svc_cv import SVCCV
 from widemargin.estimators.svr import SVR
@@ -24,5 +29,7 @@ __all__ = [
     "LinearSVR",
     "LinearSVRCV",
     "linear_svc_path",
+    "linear_svr_path",
     "svc_path",
+    "svr_path",
 ]

@@ -50,6 +50,7 @@ def with_gammas(
         return np.array([kernel.gamma], float), [kernel]
 
     def number(gamma: Any) -> float:
+        """The value of gamma that a name stands for."""
         one = dataclasses.replace(kernel, gamma=gamma)
         return float(one.resolved(judge.rows, judge.weights).gamma)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.linear_svc import LinearSVC
-from widemargin.estimators.plans import Fit, Plan
+from widemargin.estimators.linear_svr import LinearSVR
+from widemargin.estimators.plans import Fit
 from widemargin.estimators.selection import after, grid
 from widemargin.estimators.svc import SVC
+from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Training, Vector
 from widemargin.parameters import Checker
 from widemargin.problems.conditioning import sharing_groups
@@ -96,6 +99,85 @@ def linear_svc_path(
     return _path(LinearSVC, "linear_svc_path", X, y, Cs, sample_weight, params)
 
 
+def svr_path(
+    X: Any,
+    y: ArrayLike,
+    *,
+    Cs: Any = 10,
+    sample_weight: ArrayLike | None = None,
+    **params: Any,
+) -> tuple[Vector, list[SVR], Vector]:
+    """Regressions with a kernel for rising C.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or Rows (m, n)
+    y : array (m,) of finite numbers
+    Cs : int or list of floats > 0, default=10
+        Values of C. An int: so many, equally spaced in log C from 0.01 to 1,000.
+    sample_weight : array (m,) of numbers >= 0, or None
+    **params : parameters of `SVR` but ``C``
+
+    Returns
+    -------
+    Cs : ndarray (C,), rising
+    models : list of SVR, fitted, one for each C
+    gaps : ndarray (C,), their certified relative duality gaps
+
+    Notes
+    -----
+    Of machines too large for the batch solver, each begins where that of the next
+    smaller C ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from widemargin import svr_path
+    >>> X, y = make_friedman1(200, random_state=0)
+    >>> Cs, models, gaps = svr_path(X, y, Cs=[1.0, 100.0])
+    >>> [round(model.score(X, y), 2) for model in models], bool(gaps.max() <= 1e-4)
+    ([0.76, 1.0], True)
+    """
+    return _path(SVR, "svr_path", X, y, Cs, sample_weight, params)
+
+
+def linear_svr_path(
+    X: Any,
+    y: ArrayLike,
+    *,
+    Cs: Any = 10,
+    sample_weight: ArrayLike | None = None,
+    **params: Any,
+) -> tuple[Vector, list[LinearSVR], Vector]:
+    """Linear regressions for rising C, each from where the one before ended.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or Rows (m, n)
+    y : array (m,) of finite numbers
+    Cs : int or list of floats > 0, default=10
+        Values of C. An int: so many, equally spaced in log C from 0.01 to 1,000.
+    sample_weight : array (m,) of numbers >= 0, or None
+    **params : parameters of `LinearSVR` but ``C``
+
+    Returns
+    -------
+    Cs : ndarray (C,), rising
+    models : list of LinearSVR, fitted, one for each C
+    gaps : ndarray (C,), their certified relative duality gaps
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from widemargin import linear_svr_path
+    >>> X, y = make_regression(200, 5, noise=1.0, random_state=0)
+    >>> Cs, models, gaps = linear_svr_path(X, y, Cs=[0.01, 1.0, 100.0])
+    >>> models[-1].coef_.shape, bool(gaps.max() <= 1e-4)
+    ((5,), True)
+    """
+    return _path(LinearSVR, "linear_svr_path", X, y, Cs, sample_weight, params)
+
+
 def _path(
     kind: Any,
     owner: str,
@@ -120,8 +202,10 @@ def _path(
     return Cs, models, np.array([model.dual_gap_ for model in models])
 
 
-def _over(rows: list[Rows], plan: Plan, training: Training) -> Fit:
+def _over(
+    rows: list[Rows], plan: Callable[..., Fit], training: Training, *target: Vector
+) -> Fit:
     """Carry out a plan over the rows of the first fit, which become known here."""
     if not rows:
         rows.append(training.rows)
-    return plan(dataclasses.replace(training, rows=rows[0]))
+    return plan(dataclasses.replace(training, rows=rows[0]), *target)

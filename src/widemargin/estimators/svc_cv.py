@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from widemargin.estimators import labels
 from widemargin.estimators.folds import Folds, solve_folds
-from widemargin.estimators.multiclass import decided_by, scheme_of
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
+from widemargin.estimators.multiclass import decided_by, scheme_of
 from widemargin.estimators.selected_classifier import HeldOut, SelectedClassifier
 from widemargin.estimators.selection import Judge, Points, fit_points, grid, keep
 from widemargin.estimators.svc import SVC
@@ -208,7 +208,7 @@ def _judge_folds(
     points: Points, judge: Judge, found: Folds, g: int, deciding: dict[str, Any]
 ) -> None:
     """Score the points of one kernel that are finished."""
-    training, t = found.training, len(found.training.tasks)
+    t = len(found.recipes)
     classes = labels.distinct(judge.y, judge.weights)
     nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
     # It decides by given scores only.

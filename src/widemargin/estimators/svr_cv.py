@@ -43,9 +43,10 @@ class SVRCV(SelectedRegressor):
         a fitted `SVR`.
     refit : bool, default=True
         Whether the best point is trained on all rows; else there is no model.
-    kernel, degree, gamma, coef0, loss, intercept, solver, tol, max_iter : as of `SVR`
+    kernel, degree, gamma, coef0 : as of `SVR`
     epsilon : float >= 0, default=0.1
         Where ``epsilons`` is None.
+    loss, intercept, solver, tol, max_iter : as of `SVR`
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit. The folds end after four fifths of it: points that are not
         finished then are NaN, and the best of the others is trained.
