@@ -15,7 +15,7 @@ from widemargin.estimators.linear_svr import linear_recipe
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank
-from widemargin.estimators.regressor import LOSSES, Regressor, regression_model
+from widemargin.estimators.regressor import Regressor, loss_name, regression_model
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.features.maps import LandmarkFeatures
 from widemargin.kernels.expansion import Expansion
@@ -212,7 +212,7 @@ class SVR(Regressor):
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
             return linear_recipe(self, target, in_a_row=True)
-        epsilon, loss = float(self.epsilon), LOSSES[self.loss]
+        epsilon, loss = float(self.epsilon), loss_name(self)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
