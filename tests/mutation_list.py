@@ -741,6 +741,7 @@ MUTATIONS = [
         "_read_intercepts(lines, bias, width)) - rho",
         "_read_intercepts(lines, bias, width)) + rho",
         LIBLINEAR,
+    ),
     # -- methods as published
     Mutation(
         "published CRSVM: adaptive",

@@ -123,7 +123,7 @@ ASKING = {
     "losses": (),
     "models": (),
     "reduction": (),
-    "estimators": (),
+    "estimators": ("loss_name",),
 }
 
 

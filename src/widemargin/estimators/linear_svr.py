@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.plans import Fit, exact
-from widemargin.estimators.regressor import LOSSES, Regressor, regression_model
+from widemargin.estimators.regressor import Regressor, loss_name, regression_model
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
@@ -165,7 +165,7 @@ def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Rec
 
     Points have their weights as a vector, or ``in_a_row`` of a matrix.
     """
-    epsilon, loss = float(regressor.epsilon), LOSSES[regressor.loss]
+    epsilon, loss = float(regressor.epsilon), loss_name(regressor)
     intercept = regressor.intercept
 
     def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:

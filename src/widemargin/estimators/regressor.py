@@ -229,6 +229,11 @@ class Regressor(
         self.n_support_ = np.array([len(self.support_)])
 
 
+def loss_name(regressor: Any) -> str:
+    """What problems call its loss."""
+    return LOSSES[regressor.loss]
+
+
 def check_epsilon(check: Checker, epsilon: Any, name: str = "epsilon") -> None:
     """Refuse what is no width of a tube."""
     number = isinstance(epsilon, int | float | np.integer | np.floating)

@@ -15,7 +15,7 @@ from widemargin.estimators.linear_svr import linear_recipe
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank
-from widemargin.estimators.regressor import LOSSES, Regressor, regression_model
+from widemargin.estimators.regressor import Regressor, loss_name, regression_model
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.features.maps import LandmarkFeatures
 from widemargin.kernels.expansion import Expansion
@@ -216,7 +216,7 @@ class SVR(Regressor):
 
     def _recipe_with(self, kernel: Kernel, epsilon: float, target: Vector) -> Recipe:
         """The problem with a kernel, whose gamma is a number, and a width."""
-        loss = LOSSES[self.loss]
+        loss = loss_name(self)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
