@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tests.cases.rows import Case, build, gamma, keys_and_weights, on_some_storages
+from tests.cases.rows import (
+    Case,
+    build,
+    gamma,
+    keys_and_weights,
+    on_some_storages,
+    ones,
+)
 from widemargin import as_rows
 from widemargin.data.blocks import Least, total
 
@@ -170,3 +177,18 @@ def test_a_function_may_return_slices_of_its_state():
     value = state.sweep(lambda part: (part.a, None) if part.a[0] > 1 else (None, None))
     np.testing.assert_array_equal(value[0], [6.0])
     np.testing.assert_array_equal(state.a, [1.0, 2.0, 4.0])
+
+
+def add_by_prefix(block, part):
+    parts = part.by_prefix()
+    parts["0"].a += 2.0 * getattr(parts["11"], "x.b")
+
+
+@on_some_storages
+@pytest.mark.parametrize("view", ["plain", "selected"])
+def test_vectors_by_what_their_names_begin_with(storage, view):
+    rows = ones(storage, view, 7)
+    one, two = rows.state(a=np.zeros(7)), rows.state(a=np.ones(7), b=np.ones(7))
+    rows.sweep(add_by_prefix, one.prefixed("0.").join(two.prefixed("11.x.")))
+    np.testing.assert_array_equal(one.a, np.full(7, 2.0))
+    np.testing.assert_array_equal(two.a, np.ones(7))

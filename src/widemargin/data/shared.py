@@ -176,7 +176,7 @@ class _Meeting:
     def _sweep(self, requests: list[_Request]) -> tuple[Any, ...]:
         """One read of the data for all requests."""
         states = [request.state for request in requests]
-        calls = [(r.f, r.state is not None, r.broadcast) for r in requests]
+        calls = [(request.f, request.broadcast) for request in requests]
         with deadline.until(_latest(requests)):
             value: tuple[Any, ...] = self._rows.sweep(_together, _bundle(states), calls)
         return value
@@ -244,31 +244,16 @@ class _Port(Rows):
 
 def _bundle(states: list[RowState | None]) -> RowState | None:
     """The vectors of several states as those of one, by reference, with own names."""
-    found = [
-        state.prefixed(_prefix(k))
-        for k, state in enumerate(states)
-        if state is not None
-    ]
+    found = [s.prefixed(f"{k}.") for k, s in enumerate(states) if s is not None]
     return (
         functools.reduce(lambda one, other: one.join(other), found) if found else None
     )
 
 
-def _prefix(k: int) -> str:
-    return f"{k}."
-
-
 def _together(block: Any, bundle: RowState | None, calls: list[Any]) -> tuple[Any, ...]:
     """All functions on one block, while it is in cache."""
+    parts = {} if bundle is None else bundle.by_prefix()
     return tuple(
-        None
-        if given_up()
-        else f(block, _own(bundle, k) if has_state else None, *broadcast)
-        for k, (f, has_state, broadcast) in enumerate(calls)
+        None if given_up() else f(block, parts.get(str(k)), *broadcast)
+        for k, (f, broadcast) in enumerate(calls)
     )
-
-
-def _own(bundle: Any, k: int) -> RowState:
-    """The vectors of state k."""
-    own: RowState = bundle.unprefixed(_prefix(k))
-    return own

@@ -64,6 +64,14 @@ class RowState:
         vectors = {k[size:]: vector for k, vector in found if k.startswith(prefix)}
         return RowState(vectors, self._blocks)
 
+    def by_prefix(self) -> dict[str, "RowState"]:
+        """The vectors, by reference, by what their names have before the first dot."""
+        found: dict[str, dict[str, NDArray[Any]]] = {}
+        for name, vector in self._vectors.items():
+            prefix, _, rest = name.partition(".")
+            found.setdefault(prefix, {})[rest] = vector
+        return {k: RowState(vectors, self._blocks) for k, vectors in found.items()}
+
     def part(self, index: slice | NDArray[np.intp]) -> "RowState":
         """The rows ``index`` of every vector: views for a slice, else copies."""
         parts = {name: vector[index] for name, vector in self._vectors.items()}
