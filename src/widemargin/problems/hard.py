@@ -33,7 +33,7 @@ Vector = NDArray[np.float64]
 
 # A margin below this share of the length of the rows counts as none: what rounding
 # leaves of a hull that meets another, by columns and by kernel values. Not tuned.
-TINY, TINY_OF_KERNEL = 1e-10, 1e-6
+TINY, TINY_OF_KERNEL = 1e-13, 1e-7
 
 
 class HardProblem(Problem):
@@ -51,8 +51,8 @@ class HardProblem(Problem):
     ----------
     soft : Problem, the same with the hinge and C = 1
     most : float
-        An objective that counts as none: of a margin of 1e-10 of the length of the
-        rows, or 1e-6 with a kernel.
+        An objective that counts as none: of a margin of 1e-13 of the length of the
+        rows, or 1e-7 with a kernel.
     """
 
     def __init__(  # noqa: PLR0913  (options, by keyword)
@@ -111,10 +111,12 @@ class HardProblem(Problem):
         """Root of the mean square of the lengths of the rows; 1 where all are zero."""
         soft: Any = self.soft
         if soft.couples:
-            square = float(np.abs(soft.columns.diag()).mean())
-        else:
-            square = soft.kappa / float(unrepeated_mean(soft.C))
-        return float(np.sqrt(square)) or 1.0
+            return float(np.sqrt(np.abs(soft.columns.diag()).mean())) or 1.0
+        sizes = np.hypot(*soft.rows.moments)
+        if self.intercept != "none":
+            sizes = np.append(sizes, 1.0)
+        largest = float(sizes.max()) or 1.0  # squares may be 0 or infinite
+        return largest * (float(np.linalg.norm(sizes / largest)) or 1.0)
 
     @functools.cached_property
     def reach(self) -> float:
@@ -243,11 +245,6 @@ class HardProblem(Problem):
 
 
 KINDS["hard"] = HardProblem
-
-
-def unrepeated_mean(C: Vector) -> float:
-    """The mean of weights of which some are zero, over those that are not."""
-    return float(C[C > 0.0].mean())
 
 
 def _one_for_infinity(C: ArrayLike) -> Any:

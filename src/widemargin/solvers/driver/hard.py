@@ -174,7 +174,10 @@ class _Hard:
         end = Ending(
             self.problem.soft, status, trace[-1], gap, most, limits, self.names
         )
-        told = status is Status.INFEASIBLE
+        told = message(end)
+        if status is Status.INFEASIBLE:
+            least = best.certificate.dual
+            told = f"Proved: 1/2 w'w would be more than {least:.1e}. {status.advice}"
         return dataclasses.replace(
             best,
             status=status,
@@ -182,7 +185,7 @@ class _Hard:
             reason=f"{best.reason}; C=inf by C={self.C:.3g}",
             seconds=limits.clock.seconds() - self.begin,
             tol=limits.tol,
-            message=status.advice if told else message(end),
+            message=told,
             extras={**best.extras, "C": self.C, "solves": float(self.solves)},
             at_bound=None,
         )
