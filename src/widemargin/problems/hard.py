@@ -113,7 +113,7 @@ class HardProblem(Problem):
         if soft.couples:
             return float(np.sqrt(np.abs(soft.columns.diag()).mean())) or 1.0
         sizes = np.hypot(*soft.rows.moments)
-        if self.intercept != "none":
+        if self.intercept == "penalized":
             sizes = np.append(sizes, 1.0)
         largest = float(sizes.max()) or 1.0  # squares may be 0 or infinite
         return largest * (float(np.linalg.norm(sizes / largest)) or 1.0)
@@ -127,14 +127,16 @@ class HardProblem(Problem):
     def most(self) -> float:
         """The objective of a margin that counts as none."""
         tiny = TINY_OF_KERNEL if self.couples else TINY
-        return 0.5 * (self.reach / (tiny * self.length)) ** 2
+        needed = self.reach / (tiny * self.length)
+        return 0.5 * needed * needed  # perhaps infinite, which a power would refuse
 
     @property
     def scale(self) -> float:
         """Floor of ``|P|``, where q is not 1: 1e-10 of a typical objective."""
         if self.has_unit_margins:
             return 0.0
-        return max(FLOOR * 0.5 * (self.reach / self.length) ** 2, LEAST_FLOOR)
+        typical = self.reach / self.length
+        return max(FLOOR * 0.5 * typical * typical, LEAST_FLOOR)
 
     # -- bounds ------------------------------------------------------------------------
 
@@ -182,10 +184,13 @@ class HardProblem(Problem):
             return (half + error) * factor, error * factor
         return (half + error, error) if slack <= 0.0 else (np.inf, 0.0)
 
-    def feasible(self, w: Vector, b: float) -> tuple[Vector, float]:
-        """The point with the best free intercept, where q = 1 with margins of 1.
+    def feasible(
+        self, alpha: Vector, w: Vector, b: float
+    ) -> tuple[Vector, Vector, float]:
+        """The answer with the best free intercept, where q = 1 with margins of 1.
 
-        It is (w, b) itself where that does not tell the classes apart.
+        It is (w, b) itself where that does not tell the classes apart. Where w and
+        alpha say the same both get the factor.
         """
         v = self.stack(w, self.best_intercept(w, b))
         factor = 1.0
@@ -193,7 +198,9 @@ class HardProblem(Problem):
             least = 1.0 - float(self._slacks(v).max())
             factor = (1.0 + 16.0 * UNIT) / least if least > 0.0 else 1.0
         w, b = self.split(v)
-        return factor * w, factor * b
+        if self.couples:
+            alpha = factor * alpha
+        return alpha, factor * w, factor * b
 
     def best_intercept(self, w: ArrayLike, b: float = 0.0) -> float:
         """The free intercept with the largest smallest margin; b if it is not free."""
@@ -210,7 +217,7 @@ class HardProblem(Problem):
         as infinite. In twice the precision.
         """
         linear = float(self.q @ alpha)
-        if not linear > 0.0:
+        if not (linear > 0.0 and self.most < np.inf):
             return Certificate(np.inf, 0.0)
         alpha = (4.0 * self.most / linear) * alpha
         soft = self.at(_largest(alpha))

@@ -31,12 +31,14 @@ INNER, SHIFT = 0.25, 0.25
 # What C is multiplied by, at least; how often; and solves after which a hull is looked
 # for, unless C is large enough for the sums of alpha. Not tuned.
 FACTOR, MOST, LOOK = 10.0, 30, 2
+# The largest C, of which sums are finite.
+LARGEST = 1e290
 # Solves in a row that may miss their tolerance. Not tuned.
 FAILURES = 2
 # Rounds of corrections of alpha; orders up to which matrices are factorized.
 ROUNDS, ORDER = 8, 2000
-# Eigenvalues below this share of the largest one are rounding.
-ZERO = 1e-13
+# Eigenvalues of such a share of the largest one are rounding, and negative ones not.
+ZERO, NEGATIVE = 1e-13, 1e-10
 # What ends a run from outside, or by its own limit.
 _ENDS = {
     Status.TIME_LIMIT,
@@ -75,7 +77,8 @@ class _Hard:
         self.limits, self.names = limits, names
         self.begin = limits.clock.seconds()
         self.trace = Trace()
-        self.C = FACTOR * problem.reach / problem.length**2
+        length = problem.length
+        self.C = min(LARGEST, FACTOR * problem.reach / length / length)
         self.shift = 0.0
         self.best: Solution | None = None
         self.solves = 0
@@ -128,9 +131,9 @@ class _Hard:
     def _keep(self, found: Solution) -> Solution:
         """The answer that a solution for a finite C gives, kept where it is better."""
         problem, tol = self.problem, self.limits.tol
-        w, b = problem.feasible(found.w, found.b)
-        bounds = problem.certify(found.alpha, w, b, tol=tol)
-        answer = dataclasses.replace(found, w=w, b=b, certificate=bounds)
+        alpha, w, b = problem.feasible(found.alpha, found.w, found.b)
+        bounds = problem.certify(alpha, w, b, tol=tol)
+        answer = dataclasses.replace(found, alpha=alpha, w=w, b=b, certificate=bounds)
         best = self.best
         if best is None or not (
             best.certificate.relative_gap < bounds.relative_gap < np.inf
@@ -140,7 +143,7 @@ class _Hard:
 
     def _raise(self, total: float, bounds: Certificate) -> None:
         """Take a larger C, and margins that are larger by what that may cost."""
-        self.C = max(FACTOR * self.C, 4.0 * total)
+        self.C = min(LARGEST, max(FACTOR * self.C, 4.0 * total))
         if not self.problem.has_unit_margins and total > 0.0:
             size = max(abs(bounds.dual), self.problem.scale)
             self.shift = SHIFT * self.limits.tol * size / total
@@ -238,6 +241,8 @@ def _null_of_kernel(problem: HardProblem, alpha: Vector) -> Vector:
     for _ in range(ROUNDS):
         root = np.sqrt(found)
         values, vectors = np.linalg.eigh(K * (root[:, np.newaxis] * root))
+        if values[0] < -NEGATIVE * values[-1]:  # a kernel that proves nothing
+            return np.zeros_like(alpha)
         vectors = vectors[:, values <= ZERO * len(J) * values[-1]]
         moved = root * (vectors @ (vectors.T @ root))
         done = bool(moved.min(initial=0.0) >= 0.0)
