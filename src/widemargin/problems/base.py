@@ -140,7 +140,7 @@ class Problem:
         **__: Any,
     ) -> "Problem":
         kind = "linear" if kernel is None else "kernel"
-        if has_infinity(given[2] if len(given) > 2 else C):  # noqa: PLR2004
+        if has_infinity(given[2] if len(given) > 2 else C):
             kind = "hard"
         kind = kind if norm is None else "norm"
         kind = kind if mass is None else "mass"

@@ -41,11 +41,14 @@ class HardProblem(Problem):
 
     Parameters
     ----------
-    features, y, intercept, q, kernel, memory_limit : as of `Problem`
+    features, y : as of `Problem`
     C : inf, or array (m,) of inf and 0
         A row with 0 is left out.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The same problem, but for what the intercept "auto" is.
+    intercept : as of `Problem`
+    **options
+        ``q``, ``kernel`` and ``memory_limit``, as of `Problem`.
 
     Attributes
     ----------
@@ -55,7 +58,7 @@ class HardProblem(Problem):
         rows, or 1e-7 with a kernel.
     """
 
-    def __init__(  # noqa: PLR0913  (options, by keyword)
+    def __init__(
         self,
         features: Rows | ArrayLike,
         y: ArrayLike,
@@ -211,9 +214,9 @@ class HardProblem(Problem):
         return 0.5 * float(slack[y > 0].max() - slack[y < 0].max())
 
     def disproof(self, alpha: Vector) -> Certificate:
-        """Lower bound of the optimum by a multiple of alpha: is it above `most`?
+        """Lower bound of the optimum by a multiple of alpha, to be compared with `most`.
 
-        Where it is, no point reaches the margins, but for those with a norm that counts
+        Where it is above, no point reaches the margins, but for those with a norm that counts
         as infinite. In twice the precision.
         """
         linear = float(self.q @ alpha)
@@ -257,13 +260,13 @@ KINDS["hard"] = HardProblem
 def _one_for_infinity(C: ArrayLike) -> Any:
     """Weights of 1 in the place of infinite ones, beside which others are 0."""
     C = np.asarray(C, dtype=np.float64)
-    other = C[(C != np.inf) & (C != 0.0)]
+    other = C[(np.inf != C) & (C != 0.0)]
     if other.size:
         raise ValueError(
             "Where one C is infinite all have to be, or zero. "
             f"Got {other.ravel()[0]} instead."
         )
-    return np.where(C == np.inf, 1.0, 0.0) if C.ndim else 1.0
+    return np.where(np.inf == C, 1.0, 0.0) if C.ndim else 1.0
 
 
 def _largest(alpha: ArrayLike) -> float:

@@ -237,7 +237,7 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     return solve_within(problem, solver, limits, start=start)
 
 
-def solve_within(  # noqa: PLR0913  (options, by keyword)
+def solve_within(
     problem: Problem,
     solver: str | Solver,
     limits: Limits,

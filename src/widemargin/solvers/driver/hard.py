@@ -254,4 +254,4 @@ def _null_of_kernel(problem: HardProblem, alpha: Vector) -> Vector:
             break
     whole = np.zeros(len(a))
     whole[J] = found
-    return soft.spread(whole)
+    return np.asarray(soft.spread(whole))
