@@ -32,6 +32,7 @@ class Status(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     STALLED = "stalled"
     NUMERICAL_ERROR = "numerical_error"
+    INFEASIBLE = "infeasible"
 
     @property
     def advice(self) -> str:
@@ -63,6 +64,11 @@ _ADVICE = {
     Status.NUMERICAL_ERROR: (
         "The arithmetic broke down; the best answer before that was kept. Scale the "
         "features (StandardScaler) or lower C."
+    ),
+    Status.INFEASIBLE: (
+        "No model reaches all margins, as C=inf asks: the certificate is in "
+        "extras['hull'] of the solution. A finite C allows losses; for regressions a "
+        "larger epsilon helps too."
     ),
 }
 

@@ -106,10 +106,10 @@ def _add_train(train: Any) -> None:
     add(
         "-C",
         "--C",
-        type=values.positives,
+        type=values.weights,
         metavar="C",
-        help="weight of the losses (1); with --cv several, such as 0.1,1,10 (ten from "
-        "0.01 to 1000)",
+        help="weight of the losses (1); inf allows none: a hard margin; with --cv "
+        "several, such as 0.1,1,10 (ten from 0.01 to 1000)",
     )
     add(
         "--cv",

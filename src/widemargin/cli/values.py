@@ -20,8 +20,10 @@ def positive(text: str) -> float:
     return value
 
 
-def positives(text: str) -> float | list[float]:
-    """A positive number, or several with commas between them."""
+def weights(text: str) -> float | list[float]:
+    """A positive number or inf, or several numbers with commas between them."""
+    if text.strip().lower() == "inf":
+        return float("inf")
     found = [positive(part) for part in text.split(",")]
     return found[0] if len(found) == 1 else found
 

@@ -94,13 +94,14 @@ def _suits(training: Training) -> bool:
     """Whether all problems may be solved at once.
 
     Not where something is said about single iterations, where there is another start
-    than zero, or where float32 has too few digits for the gap.
+    than zero, where float32 has too few digits for the gap, or where C is infinite.
     """
     limits = training.limits
     return (
         training.recipe.form is not None
         and training.recipe.solver == "auto"
         and training.rows.is_in_memory
+        and not training.is_hard
         and training.starts is training.known is None
         and limits.checkpoint is None
         and limits.max_iter is None

@@ -1,5 +1,6 @@
 """What frames a fit: its limits and data are checked, a failure leaves no trace."""
 
+import functools
 import inspect
 import warnings
 from collections.abc import Iterator
@@ -40,6 +41,31 @@ def check_limits(check: Checker, estimator: Any) -> None:
     if not (drawn or (is_integer(seed) and seed >= 0)):
         expected = "an int in the range [0, inf), a RandomState or None"
         check.refuse("random_state", expected, seed)
+
+
+def check_weight(check: Checker, estimator: Any) -> None:
+    """Refuse a C out of range; inf where the estimator has no hard margins."""
+    if not (estimator._takes_infinity and is_infinite(estimator.C)):
+        check.positive("C", estimator.C)
+        return
+    given = vars(estimator)
+    for name in ("rank", "checkpoint"):
+        if given.get(name) is not None:
+            check.refuse_part("C", f"be finite where {name!r} is given", "inf")
+    if given.get("epsilon") == 0:
+        check.refuse_part("C", "be finite where 'epsilon' is 0", "inf")
+
+
+def is_infinite(C: Any) -> bool:
+    """Whether the margins are hard."""
+    return isinstance(C, float | np.floating) and bool(np.isposinf(C))
+
+
+def weighted(C: float, *factors: Any) -> Any:
+    """Weights of the losses by rows: C times factors; zero where one of these is."""
+    if is_infinite(C):
+        return np.where(np.all([f > 0.0 for f in factors], axis=0), C, 0.0)
+    return functools.reduce(np.multiply, factors, C)
 
 
 def seed_of(estimator: Any) -> int | None:

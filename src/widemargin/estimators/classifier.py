@@ -17,11 +17,13 @@ from widemargin.estimators.callbacks import (
 )
 from widemargin.estimators.checks import (
     check_limits,
+    check_weight,
     fitted_anew,
     is_pairwise,
     read_rows,
     seed_of,
     tell_end,
+    weighted,
 )
 from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.multiclass import (
@@ -54,6 +56,7 @@ class Classifier(
     """Base of the classifiers, which choose a plan and keep what it finds."""
 
     n_iter_: Any
+    _takes_infinity = False  # as C: hard margins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -179,7 +182,7 @@ class Classifier(
     def _check(self) -> None:
         """Refuse parameters out of range."""
         check = Checker(type(self).__name__)
-        check.positive("C", self.C)
+        check_weight(check, self)
         check_limits(check, self)
         check_scheme(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
@@ -235,8 +238,7 @@ class Classifier(
         )
         C: Any = self.C
         if not (sample_weight is None and self.class_weight is None):
-            C = self.C * weights
-            C *= factors
+            C = weighted(self.C, weights, factors)
         return rows, index, C, recipe
 
     def _store(self, fit: Fit) -> None:

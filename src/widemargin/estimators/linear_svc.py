@@ -32,7 +32,9 @@ class LinearSVC(Classifier):
     Parameters
     ----------
     C : float > 0, default=1.0
-        Weight of the losses against the norm of w.
+        Weight of the losses against the norm of w. inf allows no loss (a hard margin,
+        the same for both losses): where classes cannot be told apart ``status_`` is
+        "infeasible".
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         The squared hinge has no factor 1/2, as in LIBLINEAR. `sklearn.svm.LinearSVC`
         has the same default: the same name means the same problem.
@@ -127,6 +129,8 @@ class LinearSVC(Classifier):
     >>> clf[-1].status_, clf[-1].dual_gap_ <= 1e-4
     ('solved', True)
     """
+
+    _takes_infinity = True
 
     def __init__(
         self,

@@ -34,7 +34,9 @@ class LinearSVR(Regressor):
     epsilon : float >= 0, default=0.0
         Errors up to this cost nothing, in the units of y.
     C : float > 0, default=1.0
-        Weight of the losses against the norm of w.
+        Weight of the losses against the norm of w. inf allows no loss: errors are at
+        most epsilon > 0, the same for both losses. Where no model can do that
+        ``status_`` is "infeasible".
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         The first one is the default. The square has no factor 1/2, as in LIBLINEAR.
     intercept : {"auto", "free", "penalized", "none"}, default="auto"

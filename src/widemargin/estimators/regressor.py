@@ -17,11 +17,13 @@ from widemargin.estimators.callbacks import (
 )
 from widemargin.estimators.checks import (
     check_limits,
+    check_weight,
     fitted_anew,
     is_pairwise,
     read_rows,
     seed_of,
     tell_end,
+    weighted,
 )
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.plans import Fit
@@ -57,6 +59,8 @@ class Regressor(
     BaseEstimator,  # type: ignore[misc]
 ):
     """Base of the regressors, which choose a plan and keep what it finds."""
+
+    _takes_infinity = True  # as C: hard margins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,8 +160,8 @@ class Regressor(
     def _check(self) -> None:
         """Refuse parameters out of range."""
         check = Checker(type(self).__name__)
-        check.positive("C", self.C)
         check_epsilon(check, self.epsilon)
+        check_weight(check, self)
         check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
         if not isinstance(self.solver, Solver):
@@ -187,7 +191,7 @@ class Regressor(
                 Training(
                     rows,
                     np.zeros(m, np.int8),
-                    self.C if given is None else self.C * given,
+                    self.C if given is None else weighted(self.C, given),
                     [BinaryTask(0)],
                     self._recipe(rows, given, target),
                     limits,

@@ -13,7 +13,7 @@ from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.driver import run, unsolved
+from widemargin.solvers.driver.driver import unsolved
 from widemargin.system.threads import ONE_BLAS_THREAD
 
 # The gap above which zero is the better start: float32 has led astray. Not tuned.
@@ -36,12 +36,19 @@ def solve_task(
 ) -> tuple[Problem, Solution]:
     """Binary problem k, from rows that may wait for others', and its solution."""
     problem = training.problem(k, rows)
-    choice = auto.choose(problem, training.recipe.solver, training.seed)
     at = functools.partial(training.recipe.at, training.rows)
     callback = training.callbacks.of(k, at)
     limits = dataclasses.replace(training.limits, callback=callback, checkpoint=saved)
     start = None if training.starts is None else training.starts[k]
-    return problem, run(problem, choice, limits, start=start, names=training.names)
+    solution = auto.solve_within(
+        problem,
+        training.recipe.solver,
+        limits,
+        start=start,
+        names=training.names,
+        random_state=training.seed,
+    )
+    return problem, solution
 
 
 def tell(training: Training, k: int, solution: Solution) -> None:

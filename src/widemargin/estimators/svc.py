@@ -43,7 +43,9 @@ class SVC(Classifier):
     Parameters
     ----------
     C : float > 0, default=1.0
-        Weight of the losses against the norm of w.
+        Weight of the losses against the norm of w. inf allows no loss (a hard margin,
+        the same for both losses), without a rank: where classes cannot be told apart
+        ``status_`` is "infeasible".
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2" (of data >= 0),
         "precomputed" (X holds the values of all pairs of rows), or a function of two
@@ -266,6 +268,7 @@ class SVC(Classifier):
         self.checkpoint = checkpoint
 
     coef_ = WeightsOfKernel()
+    _takes_infinity = True
     _takes_objects = True
 
     @property

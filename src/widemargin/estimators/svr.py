@@ -65,7 +65,9 @@ class SVR(Regressor):
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     C : float > 0, default=1.0
-        Weight of the losses against the norm of w.
+        Weight of the losses against the norm of w. inf allows no loss: errors are at
+        most epsilon > 0, the same for both losses. Where no model can do that
+        ``status_`` is "infeasible".
     epsilon : float >= 0, default=0.1
         Errors up to this cost nothing, in the units of y.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}

@@ -16,6 +16,7 @@ from widemargin.estimators.callbacks import Callbacks
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.kernels.kernel import Kernel
 from widemargin.problems.base import Problem
+from widemargin.problems.targets import has_infinity
 from widemargin.solution import Solution
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
@@ -99,6 +100,11 @@ class Training:
     names: Sequence[str] | None
     starts: Sequence[Solution | StartPoint | None] | None = None
     known: Sequence[Solution] | None = None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether C is infinite."""
+        return has_infinity(self.C)
 
     @property
     def clock(self) -> Clock:

@@ -31,7 +31,12 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.parameters import Checker
-from widemargin.problems.targets import as_margins, as_targets, unrepeated
+from widemargin.problems.targets import (
+    as_margins,
+    as_targets,
+    has_infinity,
+    unrepeated,
+)
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -43,7 +48,7 @@ INTERCEPTS = ("free", "penalized", "none", "auto")
 FLOOR, LEAST_FLOOR = 1e-10, 1e-200
 # What is found once, and by the margins and C.
 CACHED = ("zero_objective", "_weights")
-# What a problem is where it has a "norm" of the losses, a "kernel", or is "linear".
+# What a problem is: "hard" where C is infinite, and by "norm", "kernel" and "mass".
 KINDS: dict[str, type["Problem"]] = {}
 
 
@@ -60,8 +65,9 @@ class Problem:
     y : array (m,) of +1 and -1
         The labels; both must occur with positive C.
     C : float or array (m,), default=1.0
-        Weight of the loss, for all rows or per row; finite, >= 0. A row with C = 0 is
-        left out.
+        Weight of the loss, for all rows or per row; >= 0. A row with C = 0 is left
+        out. With inf no loss is allowed; all others have to be inf or 0 then. The
+        problem is then a `widemargin.problems.hard.HardProblem`.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The squared hinge has no factor 1/2, as in LIBLINEAR and scikit-learn.
     intercept : {"free", "penalized", "none", "auto"}, default="auto"
@@ -126,13 +132,16 @@ class Problem:
 
     def __new__(  # noqa: D102
         cls,
-        *_: Any,
+        *given: Any,
+        C: Any = 1.0,
         kernel: Any = None,
         norm: Any = None,
         mass: Any = None,
         **__: Any,
     ) -> "Problem":
         kind = "linear" if kernel is None else "kernel"
+        if has_infinity(given[2] if len(given) > 2 else C):
+            kind = "hard"
         kind = kind if norm is None else "norm"
         kind = kind if mass is None else "mass"
         return super().__new__(KINDS[kind] if cls is Problem else cls)

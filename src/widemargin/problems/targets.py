@@ -15,6 +15,12 @@ def unrepeated(C: Vector) -> Vector:
     return C[:1] if C.strides == (0,) else C
 
 
+def has_infinity(C: Any) -> bool:
+    """Whether some weight is infinite."""
+    C = np.asarray(C)
+    return bool(C.dtype.kind == "f" and C.size and np.max(C) == np.inf)
+
+
 def as_margins(q: ArrayLike, m: int) -> Vector:
     """What the rows have to reach, (m,); a number is that of every row."""
     if np.ndim(q) == 0:

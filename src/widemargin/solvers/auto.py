@@ -1,16 +1,19 @@
 """Choosing a solver, and the one function that solves any problem."""
 
 import dataclasses
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
+from widemargin.problems.hard import HardProblem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import ChosenSolver, Reserve, Solver
 from widemargin.solvers.driver.driver import run
+from widemargin.solvers.driver.hard import solve_hard
 from widemargin.solvers.driver.limits import Callback, Limits
 from widemargin.solvers.kernel.budget import Budget
 from widemargin.solvers.kernel.core_vector import CoreVector
@@ -230,6 +233,22 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     if not isinstance(problem, Problem):
         Checker("solve").refuse("problem", "a Problem", problem)
     saved = Checkpoint.of(checkpoint, "solve")
-    plan = choose(problem, solver)
     limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
-    return run(problem, plan, limits, start=start)
+    return solve_within(problem, solver, limits, start=start)
+
+
+def solve_within(
+    problem: Problem,
+    solver: str | Solver,
+    limits: Limits,
+    *,
+    start: Any = None,
+    names: Sequence[str] | None = None,
+    random_state: Any = None,
+) -> Solution:
+    """Choose a solver and run it, or several times where C is infinite."""
+    if isinstance(problem, HardProblem):
+        pick = functools.partial(choose, solver=solver, random_state=random_state)
+        return solve_hard(problem, pick, limits, start=start, names=names)
+    plan = choose(problem, solver, random_state)
+    return run(problem, plan, limits, start=start, names=names)
