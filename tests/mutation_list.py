@@ -472,16 +472,16 @@ MUTATIONS = [
     # -- weights
     Mutation(
         "weights: of rows",
-        "classifier.py",
-        "C = self.C * weights\n",
-        "C = self.C / weights\n",
+        "checks.py",
+        "reduce(np.multiply, factors, C)",
+        "reduce(np.divide, factors, C)",
         ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
         "weights: of classes",
         "classifier.py",
-        "C *= factors\n",
-        "C /= factors\n",
+        "weighted(self.C, weights, factors)",
+        "weighted(self.C, weights, 1.0 / factors)",
         ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
