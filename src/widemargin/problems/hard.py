@@ -214,10 +214,10 @@ class HardProblem(Problem):
         return 0.5 * float(slack[y > 0].max() - slack[y < 0].max())
 
     def disproof(self, alpha: Vector) -> Certificate:
-        """Lower bound of the optimum by a multiple of alpha, to be compared with `most`.
+        """Lower bound of the optimum by a multiple of alpha, to be held beside `most`.
 
-        Where it is above, no point reaches the margins, but for those with a norm that counts
-        as infinite. In twice the precision.
+        Where it is above that, no point reaches the margins, but for those with a norm
+        that counts as infinite. In twice the precision.
         """
         linear = float(self.q @ alpha)
         if not (linear > 0.0 and self.most < np.inf):

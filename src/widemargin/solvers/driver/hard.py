@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 INNER, SHIFT = 0.25, 0.25
 # What C is multiplied by, at least; how often; and solves after which a hull is looked
 # for, unless C is large enough for the sums of alpha. Not tuned.
-FACTOR, MOST, LOOK = 10.0, 30, 2
+FACTOR, MOST, LOOK = 10.0, 30, 1
 # The largest C, of which sums are finite.
 LARGEST = 1e290
 # Solves in a row that may miss their tolerance. Not tuned.
