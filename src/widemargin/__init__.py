@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from widemargin.estimators import LinearSVC as LinearSVC
     from widemargin.estimators import LinearSVCCV as LinearSVCCV
     from widemargin.estimators import LinearSVR as LinearSVR
+    from widemargin.estimators import NuSVC as NuSVC
+    from widemargin.estimators import NuSVR as NuSVR
+    from widemargin.estimators import OneClassSVM as OneClassSVM
     from widemargin.estimators import linear_svc_path as linear_svc_path
     from widemargin.estimators import svc_path as svc_path
     from widemargin.kernels.kernel import Kernel as Kernel
@@ -38,6 +41,9 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Problem",
     "as_rows",
     "linear_svc_path",
@@ -60,6 +66,9 @@ _MODULES = {
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
     "LinearSVR": "estimators",
+    "NuSVC": "estimators",
+    "NuSVR": "estimators",
+    "OneClassSVM": "estimators",
     "SVC": "estimators",
     "SVCCV": "estimators",
     "SVR": "estimators",

@@ -22,6 +22,7 @@ from widemargin.estimators.checks import (
     seed_of,
     tell_end,
 )
+from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.support_vectors import (
@@ -47,6 +48,7 @@ LOSSES = {
 
 
 class Regressor(
+    AdvisingMixin,
     TrainingDataMixin,
     CallbackSupportMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]

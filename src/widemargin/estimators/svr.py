@@ -219,7 +219,7 @@ class SVR(Regressor):
             form = epsilon, loss, self.intercept
             return regression_problem(rows, target, C, *form, **options)
 
-        at, form = functools.partial(_point, kernel), (loss, self.intercept)
+        at, form = functools.partial(point, kernel), (loss, self.intercept)
         q = margins(target, epsilon)
         return Recipe(make, at, self.solver, kernel, form, q)
 
@@ -279,7 +279,7 @@ def _column_weights(fit: Fit) -> NDArray[Any]:
     return training.rows.rmatvec(np.add(*np.split(solution.w, 2)))[np.newaxis]
 
 
-def _point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+def point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
     """Attributes with which a point of the problem predicts."""
     c = np.add(*np.split(w, 2))  # of both rows of a sample
     support = np.flatnonzero(c)
