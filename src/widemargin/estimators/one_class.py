@@ -1,4 +1,4 @@
-"""OneClassSVM: where the data are, as a half-space of features; a detector of outliers."""
+"""OneClassSVM: where the data are, as a half-space of features; finds outliers."""
 
 import functools
 from collections.abc import Callable
@@ -150,10 +150,6 @@ class OneClassSVM(
     A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
     gamma, unlike in scikit-learn. Problems of up to 4,000 rows are solved by pair steps
     in float32, larger ones, and such with tol < 1e-6, by working sets.
-
-    References
-    ----------
-    [schoelkopf2001]_ for the machine.
 
     Examples
     --------
@@ -368,6 +364,7 @@ class OneClassSVM(
         self._meta = {
             "loss": "hinge",
             "nu": float(self.nu),
+            "svm_type": "one_class",
             "dual_gap": self.dual_gap_,
             "status": self.status_,
         }

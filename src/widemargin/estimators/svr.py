@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
+from widemargin.estimators.kernel_machines import (
+    WeightsOfKernel,
+    check_kernel_of,
+    keep_objects,
+    keep_weights,
+    set_kernel,
+)
 from widemargin.estimators.linear_svr import linear_recipe
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.made_once import made_once
@@ -147,6 +153,8 @@ class SVR(Regressor):
     """
 
     certify, polish = "approximate", False  # what `SVC` has beside a rank
+    coef_ = WeightsOfKernel()
+    _takes_objects = True
 
     def __init__(
         self,
@@ -256,16 +264,13 @@ class SVR(Regressor):
             self.dual_coef_ = low.coefficients(solution.w)[np.newaxis]
             self.n_support_ = np.array([len(low.landmarks)])
         if kernel.is_precomputed:
-            fitted: dict[str, Any] = vars(self)  # type: ignore[assignment]
-            fitted.pop("_rows_of_fit", None)
-            self.support_vectors_ = np.empty((0, 0))
+            keep_objects(self)
         if kernel.name == "linear":
-            self.coef_ = _column_weights(fit)
-            self.coef_.flags.writeable = False
+            keep_weights(self, _column_weights(fit))
         if kernel.name in ("linear", "precomputed"):
             self._meta["kernel"] = kernel.name
         if low is not None and low.landmarks is None:
-            self.coef_ = solution.w[np.newaxis]
+            keep_weights(self, solution.w[np.newaxis])
             self._meta |= kernel.facts
         if low is not None:
             self._meta |= facts_of(self.feature_map_)

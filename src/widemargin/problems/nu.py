@@ -79,7 +79,9 @@ def nu_regression_problem(
     weights = np.tile(np.broadcast_to(np.asarray(C, np.float64), m), 2)
     form: dict[str, Any] = {"q": np.append(target, -target)}
     form["mass"] = nu_mass(nu, y, weights, copies=2)
-    return Problem(DoubledRows(features), y, weights, "hinge", "free", **form, **options)
+    return Problem(
+        DoubledRows(features), y, weights, "hinge", "free", **form, **options
+    )
 
 
 def _weights(y: ArrayLike, C: ArrayLike) -> Vector:
