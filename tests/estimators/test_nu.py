@@ -7,7 +7,16 @@ from sklearn import svm
 from sklearn.metrics.pairwise import rbf_kernel
 
 from tests.cases.pairwise import checks_by_turns, product
-from widemargin import LinearSVR, NuSVC, NuSVR, OneClassSVM, load_model, save_model
+from widemargin import (
+    SVC,
+    SVR,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    load_model,
+    save_model,
+)
 
 RNG = np.random.default_rng(3)
 X, NEW = RNG.normal(size=(160, 3)), RNG.normal(size=(40, 3))
@@ -182,3 +191,12 @@ def test_nan_is_refused_and_the_model_kept(kind):
     with pytest.raises(ValueError, match="NaN"):
         machine.fit(bad, KINDS[kind])
     np.testing.assert_array_equal(values(machine, NEW), before)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, SVC, SVR])
+def test_rows_of_negative_weight_are_left_out_with_a_warning(kind):
+    y = TARGET if kind in (SVR, NuSVR) else LABELS > 0
+    known = kind(gamma=0.3).fit(X, y, sample_weight=np.maximum(WEIGHTS - 0.5, 0.0))
+    with pytest.warns(UserWarning, match=r"row\(s\) of negative sample_weight count"):
+        found = kind(gamma=0.3).fit(X, y, sample_weight=WEIGHTS - 0.5)
+    np.testing.assert_array_equal(values(found, NEW), values(known, NEW))

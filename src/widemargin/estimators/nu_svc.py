@@ -135,7 +135,7 @@ class NuSVC(Classifier):
     loss, intercept, solver = "hinge", "free", "auto"
 
     coef_ = WeightsOfKernel()
-    _takes_objects = True
+    _takes_objects = _leaves_out_negative = True
 
     def __init__(
         self,

@@ -321,7 +321,8 @@ class OneClassSVM(
         limits = Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
         rows = read_rows(self, X, reset=True)
         m = rows.shape[0]
-        weights = labels.as_weights(Checker(f"{owner}.fit"), sample_weight, m)
+        check = Checker(f"{owner}.fit")
+        weights = labels.as_weights(check, sample_weight, m, leaves_out=True)
         given = None if sample_weight is None else weights
         recipe = self._recipe(set_kernel(self, rows, given), weights)
         callbacks = Callbacks(self, 1, (X, y, sample_weight))

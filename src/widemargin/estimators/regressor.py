@@ -56,6 +56,8 @@ class Regressor(
 ):
     """Base of the regressors, which choose a plan and keep what it finds."""
 
+    _leaves_out_negative = False  # rows of negative weight, which are refused else
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -173,17 +175,18 @@ class Regressor(
         rows = read_rows(self, X, reset=True)
         m = rows.shape[0]
         target = as_target(check, y, m)
-        weights = labels.as_weights(check, sample_weight, m)
-        given = None if sample_weight is None else weights
+        given = sample_weight, m, self._leaves_out_negative
+        weights = labels.as_weights(check, *given)
+        given_weights = None if sample_weight is None else weights
         callbacks = Callbacks(self, 1, (X, y, sample_weight))
         try:
             return self._plan(
                 Training(
                     rows,
                     np.zeros(m, np.int8),
-                    self.C if given is None else self.C * given,
+                    self.C if given_weights is None else self.C * given_weights,
                     [BinaryTask(0)],
-                    self._recipe(rows, given, target),
+                    self._recipe(rows, given_weights, target),
                     limits,
                     callbacks,
                     memory_limit=self.memory_limit,

@@ -266,7 +266,7 @@ class SVC(Classifier):
         self.checkpoint = checkpoint
 
     coef_ = WeightsOfKernel()
-    _takes_objects = True
+    _takes_objects = _leaves_out_negative = True
 
     @property
     def model_(self) -> Model:

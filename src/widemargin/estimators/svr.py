@@ -154,7 +154,7 @@ class SVR(Regressor):
 
     certify, polish = "approximate", False  # what `SVC` has beside a rank
     coef_ = WeightsOfKernel()
-    _takes_objects = True
+    _takes_objects = _leaves_out_negative = True
 
     def __init__(
         self,
