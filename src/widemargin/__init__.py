@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from widemargin.estimators import LinearSVCCV as LinearSVCCV
     from widemargin.estimators import LinearSVR as LinearSVR
     from widemargin.estimators import LinearSVRCV as LinearSVRCV
+    from widemargin.estimators import NuSVC as NuSVC
+    from widemargin.estimators import NuSVR as NuSVR
+    from widemargin.estimators import OneClassSVM as OneClassSVM
     from widemargin.estimators import linear_svc_path as linear_svc_path
     from widemargin.estimators import linear_svr_path as linear_svr_path
     from widemargin.estimators import svc_path as svc_path
@@ -44,6 +47,9 @@ __all__ = [
     "LinearSVCCV",
     "LinearSVR",
     "LinearSVRCV",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Problem",
     "as_rows",
     "linear_svc_path",
@@ -69,6 +75,9 @@ _MODULES = {
     "LinearSVCCV": "estimators",
     "LinearSVR": "estimators",
     "LinearSVRCV": "estimators",
+    "NuSVC": "estimators",
+    "NuSVR": "estimators",
+    "OneClassSVM": "estimators",
     "SVC": "estimators",
     "SVCCV": "estimators",
     "SVR": "estimators",

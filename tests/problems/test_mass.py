@@ -60,6 +60,16 @@ def test_working_sets_find_the_optimum(form, loss, m, nu):
     assert found.alpha.sum() == pytest.approx(problem.mass, rel=1e-12)
 
 
+@pytest.mark.parametrize("nu", [0.3, 0.45, 1.0])
+def test_both_coefficients_of_a_sample_may_stay(nu):
+    # With equal C both start at their bounds: to cancel them would change their sum.
+    X, t, _, _ = data(160)
+    labels, rows = np.repeat([1, -1], 160), DoubledRows(as_rows(X))
+    options = {"q": np.append(t, -t), "kernel": RBF, "mass": nu * 160.0}
+    found = solve(Problem(rows, labels, 1.0, "hinge", "free", **options), tol=1e-8)
+    assert found.status == "solved"
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_both_engines_agree(form):
     X, many, problem = both(form, 150, 0.4)

@@ -6,6 +6,9 @@ from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svc_cv import LinearSVCCV
 from widemargin.estimators.linear_svr import LinearSVR
 from widemargin.estimators.linear_svr_cv import LinearSVRCV
+from widemargin.estimators.nu_svc import NuSVC
+from widemargin.estimators.nu_svr import NuSVR
+from widemargin.estimators.one_class import OneClassSVM
 from widemargin.estimators.paths import (
     linear_svc_path,
     linear_svr_path,
@@ -28,6 +31,9 @@ __all__ = [
     "LinearSVCCV",
     "LinearSVR",
     "LinearSVRCV",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "linear_svc_path",
     "linear_svr_path",
     "svc_path",

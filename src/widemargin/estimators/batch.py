@@ -15,6 +15,7 @@ from widemargin.kernels.table import KERNELS
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.problems.many import ManyProblems
+from widemargin.problems.nu import nu_mass
 from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers.kernel.batch import (
     LEAST_GAP,
@@ -164,17 +165,29 @@ def _problems(
     C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
     signs = np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)
     loss, intercept = form(training)
+    places, y = np.cumsum(count)[ends - 1], np.repeat(signs, count)
     return ManyProblems(
         samples,
         flat,
         ends,
-        np.cumsum(count)[ends - 1],
-        np.repeat(signs, count),
+        places,
+        y,
         C,
         loss,
         intercept,
         np.full(len(tasks), -1),
+        1.0 if training.recipe.nu is None else 0.0,
+        _masses(training, np.split(y, places[:-1]), np.split(C, places[:-1])),
     )
+
+
+def _masses(training: Training, y: list[Vector], C: list[Vector]) -> Vector | None:
+    """The sum of alpha of each problem; None where none is given."""
+    nu = training.recipe.nu
+    if nu is None:
+        return None
+    copies = 1 if training.recipe.q is None else 2
+    return np.array([nu_mass(nu, *pair, copies) for pair in zip(y, C, strict=True)])
 
 
 def _regression(
@@ -183,17 +196,20 @@ def _regression(
     """The only problem, of two rows for each sample."""
     m, q = training.rows.shape[0], training.recipe.q
     loss, intercept = form(training)
+    y = np.repeat([1.0, -1.0], m)
+    C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), 2)
     return ManyProblems(
         samples,
         np.zeros(2, np.int64),
         np.array([2]),
         np.array([2 * m]),
-        np.repeat([1.0, -1.0], m),
-        np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), 2),
+        y,
+        C,
         loss,
         intercept,
         np.full(len(chosen), -1),
         1.0 if q is None else q,
+        _masses(training, [y], [C]),
     )
 
 

@@ -57,6 +57,7 @@ class Classifier(
 
     n_iter_: Any
     _takes_infinity = False  # as C: hard margins
+    _leaves_out_negative = False  # rows of negative weight, which are refused else
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -230,7 +231,8 @@ class Classifier(
             )
         rows = read_rows(self, X, reset=True)
         y = labels.as_labels(check, y, rows.shape[0])
-        weights = labels.as_weights(check, sample_weight, rows.shape[0])
+        given = sample_weight, rows.shape[0], self._leaves_out_negative
+        weights = labels.as_weights(check, *given)
         self.classes_, index = labels.find_classes(check, y, weights)
         recipe = self._recipe(rows, None if sample_weight is None else weights)
         factors = labels.class_factors(

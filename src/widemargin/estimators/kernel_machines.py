@@ -93,8 +93,7 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
     else:
         _keep_landmarks(estimator, fit)
     if kernel.is_precomputed:
-        vars(estimator).pop("_rows_of_fit", None)
-        estimator.support_vectors_ = _support_objects(estimator)
+        keep_objects(estimator)
     if kernel.name == "linear":
         keep_weights(estimator, _weights(training, solutions))
     if kernel.name in ("linear", "precomputed"):
@@ -102,6 +101,12 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
     if fit.map is not None and fit.map.landmarks is None:
         keep_weights(estimator, np.stack([solution.w for solution in solutions]))
         estimator._meta |= kernel.facts
+
+
+def keep_objects(estimator: Any) -> None:
+    """Set the support vectors of a matrix of kernel values."""
+    vars(estimator).pop("_rows_of_fit", None)
+    estimator.support_vectors_ = _support_objects(estimator)
 
 
 def _support_objects(estimator: Any) -> Any:

@@ -1,5 +1,6 @@
 """What a user's labels and weights mean: classes, and a factor of C for each row."""
 
+import warnings
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from widemargin.estimators.checks import users_level
 from widemargin.parameters import Checker
 
 Vector = NDArray[np.float64]
@@ -134,7 +136,13 @@ def find_classes(check: Checker, y: Labels, weights: Vector) -> tuple[Labels, In
     """Classes with a positive weight, and the index of each row's class (else 0)."""
     classes = distinct(y, weights)
     if len(classes) < 2:
-        check.refuse_part("y", "hold at least two classes", f"one class ({classes[0]})")
+        expected = "hold at least two classes"
+        if not (weights > 0).all():  # in scikit-learn's words
+            expected += (
+                " (Invalid input - all samples with positive weights belong to the "
+                "same class)"
+            )
+        check.refuse_part("y", expected, f"one class ({classes[0]})")
     if len(y) > FEW_ROWS and 2 * len(classes) > len(y):
         check_classification_targets(y)  # warns
     place = np.empty(len(y), np.min_scalar_type(len(classes)))  # mostly a byte
@@ -150,10 +158,13 @@ def _chunks(m: int) -> list[slice]:
 # -- weights ---------------------------------------------------------------------------
 
 
-def as_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
+def as_weights(
+    check: Checker, sample_weight: Any, m: int, leaves_out: bool = False
+) -> Vector:
     """Weights of the rows: float64 (m,), nonnegative and finite, not all zero.
 
-    None is a weight of 1, a number the weight of every row.
+    None is a weight of 1, a number the weight of every row. Negative ones are refused,
+    or with ``leaves_out`` become 0 with a warning, as LIBSVM leaves such rows out.
     """
     name = "sample_weight"
     if sample_weight is None:
@@ -169,6 +180,12 @@ def as_weights(check: Checker, sample_weight: Any, m: int) -> Vector:
     weights = np.broadcast_to(_reals(check, name, given), (m,))  # a copy already
     if (weights <= 0).all():  # in scikit-learn's words
         raise ValueError("Invalid input - all samples have zero or negative weights.")
+    negative = weights < 0.0
+    if leaves_out and np.isfinite(weights).all() and negative.any():
+        count = int(np.count_nonzero(negative))
+        said = f"{count} row(s) of negative sample_weight count as removed."
+        warnings.warn(said, UserWarning, stacklevel=users_level())
+        return np.where(negative, 0.0, weights)
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         row = int(np.argmax(bad))

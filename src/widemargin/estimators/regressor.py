@@ -25,6 +25,7 @@ from widemargin.estimators.checks import (
     tell_end,
     weighted,
 )
+from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.support_vectors import (
@@ -53,6 +54,7 @@ LOSSES = {
 
 
 class Regressor(
+    AdvisingMixin,
     TrainingDataMixin,
     CallbackSupportMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]
@@ -61,6 +63,7 @@ class Regressor(
     """Base of the regressors, which choose a plan and keep what it finds."""
 
     _takes_infinity = True  # as C: hard margins
+    _leaves_out_negative = False  # rows of negative weight, which are refused else
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -183,17 +186,18 @@ class Regressor(
         rows = read_rows(self, X, reset=True)
         m = rows.shape[0]
         target = as_target(check, y, m)
-        weights = labels.as_weights(check, sample_weight, m)
-        given = None if sample_weight is None else weights
+        given = sample_weight, m, self._leaves_out_negative
+        weights = labels.as_weights(check, *given)
+        given_weights = None if sample_weight is None else weights
         callbacks = Callbacks(self, 1, (X, y, sample_weight))
         try:
             return plan(
                 Training(
                     rows,
                     np.zeros(m, np.int8),
-                    self.C if given is None else weighted(self.C, given),
+                    self.C if given_weights is None else weighted(self.C, weights),
                     [BinaryTask(0)],
-                    self._recipe(rows, given, target),
+                    self._recipe(rows, given_weights, target),
                     limits,
                     callbacks,
                     memory_limit=self.memory_limit,

@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
+from widemargin.estimators.kernel_machines import (
+    WeightsOfKernel,
+    check_kernel_of,
+    keep_objects,
+    keep_weights,
+    set_kernel,
+)
 from widemargin.estimators.linear_svr import linear_recipe
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.made_once import made_once
@@ -149,6 +155,8 @@ class SVR(Regressor):
     """
 
     certify, polish = "approximate", False  # what `SVC` has beside a rank
+    coef_ = WeightsOfKernel()
+    _takes_objects = _leaves_out_negative = True
 
     def __init__(
         self,
@@ -225,7 +233,7 @@ class SVR(Regressor):
             form = epsilon, loss, self.intercept
             return regression_problem(rows, target, C, *form, **options)
 
-        at, form = functools.partial(_point, kernel), (loss, self.intercept)
+        at, form = functools.partial(point, kernel), (loss, self.intercept)
         q = margins(target, epsilon)
         return Recipe(make, at, self.solver, kernel, form, q)
 
@@ -262,16 +270,13 @@ class SVR(Regressor):
             self.dual_coef_ = low.coefficients(solution.w)[np.newaxis]
             self.n_support_ = np.array([len(low.landmarks)])
         if kernel.is_precomputed:
-            fitted: dict[str, Any] = vars(self)  # type: ignore[assignment]
-            fitted.pop("_rows_of_fit", None)
-            self.support_vectors_ = np.empty((0, 0))
+            keep_objects(self)
         if kernel.name == "linear":
-            self.coef_ = _column_weights(fit)
-            self.coef_.flags.writeable = False
+            keep_weights(self, _column_weights(fit))
         if kernel.name in ("linear", "precomputed"):
             self._meta["kernel"] = kernel.name
         if low is not None and low.landmarks is None:
-            self.coef_ = solution.w[np.newaxis]
+            keep_weights(self, solution.w[np.newaxis])
             self._meta |= kernel.facts
         if low is not None:
             self._meta |= facts_of(self.feature_map_)
@@ -285,7 +290,7 @@ def _column_weights(fit: Fit) -> NDArray[Any]:
     return training.rows.rmatvec(np.add(*np.split(solution.w, 2)))[np.newaxis]
 
 
-def _point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+def point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
     """Attributes with which a point of the problem predicts."""
     c = np.add(*np.split(w, 2))  # of both rows of a sample
     support = np.flatnonzero(c)

@@ -43,6 +43,9 @@ class Recipe:
     q : ndarray (2 m,) or None
         Of a regression with a kernel: what the margins of its two rows for each sample
         have to reach. None: 1.
+    nu : float in (0, 1] or None
+        Of one-class and nu machines: the share that the sum of alpha has of what its
+        bounds allow (`widemargin.problems.nu`). None: the sum is free.
     """
 
     make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
@@ -51,6 +54,7 @@ class Recipe:
     kernel: Kernel | None = None
     form: tuple[str, str] | None = None
     q: Vector | None = None
+    nu: float | None = None
 
     @property
     def is_pairwise(self) -> bool:

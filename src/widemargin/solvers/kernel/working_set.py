@@ -307,10 +307,11 @@ class WorkingSet:
     def _cancel(self) -> None:
         """Let one of the two coefficients of a sample be zero, where there are two.
 
-        They have opposite signs, and only their sum counts in the scores.
+        They have opposite signs, and only their sum counts in the scores. Where the sum
+        of alpha is given it would not stay what it is.
         """
         m = self.problem.columns.twins
-        if m is None:
+        if m is None or self.problem.mass is not None:
             return
         both = np.minimum(self.c[:m], -self.c[m:])
         J = np.flatnonzero(both > 0.0)

@@ -1,0 +1,238 @@
+"""NuSVC: classifiers whose share of errors and of support vectors is given."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.classifier import Classifier, iterations
+from widemargin.estimators.kernel_machines import (
+    WeightsOfKernel,
+    check_kernel_of,
+    keep_machines,
+    kernel_model,
+    kernel_point,
+    set_kernel,
+)
+from widemargin.estimators.plans import Fit, exact
+from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.models.model import Model
+from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
+from widemargin.problems.nu import largest_nu, nu_problem
+from widemargin.solution import Solution, Step
+
+# To so many parts a largest nu is told, rounded down.
+PARTS_TOLD = 10**6
+
+
+class NuSVC(Classifier):
+    """Support vector classifier with nu in the place of C, and a certified gap.
+
+    Minimizes, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
+
+        1/2 w'w - nu S rho + sum_i s_i max(0, rho - y_i (phi(x_i)'w + b)),
+
+    with sample weights s_i, their sum S, and a margin rho that is a variable. At most a
+    share nu of the rows, by their weights, is on the wrong side of the margin, and at
+    least as large a share are support vectors. The decision function is
+    (phi(x)'w + b) / rho, as that of `SVC` with C = 1 / rho. More than two classes are
+    trained one against one.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        See above. It is feasible up to twice the share, by weight, of the smaller one
+        of two classes; a larger one is refused.
+    kernel : str or callable, default="rbf"
+        As of `SVC`: "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2",
+        "precomputed", or a function of two matrices that returns their kernel values.
+    degree : int >= 1, default=3
+        Of "poly".
+    gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
+        As of `SVC`.
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        As of `SVC`.
+    break_ties : bool, default=False
+        As of `SVC`.
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / max(abs(P), abs(D)). The optimum is negative, or
+        0 where no margin exists.
+    max_iter : int >= 1 or None, default=None
+        Iterations of each binary problem; None: the solver's own.
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the whole fit, without the time of callbacks; half a second more for a
+        certificate.
+    memory_limit : int >= 16384 in bytes, or None, default=None
+        For kernel values that are kept and for packed samples; None: half of the free
+        memory. Also for temporary arrays of a prediction.
+    n_jobs : int or None, default=None
+        Threads. None: as many as BLAS may use at the moment.
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    callback : callable or None, default=None
+        Called with each `widemargin.solution.Step`; returning True stops the fit.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        As of `SVC`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (c,), the labels
+    support_ : ndarray of the rows with a positive dual variable in any problem, sorted
+        by class
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
+        precomputed kernel; a list where X is a list of objects
+    n_support_ : ndarray (c,), support vectors by class
+    dual_coef_ : ndarray (c - 1, n_sv) of y_i alpha_i / rho, arranged as of `SVC`
+    intercept_ : ndarray (c (c - 1) / 2,), b / rho
+    coef_ : ndarray (c (c - 1) / 2, n), of kernel="linear"; read-only
+    kernel_ : Kernel, with gamma as a number
+    gamma_ : float, gamma of this kernel
+    n_iter_ : int32 ndarray, iterations of each binary problem
+    seconds_ : float, time of the whole fit, without callbacks
+    dual_gap_ : float, the largest certified relative gap of the binary problems
+    status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
+        largest gap
+    solution_, solutions_ : Solution of the first binary problem, with ``rho``, and not
+        divided by it; list of all
+    n_features_in_ : int; of a list of objects, their number
+    feature_names_in_ : ndarray (n,), where X had column names
+
+    See Also
+    --------
+    SVC : with C in the place of nu; it has more losses, intercepts and solvers.
+
+    Notes
+    -----
+    There is no ``class_weight``, which scikit-learn's NuSVC has and ignores:
+    ``sample_weight`` does what it says. Ties of votes, weights of 0, kernels that are
+    not positive semidefinite, and what a fit that Ctrl-C ends keeps: as of `SVC`. All
+    problems of up to 4,000 rows (16,000, if they are many) are solved at once by pair
+    steps in float32, larger ones, and such with tol < 1e-6, by working sets. Where
+    rho is not positive, nu is too small for the classes, which overlap: nothing is
+    divided by it then.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import NuSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = NuSVC(nu=0.2).fit(X, y)
+    >>> clf.status_, clf.dual_gap_ <= 1e-4, round(clf.score(X, y), 2)
+    ('solved', True, 0.99)
+    """
+
+    # What `SVC` has beside nu.
+    C, class_weight, multi_class = 1.0, None, "ovo"
+    loss, intercept, solver = "hinge", "free", "auto"
+
+    coef_ = WeightsOfKernel()
+    _takes_objects = _leaves_out_negative = True
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: classes and decision functions.
+
+        The same until a fit or an assignment changes an attribute that it is made of.
+        """
+        return kernel_model(self)
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check_parameters(self, check: Checker) -> None:
+        check.positive("nu", self.nu, most=1.0)
+        check_kernel_of(check, self)
+
+    def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
+        kernel, nu = set_kernel(self, rows, weights), float(self.nu)
+        options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
+
+        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+            return nu_problem(rows, y, C, nu, **options)
+
+        point = functools.partial(kernel_point, kernel)
+        form = self.loss, self.intercept
+        return Recipe(make, point, self.solver, kernel, form, nu=nu)
+
+    def _plan(self, training: Training) -> Fit:
+        self._refuse_infeasible(training)
+        fit = exact(training)
+        return dataclasses.replace(fit, reduced=list(map(_divided, fit.solutions)))
+
+    def _refuse_infeasible(self, training: Training) -> None:
+        """Refuse a nu that a class of too few rows does not allow."""
+        C = np.broadcast_to(training.C, len(training.index))
+        total = np.bincount(training.index, C, len(self.classes_))
+        first, second = np.triu_indices(len(total), 1)
+        pairs = zip(total[first], total[second], strict=True)
+        most = min(largest_nu([1, -1], list(pair)) for pair in pairs)
+        if self.nu > most * (1.0 + 1e-12):
+            told = np.floor(most * PARTS_TOLD) / PARTS_TOLD
+            expected = (
+                f"be at most {told:g}, twice the share of the smaller one of two "
+                "classes (the specified nu is infeasible)"
+            )
+            Checker(type(self).__name__).refuse_part("nu", expected, f"{self.nu}")
+
+    def _keep(self, fit: Fit) -> None:
+        del self._meta["C"]
+        self._meta |= {"nu": float(self.nu), "svm_type": "nu_svc"}
+        keep_machines(self, fit)
+        self.n_iter_ = np.array([iterations(s) for s in fit.solutions], np.int32)
+
+
+def _divided(solution: Solution) -> Solution:
+    """The solution divided by its rho, if there is a margin: what predicts."""
+    if not solution.rho > 0.0:
+        return solution
+    return dataclasses.replace(
+        solution,
+        alpha=solution.alpha / solution.rho,
+        w=solution.w / solution.rho,
+        b=solution.b / solution.rho,
+    )

@@ -1,0 +1,167 @@
+"""NuSVR: regression whose tube is as wide as a share of errors asks for."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
+from widemargin.estimators.plans import Fit
+from widemargin.estimators.svr import SVR, point
+from widemargin.estimators.training import Recipe, Vector
+from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
+from widemargin.problems.nu import nu_regression_problem
+from widemargin.problems.regression import margins
+from widemargin.solution import Step
+
+
+class NuSVR(SVR):
+    """Support vector regression with nu in the place of epsilon, and a certified gap.
+
+    Minimizes, for targets y_i and features with phi(x)'phi(z) = k(x, z),
+
+        1/2 w'w + C (nu S epsilon + sum_i s_i max(0, |y_i - phi(x_i)'w - b| - epsilon)),
+
+    over w, b and epsilon, with sample weights s_i and their sum S. At most a share nu
+    of the rows, by their weights, has an error above epsilon, and at least as large a
+    share are support vectors.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        See above.
+    C : float > 0, default=1.0
+        Weight of the losses against the norm of w.
+    kernel : str or callable, default="rbf"
+        As of `SVC`: "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2",
+        "precomputed", or a function of two matrices that returns their kernel values.
+    degree : int >= 1, default=3
+        Of "poly".
+    gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
+        As of `SVC`.
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P. P counts as at least 1e-10 of the objective of
+        w = 0, b = 0 and epsilon = 0, as the minimum may be zero.
+    max_iter : int >= 1 or None, default=None
+        Iterations; None: the solver's own.
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the whole fit, without the time of callbacks; half a second more for a
+        certificate.
+    memory_limit : int >= 16384 in bytes, or None, default=None
+        For kernel values that are kept and for packed samples; None: half of the free
+        memory. Also for temporary arrays of a prediction.
+    n_jobs : int or None, default=None
+        Threads. None: as many as BLAS may use at the moment.
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    callback : callable or None, default=None
+        Called with each `widemargin.solution.Step`; returning True stops the fit.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        As of `SVC`.
+
+    Attributes
+    ----------
+    epsilon_ : float, half the width of the tube
+    support_ : ndarray of the rows whose error is epsilon or more
+    support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
+    n_support_ : ndarray (1,)
+    dual_coef_ : ndarray (1, n_sv), positive where the prediction is too small
+    coef_ : ndarray (1, n), of kernel="linear"; read-only
+    intercept_ : ndarray (1,)
+    kernel_ : Kernel, with gamma as a number
+    gamma_ : float
+    n_iter_ : int
+    seconds_ : float, time of the whole fit, without callbacks
+    dual_gap_ : float, the certified relative gap
+    status_ : str
+    solution_ : Solution of the problem of two rows for each sample; its ``rho`` is
+        minus epsilon
+    n_features_in_ : int
+    feature_names_in_ : ndarray (n,), where X had column names
+
+    See Also
+    --------
+    SVR : with epsilon in the place of nu; it has more losses, intercepts and solvers.
+
+    Notes
+    -----
+    A prediction is the same as that of `SVR` with the same C and ``epsilon_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from widemargin import NuSVR
+    >>> X, y = make_friedman1(200, random_state=0)
+    >>> reg = NuSVR(C=100.0, nu=0.2).fit(X, y)
+    >>> reg.status_, reg.dual_gap_ <= 1e-4, round(reg.score(X, y), 2)
+    ('solved', True, 1.0)
+    """
+
+    # What `SVR` has beside nu.
+    epsilon, loss, intercept = 0.0, "epsilon_insensitive", "free"
+    rank, approximation, solver = None, "auto", "auto"
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check_parameters(self, check: Checker) -> None:
+        check.positive("nu", self.nu, most=1.0)
+        check_kernel_of(check, self)
+
+    def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
+        kernel, nu = set_kernel(self, rows, weights), float(self.nu)
+        options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
+
+        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+            return nu_regression_problem(rows, target, C, nu, **options)
+
+        at, q = functools.partial(point, kernel), margins(target, 0.0)
+        return Recipe(make, at, "auto", kernel, ("hinge", "free"), q, nu)
+
+    def _keep(self, fit: Fit) -> None:
+        self.epsilon_ = -fit.solutions[0].rho
+        super()._keep(fit)
+        facts = {"nu": float(self.nu), "epsilon": self.epsilon_, "svm_type": "nu_svr"}
+        self._meta |= facts

@@ -1,0 +1,431 @@
+"""OneClassSVM: where the data are, as a half-space of features; finds outliers."""
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.data.rows import Rows
+from widemargin.estimators import labels
+from widemargin.estimators.callbacks import (
+    Callbacks,
+    CallbackSupportMixin,
+    with_callbacks,
+)
+from widemargin.estimators.checks import (
+    check_limits,
+    fitted_anew,
+    is_pairwise,
+    read_rows,
+    seed_of,
+    tell_end,
+)
+from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.kernel_machines import (
+    WeightsOfKernel,
+    check_kernel_of,
+    keep_objects,
+    keep_weights,
+    set_kernel,
+)
+from widemargin.estimators.made_once import made_once
+from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.plans import Fit, exact
+from widemargin.estimators.support_vectors import (
+    TrainingDataMixin,
+    keep_support_vectors,
+)
+from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.kernels.expansion import Expansion
+from widemargin.kernels.kernel import Kernel
+from widemargin.losses.pointwise import LOSSES
+from widemargin.models.model import Decision, Model
+from widemargin.models.schemes import ONE_CLASS
+from widemargin.parameters import Checker
+from widemargin.problems.base import Problem
+from widemargin.problems.nu import nu_mass, nu_problem
+from widemargin.problems.sums import level
+from widemargin.solution import Step
+from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.limits import Limits
+
+# What a model is made of.
+PARTS = (
+    "_meta",
+    "kernel_",
+    "coef_",
+    "intercept_",
+    "dual_coef_",
+    "support_",
+    "support_vectors_",
+    "n_support_",
+    "n_features_in_",
+)
+
+
+class OneClassSVM(
+    AdvisingMixin,
+    TrainingDataMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    OutlierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """One-class machine with a certified duality gap: a detector of outliers.
+
+    Finds the hyperplane that separates the data from the origin best: it minimizes, for
+    features with phi(x)'phi(z) = k(x, z),
+
+        1/2 w'w - nu S rho + sum_i s_i max(0, rho - phi(x_i)'w),    S = sum_i s_i,
+
+    with sample weights s_i. Rows with phi(x)'w < rho are outliers: at most a share nu
+    of the rows, by their weights. At least as large a share are support vectors.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        As of `SVC`: "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2",
+        "precomputed", or a function of two matrices that returns their kernel values.
+    degree : int >= 1, default=3
+        Of "poly".
+    gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
+        As of `SVC`.
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / max(abs(P), abs(D)). The optimum is negative, or
+        0 where the origin cannot be separated.
+    nu : float in (0, 1], default=0.5
+        See above.
+    max_iter : int >= 1 or None, default=None
+        Iterations; None: the solver's own.
+    time_limit : float > 0 in seconds, or None, default=None
+        Of the whole fit, without the time of callbacks; half a second more for a
+        certificate.
+    memory_limit : int >= 16384 in bytes, or None, default=None
+        For kernel values that are kept and for packed samples; None: half of the free
+        memory. Also for temporary arrays of a prediction.
+    n_jobs : int or None, default=None
+        Threads. None: as many as BLAS may use at the moment.
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    callback : callable or None, default=None
+        Called with each `widemargin.solution.Step`; returning True stops the fit.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        As of `SVC`.
+
+    Attributes
+    ----------
+    offset_ : ndarray (1,), rho
+        ``decision_function`` is ``score_samples`` - ``offset_``
+    intercept_ : ndarray (1,), -rho
+    support_ : ndarray of the rows with a positive dual variable
+    support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
+    n_support_ : ndarray (1,)
+    dual_coef_ : ndarray (1, n_sv), their dual variables, of sum nu S
+    coef_ : ndarray (1, n), of kernel="linear"; read-only
+    kernel_ : Kernel, with gamma as a number
+    gamma_ : float
+    n_iter_ : int
+    seconds_ : float, time of the whole fit, without callbacks
+    dual_gap_ : float, the certified relative gap
+    status_ : str
+    solution_, solutions_ : Solution; list of it alone
+    n_features_in_ : int
+    feature_names_in_ : ndarray (n,), where X had column names
+
+    See Also
+    --------
+    EnclosingBall : the smallest ball around the data. With a kernel of constant k(x, x)
+        ("rbf") both find the same with the same losses; those of the ball are squares.
+
+    Notes
+    -----
+    A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
+    gamma, unlike in scikit-learn. Problems of up to 4,000 rows are solved by pair steps
+    in float32, larger ones, and such with tol < 1e-6, by working sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import OneClassSVM
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> machine = OneClassSVM(nu=0.05).fit(X)
+    >>> machine.predict([[0.0, 0.0], [5.0, 5.0]])
+    array([ 1, -1])
+    >>> round(float(np.mean(machine.predict(X) < 0)), 2)
+    0.05
+    """
+
+    n_iter_: Any
+    coef_ = WeightsOfKernel()
+    _takes_objects = True
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-4,
+        nu: float = 0.5,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_pairwise(self)
+        return tags
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train on the rows of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows in memory (m, n)
+            float32, float64 and integers are used as they are. For
+            kernel="precomputed" the kernel values of all pairs of rows, (m, m).
+        y : None, not used: scikit-learn passes it
+        sample_weight : array (m,) of numbers >= 0, or None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A parameter out of range, NaN or infinity. The estimator keeps the model of
+            an earlier fit.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model kept.
+        MemoryError
+            There was too little memory. With the best model kept, if there is one.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The gap asked for was not reached; says how far it is and what helps.
+        RuntimeWarning
+            The kernel was seen not to be positive semidefinite: the answer is a
+            stationary point, and its gap proves nothing.
+        """
+        self._check()
+        with fitted_anew(self):
+            fit = self._found(X, y, sample_weight)
+            self._store(fit)
+            self.seconds_ = fit.training.clock.seconds()
+        negative = self.solution_.trace[-1].details.get("negative")
+        tell_end(self.solution_, not negative)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """The score less ``offset_``: negative for outliers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (k, n)
+            For kernel="precomputed" the values with the rows of the fit, (k, m).
+
+        Returns
+        -------
+        ndarray (k,)
+        """
+        model = self.model_  # refuses an estimator that is not fitted
+        return model.scores(read_rows(self, X))
+
+    def score_samples(self, X: Any) -> Vector:
+        """The scores phi(x)'w: larger is more normal.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (k, n), as of `decision_function`
+
+        Returns
+        -------
+        ndarray (k,)
+        """
+        scores = self.decision_function(X)
+        scores += float(self.offset_[0])
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Whether rows are like those of the fit: 1, or -1 for outliers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or Rows (k, n), as of `decision_function`
+
+        Returns
+        -------
+        ndarray (k,) of int
+        """
+        model = self.model_
+        return model.labels(read_rows(self, X))
+
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: the decision function.
+
+        The same until a fit or an assignment changes an attribute that it is made of.
+        """
+        check_is_fitted(self)
+        return made_once(self, PARTS, lambda: _made(self))
+
+    # -- parts of fit ------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Refuse parameters out of range."""
+        check = Checker(type(self).__name__)
+        check.positive("nu", self.nu, most=1.0)
+        check_limits(check, self)
+        Checkpoint.of(self.checkpoint, type(self).__name__)
+        check_kernel_of(check, self)
+
+    def _found(self, X: Any, y: Any, sample_weight: Any) -> Fit:
+        """The solution for these data."""
+        owner = type(self).__name__
+        saved = Checkpoint.of(self.checkpoint, owner)
+        limits = Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
+        rows = read_rows(self, X, reset=True)
+        m = rows.shape[0]
+        check = Checker(f"{owner}.fit")
+        weights = labels.as_weights(check, sample_weight, m, leaves_out=True)
+        given = None if sample_weight is None else weights
+        recipe = self._recipe(set_kernel(self, rows, given), weights)
+        callbacks = Callbacks(self, 1, (X, y, sample_weight))
+        try:
+            return exact(
+                Training(
+                    rows,
+                    np.zeros(m, np.int8),
+                    1.0 if given is None else weights,
+                    [BinaryTask(0)],
+                    recipe,
+                    limits,
+                    callbacks,
+                    memory_limit=self.memory_limit,
+                    seed=seed_of(self),
+                    names=getattr(self, "feature_names_in_", None),
+                )
+            )
+        finally:
+            callbacks.close()
+
+    def _recipe(self, kernel: Kernel, weights: Vector) -> Recipe:
+        """How the problem is made, and how a point of it predicts."""
+        nu = float(self.nu)
+        options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
+
+        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+            return nu_problem(rows, y, C, nu, **options)
+
+        at = functools.partial(_point, kernel, nu, weights)
+        return Recipe(make, at, "auto", kernel, ("hinge", "none"), nu=nu)
+
+    def _store(self, fit: Fit) -> None:
+        """Keep the answer, and facts about the training as it was."""
+        self.solutions_ = fit.solutions
+        self.solution_ = solution = fit.solutions[0]
+        self.offset_ = np.array([solution.rho])
+        self.intercept_ = -self.offset_
+        self.n_iter_ = max(1, len(solution.trace) - 1)
+        self.dual_gap_ = float(solution.certificate.relative_gap)
+        self.status_ = solution.status.value
+        self._meta = {
+            "loss": "hinge",
+            "nu": float(self.nu),
+            "svm_type": "one_class",
+            "dual_gap": self.dual_gap_,
+            "status": self.status_,
+        }
+        if hasattr(self, "feature_names_in_"):
+            self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
+        if self.kernel_.name in ("linear", "precomputed"):
+            self._meta["kernel"] = self.kernel_.name
+        self._keep_support(fit.training.rows, solution.w)
+
+    def _keep_support(self, rows: Rows, c: Vector) -> None:
+        """Set the support vectors and their coefficients; the weights of columns."""
+        self.support_ = np.flatnonzero(c)
+        keep_support_vectors(self, rows)
+        self.dual_coef_ = c[np.newaxis, self.support_]
+        self.n_support_ = np.array([len(self.support_)], np.int32)
+        if self.kernel_.is_precomputed:
+            keep_objects(self)
+        if self.kernel_.name == "linear":
+            keep_weights(self, rows.rmatvec(c)[np.newaxis])
+
+
+def _point(
+    kernel: Kernel, nu: float, weights: Vector, rows: Rows, w: Vector, b: float
+) -> dict[str, Any]:
+    """Attributes with which a point of the problem predicts, with its best rho."""
+    support = np.flatnonzero(w)
+    found = {
+        "support_": support,
+        "support_vectors_": rows.take(support),
+        "dual_coef_": w[np.newaxis, support],
+        "n_support_": np.array([len(support)]),
+        "intercept_": np.array([b]),
+    }
+    if kernel.name == "linear":
+        found["coef_"] = rows.rmatvec(w)[np.newaxis]
+    n = rows.shape[1]
+    model = _made(SimpleNamespace(kernel_=kernel, n_features_in_=n, _meta={}, **found))
+    mass = nu_mass(nu, np.ones(len(weights)), weights)
+    rho = level(-model.scores(rows), weights, mass, LOSSES["hinge"])
+    return found | {"intercept_": np.array([-rho]), "offset_": np.array([rho])}
+
+
+def _made(fitted: Any) -> Model:
+    """The model of the attributes of an estimator as they are."""
+    classes, meta = np.array([-1, 1]), dict(fitted._meta)
+    if fitted.kernel_.name not in ("linear", "precomputed"):
+        kernels = Expansion(
+            fitted.kernel_,
+            fitted.support_vectors_,
+            fitted.dual_coef_,
+            fitted.intercept_,
+            fitted.n_support_,
+        )
+        return Model(classes, ONE_CLASS, meta=meta, kernels=kernels)
+    if hasattr(fitted, "coef_"):
+        w = fitted.coef_[0]
+    else:  # a sum over columns of the kernel matrix
+        w = np.zeros(fitted.n_features_in_)
+        w[fitted.support_] = fitted.dual_coef_[0]
+    decisions = (Decision(w, float(fitted.intercept_[0])),)
+    return Model(classes, ONE_CLASS, decisions, meta)

@@ -1,0 +1,100 @@
+"""What nu means: the sum of alpha is a share of what its bounds allow.
+
+    one class      sum alpha = nu sum C
+    two classes    the same, and each class has half of it
+    regression     the same, with the C of the samples; each sample is two rows
+
+So at most a share nu of the rows, by their weights, has a loss, and at least as large a
+share is a support vector. A class of few rows may have no room for its half.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from widemargin.data.doubled import DoubledRows
+from widemargin.data.rows import Rows
+from widemargin.problems.base import Problem
+
+Vector = NDArray[np.float64]
+
+
+def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
+    """The sum of alpha, for all rows of a problem; as much as there is room for.
+
+    ``copies`` says how many rows each sample is.
+    """
+    weights, most = _weights(y, C), _most(y, C)
+    return min(nu * float(weights.sum()) / copies, most)
+
+
+def largest_nu(y: ArrayLike, C: ArrayLike) -> float:
+    """The largest nu that the weights of both classes allow."""
+    return min(1.0, _most(y, C) / float(_weights(y, C).sum()))
+
+
+def nu_problem(
+    features: Rows, y: ArrayLike, C: ArrayLike, nu: float, **options: Any
+) -> Problem:
+    """The problem of one class (all labels +1), or of two.
+
+    Parameters
+    ----------
+    features : Rows (m, n)
+    y : array (m,) of +1 and -1
+    C : float or array (m,)
+    nu : float in (0, 1], at most `largest_nu`
+    **options : ``kernel`` and ``memory_limit``, as of `Problem`
+
+    Returns
+    -------
+    Problem
+    """
+    intercept = "none" if (np.asarray(y) > 0).all() else "free"
+    mass = nu_mass(nu, y, C)
+    return Problem(features, y, C, "hinge", intercept, q=0.0, mass=mass, **options)
+
+
+def nu_regression_problem(
+    features: Rows, target: Vector, C: ArrayLike, nu: float, **options: Any
+) -> Problem:
+    """The problem of a regression whose epsilon is a variable, -rho.
+
+    Parameters
+    ----------
+    features : Rows (m, n)
+    target : array (m,)
+    C : float or array (m,)
+    nu : float in (0, 1]
+    **options : ``kernel`` and ``memory_limit``, as of `Problem`
+
+    Returns
+    -------
+    Problem
+        Of 2 m rows, as of `widemargin.problems.regression.regression_problem`.
+    """
+    m = features.shape[0]
+    y = np.repeat(np.array([1, -1], np.int8), m)
+    weights = np.tile(np.broadcast_to(np.asarray(C, np.float64), m), 2)
+    form: dict[str, Any] = {"q": np.append(target, -target)}
+    form["mass"] = nu_mass(nu, y, weights, copies=2)
+    return Problem(
+        DoubledRows(features), y, weights, "hinge", "free", **form, **options
+    )
+
+
+def _weights(y: ArrayLike, C: ArrayLike) -> Vector:
+    """C of each row, where it is not zero."""
+    weights: Vector = np.broadcast_to(np.asarray(C, np.float64), np.shape(y))
+    return weights[weights > 0.0]
+
+
+def _most(y: ArrayLike, C: ArrayLike) -> float:
+    """The largest sum of alpha: twice that of the class with less."""
+    y = np.asarray(y)
+    weights = np.broadcast_to(np.asarray(C, np.float64), y.shape)
+    if (y > 0).all():
+        return float(_weights(y, weights).sum())
+    sides = (_weights(y[own], weights[own]) for own in (y > 0, y < 0))
+    return 2.0 * min(float(side.sum()) for side in sides)

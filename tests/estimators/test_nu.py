@@ -1,0 +1,202 @@
+"""OneClassSVM, NuSVC and NuSVR: scikit-learn's checks and answers, models, bad input."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import svm
+from sklearn.metrics.pairwise import rbf_kernel
+
+from tests.cases.pairwise import checks_by_turns, product
+from widemargin import (
+    SVC,
+    SVR,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    load_model,
+    save_model,
+)
+
+RNG = np.random.default_rng(3)
+X, NEW = RNG.normal(size=(160, 3)), RNG.normal(size=(40, 3))
+X[:, 2] += 3.0  # the origin can be separated from the data
+TARGET = X[:, 0] ** 2 + X[:, 1] + 0.1 * RNG.normal(size=160)
+LABELS = (X[:, 0] + 0.7 * RNG.normal(size=160) > 0) + (X[:, 1] > 0)
+WEIGHTS = RNG.uniform(0.2, 2.0, 160)
+WEIGHTS[::9] = 0.0
+KINDS = {OneClassSVM: LABELS, NuSVC: LABELS, NuSVR: TARGET}
+NAMES = ["support_", "n_support_", "dual_coef_", "intercept_", "support_vectors_"]
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+CHECKS = checks_by_turns(
+    [
+        OneClassSVM(),
+        NuSVC(),
+        NuSVR(),
+        OneClassSVM(kernel="laplacian", nu=0.2),
+        NuSVC(kernel="laplacian", nu=0.3),
+        NuSVR(kernel="linear"),
+    ]
+)
+# They compare labels of support vectors, which lie on the boundary: rounding says on
+# which side. Scores with weights and with repeated rows are compared below.
+OF_LABELS = "check_sample_weight_equivalence"
+
+
+def is_decided(case):
+    """Whether a check asks for more than rounding can say."""
+    estimator, check = getattr(case, "values", case)
+    one_class = isinstance(estimator, OneClassSVM)
+    return not (one_class and check.func.__name__.startswith(OF_LABELS))
+
+
+@pytest.mark.parametrize(
+    CHECKS.args[0], list(filter(is_decided, CHECKS.args[1])), **CHECKS.kwargs
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_weight_counts_how_often_a_row_is_there():
+    weights = np.arange(160) % 3
+    options = {"gamma": 0.3, "nu": 0.3, "tol": 1e-10}
+    one = OneClassSVM(**options).fit(X, None, weights)
+    many = OneClassSVM(**options).fit(np.repeat(X, weights, axis=0))
+    np.testing.assert_allclose(one.score_samples(NEW), many.score_samples(NEW), 1e-6)
+    np.testing.assert_allclose(one.offset_, many.offset_, 1e-6)
+
+
+def values(machine, rows):
+    """Decision values, or predictions."""
+    return getattr(machine, "decision_function", machine.predict)(rows)
+
+
+@product(
+    kind=list(KINDS), kernel=["rbf", "linear"], nu=[0.3, 0.4], weighted=[False, True]
+)
+def test_machines_are_those_of_libsvm(kind, kernel, nu, weighted):
+    weights = WEIGHTS if weighted else None
+    y = (LABELS > 0) if kind is NuSVC and kernel == "linear" else KINDS[kind]
+    options = {"kernel": kernel, "gamma": 0.3, "nu": nu}
+    ours = kind(tol=1e-11, **options).fit(X, y, sample_weight=weights)
+    theirs = getattr(svm, kind.__name__)(tol=1e-9, **options)
+    theirs.fit(X, y, sample_weight=weights)
+    assert ours.status_ == "solved"
+    assert ours.dual_gap_ <= 1e-11
+    found, known = values(ours, NEW), values(theirs, NEW)
+    np.testing.assert_allclose(found, known, atol=1e-5 * np.abs(known).max())
+    for name in NAMES[3:] if weighted else NAMES:  # there without rows of weight 0
+        one, other = getattr(ours, name), getattr(theirs, name)
+        size = max(1.0, float(np.abs(other).max()))
+        np.testing.assert_allclose(one, other, atol=1e-4 * size, err_msg=name)
+    if kernel == "linear":
+        assert not ours.coef_.flags.writeable
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+
+
+@kinds
+def test_pair_steps_and_working_sets_agree(kind):
+    quick = kind(gamma=0.3, nu=0.4, tol=1e-4).fit(X, KINDS[kind])
+    exact = kind(gamma=0.3, nu=0.4, tol=1e-10).fit(X, KINDS[kind])
+    assert {s.solver for s in quick.solutions_} == {"batch"}
+    assert {s.solver for s in exact.solutions_} == {"irwls"}
+    scale = np.abs(values(exact, NEW)).max()
+    np.testing.assert_allclose(
+        values(quick, NEW), values(exact, NEW), atol=0.02 * scale
+    )
+    assert quick.dual_gap_ <= 1e-4
+
+
+def test_scores_of_one_class_are_decisions_and_an_offset():
+    machine = OneClassSVM(gamma=0.3, nu=0.2).fit(X)
+    scores = rbf_kernel(NEW, machine.support_vectors_, gamma=0.3)
+    scores = scores @ machine.dual_coef_[0]
+    np.testing.assert_allclose(machine.score_samples(NEW), scores, rtol=1e-10)
+    assert machine.offset_ == -machine.intercept_
+    sides = np.where(machine.decision_function(NEW) >= 0, 1, -1)
+    np.testing.assert_array_equal(machine.predict(NEW), sides)
+    assert machine.dual_coef_.sum() == pytest.approx(0.2 * len(X))
+
+
+def test_the_tube_of_nu_is_that_of_epsilon():
+    one = NuSVR(gamma=0.3, nu=0.4, tol=1e-10).fit(X, TARGET)
+    errors = np.abs(one.predict(X) - TARGET)
+    assert np.mean(errors > one.epsilon_ * (1 + 1e-6)) <= 0.4
+    assert len(one.support_) >= 0.4 * len(X)
+
+
+@kinds
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+def test_models_are_kept_in_files(kind, kernel, tmp_path):
+    rows, new = (X @ X.T, NEW @ X.T) if kernel == "precomputed" else (X, NEW)
+    y = KINDS[kind] if kind is NuSVR else LABELS > 0
+    machine = kind(kernel=kernel, nu=0.4).fit(rows, y)
+    save_model(machine, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(new), machine.predict(new))
+    assert loaded.meta["nu"] == 0.4
+
+
+@kinds
+def test_sparse_rows_and_values_and_functions_are_the_same_machine(kind):
+    options = {"nu": 0.4, "tol": 1e-10}
+    known = values(kind(gamma=0.3, **options).fit(X, KINDS[kind]), NEW)
+    sparse_rows = kind(gamma=0.3, **options).fit(sparse.csr_array(X), KINDS[kind])
+    K = rbf_kernel(X, gamma=0.3)
+    pairs = kind(kernel="precomputed", **options).fit(K, KINDS[kind])
+    found = [values(sparse_rows, sparse.csr_array(NEW))]
+    found.append(values(pairs, rbf_kernel(NEW, X, gamma=0.3)))
+    for one in found:
+        np.testing.assert_allclose(one, known, atol=1e-5 * np.abs(known).max())
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@kinds
+@pytest.mark.parametrize("nu", [0.0, 1.1, -0.5, np.nan, "half", True])
+def test_nu_out_of_range_is_refused(kind, nu):
+    with pytest.raises(ValueError, match=r"'nu' .* range \(0, 1\]"):
+        kind(nu=nu).fit(X, KINDS[kind])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_infeasible_nu_is_refused_with_the_largest(weighted):
+    y = np.arange(160) < 40
+    weights = np.where(y, 3.0, 1.0) if weighted else None
+    most = 1.0 if weighted else 0.5
+    assert NuSVC(nu=most, gamma=0.3).fit(X, y, weights).status_ == "solved"
+    if weighted:
+        weights = np.where(y, 1.0, 3.0)
+        most = 0.2
+    with pytest.raises(ValueError, match=f"at most {most:g}, .* nu is infeasible"):
+        NuSVC(nu=most + 0.01).fit(X, y, weights)
+
+
+@pytest.mark.parametrize("kind", [NuSVC, NuSVR, OneClassSVM, LinearSVR])
+def test_keywords_of_scikit_learn_get_advice(kind):
+    name = "dual" if kind is LinearSVR else "shrinking"
+    with pytest.raises(TypeError, match=f"has no parameter '{name}': leave it out"):
+        kind(**{name: True})
+
+
+@kinds
+def test_nan_is_refused_and_the_model_kept(kind):
+    machine = kind(nu=0.4).fit(X, KINDS[kind])
+    before = values(machine, NEW)
+    bad = X.copy()
+    bad[5, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        machine.fit(bad, KINDS[kind])
+    np.testing.assert_array_equal(values(machine, NEW), before)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, SVC, SVR])
+def test_rows_of_negative_weight_are_left_out_with_a_warning(kind):
+    y = TARGET if kind in (SVR, NuSVR) else np.arange(160) % 2
+    known = kind(gamma=0.3).fit(X, y, sample_weight=np.maximum(WEIGHTS - 0.5, 0.0))
+    with pytest.warns(UserWarning, match=r"row\(s\) of negative sample_weight count"):
+        found = kind(gamma=0.3).fit(X, y, sample_weight=WEIGHTS - 0.5)
+    np.testing.assert_array_equal(values(found, NEW), values(known, NEW))
