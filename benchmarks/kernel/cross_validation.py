@@ -1,9 +1,9 @@
 """How long it takes to choose C and gamma, beside searches that fit point by point.
 
 `SVCCV` against scikit-learn's `GridSearchCV` over our `SVC` and over its own, with the
-same folds: 10 values of C and 5 folds, with one gamma and with five; and
-`linear_svc_path` of 20 values of C against one fit. Times are of the processor, of all
-threads (a busy machine stretches the others), each the least of some runs that take
+same folds: 10 values of C and 5 folds, with one gamma and with five; `SVRCV` likewise;
+and `linear_svc_path` of 20 values of C against one fit. Times are of the processor, of
+all threads (a busy machine stretches the others), each the least of some runs that take
 turns.
 """
 
@@ -14,12 +14,21 @@ import warnings
 import numpy as np
 import sklearn.svm
 from scipy import sparse
+from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks.datasets import a9a, find
 from benchmarks.environment import list_of
-from widemargin import SVC, SVCCV, LinearSVC, linear_svc_path, load_svmlight
+from widemargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    LinearSVC,
+    linear_svc_path,
+    load_svmlight,
+)
 
 CS = np.logspace(-2, 3, 10)
 FACTORS = np.logspace(-1, 1, 5)  # of gamma, around "scale"
@@ -49,7 +58,18 @@ def kdd99(folder):
     return X, np.where(y == classes[counts.argmax()], 1.0, -1.0)
 
 
-KERNEL = {"pendigits": pendigits, "a9a": adult}
+def friedman(folder):
+    """A regression of 10 columns, of which 5 matter, with noise."""
+    return make_friedman1(2_000, noise=1.0, random_state=0)
+
+
+CLASSIFY = SVCCV, SVC, sklearn.svm.SVC
+REGRESS = SVRCV, SVR, sklearn.svm.SVR
+KERNEL = {
+    "pendigits": (pendigits, CLASSIFY),
+    "a9a": (adult, CLASSIFY),
+    "friedman": (friedman, REGRESS),
+}
 
 
 def main():
@@ -63,32 +83,34 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)
     for name in options.cases:
         if name in KERNEL:
-            X, y = KERNEL[name](options.data)
+            load, kinds = KERNEL[name]
+            X, y = load(options.data)
             for factors in ([1.0], FACTORS):
-                grids(name, X, y, factors, options.repeat)
+                grids(name, X, y, factors, options.repeat, kinds)
         else:
             path(name, *kdd99(options.data), options.repeat)
 
 
-def grids(name, X, y, factors, repeat):
+def grids(name, X, y, factors, repeat, kinds):
     """Times of three searches over one grid."""
     mean = X.mean()
     square = X.multiply(X).mean() if sparse.issparse(X) else (X * X).mean()
     gammas = np.asarray(factors) / (X.shape[1] * (square - mean**2))
     grid = {"C": CS, "gamma": gammas}
+    chosen, machine, theirs = kinds
     searches = {
-        "SVCCV": SVCCV(Cs=CS, gammas=gammas, tol=TOL),
-        "GridSearchCV(SVC)": GridSearchCV(SVC(tol=TOL), grid, cv=5),
-        "GridSearchCV(sklearn)": GridSearchCV(sklearn.svm.SVC(), grid, cv=5),
+        "at once": chosen(Cs=CS, gammas=gammas, tol=TOL),
+        "GridSearchCV(ours)": GridSearchCV(machine(tol=TOL), grid, cv=5),
+        "GridSearchCV(sklearn)": GridSearchCV(theirs(), grid, cv=5),
     }
     if len(gammas) > 1:
         del searches["GridSearchCV(sklearn)"]
     times = least({k: lambda s=s: s.fit(X, y) for k, s in searches.items()}, repeat)
-    found = searches["SVCCV"]
+    found = searches["at once"]
     print(f"{name}: {X.shape[0]:,} rows, 5 folds x {len(gammas)} gammas x 10 C")
     print(f"  largest relative gap {found.path_.max():.1e}, C {found.C_:.3g}")
     for key, seconds in times.items():
-        ratio, search = seconds / times["SVCCV"], searches[key]
+        ratio, search = seconds / times["at once"], searches[key]
         score = search.best_score_
         print(f"  {key:24}{seconds:9.2f} s{ratio:8.1f} x   best score {score:.4f}")
 
