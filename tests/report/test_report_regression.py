@@ -93,5 +93,5 @@ def test_predictions_without_an_error(tmp_path):
 
 def test_targets_of_another_length_are_refused(tmp_path):
     reg = LinearSVR().fit(X, Y)
-    with pytest.raises(ValueError, match=r"y must have length 600\. Got length 10"):
+    with pytest.raises(ValueError, match=r"y must have length 600\. Got shape \(10,\)"):
         write_report(tmp_path / "r.html", reg, X, Y[:10])
