@@ -151,7 +151,7 @@ def _summary(run: Any) -> str:
     if _is_cut(run):
         paragraphs.append(f"<p>{html.prose(_cut(run))}</p>")
     worst = max(run.solutions, key=lambda s: s.certificate.relative_gap)
-    if worst.status is not Status.SOLVED:
+    if worst.status != Status.SOLVED:
         advice = f"<strong>Not solved.</strong> {html.prose(worst.message)}"
         paragraphs.insert(1, f'<p class="note">{advice}</p>')
     return "\n".join(paragraphs) + "\n"
@@ -191,7 +191,7 @@ def _outcome(run: Run) -> str:
     k = len(run.solutions)
     gap = max(s.certificate.relative_gap for s in run.solutions)
     time = time_of(run.estimator)
-    failed = sum(s.status is not Status.SOLVED for s in run.solutions)
+    failed = sum(s.status != Status.SOLVED for s in run.solutions)
     if failed:
         which = f"{failed} of {k} binary problems" if k > 1 else "it"
         goal = f"the relative gap of {run.solutions[0].tol:.0e} asked for"

@@ -199,7 +199,7 @@ def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
 
 def _reached(solution: Solution) -> float:
     """Seconds until the gap was ``tol``; infinite if it never was."""
-    if solution.status is not Status.SOLVED:
+    if solution.status != Status.SOLVED:
         return np.inf
     good = solution.trace.column("best_gap") <= solution.tol
     times = solution.trace.column("seconds")[good]
