@@ -18,6 +18,7 @@ import widemargin
 from tests.cases.cli import refused
 from widemargin import SVR, LinearSVR, load_model, load_svmlight, save_svmlight
 from widemargin.cli import main, stored
+from widemargin.cli.machines import MACHINES
 
 
 @pytest.fixture
@@ -205,8 +206,8 @@ CLASSIFIERS_ONLY = {
 def test_what_classifiers_have_is_refused(here, capsys, option):
     asked = ["train", "train.svm", "m.wm", "--type", "regress", "--kernel", "rbf"]
     message = refused(capsys, *asked, option, *CLASSIFIERS_ONLY[option])
-    value = " exact" * (option == "--certify")
-    words = f"{option}{value} is of --type classify, found --type regress\n"
+    kinds = "classify" + " or nu" * (option in ("--decision-shape", "--break-ties"))
+    words = f"{option} is of --type {kinds}, found --type regress\n"
     assert message == f"widemargin: {words}"
     assert not (here / "m.wm").exists()
 
@@ -216,6 +217,7 @@ REFUSED = {
     "squared_epsilon_insensitive, found --loss hinge",
     "--loss epsilon_insensitive": "--type classify needs --loss hinge or squared_hinge, "
     "found --loss epsilon_insensitive",
+    "--nu 0.2": "--nu is of --type one-class or nu, found --type classify",
     "--epsilon 0": "--epsilon is of --type regress, found --type classify",
     "--type regress -C 1,2": "several values of --C need --cv",
     "--type regress --solver frank_wolfe": "train.svm: FrankWolfe solves classification "
@@ -250,6 +252,14 @@ def test_folds_need_an_estimator_that_chooses(here, capsys, monkeypatch, kind):
     asked = ["--type", "regress", "--cv", "3", "--kernel", kind]
     message = refused(capsys, "train", "train.svm", "m.wm", *asked)
     assert message == "widemargin: --cv is not there with --type regress\n"
+
+
+@pytest.mark.parametrize("kind", ["one-class", "nu"])
+def test_machines_that_are_not_there_are_refused(here, capsys, monkeypatch, kind):
+    asked = ["train", "train.svm", "m.wm", "--type", kind]
+    monkeypatch.setitem(MACHINES, kind, MACHINES[kind]._replace(kernel="Missing"))
+    message = refused(capsys, *asked)
+    assert message.startswith(f"widemargin: --type {kind} is not there: expected class")
 
 
 def test_targets_are_finite_numbers(here, capsys):

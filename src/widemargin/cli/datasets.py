@@ -56,7 +56,7 @@ def read_training(options: argparse.Namespace) -> Data:
         data = _open_training(options, path)
     _check_labels(options, path, data.y)
     reading.check_columns(path, data.X)
-    if options.type != "regress":
+    if options.type in ("classify", "nu"):
         reading.check_classes(path, data.y)
     return data
 

@@ -12,25 +12,28 @@ from widemargin.solvers.driver.contract import Solver
 
 
 class Machine(NamedTuple):
-    """A kind of machine: names of its estimators, and of its losses.
+    """A kind of machine: names of its estimators, its losses, and what it has.
 
     Attributes
     ----------
-    linear, kernel, linear_search, search : str
-        Estimators: of linear machines, with kernels, and those that choose C.
+    linear, kernel : str
+        Estimators of linear machines, and with kernels.
+    linear_search, search : str
+        Those that choose C.
     losses : tuple of str
-    only : tuple of str
-        Options that no other kind has.
+    has : tuple of str
+        Options that not every kind has.
     """
 
     linear: str
     kernel: str
-    linear_search: str = ""
-    search: str = ""
-    losses: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
+    linear_search: str
+    search: str
+    losses: tuple[str, ...]
+    has: tuple[str, ...]
 
 
+_WITH_C = ("C", "cv", "loss", "intercept", "solver", "rank", "report")
 _OF_CLASSES = (
     "class_weight",
     "multi_class",
@@ -40,6 +43,7 @@ _OF_CLASSES = (
     "budget",
     "method",
     "norm",
+    "certify",
 )
 MACHINES = {
     "classify": Machine(
@@ -47,45 +51,46 @@ MACHINES = {
         "SVC",
         "LinearSVCCV",
         "SVCCV",
-        losses=tuple(MARGIN_LOSSES),
-        only=_OF_CLASSES,
+        tuple(MARGIN_LOSSES),
+        (*_WITH_C, *_OF_CLASSES),
     ),
     "regress": Machine(
         "LinearSVR",
         "SVR",
         "LinearSVRCV",
         "SVRCV",
-        losses=tuple(LOSSES),
-        only=("epsilon",),
+        tuple(LOSSES),
+        (*_WITH_C, "epsilon"),
+    ),
+    "one-class": Machine("OneClassSVM", "OneClassSVM", "", "", (), ("nu",)),
+    "nu": Machine(
+        "NuSVC", "NuSVC", "", "", (), ("nu", "decision_shape", "break_ties", "report")
     ),
 }
-# Kinds whose estimators are looked up, but not yet trained from here.
-_OTHERS = {"one-class": "OneClassSVM", "nu": "NuSVC"}
+# What options are that were not given.
+_DEFAULTS = {"intercept": "auto", "solver": "auto", "certify": "approximate"}
 
 
 def check_type(options: argparse.Namespace) -> None:
-    """Refuse a machine that is not there, and what another one has."""
+    """Refuse a machine that is not there, and what only others have."""
     asked = options.type
-    if asked not in MACHINES:
-        estimator = _OTHERS[asked]
-        in_python = f"; in Python it is {estimator}" * hasattr(widemargin, estimator)
+    machine = MACHINES[asked]
+    if not hasattr(widemargin, machine.kernel):
+        there = [k for k, one in MACHINES.items() if hasattr(widemargin, one.kernel)]
+        raise ValueError(f"--type {asked} is not there: expected {' or '.join(there)}")
+    for name in dict.fromkeys(name for one in MACHINES.values() for name in one.has):
+        given = getattr(options, name)
+        # 0.0 is given, though it equals False.
+        unsaid = given is None or given is False or given == _DEFAULTS.get(name)
+        if not unsaid and name not in machine.has:
+            kinds = " or ".join(k for k, one in MACHINES.items() if name in one.has)
+            said = f"{'-' if name == 'C' else '--'}{name.replace('_', '-')}"
+            raise ValueError(f"{said} is of --type {kinds}, found --type {asked}")
+    if options.loss is not None and options.loss not in machine.losses:
         raise ValueError(
-            f"--type {asked} is not there: expected {' or '.join(MACHINES)}{in_python}"
-        )
-    for kind, machine in MACHINES.items():
-        for name in machine.only if kind != asked else ():
-            given = getattr(options, name)
-            if given is not None and given is not False:  # 0.0 is given
-                said = name.replace("_", "-")
-                raise ValueError(f"--{said} is of --type {kind}, found --type {asked}")
-    losses = MACHINES[asked].losses
-    if options.loss is not None and options.loss not in losses:
-        raise ValueError(
-            f"--type {asked} needs --loss {' or '.join(losses)}, "
+            f"--type {asked} needs --loss {' or '.join(machine.losses)}, "
             f"found --loss {options.loss}"
         )
-    if asked == "regress" and options.certify == "exact":
-        raise ValueError("--certify exact is of --type classify, found --type regress")
     if options.cv is not None and search(options) is None:
         raise ValueError(f"--cv is not there with --type {asked}")
 
@@ -127,6 +132,24 @@ def regressor(options: argparse.Namespace, solver: str | Solver, **others: Any) 
         return widemargin.LinearSVR(C=options.C, **own, **others)
     rank = {"rank": options.rank, "approximation": options.approximation}
     return widemargin.SVR(C=options.C, **own, **rank, **others)
+
+
+def of_nu(options: argparse.Namespace, **others: Any) -> Any:
+    """The machine with nu in the place of C."""
+    own: dict[str, Any] = {
+        "nu": options.nu,
+        "decision_function_shape": options.decision_shape,
+        "break_ties": options.break_ties or None,
+        "max_iter": options.max_iter,
+        "time_limit": options.time_limit,
+        "memory_limit": options.memory_limit,
+        "n_jobs": options.jobs,
+    } | others
+    for name in PARAMETERS.get(options.kernel, ()):
+        own[name] = getattr(options, name)
+    own = {name: value for name, value in own.items() if value is not None}
+    kind = getattr(widemargin, MACHINES[options.type].kernel)
+    return kind(kernel=options.kernel, tol=options.tol, **own)
 
 
 def _grid(options: argparse.Namespace, own: dict[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,8 @@ def _add_train(train: Any) -> None:
         choices=("classify", "regress", "one-class", "nu"),
         default="classify",
         help="classify: labels are classes; regress: labels are numbers to predict; "
-        "one-class and nu are not there yet (classify)",
+        "one-class: labels are not looked at, predictions are -1 for outliers; nu: "
+        "classes, with --nu in the place of C (classify)",
     )
     add("--test", metavar="DATA", help="of the same kind, to measure the errors on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
@@ -170,6 +171,13 @@ def _add_loss(train: Any) -> None:
         metavar="E",
         help="of --type regress: errors up to this cost nothing, in the units of the "
         "targets (0, as LinearSVR; with a kernel 0.1, as SVR)",
+    )
+    add(
+        "--nu",
+        type=values.share,
+        metavar="NU",
+        help="of --type nu and one-class: the share of errors at most, and of support "
+        "vectors at least (0.5)",
     )
     add(
         "--intercept",

@@ -123,6 +123,8 @@ def _labels(classifier: Classifier, data: Data) -> dict[str, Any]:
     """What the labels are: classes, or targets and their tube."""
     if isinstance(classifier, Classifier):
         return {"classes": classifier.classes_.tolist()}
+    if not classifier.model_.is_regression:
+        return {"type": "one-class", "nu": classifier.nu}
     return {
         "type": "regress",
         "loss": classifier.loss,
@@ -157,6 +159,8 @@ def _labeled(facts: dict[str, Any]) -> str:
     """What the labels are, in words."""
     if "classes" in facts:
         return f"{len(facts['classes'])} classes"
+    if "targets" not in facts:
+        return f"one class, nu = {facts['nu']:.4g}"
     least, most = facts["targets"]
     return f"targets from {least:.4g} to {most:.4g}"
 
