@@ -144,7 +144,8 @@ def _check_classes(options: argparse.Namespace) -> None:
     """Refuse values of pairs of classes where there are none, or ties among them."""
     if options.decision_shape != "ovo":
         return
-    own = "ovr" if machines.is_linear(options) else "ovo"
+    linear = options.type == "classify" and machines.is_linear(options)
+    own = "ovr" if linear else "ovo"
     if (options.multi_class or own) not in PAIRED:
         raise ValueError("--decision-shape ovo needs --multi-class ovo or dag")
     if options.break_ties:

@@ -170,12 +170,15 @@ def _what(run: Run) -> str:
         if z.landmarks is not None:  # else it says nothing
             loss += f", {html.percent(z.trace_residual)} of the trace left"
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
-    C = settings.get("C") or run.estimator.C_
-    problem = f"{loss}, C = {C:g}{classes}"
+    if "nu" in settings:
+        weight = f"nu = {settings['nu']:g}"
+    else:
+        weight = f"C = {settings.get('C') or run.estimator.C_:g}"
+    problem = f"{loss}, {weight}{classes}"
     kernel, kind = getattr(run.estimator, "kernel_", None), "SVM"
     if run.model.is_regression:
         kind = "support vector regression"
-        problem = f"{loss}, epsilon = {settings['epsilon']:g}, C = {C:g}"
+        problem = f"{loss}, epsilon = {run.model.meta['epsilon']:g}, {weight}"
     if kernel is None or kernel.name == "linear":
         return f"A linear {kind} ({problem}) on {m:,} rows × {n:,} features"
     name, *numbers = kernel.facts.items()

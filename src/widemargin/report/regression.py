@@ -138,7 +138,7 @@ def figures(run: RegressionRun) -> str:
     """Pictures of the solve, of the predictions and of their errors."""
     from widemargin.report import pictures, predictions
 
-    epsilon, (solution,) = run.estimator.epsilon, run.solutions
+    epsilon, (solution,) = run.model.meta["epsilon"], run.solutions
     judged = run.judged
     with pictures.style():
         drawn = [
