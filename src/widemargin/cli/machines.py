@@ -63,9 +63,7 @@ MACHINES = {
         (*_WITH_C, "epsilon"),
     ),
     "one-class": Machine("OneClassSVM", "OneClassSVM", "", "", (), ("nu",)),
-    "nu": Machine(
-        "NuSVC", "NuSVC", "", "", (), ("nu", "decision_shape", "break_ties", "report")
-    ),
+    "nu": Machine("NuSVC", "NuSVC", "", "", (), ("nu", "decision_shape", "break_ties")),
 }
 # What options are that were not given.
 _DEFAULTS = {"intercept": "auto", "solver": "auto", "certify": "approximate"}
