@@ -125,7 +125,8 @@ def regressor(options: argparse.Namespace, solver: str | Solver, **others: Any) 
     own = {name: value for name, value in own.items() if value is not None}
     own["solver"] = solver
     if options.cv is not None:
-        return search(options)(**own, **_grid(options, own))
+        grid = _grid(options, own)
+        return search(options)(**own, **grid)
     if is_linear(options):
         return widemargin.LinearSVR(C=options.C, **own, **others)
     rank = {"rank": options.rank, "approximation": options.approximation}
