@@ -273,7 +273,7 @@ class Solution:
 
     def __str__(self) -> str:
         gap = self.certificate.relative_gap
-        solved = self.status is Status.SOLVED
+        solved = self.status == Status.SOLVED  # skops keeps its text
         head = "Solved to" if solved else f"Stopped ({self.status}) at"
         known = hasattr(self, "alpha")
         vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"

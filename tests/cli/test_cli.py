@@ -14,9 +14,11 @@ import pytest
 from tests.cases.cli import folder_with_data, refused
 from widemargin import LinearSVC, load_model, load_svmlight, save_model, save_svmlight
 from widemargin.cli import main
+from widemargin.cli.machines import MACHINES
 from widemargin.cli.options import _parser
 from widemargin.cli.reading import as_in_file
 from widemargin.estimators.progress import Printer
+from widemargin.estimators.regressor import LOSSES as REGRESSION_LOSSES
 from widemargin.kernels.table import GAMMAS, NAMES
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Decision, Model
@@ -414,7 +416,8 @@ def test_what_the_fit_refuses_names_the_file(here, capsys, text, words):
 def test_fractional_labels_are_refused_with_their_line(here, capsys):
     (here / "bad.svm").write_text("# comment\n1 1:1\n\n0.5 1:2 # half\n")
     words = (
-        "widemargin: bad.svm, line 4: expected a whole number as the label, found 0.5\n"
+        "widemargin: bad.svm, line 4: expected a whole number as the label, found 0.5; "
+        "--type regress predicts such numbers\n"
     )
     assert refused(capsys, "train", "bad.svm", "m.wm") == words
     assert refused(capsys, "train", "train.svm", "m.wm", "--test", "bad.svm") == words
@@ -441,7 +444,9 @@ def test_unknown_options_point_to_the_help_of_the_command(capsys):
 
 def test_choices_are_those_of_the_library(here, capsys):
     arguments = _parser().parse_args(["train", "a", "b"]).parser.format_help()
-    for choices in (LOSSES, INTERCEPTS):
+    losses = [loss for machine in MACHINES.values() for loss in machine.losses]
+    assert losses == [*LOSSES, *REGRESSION_LOSSES]
+    for choices in (losses, INTERCEPTS, MACHINES):
         assert f"{{{','.join(choices)}}}" in arguments
     assert f"{{{','.join(NAMES)}}}" in arguments
     message = refused(capsys, "train", "train.svm", "m.wm", "--gamma", "wide")

@@ -329,7 +329,8 @@ BAD = {
     "labels that are no classes": (
         save("y.npy", np.arange(400) / 2),
         "train X.npy m.wm --label y.npy",
-        "X.npy, row 2: expected a whole number as the label, found 0.5",
+        "X.npy, row 2: expected a whole number as the label, found 0.5; "
+        "--type regress predicts such numbers",
     ),
     "too little memory": (
         None,

@@ -1,5 +1,6 @@
 """Which types of ours an estimator holds: the guide lists them, for those who load with skops."""
 
+import dataclasses
 import io
 import pathlib
 import pickle
@@ -64,3 +65,11 @@ def test_the_guide_lists_the_types(found):
     listed = set(re.findall(r"^    (widemargin\.\S+\.[A-Z]\w+)$", text, re.MULTILINE))
     own = {f"{type(e).__module__}.{type(e).__name__}" for e in ESTIMATORS}
     assert found - own == listed
+
+
+def test_a_status_that_comes_back_as_text_reads_alike():
+    """So skops loads it."""
+    solution = LinearSVC().fit(*load_iris(return_X_y=True)).solution_
+    loaded = dataclasses.replace(solution, status=solution.status.value)
+    assert str(loaded) == str(solution)
+    assert str(loaded).startswith("Solved to")

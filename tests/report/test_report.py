@@ -414,11 +414,13 @@ def test_refuses_what_does_not_fit(binary, tmp_path):
     path = tmp_path / "report.html"
     with pytest.raises(
         TypeError,
-        match="'estimator' parameter of write_report must be a fitted LinearSVC or SVC. "
+        match="'estimator' parameter of write_report must be a fitted LinearSVC, SVC, LinearSVR or SVR. "
         r"Got Pipeline instead. Give its last step, pipeline\[-1\]",
     ):
         write_report(path, make_pipeline(StandardScaler(), estimator), X, y)
-    with pytest.raises(TypeError, match="must be a fitted LinearSVC or SVC. Got Model"):
+    with pytest.raises(
+        TypeError, match="must be a fitted LinearSVC, SVC, LinearSVR or SVR. Got Model"
+    ):
         write_report(path, estimator.model_, X, y)
     with pytest.raises(NotFittedError):
         write_report(path, LinearSVC(), X, y)

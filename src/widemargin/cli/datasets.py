@@ -45,7 +45,7 @@ class Data(NamedTuple):
 
 
 def read_training(options: argparse.Namespace) -> Data:
-    """Data with labels of at least two classes."""
+    """Data with labels of at least two classes, or with targets."""
     path = options.data
     if not is_binary(path):
         _check_text(options, path)
@@ -54,9 +54,19 @@ def read_training(options: argparse.Namespace) -> Data:
             data = _weighted(data, options.weight)
     else:
         data = _open_training(options, path)
-    reading.check_labels(path, data.y)
-    reading.check_training(path, data.X, data.y)
+    _check_labels(options, path, data.y)
+    reading.check_columns(path, data.X)
+    if options.type in ("classify", "nu"):
+        reading.check_classes(path, data.y)
     return data
+
+
+def _check_labels(options: argparse.Namespace, path: str, y: Any) -> None:
+    """Refuse labels that name no class, or that are no targets."""
+    check = reading.check_labels
+    if options.type == "regress":
+        check = reading.check_targets
+    check(path, y)
 
 
 def _open_training(options: argparse.Namespace, path: str) -> Data:
@@ -150,7 +160,7 @@ def read_test(options: argparse.Namespace, data: Data) -> Data | None:
     else:
         test = _read_text(options, path, data.first_index)
         test = test._replace(X=_with_columns(test, n))
-    reading.check_labels(path, test.y)
+    _check_labels(options, path, test.y)
     return test
 
 

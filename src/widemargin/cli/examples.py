@@ -20,6 +20,7 @@ examples, with files of yours:
   widemargin train adult.svm small.wm --kernel rbf --gamma 0.03 --budget 500
   widemargin train adult.svm fast.wm --kernel rbf --gamma 0.03 --rank 300
   widemargin train people.parquet p.wm --label income --test new.parquet
+  widemargin train prices.svm prices.wm --type regress --kernel rbf --epsilon 0.5
   widemargin train X.npy m.wm --label y.npy --time-limit 600 --json
   widemargin train shards big.wm --loss squared_hinge --memory-limit 4G
 

@@ -91,7 +91,17 @@ def _add_train(train: Any) -> None:
     add = train.add_argument
     add("data", metavar="DATA", help=f"to train on: {_FORMATS}")
     add("model", metavar="MODEL", help="file to write the model to")
-    add("--test", metavar="DATA", help="of the same kind, to measure accuracy on")
+    # These choices, and the losses below, are in widemargin.cli.machines, which is slow
+    # to import.
+    add(
+        "--type",
+        choices=("classify", "regress", "one-class", "nu"),
+        default="classify",
+        help="classify: labels are classes; regress: labels are numbers to predict; "
+        "one-class: labels are not looked at, predictions are -1 for outliers; nu: "
+        "classes, with --nu in the place of C (classify)",
+    )
+    add("--test", metavar="DATA", help="of the same kind, to measure the errors on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
     # These choices are in widemargin.features.scaling, too, which is slow to import.
     add(
@@ -118,19 +128,7 @@ def _add_train(train: Any) -> None:
         help="choose C, and gamma, by the accuracy on K folds of the rows: prints a "
         "table and keeps the best model",
     )
-    # These choices are in `LOSSES` and `INTERCEPTS` too, which are slow to import.
-    add(
-        "--loss",
-        choices=("hinge", "squared_hinge"),
-        help="loss of a row (squared_hinge, as LinearSVC; with a kernel hinge, as SVC; "
-        "not with --budget, which has --norm)",
-    )
-    add(
-        "--intercept",
-        choices=("free", "penalized", "none", "auto"),
-        default="auto",
-        help="auto: free for hinge, penalized for squared_hinge",
-    )
+    _add_loss(train)
     _add_classes(train)
     add(
         "--class-weight",
@@ -150,6 +148,43 @@ def _add_train(train: Any) -> None:
     _add_solving(train)
     _add_json(train)
     _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
+
+
+def _add_loss(train: Any) -> None:
+    """What a row costs, and the intercept."""
+    add = train.add_argument
+    # The choices are in `LOSSES` and `INTERCEPTS` too, which are slow to import.
+    add(
+        "--loss",
+        choices=(
+            "hinge",
+            "squared_hinge",
+            "epsilon_insensitive",
+            "squared_epsilon_insensitive",
+        ),
+        help="loss of a row (squared_hinge, as LinearSVC; with a kernel hinge, as SVC; "
+        "not with --budget, which has --norm; of --type regress epsilon_insensitive)",
+    )
+    add(
+        "--epsilon",
+        type=values.nonnegative,
+        metavar="E",
+        help="of --type regress: errors up to this cost nothing, in the units of the "
+        "targets (0, as LinearSVR; with a kernel 0.1, as SVR)",
+    )
+    add(
+        "--nu",
+        type=values.share,
+        metavar="NU",
+        help="of --type nu and one-class: the share of errors at most, and of support "
+        "vectors at least (0.5)",
+    )
+    add(
+        "--intercept",
+        choices=("free", "penalized", "none", "auto"),
+        default="auto",
+        help="auto: free for hinge and epsilon_insensitive, penalized for squares",
+    )
 
 
 def _add_classes(train: Any) -> None:

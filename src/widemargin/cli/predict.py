@@ -1,4 +1,4 @@
-"""``widemargin predict``: a label, scores or probabilities for every row."""
+"""``widemargin predict``: a label, number, scores or probabilities for every row."""
 
 import argparse
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ def run(options: argparse.Namespace) -> int:
     outputs = [options.output] if options.output else []
     check_outputs(outputs, [options.model, options.data])
     model = read_model(options.model)
+    _check_numbers(options, model)
     if options.probability:
         if options.scores:
             raise ValueError("--probability and --scores cannot go together")
@@ -36,6 +37,16 @@ def run(options: argparse.Namespace) -> int:
         for lines in text:
             say(lines)
     return SOLVED
+
+
+def _check_numbers(options: argparse.Namespace, model: Model) -> None:
+    """Refuse scores and probabilities of a regression: it predicts numbers."""
+    for name in ("scores", "probability"):
+        if model.is_regression and getattr(options, name):
+            raise ValueError(
+                f"{options.model}: expected no --{name} for a regression, whose "
+                "predictions are numbers"
+            )
 
 
 def _text(

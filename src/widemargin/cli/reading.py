@@ -101,10 +101,14 @@ def fit_columns(path: str, X: Any, first_index: int, n_features: int) -> csr_arr
     return wider
 
 
-def check_training(path: str, X: Any, y: Any) -> None:
+def check_columns(path: str, X: Any) -> None:
     """Refuse data that nothing can be learned from."""
     if X.shape[1] == 0:
         raise ValueError(f'{path}: expected an "index:value" in some row, found none')
+
+
+def check_classes(path: str, y: Any) -> None:
+    """Refuse labels of a single class."""
     if np.all(y == y[0]):
         raise ValueError(
             f"{path}: expected at least two classes, "
@@ -121,6 +125,22 @@ def check_labels(path: str, y: Any) -> None:
         row = int(np.argmax(fractional))
         raise ValueError(
             f"{path}, {_place(path, row)}: expected a whole number as the label, "
+            f"found {y[row]}; --type regress predicts such numbers"
+        )
+
+
+def check_targets(path: str, y: Any) -> None:
+    """Refuse targets of a regression that are no finite numbers."""
+    if y.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{path}: expected numbers as the targets of --type regress, "
+            f"found {as_text(y[:1].tolist()[0])!r}"
+        )
+    finite = np.isfinite(y)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(
+            f"{path}, {_place(path, row)}: expected a finite number as the target, "
             f"found {y[row]}"
         )
 

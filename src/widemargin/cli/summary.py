@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.datasets import Data
+from widemargin.cli.measures import in_words, measured
 from widemargin.cli.output import doing, note, say
 from widemargin.cli.reading import about
-from widemargin.data.memory import as_rows
-from widemargin.estimators import BudgetSVC, LinearSVC
+from widemargin.estimators import BudgetSVC
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.low_rank import facts_of
 from widemargin.estimators.selected_classifier import SelectedClassifier
-from widemargin.models.model import Model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
-
-_ROWS = 1 << 20  # labels that are compared at a time
 
 
 def report_training(
@@ -39,7 +36,7 @@ def report_training(
     if test is not None:
         m = facts["test_rows"] = test.X.shape[0]
         with doing(f"predicting {m:,} rows"), about(test.path):
-            facts["accuracy"] = _right(classifier.model_, test) / m
+            facts |= measured(classifier.model_, test)
     if options.report:
         with doing(f"drawing {options.report}"):
             given = None if test is None else (test.X, test.y)
@@ -98,16 +95,6 @@ def _table(points: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _right(model: Model, test: Data) -> int:
-    """How many rows a model is right on."""
-    state, right = model.scored(as_rows(test.X)), 0
-    for start in range(0, len(test.y), _ROWS):
-        rows = slice(start, min(start + _ROWS, len(test.y)))
-        guesses = model.decide(state.part(rows).scores)
-        right += int(np.count_nonzero(guesses == test.y[rows]))
-    return right
-
-
 def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
     """Facts about a training, by name."""
     solution, solutions = classifier.solution_, classifier.solutions_
@@ -117,7 +104,7 @@ def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
         "rows": m,
         "features": n,
         "nonzero": data.nonzero,
-        "classes": classifier.classes_.tolist(),
+        **_labels(classifier, data),
         "status": classifier.status_,
         "relative_gap": classifier.dual_gap_,
         "tol": classifier.tol,
@@ -132,9 +119,24 @@ def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
     } | _of_kind(classifier)
 
 
+def _labels(classifier: Classifier, data: Data) -> dict[str, Any]:
+    """What the labels are: classes, or targets and their tube."""
+    if isinstance(classifier, Classifier):
+        return {"classes": classifier.classes_.tolist()}
+    if not classifier.model_.is_regression:
+        return {"type": "one-class", "nu": classifier.nu}
+    return {
+        "type": "regress",
+        "loss": classifier.loss,
+        "epsilon": classifier.epsilon,
+        "targets": [float(np.min(data.y)), float(np.max(data.y))],
+    }
+
+
 def _of_kind(classifier: Classifier) -> dict[str, Any]:
     """Facts that not all classifiers have."""
-    facts = {} if isinstance(classifier, LinearSVC) else dict(classifier.kernel_.facts)
+    kernel = getattr(classifier, "kernel_", None)
+    facts = {} if kernel is None else dict(kernel.facts)
     if isinstance(classifier, BudgetSVC):
         facts["budget"] = classifier.budget
         facts["method"], facts["norm"] = classifier.method, classifier.norm
@@ -151,6 +153,16 @@ def _of_kind(classifier: Classifier) -> dict[str, Any]:
 def _against(classifier: Classifier) -> str:
     one = classifier.multi_class in PAIRED
     return f"one class against {'one' if one else 'the rest'}"
+
+
+def _labeled(facts: dict[str, Any]) -> str:
+    """What the labels are, in words."""
+    if "classes" in facts:
+        return f"{len(facts['classes'])} classes"
+    if "targets" not in facts:
+        return f"one class, nu = {facts['nu']:.4g}"
+    least, most = facts["targets"]
+    return f"targets from {least:.4g} to {most:.4g}"
 
 
 def _stored(facts: dict[str, Any]) -> str:
@@ -195,11 +207,14 @@ def _lines(
     """The facts in words."""
     lines = [
         f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
-        f"{_stored(facts)}{len(facts['classes'])} classes"
+        f"{_stored(facts)}{_labeled(facts)}"
     ]
     if "scale" in facts:
         stays = facts["scale"] != "maxabs" and (facts["nonzero"] or 1.0) < 1.0
         lines.append(f"columns scaled: {facts['scale']}{', not shifted' * stays}")
+    if "epsilon" in facts:
+        loss = facts["loss"].replace("_", " ")
+        lines.append(f"{loss} loss, epsilon = {facts['epsilon']:.4g}")
     if "kernel" in facts:
         names = ("gamma", "degree", "coef0")
         numbers = [f"{name} = {facts[name]:.4g}" for name in names if name in facts]
@@ -220,11 +235,8 @@ def _lines(
     if facts["status"] != "solved":
         lines.append(facts["message"])
     lines += _model_lines(facts)
-    if "accuracy" in facts:
-        share = f"{100 * facts['accuracy']:.2f} %"
-        lines.append(
-            f"accuracy {share} on {options.test} ({facts['test_rows']:,} rows)"
-        )
+    if "test_rows" in facts:
+        lines.append(in_words(facts, options.test, facts["test_rows"]))
     lines.append(f"model: {options.model}")
     if options.report:
         lines.append(f"report: {options.report}")

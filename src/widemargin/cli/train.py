@@ -10,7 +10,7 @@ import warnings
 import zipfile
 from typing import Any
 
-from widemargin.cli import names, reading, weights
+from widemargin.cli import machines, names, reading, weights
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
 from widemargin.cli.output import (
     BAD_INPUT,
@@ -36,7 +36,6 @@ from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
-from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
 from widemargin.system.files import check_outputs
@@ -44,6 +43,7 @@ from widemargin.system.files import check_outputs
 
 def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
+    machines.check_type(options)
     _check_kernel(options)
     _check_budget(options)
     _check_rank(options)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     data = read_training(options)
     options.class_weight = weights.of_classes(options, data.y)
     whole = options.rank is None or options.approximation == "eigen"
-    if options.kernel != "linear" and whole:
+    if (options.kernel != "linear" and whole) or options.type in ("one-class", "nu"):
         data = in_memory(options, data)
     test = read_test(options, data)
     scaling = read_scaling(options, data)
@@ -144,7 +144,8 @@ def _check_classes(options: argparse.Namespace) -> None:
     """Refuse values of pairs of classes where there are none, or ties among them."""
     if options.decision_shape != "ovo":
         return
-    own = "ovr" if _is_linear(options) else "ovo"
+    linear = options.type == "classify" and machines.is_linear(options)
+    own = "ovr" if linear else "ovo"
     if (options.multi_class or own) not in PAIRED:
         raise ValueError("--decision-shape ovo needs --multi-class ovo or dag")
     if options.break_ties:
@@ -200,11 +201,15 @@ def _classifier(
     options: argparse.Namespace, solver: str | Solver, **others: Any
 ) -> Any:
     """What the options ask for."""
+    if options.type == "regress":
+        return machines.regressor(options, solver, **others)
+    if options.type != "classify":
+        return machines.of_nu(options, **others)
     kind: Any = LinearSVC
     own = {"intercept": options.intercept, "solver": solver}
     if options.loss is not None:  # else the default of the estimator
         own["loss"] = options.loss
-    if not _is_linear(options):
+    if not machines.is_linear(options):
         kind, others = SVC, others | {"kernel": options.kernel}
         for name in PARAMETERS.get(options.kernel, ()):
             if getattr(options, name) is not None:
@@ -230,12 +235,6 @@ def _classifier(
         **others,
     )
     return classifier
-
-
-def _is_linear(options: argparse.Namespace) -> bool:
-    """Whether the estimator is that of linear machines."""
-    solver = SOLVERS.get(options.solver)
-    return options.kernel == "linear" and not (solver and solver.for_kernels)
 
 
 def _deciding(options: argparse.Namespace) -> dict[str, Any]:
@@ -289,7 +288,7 @@ def _search(
 def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
     classifier: Classifier = _classifier(options, **others)
-    problems = len(tasks_of(len(distinct(data.y)), classifier.multi_class))
+    problems = _problems(classifier, data)
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
     classifier.set_params(callback=printer)
     try:
@@ -311,6 +310,13 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     for warning in caught:
         note(str(warning.message))
     return classifier
+
+
+def _problems(classifier: Classifier, data: Data) -> int:
+    """How many problems are solved: of a regression one."""
+    if not isinstance(classifier, Classifier):
+        return 1
+    return len(tasks_of(len(distinct(data.y)), classifier.multi_class))
 
 
 def _save(model: Model, path: str) -> str:

@@ -20,6 +20,19 @@ def positive(text: str) -> float:
     return value
 
 
+def nonnegative(text: str) -> float:
+    """A number from 0 on."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"expected a number, 0 or larger, found {text!r}"
+        )
+    return value
+
+
 def weights(text: str) -> float | list[float]:
     """A positive number or inf, or several numbers with commas between them."""
     if text.strip().lower() == "inf":

@@ -12,8 +12,17 @@ from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.losses.norms import LossNorm
-from widemargin.report import html, weights
-from widemargin.report.run import SAMPLE, Counts, Labels, Run, Vector, run_of, time_of
+from widemargin.report import html, regression, weights
+from widemargin.report.run import (
+    SAMPLE,
+    Counts,
+    Labels,
+    Run,
+    Vector,
+    check_estimator,
+    run_of,
+    time_of,
+)
 from widemargin.solution import Solution, Status
 from widemargin.system.files import missing_extra, replacing
 
@@ -42,14 +51,15 @@ def write_report(
     ----------
     path : str or path
         File to write. It appears, or is replaced, when the page is complete.
-    estimator : LinearSVC or SVC
+    estimator : LinearSVC, SVC, LinearSVR or SVR
         Fitted; or `LinearSVCCV` or `SVCCV`, whose scores are drawn too.
     X : array, sparse matrix or Rows (m, n)
         The training data.
     y : array (m,)
-        The training labels.
+        The training labels, or targets.
     test : tuple of X and y, or None, default=None
-        Data that was not trained on, for the accuracy and the confusion matrix. None:
+        Data that was not trained on, for the accuracy and the confusion matrix, or the
+        errors of predictions. None:
         these are of the training data, and say so.
     title : str or None, default=None
         Heading of the page; None: "Training report".
@@ -82,7 +92,9 @@ def write_report(
     >>> write_report("report.html", LinearSVC().fit(X, y), X, y)  # doctest: +SKIP
     """
     check_matplotlib()
-    run = run_of(estimator, X, y, test)
+    check_estimator(estimator)
+    begin = regression.run_of if estimator.model_.is_regression else run_of
+    run: Any = begin(estimator, X, y, test)
     largest = ""
     if run.model.has_weights:
         table = weights.table(run.model, run.names, run.columns)
@@ -98,7 +110,7 @@ def write_report(
     wide = 2 * (len(run.solutions) > 1)  # tables that have a column for each class
     content = [
         _summary(run),
-        html.section("How the training went", _figures(run)),
+        html.section("How the training went", _drawn(run)),
         *tables[:wide],
         f'<div class="columns">{"".join(tables[wide:])}</div>\n',
     ]
@@ -116,21 +128,30 @@ def check_matplotlib() -> None:
         raise missing_extra("a report", "plot") from None
 
 
+def _drawn(run: Any) -> str:
+    """The pictures of a classifier, or of a regression."""
+    return regression.figures(run) if run.model.is_regression else _figures(run)
+
+
 # -- the sentence ----------------------------------------------------------------------
 
 
-def _summary(run: Run) -> str:
+def _summary(run: Any) -> str:
     """What was trained, how good, how long; and what to do where that failed."""
-    accuracy = f"{run.data} accuracy {html.percent(_right(run.judged))}"
-    sentence = f"{_what(run)} {_outcome(run)}; {accuracy}."
+    if run.model.is_regression:
+        how_good, comparison = regression.judgment(run), regression.comparison(run)
+    else:
+        how_good = f"{run.data} accuracy {html.percent(_right(run.judged))}"
+        comparison = _comparison(run)
+    sentence = f"{_what(run)} {_outcome(run)}; {how_good}."
     paragraphs = [
         f'<p class="lead">{html.prose(sentence)}</p>',
-        f"<p>{html.prose(_comparison(run))}</p>",
+        f"<p>{html.prose(comparison)}</p>",
     ]
     if _is_cut(run):
         paragraphs.append(f"<p>{html.prose(_cut(run))}</p>")
     worst = max(run.solutions, key=lambda s: s.certificate.relative_gap)
-    if worst.status is not Status.SOLVED:
+    if worst.status != Status.SOLVED:
         advice = f"<strong>Not solved.</strong> {html.prose(worst.message)}"
         paragraphs.insert(1, f'<p class="note">{advice}</p>')
     return "\n".join(paragraphs) + "\n"
@@ -149,16 +170,23 @@ def _what(run: Run) -> str:
         if z.landmarks is not None:  # else it says nothing
             loss += f", {html.percent(z.trace_residual)} of the trace left"
     classes = f", {len(run.names)} classes" if len(run.names) > 2 else ""
-    C = settings.get("C") or run.estimator.C_
-    problem = f"{loss}, C = {C:g}{classes}"
-    kernel = getattr(run.estimator, "kernel_", None)
+    if "nu" in settings:
+        weight = f"nu = {settings['nu']:g}"
+    else:
+        weight = f"C = {settings.get('C') or run.estimator.C_:g}"
+    problem = f"{loss}, {weight}{classes}"
+    kernel, kind = getattr(run.estimator, "kernel_", None), "SVM"
+    if run.model.is_regression:
+        kind = "support vector regression"
+        problem = f"{loss}, epsilon = {run.model.meta['epsilon']:g}, {weight}"
     if kernel is None or kernel.name == "linear":
-        return f"A linear SVM ({problem}) on {m:,} rows × {n:,} features"
+        return f"A linear {kind} ({problem}) on {m:,} rows × {n:,} features"
     name, *numbers = kernel.facts.items()
     of_kernel = "".join(f"{key} = {value:.4g}, " for key, value in numbers)
+    article = "An" if kind == "SVM" else "A"
     return (
-        f"An SVM with the kernel {name[1]} ({of_kernel}{problem}) on {m:,} rows × "
-        f"{n:,} features"
+        f"{article} {kind} with the kernel {name[1]} ({of_kernel}{problem}) on "
+        f"{m:,} rows × {n:,} features"
     )
 
 
@@ -166,7 +194,7 @@ def _outcome(run: Run) -> str:
     k = len(run.solutions)
     gap = max(s.certificate.relative_gap for s in run.solutions)
     time = time_of(run.estimator)
-    failed = sum(s.status is not Status.SOLVED for s in run.solutions)
+    failed = sum(s.status != Status.SOLVED for s in run.solutions)
     if failed:
         which = f"{failed} of {k} binary problems" if k > 1 else "it"
         goal = f"the relative gap of {run.solutions[0].tol:.0e} asked for"
@@ -345,8 +373,8 @@ def _proof(solution: Solution, digits: int) -> dict[str, str]:
     }
 
 
-def _data(run: Run) -> str:
-    """Facts on the training data, and its classes."""
+def _data(run: Any) -> str:
+    """Facts on the training data, and its classes, or errors of a regression."""
     rows, (m, n) = run.rows, run.rows.shape
     share = rows.sweep(_count_nonzeros) / (m * n)
     facts = [
@@ -356,7 +384,8 @@ def _data(run: Run) -> str:
         ("repeated rows", _repeats(rows)),
         *_scales(rows, run.columns),
     ]
-    return html.facts("Data", facts) + _classes(run)
+    last = regression.targets if run.model.is_regression else _classes
+    return html.facts("Data", facts) + last(run)
 
 
 def _repeats(rows: Rows) -> str:

@@ -161,7 +161,7 @@ def activity(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
             " Below: mu, the mean product of the constraints and their multipliers, "
             "which the solver drives to zero."
         )
-    panels[-1].set(xlabel="iteration", xlim=(-0.5, panels[-1].dataLim.x1 + 0.5))
+    panels[-1].set(xlabel="iteration", xlim=(-0.5, _end(panels[-1]) + 0.5))
     panels[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
     if len(solutions) > 1:
         _legend(figure, 3)
@@ -199,7 +199,7 @@ def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
 
 def _reached(solution: Solution) -> float:
     """Seconds until the gap was ``tol``; infinite if it never was."""
-    if solution.status is not Status.SOLVED:
+    if solution.status != Status.SOLVED:
         return np.inf
     good = solution.trace.column("best_gap") <= solution.tol
     times = solution.trace.column("seconds")[good]
@@ -209,7 +209,7 @@ def _reached(solution: Solution) -> float:
 def _goal(axes: Axes, tol: float, reached: float) -> str:
     """Mark ``tol`` and when it was reached, and say so."""
     axes.set(xlabel="seconds", ylabel="relative to the objective")
-    end = axes.dataLim.x1
+    end = _end(axes)
     axes.set_xlim(0, 1.04 * (max(end, reached) if np.isfinite(reached) else end))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -222,6 +222,11 @@ def _goal(axes: Axes, tol: float, reached: float) -> str:
     place = "right" if reached > 0.5 * axes.get_xlim()[1] else "left"
     _label(axes, "tol reached", (reached, 1), ("data", "axes fraction"), (0, 3), place)
     return f"reaches the {tol:.0e} asked for"
+
+
+def _end(axes: Axes) -> float:
+    """Where the lines end; 0 where a solver had nothing to do, and there are none."""
+    return max(0.0, float(axes.dataLim.x1))
 
 
 def _lines(

@@ -70,19 +70,29 @@ class Run:
     @property
     def columns(self) -> list[str]:
         """Names of the columns, or their numbers where the data had no names."""
-        names = weights.columns(self.model)
-        if isinstance(names, range):
-            return [f"column {j}" for j in names]
-        return [html.plain(name) for name in names]
+        return column_names(self.model)
+
+
+def column_names(model: Model) -> list[str]:
+    """Names of the columns of a model for the page, or their numbers."""
+    names = weights.columns(model)
+    if isinstance(names, range):
+        return [f"column {j}" for j in names]
+    return [html.plain(name) for name in names]
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what has no model to report on."""
+    if not hasattr(type(estimator), "model_"):
+        check = Checker("write_report")
+        expected = "a fitted LinearSVC, SVC, LinearSVR or SVR"
+        check.refuse_model("estimator", expected, estimator)
 
 
 def run_of(
     estimator: Any, X: Any, y: ArrayLike, test: tuple[Any, ArrayLike] | None
 ) -> Run:
     """Score the data; ValueError where it does not fit together."""
-    if not hasattr(type(estimator), "model_"):
-        check = Checker("write_report")
-        check.refuse_model("estimator", "a fitted LinearSVC or SVC", estimator)
     model, rows = _of_classes(estimator.model_), as_rows(X)
     labels = _indices("y", model.classes, y, rows)
     if not np.any(labels >= 0):
@@ -98,7 +108,7 @@ def run_of(
         tested, _ = _counts(model, others, truth)
     names = [html.plain(c) for c in model.classes]
     solutions = list(estimator.solutions_)
-    drawn = _sample(rows)
+    drawn = sample(rows)
     scores = state.scores if drawn is None else state.part(drawn).scores
     return Run(
         estimator,
@@ -129,7 +139,7 @@ def time_of(estimator: Any) -> str:
     )
 
 
-def _sample(rows: Rows) -> NDArray[np.intp] | None:
+def sample(rows: Rows) -> NDArray[np.intp] | None:
     """The rows whose margins are drawn, in order: all rows that are in memory."""
     m = rows.shape[0]
     if rows.is_in_memory or m <= SAMPLE:

@@ -1,0 +1,78 @@
+"""Pictures of predictions: against the targets, and their errors."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter
+from numpy.typing import NDArray
+
+from widemargin.report import pictures
+from widemargin.report.html import percent
+from widemargin.report.pictures import BINS, BLUE, DARK, MARKERS, Picture
+
+Vector = NDArray[np.float64]
+
+
+def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Picture:
+    """Predictions of some rows against their targets, the diagonal and the tube."""
+    figure, (axes,) = pictures._figure(4.2)
+    m = len(truth)
+    index = np.sort(np.random.default_rng(0).choice(m, min(m, MARKERS), replace=False))
+    look: dict[str, Any] = {
+        "marker": "o",
+        "ls": "",
+        "ms": 4,
+        "mfc": "none",
+        "mec": BLUE,
+        "mew": 0.8,
+    }
+    axes.plot(truth[index], found[index], label="row", **look)
+    ends = np.array([truth[index].min(), truth[index].max()])
+    axes.plot(ends, ends, color=DARK, lw=1.2, label="prediction = target")
+    if epsilon > 0:
+        tube: dict[str, Any] = {"color": DARK, "lw": 1.0, "ls": "--"}
+        axes.plot(ends, ends + epsilon, label="± epsilon", **tube)
+        axes.plot(ends, ends - epsilon, **tube)
+    axes.set(xlabel="target", ylabel="prediction")
+    pictures._legend(figure, 3)
+    which = (
+        f"{MARKERS} of the {data} rows, chosen at random"
+        if m > MARKERS
+        else (f"The {m:,} {data} rows")
+    )
+    tube_said = " Between the dashed lines errors are smaller than epsilon." * (
+        epsilon > 0
+    )
+    return Picture(
+        "Predictions",
+        pictures._svg(figure, "predictions", "Scatter plot: targets, predictions"),
+        f"{which}: on the solid line the prediction is the target, above it is too "
+        f"large, below too small.{tube_said}",
+    )
+
+
+def residuals(error: Vector, epsilon: float, data: str) -> Picture:
+    """How often the targets are how far from the predictions."""
+    figure, (axes,) = pictures._figure(3.1)
+    low, high = np.percentile(error, [0.5, 99.5])
+    reach = max(-low, high, 1.2 * epsilon)
+    reach = reach if reach > 0 else 1.0  # all predictions are right
+    edges = np.linspace(-reach, reach, BINS + 1)
+    counts, _ = np.histogram(np.clip(error, -reach, reach), edges)
+    axes.stairs(100.0 * counts / len(error), edges, fill=True, lw=1, **pictures._UP)
+    axes.axvline(0, color=DARK, lw=1.2)
+    for side in (-epsilon, epsilon) if epsilon > 0 else ():
+        axes.axvline(side, color=DARK, lw=1.2, ls="--")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.set(xlabel="target less prediction", ylabel="share of the rows (%)")
+    inside = ""
+    if epsilon > 0:
+        share = percent(np.mean(np.abs(error) <= epsilon))
+        inside = f" {share} are in the tube, between the dashed lines."
+    return Picture(
+        "Residuals",
+        pictures._svg(figure, "residuals", "Histogram: targets less predictions"),
+        f"The {data} rows by target less prediction: left of 0 (solid) the prediction "
+        f"is too large, right of it too small. The median is {np.median(error):.3g}."
+        f"{inside} {pictures._ENDS}",
+    )
