@@ -64,6 +64,8 @@ class LinearSVR(Regressor):
         joblib). The answer does not depend on it.
     random_state : int >= 0, RandomState or None, default=None
         Seed of solvers that visit rows in random order (coordinate descent).
+    dual : {"auto", True, False}, default="auto"
+        For code that was written for `sklearn.svm.LinearSVR`. It has no influence.
     verbose : int, default=0
         1 shows the progress on standard error.
     callback : callable or None, default=None
@@ -120,6 +122,7 @@ class LinearSVR(Regressor):
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        dual: str | bool = "auto",
         verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
@@ -135,6 +138,7 @@ class LinearSVR(Regressor):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.dual = dual
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
@@ -149,7 +153,7 @@ class LinearSVR(Regressor):
     # -- parts of fit ------------------------------------------------------------------
 
     def _check_parameters(self, check: Checker) -> None:
-        pass
+        check.choice("dual", self.dual, ("auto", True, False))
 
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
         return linear_recipe(self, target)
