@@ -16,7 +16,15 @@ from sklearn.svm import LinearSVR as LibLinear
 
 import widemargin
 from tests.cases.cli import refused
-from widemargin import SVR, LinearSVR, load_model, load_svmlight, save_svmlight
+from widemargin import (
+    SVR,
+    LinearSVR,
+    NuSVC,
+    OneClassSVM,
+    load_model,
+    load_svmlight,
+    save_svmlight,
+)
 from widemargin.cli import main, stored
 from widemargin.cli.machines import MACHINES
 
@@ -290,3 +298,37 @@ def test_the_process(here):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     X, _ = load_svmlight("test.svm", n_features=8)
     np.testing.assert_array_equal(np.loadtxt("out.txt"), load_model("m.wm").predict(X))
+
+
+# -- machines with nu ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["train.npy", "train.svm", "train.parquet"])
+def test_one_class_needs_no_labels(here, capsys, name):
+    asked = ["--type", "one-class", "--nu", "0.2", "--kernel", "rbf", "--gamma", "0.1"]
+    columns = []
+    if name.endswith("parquet"):
+        kept = [c for c in pd.read_parquet(name).columns if c != "cost"]
+        columns = ["--columns", ",".join(kept)]
+    assert main(["train", name, "m.wm", *asked, *columns]) == 0
+    assert "one class, nu = 0.2" in capsys.readouterr().out
+    X = np.load("train.npy")
+    alone = OneClassSVM(nu=0.2, gamma=0.1).fit(X)
+    found = load_model("m.wm").predict(X)
+    sure = abs(alone.decision_function(X)) > 1e-2
+    np.testing.assert_array_equal(found[sure], alone.predict(X)[sure])
+    assert 0.1 < np.mean(found < 0) < 0.3
+
+
+def test_nu_of_classes(here, capsys):
+    X = np.load("train.npy")
+    y = np.digitize(np.load("train-y.npy"), np.quantile(np.load("train-y.npy"), [0.7]))
+    np.save("kind.npy", y)
+    asked = ["--type", "nu", "--nu", "0.4", "--kernel", "rbf", "--gamma", "0.1"]
+    assert main(["train", "train.npy", "m.wm", "--label", "kind.npy", *asked]) == 0
+    alone = NuSVC(nu=0.4, gamma=0.1).fit(X, y)
+    assert np.mean(load_model("m.wm").predict(X) == alone.predict(X)) > 0.98
+    capsys.readouterr()
+    asked = ["--type", "nu", "--nu", "0.9", "--label", "kind.npy"]
+    message = refused(capsys, "train", "train.npy", "m.wm", *asked)
+    assert "must be at most 0.6" in message

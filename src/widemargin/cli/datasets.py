@@ -45,7 +45,7 @@ class Data(NamedTuple):
 
 
 def read_training(options: argparse.Namespace) -> Data:
-    """Data with labels of at least two classes, or with targets."""
+    """Data with labels of at least two classes, with targets, or for one class."""
     path = options.data
     if not is_binary(path):
         _check_text(options, path)
@@ -62,7 +62,9 @@ def read_training(options: argparse.Namespace) -> Data:
 
 
 def _check_labels(options: argparse.Namespace, path: str, y: Any) -> None:
-    """Refuse labels that name no class, or that are no targets."""
+    """Refuse labels that name no class, or that are no targets; one class has none."""
+    if options.type == "one-class":
+        return
     check = reading.check_labels
     if options.type == "regress":
         check = reading.check_targets
@@ -75,7 +77,9 @@ def _open_training(options: argparse.Namespace, path: str) -> Data:
         raise ValueError(
             f"{path}: expected no --columns for what is no Parquet, found {found}"
         )
-    stored.check_named(path, options.label, "--label")
+    has_labels = options.label is not None or options.type != "one-class"
+    if has_labels:
+        stored.check_named(path, options.label, "--label")
     beside = weights.is_text(options.weight)
     chosen = {
         "label": options.label,
@@ -83,7 +87,9 @@ def _open_training(options: argparse.Namespace, path: str) -> Data:
         "columns": options.columns,
     }
     rows = stored.open_data(options, path, **chosen)
-    y = stored.stored_labels(rows, path, "--label")
+    y = np.zeros(rows.shape[0])
+    if has_labels:
+        y = stored.stored_labels(rows, path, "--label")
     meta = {k: v for k, v in chosen.items() if v is not None and k != "columns"}
     share = rows.density if rows.density < 1 else None
     data = Data(path, rows, y, rows.vector("weight"), 0, rows.names, share, meta)
