@@ -43,7 +43,7 @@ from widemargin.estimators.support_vectors import (
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
-from widemargin.losses.pointwise import LOSSES
+from widemargin.losses.pointwise import Hinge
 from widemargin.models.model import Decision, Model
 from widemargin.models.schemes import ONE_CLASS
 from widemargin.parameters import Checker
@@ -406,7 +406,7 @@ def _point(
     n = rows.shape[1]
     model = _made(SimpleNamespace(kernel_=kernel, n_features_in_=n, _meta={}, **found))
     mass = nu_mass(nu, np.ones(len(weights)), weights)
-    rho = level(-model.scores(rows), weights, mass, LOSSES["hinge"])
+    rho = level(-model.scores(rows), weights, mass, Hinge())
     return found | {"intercept_": np.array([-rho]), "offset_": np.array([rho])}
 
 
