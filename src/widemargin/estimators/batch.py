@@ -52,8 +52,12 @@ def solve_batch(training: Training) -> dict[int, Solution]:
         if not samples.is_fit:
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
-        made = _problems if training.recipe.q is None else _regression
-        problems = made(training, samples, chosen)
+        q = training.recipe.q
+        if q is None:
+            problems = _problems(training, samples, chosen)
+        else:
+            twice = np.repeat([1.0, -1.0], training.rows.shape[0])
+            problems = _over_all(training, samples, twice, q)
         solutions = solve_many(problems, training.limits, memory, threads)
     except MemoryError:  # in turn they take less
         return {}
@@ -190,38 +194,18 @@ def _masses(training: Training, y: list[Vector], C: list[Vector]) -> Vector | No
     return np.array([nu_mass(nu, *pair, copies) for pair in zip(y, C, strict=True)])
 
 
-def _regression(
-    training: Training, samples: GroupedSamples, chosen: list[int]
+def _over_all(
+    training: Training, samples: GroupedSamples, y: Vector, q: Vector | float = 1.0
 ) -> ManyProblems:
-    """The only problem, of two rows for each sample."""
-    m, q = training.rows.shape[0], training.recipe.q
-    loss, intercept = form(training)
-    y = np.repeat([1.0, -1.0], m)
-    C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), 2)
-    return ManyProblems(
-        samples,
-        np.zeros(2, np.int64),
-        np.array([2]),
-        np.array([2 * m]),
-        y,
-        C,
-        loss,
-        intercept,
-        np.full(len(chosen), -1),
-        1.0 if q is None else q,
-        _masses(training, [y], [C]),
-    )
-
-
-def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyProblems:
-    """Problems of all rows, which are one group."""
+    """Problems of all rows, which are one group, that ``y`` has once or twice."""
     t, m = len(training.tasks), training.rows.shape[0]
-    each = np.arange(1, t + 1)
+    groups = len(y) // m
+    each = groups // t * np.arange(1, t + 1)
     loss, intercept = form(training)
-    C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), t)
+    C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), groups)
     return ManyProblems(
         samples,
-        np.zeros(t, np.int64),
+        np.zeros(groups, np.int64),
         each,
         m * each,
         y,
@@ -229,6 +213,8 @@ def _over_all(training: Training, samples: GroupedSamples, y: Vector) -> ManyPro
         loss,
         intercept,
         np.full(t, -1),
+        q,
+        _masses(training, np.split(y, t), np.split(C, t)),
     )
 
 

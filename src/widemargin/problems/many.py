@@ -27,14 +27,12 @@ from widemargin.kernels.grouped import GroupedSamples
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.problems import sums
+from widemargin.problems.base import FLOOR
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# The objective at zero, times this, is the least that a gap is relative to: where q is
-# not 1, the optimum may be zero.
-FLOOR = 1e-10
 # All places get exact scores where that takes no more multiplications than these: 0.3
 # ms.
 ALL_PLACES = 1e6
