@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
-    Callbacks,
     CallbackSupportMixin,
     with_callbacks,
 )
@@ -21,7 +20,6 @@ from widemargin.estimators.checks import (
     fitted_anew,
     is_pairwise,
     read_rows,
-    seed_of,
     tell_end,
     weighted,
 )
@@ -34,7 +32,13 @@ from widemargin.estimators.multiclass import (
 )
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.support_vectors import TrainingDataMixin
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Training,
+    Vector,
+    limits_of,
+    training_of,
+)
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -43,7 +47,6 @@ from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
-from widemargin.solvers.driver.limits import Limits
 
 
 class Classifier(
@@ -191,33 +194,11 @@ class Classifier(
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
-        limits = self._limits()
-        rows, index, C, recipe = self._read(X, y, sample_weight)
+        limits, data = limits_of(self), (X, y, sample_weight)
+        rows, index, C, recipe = self._read(*data)
         tasks = tasks_of(len(self.classes_), self.multi_class)
-        names = getattr(self, "feature_names_in_", None)
-        callbacks = Callbacks(self, len(tasks), (X, y, sample_weight))
-        try:
-            return plan(
-                Training(
-                    rows,
-                    index,
-                    C,
-                    tasks,
-                    recipe,
-                    limits,
-                    callbacks,
-                    memory_limit=self.memory_limit,
-                    seed=seed_of(self),
-                    names=names,
-                )
-            )
-        finally:
-            callbacks.close()
-
-    def _limits(self) -> Limits:
-        """The limits of a fit that begins now."""
-        saved = Checkpoint.of(self.checkpoint, type(self).__name__)
-        return Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
+        with training_of(self, limits, data, rows, index, C, tasks, recipe) as training:
+            return plan(training)
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
-    Callbacks,
     CallbackSupportMixin,
     with_callbacks,
 )
@@ -22,7 +21,6 @@ from widemargin.estimators.checks import (
     fitted_anew,
     is_pairwise,
     read_rows,
-    seed_of,
     tell_end,
 )
 from widemargin.estimators.foreign import AdvisingMixin
@@ -40,7 +38,12 @@ from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
     keep_support_vectors,
 )
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Vector,
+    limits_of,
+    training_of,
+)
 from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
 from widemargin.losses.pointwise import Hinge
@@ -52,7 +55,6 @@ from widemargin.problems.nu import nu_mass, nu_problem
 from widemargin.problems.sums import level
 from widemargin.solution import Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.limits import Limits
 
 # What a model is made of.
 PARTS = (
@@ -316,33 +318,17 @@ class OneClassSVM(
 
     def _found(self, X: Any, y: Any, sample_weight: Any) -> Fit:
         """The solution for these data."""
-        owner = type(self).__name__
-        saved = Checkpoint.of(self.checkpoint, owner)
-        limits = Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
+        owner, limits = type(self).__name__, limits_of(self)
         rows = read_rows(self, X, reset=True)
         m = rows.shape[0]
         check = Checker(f"{owner}.fit")
         weights = labels.as_weights(check, sample_weight, m, leaves_out=True)
         given = None if sample_weight is None else weights
         recipe = self._recipe(set_kernel(self, rows, given), weights)
-        callbacks = Callbacks(self, 1, (X, y, sample_weight))
-        try:
-            return exact(
-                Training(
-                    rows,
-                    np.zeros(m, np.int8),
-                    1.0 if given is None else weights,
-                    [BinaryTask(0)],
-                    recipe,
-                    limits,
-                    callbacks,
-                    memory_limit=self.memory_limit,
-                    seed=seed_of(self),
-                    names=getattr(self, "feature_names_in_", None),
-                )
-            )
-        finally:
-            callbacks.close()
+        C = 1.0 if given is None else weights
+        one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
+        with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
+            return exact(training)
 
     def _recipe(self, kernel: Kernel, weights: Vector) -> Recipe:
         """How the problem is made, and how a point of it predicts."""

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
-    Callbacks,
     CallbackSupportMixin,
     with_callbacks,
 )
@@ -21,7 +20,6 @@ from widemargin.estimators.checks import (
     fitted_anew,
     is_pairwise,
     read_rows,
-    seed_of,
     tell_end,
     weighted,
 )
@@ -33,7 +31,13 @@ from widemargin.estimators.support_vectors import (
     keep_support_vectors,
 )
 from widemargin.estimators.targets import as_target
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Training,
+    Vector,
+    limits_of,
+    training_of,
+)
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
@@ -41,7 +45,6 @@ from widemargin.problems.regression import coefficients
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
-from widemargin.solvers.driver.limits import Limits
 
 # From the training and the targets to all that is found.
 Plan = Callable[[Training, Vector], Fit]
@@ -175,9 +178,7 @@ class Regressor(
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
-        owner = type(self).__name__
-        saved = Checkpoint.of(self.checkpoint, owner)
-        limits = Limits(self.tol, self.max_iter, self.time_limit, checkpoint=saved)
+        owner, limits = type(self).__name__, limits_of(self)
         check = Checker(f"{owner}.fit")
         if y is None:  # in scikit-learn's words
             raise ValueError(
@@ -189,25 +190,11 @@ class Regressor(
         given = sample_weight, m, self._leaves_out_negative
         weights = labels.as_weights(check, *given)
         given_weights = None if sample_weight is None else weights
-        callbacks = Callbacks(self, 1, (X, y, sample_weight))
-        try:
-            return plan(
-                Training(
-                    rows,
-                    np.zeros(m, np.int8),
-                    self.C if given_weights is None else weighted(self.C, weights),
-                    [BinaryTask(0)],
-                    self._recipe(rows, given_weights, target),
-                    limits,
-                    callbacks,
-                    memory_limit=self.memory_limit,
-                    seed=seed_of(self),
-                    names=getattr(self, "feature_names_in_", None),
-                ),
-                target,
-            )
-        finally:
-            callbacks.close()
+        C = self.C if given_weights is None else weighted(self.C, weights)
+        recipe = self._recipe(rows, given_weights, target)
+        one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
+        with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
+            return plan(training, target)
 
     def _store(self, fit: Fit) -> None:
         """Keep the answer, and facts about the training as it was."""

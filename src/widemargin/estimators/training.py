@@ -3,7 +3,8 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
 from widemargin.estimators.callbacks import Callbacks
+from widemargin.estimators.checks import seed_of
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.kernels.kernel import Kernel
 from widemargin.problems.base import Problem
 from widemargin.problems.targets import has_infinity
 from widemargin.solution import Solution
+from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
 
@@ -167,3 +170,39 @@ class Training:
         if chosen is not None and np.ndim(C):
             C = C[chosen]
         return self.recipe.make(self.rows_of(k, rows), self.signs(k), C)
+
+
+def limits_of(estimator: Any) -> Limits:
+    """The limits of a fit that begins now."""
+    saved = Checkpoint.of(estimator.checkpoint, type(estimator).__name__)
+    return Limits(
+        estimator.tol, estimator.max_iter, estimator.time_limit, checkpoint=saved
+    )
+
+
+@contextmanager
+def training_of(
+    estimator: Any, limits: Limits, data: tuple[Any, Any, Any], *problems: Any
+) -> Iterator[Training]:
+    """What the plan of an estimator starts from; its callbacks are told meanwhile.
+
+    ``data`` are X, y and sample_weight as they were given; ``problems`` the rows, the
+    class and the C of each, the tasks, and the recipe.
+    """
+    rows, index, C, tasks, recipe = problems
+    callbacks = Callbacks(estimator, len(tasks), data)
+    try:
+        yield Training(
+            rows,
+            index,
+            C,
+            tasks,
+            recipe,
+            limits,
+            callbacks,
+            memory_limit=estimator.memory_limit,
+            seed=seed_of(estimator),
+            names=getattr(estimator, "feature_names_in_", None),
+        )
+    finally:
+        callbacks.close()
