@@ -1,6 +1,7 @@
 """Every number of a claim is that of results/, so that no rerun leaves one behind.
 
-So is every number of the page of the documentation that sums the claims up.
+So is every number of the page of the documentation that sums the claims up. And no cell
+of a table that people read has more than three numbers.
 """
 
 from pathlib import Path
@@ -12,6 +13,13 @@ from papers import claims
 PAPERS = Path(claims.__file__).parent
 PAGE = PAPERS.parent / "docs" / "measurements" / "papers.md"
 CLAIMS = [*sorted(PAPERS.glob("*/claim.md")), PAGE]
+ROOT = PAPERS.parent
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "benchmarks").rglob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *PAPERS.rglob("*.md"),
+]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.parent.name)
@@ -23,6 +31,13 @@ def test_numbers_and_tables_are_those_of_results(claim):
 def test_no_figure_is_without_a_source(claim):
     assert claims.MARK.search(claim.read_text())
     assert list(claims.loose(claim)) == []
+
+
+@pytest.mark.parametrize(
+    "page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_no_cell_has_more_than_three_numbers(page):
+    assert list(claims.crowded(page)) == []
 
 
 RECORDS = """{"machine": "x", "records": [
@@ -103,6 +118,37 @@ def test_a_figure_without_a_source_is_red(claim):
     )
     (line,) = claims.loose(claim)
     assert "without a source: 6 steps" in line
-    claim.write_text(f"| x | {4 * '[0.12][it] '} |\n")
-    (line,) = claims.loose(claim)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        4 * "[0.12][it] ",
+        "[0.12][it] at `B = 140`, `1e-6` and 1,360",
+        "7 million points, 33 x 33, 96 minutes",
+        "`0.5 m`, `0.25 m` and -0.9 to +3.2",
+        "`1 m`, `2 m` by f(x) `3 m` and 4",
+    ],
+)
+def test_every_number_of_a_cell_counts(claim, cell):
+    claim.write_text(f"| x | {cell} |\n")
+    (line,) = claims.crowded(claim)
     assert "more than 3 numbers" in line
+
+
+@pytest.mark.parametrize(
+    "no_number",
+    [
+        "w1a, L1, S1, Adult-4",
+        "Figures 5.2 to 5.5, (3.21), (4b), Table 1, step `2`",
+        "Perez-Cruz et al. (2005)",
+        '`Map(X, "cholesky", 300)`, `IRWLS(carry=0)`',
+        "`train a.svm --C 0.1,1,10,100`, `mode=asvm`",
+        "$n(n+3)/2 + 1$, [a page](2008-01-02.md)",
+    ],
+)
+def test_what_is_no_number(claim, no_number):
+    claim.write_text(f"| 1, 2 and 3: {no_number} | 1 |\n")
+    assert list(claims.crowded(claim)) == []
+    claim.write_text(f"| 1, 2, 3 and 4: {no_number} | 1 |\n")
+    assert len(list(claims.crowded(claim))) == 1

@@ -20,4 +20,4 @@ def run(options):
 
 def draw(records, folder):
     """The picture of `certified`, of these sets."""
-    certified.draw(records, folder, NAME)
+    certified.draw(records, folder, NAME, "processor seconds")
