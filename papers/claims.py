@@ -36,8 +36,8 @@ NO_FIGURE = re.compile(
     (?:(?:,|[ ]and|[ ]to)[ ][\d.]+)*""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-# What is no number of a cell: calls, options and messages in code, formulas, addresses of
-# links, years of papers and places in them.
+# What is no number of a cell: calls, options and messages in code, formulas, addresses
+# of links, years of papers and places in them.
 CODE = re.compile(r"`[^`]*`")
 NO_VALUE = re.compile(r"\w\(|--|\w=[\w.]|:[ ]")
 NO_NUMBER = re.compile(

@@ -11,8 +11,8 @@ from papers.measure import in_turn, outcome, rounded, spread
 from widemargin import Problem, solve
 from widemargin.solvers import InteriorPoint
 
-# The paper stops where residuals and mu are below 1e-8, which is a relative gap 2 m mu / P:
-# another one on each set (claim.md, "The end"). Our times are to a certified 1e-6.
+# The paper stops where residuals and mu are below 1e-8: at a relative gap 2 m mu / P,
+# another on each set ("The end" in claim.md). Our times are to a certified 1e-6.
 TOL, TIGHT = 1e-6, 1e-8
 RULES = {"omega": "omega", "one-sided": "one_sided"}
 # What is timed runs on one core: its processor seconds are those of one thread.

@@ -127,10 +127,10 @@ def _curve(sets, names, method):
     return [r["rows"] for r in done], [r["seconds"] for r in done]
 
 
-def draw(records, folder, file=NAME, unit="seconds by the clock"):
+def draw(records, folder, file=NAME, unit="seconds of one core"):
     """Seconds over rows of the two series, the printed CVM beside; the single sets.
 
-    The records in results/ were measured by the clock: a new run takes processor time.
+    The unit names no clock, as that of the records in results/ is an older one.
     """
     sets = by_set(records)
     figure, axes = style.panels(1, 2, width=5.0, height=4.4)
