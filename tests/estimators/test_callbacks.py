@@ -119,6 +119,7 @@ def test_ctrl_c_keeps_the_model_of_a_kernel(binary, iris):
         assert all(s.trace[-1].iteration <= 3 for s in clf.solutions_)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a process")
 @pairwise(
     ("rows", "estimator", "classes"),

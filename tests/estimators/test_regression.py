@@ -141,6 +141,7 @@ def test_low_rank():
 # -- rows ------------------------------------------------------------------------------
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: storage.name)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_linear_svr_on_rows_in_all_storages(storage, loss):
@@ -252,11 +253,11 @@ def stop(step):
     return step.iteration == 2
 
 
-@pytest.mark.parametrize("reg", [LinearSVR(C=10.0), SVR(C=100.0, gamma=0.2)])
+@pytest.mark.parametrize("reg", [LinearSVR(C=10.0), SVR(C=10.0, gamma=0.2)])
 def test_a_checkpoint_goes_on(reg, tmp_path):
     path = tmp_path / "saved"
     slow = InteriorPoint() if isinstance(reg, LinearSVR) else IRWLS(working_set=16)
-    reg.set_params(checkpoint=Checkpoint(path, 1e-6), solver=slow, tol=1e-9)
+    reg.set_params(checkpoint=Checkpoint(path, 1e-6), solver=slow, tol=1e-4)
     with pytest.warns(ConvergenceWarning, match="callback"):
         clone(reg).set_params(callback=stop).fit(X, TARGET)
     with pytest.raises(ValueError, match="checksum of the margins"):

@@ -68,6 +68,7 @@ def square(name, n):
     return X, *exact(name, X, X)
 
 
+@pytest.mark.cover(2)
 @on_every_simd
 @on_both_kernels
 @on_every_width
@@ -93,6 +94,7 @@ def test_values_are_right_to_the_last_digits(name, n, dtype, simd):
             assert np.all(off <= bound @ np.abs(W) + rounding)
 
 
+@pytest.mark.cover(2)
 @on_every_simd
 @on_both_kernels
 @on_every_width
