@@ -108,7 +108,8 @@ KERNELS = (
 LINEARS = (("breast_cancer", 1.0), ("digits", 10.0), ("a9a", 1.0), ("a9a", 0.01))
 
 
-def _machines(solver, loss, tol, folder, sets=KERNELS, intercept="free"):
+def _machines(solver, loss, tol, folder, sets=KERNELS):
+    intercept = "free" if isinstance(solver, IRWLS) else "penalized"
     for name, C, gamma in sets:
         X, y = data(name, folder)
         kernel = Kernel("rbf", gamma=gamma)
@@ -140,7 +141,7 @@ def _balls(folder):
 
 PROBLEMS = {
     "core_vector": lambda f: _machines(
-        CoreVector(), "squared_hinge", 1e-4, f, KERNELS[:2], "penalized"
+        CoreVector(), "squared_hinge", 1e-4, f, KERNELS[:2]
     ),
     "frank_wolfe": lambda f: _machines(
         FrankWolfe(), "squared_hinge", 1e-4, f, intercept="penalized"

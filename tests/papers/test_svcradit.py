@@ -114,7 +114,7 @@ def test_support_vectors_of_adult_1_are_those_of_libsvm():
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.parametrize("part", (table_2, selection, table_1, table_3))
+@pytest.mark.parametrize("part", [table_2, selection, table_1, table_3])
 def test_tables_and_pictures(part, only_gauss, options, tmp_path, monkeypatch):
     monkeypatch.setattr(table_2, "SIZES", (20, 40))
     monkeypatch.setattr(selection, "CASES", ((ROW, (20, 40)),))
