@@ -63,14 +63,14 @@ ROOM = 10.0
 # So often IRWLS may fail where pair steps have. Not tuned.
 FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
-# a step that K does not see is made to the end. Not tuned, as the next two.
+# a step that K does not see is made to the end: some thousand roundings of the sum.
 LONGEST, NOTHING = 10.0, 1e-12
 # Share of d that the line search has in K.
 SHARE = 0.03
 # Share of sum |c| that is rounding of the sum.
 ROUNDING = 1e-14
 # What is added to d, as a share of the mean of diag K: at first, and where the matrix
-# does not factor. Not tuned.
+# does not factor: from rounding by hundredfolds to where every matrix of float32 factors.
 JITTERS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)
 
 

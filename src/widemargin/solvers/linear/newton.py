@@ -50,7 +50,8 @@ CHANGED_SHARE, MOST_UPDATES = 0.7, 20
 # Relative residual of conjugate gradients, and their most steps. Not tuned.
 CG_TOL = 1e-2
 CG_STEPS = 500
-# Share of the curvature of all rows that a free intercept has at least. Not tuned.
+# Share of the curvature of all rows that a free intercept has at least: no step divides
+# by rounding, which is a millionth of that.
 FREE_CURVATURE = 1e-9
 
 

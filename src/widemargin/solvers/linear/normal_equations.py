@@ -32,7 +32,7 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # (benchmarks/linear/interior_point.py).
 REDUCED_COLUMNS = 200
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows. It
-# takes 128 MB. Not tuned.
+# takes 128 MB.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
 # factors of rows without structure fill up (benchmarks/linear/interior_point.py).
