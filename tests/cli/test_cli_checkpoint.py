@@ -89,9 +89,9 @@ def test_classes_that_are_solved_stay_so(tmp_path, iris):
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="kills a process as Unix does")
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.full)])
-def test_kill_9(times, tmp_path):
+def test_kill_9(tmp_path):
     """Rows enough for a second of training."""
     X = np.random.default_rng(0).normal(size=(30_000, 60)).astype(np.float32)
     y = np.sign(X @ np.ones(60) + 5.0 * np.random.default_rng(1).normal(size=30_000))
@@ -101,7 +101,7 @@ def test_kill_9(times, tmp_path):
     command = [sys.executable, "-m", "widemargin", "train", str(tmp_path), str(model)]
     command += ["--solver", "interior_point", "--tol", "1e-10", "-C", "100"]
     command += ["--resume", "--checkpoint-every", "0.01"]
-    for _ in range(times):
+    for _ in range(2):
         process = subprocess.Popen(command, stderr=subprocess.PIPE)
         before = saved.stat().st_mtime_ns if saved.exists() else 0
         while process.poll() is None:

@@ -175,6 +175,7 @@ def test_a_first_ctrl_c_in_the_fit_leaves_a_model(here):
     assert load_model("new.wm").meta["status"] == "interrupted"
 
 
+@pytest.mark.full
 def test_a_first_ctrl_c_before_there_is_more_than_zero_leaves_none(here):
     status = train_and_press("Printer.__call__ = press", first=0)
     assert status == (130, "widemargin: interrupted; no model was written\n")
@@ -187,6 +188,7 @@ def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
     assert not os.path.exists("new.wm")
 
 
+@pytest.mark.full
 def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
     status = train_and_press("summary._facts = press")
     assert status == (130, "widemargin: interrupted; the model was written to new.wm\n")

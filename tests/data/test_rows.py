@@ -102,7 +102,7 @@ LAWS = {
 
 
 @product(ids=name_of, law=LAWS, storage=STORAGES, view=VIEWS)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(case=cases())
 def test_every_law(law, storage, view, case):
     LAWS[law](*build(storage, view, case))

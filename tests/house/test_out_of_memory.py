@@ -52,7 +52,7 @@ on_linux = pytest.mark.skipif(
 
 
 @on_linux
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pairwise(
     ("kind", "fit", "extra"),
     [

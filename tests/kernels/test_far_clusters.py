@@ -127,6 +127,7 @@ def test_values_do_not_depend_on_other_rows(name, n, convert):
         np.testing.assert_array_equal(expand(some), sums[rows])
 
 
+@pytest.mark.one_of(2)
 @on_both_storages
 def test_a_machine_of_far_clusters_is_what_it_says(convert):
     rng = np.random.default_rng(0)

@@ -43,6 +43,7 @@ def found(data):
     return methods.compare(data, rules.solvers(), repeat=1, tol=methods.TIGHT)
 
 
+@pytest.mark.one_of(2)
 def test_all_variants_that_end_find_the_same_objective(found):
     for label in (rules.ALL, "omega", "omega, repaired", "default"):
         assert found[label]["status"] == "solved"  # others may not: see claim.md
@@ -191,6 +192,7 @@ def small_pairs(monkeypatch):
     monkeypatch.setattr(Options, "sets", lambda self, names: pair[:1])
 
 
+@pytest.mark.full
 def test_low_rank_bounds_the_gaussian_problem(small_pairs, tmp_path):
     options = Options(ROOT, repeat=1)
     cases = [("EIGS", 40), ("CHOL", 40), ("CHOL", 200)]
@@ -209,6 +211,7 @@ def test_low_rank_bounds_the_gaussian_problem(small_pairs, tmp_path):
     assert (tmp_path / "figure_5.8.png").stat().st_size > 5_000
 
 
+@pytest.mark.full
 def test_approximations_run_and_draw(small_pairs, tmp_path, monkeypatch):
     monkeypatch.setattr(approximation, "RANKS", (5, 20, 80))
     records = approximation.run(Options(ROOT, repeat=1))

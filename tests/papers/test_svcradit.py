@@ -45,6 +45,7 @@ def test_the_two_gaussians_are_those_of_the_book():
     assert np.allclose(X[y < 0].var(axis=0), 4.0, atol=0.4)
 
 
+@pytest.mark.full
 def test_every_solver_of_small_problems_ends_at_the_same_objective(small, options):
     found = {}
     names = (engines.PAIRS, engines.REWEIGHTED, engines.DENSE, engines.CLARABEL)
