@@ -126,7 +126,7 @@ def test_ctrl_c_keeps_the_model_of_a_kernel(binary, iris):
     [
         (rows, estimator, classes)
         for rows, estimator in (
-            (500_000, 'LinearSVC(tol=1e-12, solver="interior_point")'),
+            (200_000, 'LinearSVC(tol=1e-12, solver="interior_point")'),
             (20_000, "SVC(tol=1e-7, C=10)"),
         )
         for classes in (2, 4)

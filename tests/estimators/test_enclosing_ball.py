@@ -102,7 +102,7 @@ def conic_optimum_of(name, m, C):
     return conic_optimum(K, None if C is None else np.full(m, C))
 
 
-@pytest.mark.cover(2)
+@pytest.mark.cover(1)
 @pairwise(
     ("m", "name", "C"),
     itertools.product([90, 300], KERNELS, [None, 0.02, 0.3, 100.0]),

@@ -141,7 +141,7 @@ def test_low_rank():
 # -- rows ------------------------------------------------------------------------------
 
 
-@pytest.mark.cover(1)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: storage.name)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_linear_svr_on_rows_in_all_storages(storage, loss):

@@ -227,6 +227,7 @@ def joined(nonneg_slack):
     return X, y, M, solve(problem_of(X, y, 1.0, norm), tol=1e-4)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("nonneg_slack", [True, False])
 def test_a_matrix_joins_the_losses(nonneg_slack):
     """Section 4: with slacks of either sign (4) is the dual; else it lies below."""
