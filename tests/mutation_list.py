@@ -834,13 +834,6 @@ MUTATIONS = [
         SELECTION,
     ),
     Mutation(
-        "selection: the start from a smaller C",
-        "selection.py",
-        "machine.C / before.C, before.solutions_",
-        "before.C / machine.C, before.solutions_",
-        SELECTION,
-    ),
-    Mutation(
         "selection: coefficients of regressions of all folds",
         "folds.py",
         "c[:, :half] + c[:, half:]",

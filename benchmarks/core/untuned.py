@@ -143,12 +143,8 @@ PROBLEMS = {
     "core_vector": lambda f: _machines(
         CoreVector(), "squared_hinge", 1e-4, f, KERNELS[:2]
     ),
-    "frank_wolfe": lambda f: _machines(
-        FrankWolfe(), "squared_hinge", 1e-4, f, intercept="penalized"
-    ),
-    "sampled": lambda f: _machines(
-        FrankWolfe(sample=59), "squared_hinge", 1e-2, f, intercept="penalized"
-    ),
+    "frank_wolfe": lambda f: _machines(FrankWolfe(), "squared_hinge", 1e-4, f),
+    "sampled": lambda f: _machines(FrankWolfe(sample=59), "squared_hinge", 1e-2, f),
     "irwls": lambda f: _machines(IRWLS(inner="irwls"), "hinge", 1e-6, f),
     "pairs": lambda f: _machines(IRWLS(), "hinge", 1e-8, f),
     "norm": _norms,

@@ -55,18 +55,20 @@ def product(*, indirect=(), ids=None, **factors):
 
 
 def checks_by_turns(estimators):
-    """scikit-learn's checks, each of one instance: these take turns.
+    """scikit-learn's checks, each of one instance of a class: these take turns.
 
-    So each instance meets its share of the checks. What is left of their product is
-    marked full.
+    So each class meets all checks, and each instance its share of them. What is left of
+    their product is marked full.
     """
     marked = parametrize_with_checks(estimators)
     names, cases = marked.args
-    place = {id(estimator): k for k, estimator in enumerate(estimators)}
-    few, met = [], [0] * len(estimators)
+    own = {type(estimator): [] for estimator in estimators}
+    for estimator in estimators:
+        own[type(estimator)].append(id(estimator))
+    few, met = [], dict.fromkeys(map(id, estimators), 0)
     for k, (estimator, _) in enumerate(cases):
-        i = place[id(estimator)]
-        if (met[i] - i) % len(estimators) == 0:
+        peers, i = own[type(estimator)], id(estimator)
+        if (met[i] - peers.index(i)) % len(peers) == 0:
             few.append(k)
         met[i] += 1
     return pytest.mark.parametrize(names, rest_is_full(cases, few), **marked.kwargs)

@@ -54,7 +54,7 @@ gaussian = Gaussian()
         LinearSVR(),
         SVR(),
         LinearSVR(loss="squared_epsilon_insensitive", intercept="free"),
-        LinearSVR(intercept="penalized", epsilon=0.1),
+        LinearSVR(intercept="penalized", epsilon=0.1, tol=1e-10),
         LinearSVR(solver="interior_point"),
         SVR(loss="squared_epsilon_insensitive"),
         SVR(kernel="linear"),
