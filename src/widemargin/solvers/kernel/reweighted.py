@@ -53,14 +53,17 @@ Mask = NDArray[np.bool_]
 # the corners leave is half of that.
 FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 # Passes on one rung; at its end K (z - c), by which z changes u, is at most this share
-# of the width of the corner, or of what may stay. Not tuned.
+# of the width of the corner, or of what may stay. (Half and twice of the first, 0.1 and
+# 0.5 of the second: within a tenth of the time, benchmarks/core/untuned.py.)
 MOST_PASSES, SETTLED = 60, 0.25
-# A corner has to be this many times as wide as the rounding of u. Not tuned.
+# A corner has to be this many times as wide as the rounding of u. (3 and 30 took no
+# longer, benchmarks/core/untuned.py.)
 SHARPEST = 10.0
 # Bounds are no farther than this many times the largest c at first; then, while some c
-# is at them, farther by the square of this. Not tuned.
+# is at them, farther by the square of this. (5 and 20: the same time within 2 %.)
 ROOM = 10.0
-# So often IRWLS may fail where pair steps have. Not tuned.
+# So often IRWLS may fail where pair steps have. (1 and 10 took no longer,
+# benchmarks/core/untuned.py.)
 FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
 # a step that K does not see is made to the end: some thousand roundings of the sum.
