@@ -40,7 +40,8 @@ Index = NDArray[np.intp]
 CERTIFIED = ("approximate", "exact")
 # Down to this gap, and from this many numbers on, features are float32. Their models
 # had objectives within 4e-6 of the solver's, on a9a and ijcnn1 (rank 100, 300, 1,000);
-# maps took half of the time, solvers a third less. Fewer numbers, 8 MiB, are fast anyway.
+# maps took half of the time, solvers a third less. Fewer numbers, 8 MiB, are fast
+# anyway.
 SINGLE, MANY = 1e-5, 1 << 20
 # With rank="auto":
 # seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps

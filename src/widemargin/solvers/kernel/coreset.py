@@ -41,7 +41,8 @@ Index = NDArray[np.intp]
 # samples are looked at, times the size of the sample: some times the work of the look.
 # Not tuned.
 LOOKS = 4
-# Share by which diagonal entries may differ and count as equal: ten roundings of float32.
+# Share by which diagonal entries may differ and count as equal: ten roundings of
+# float32.
 SAME = 1e-6
 # The start with a random row and the row farthest from it.
 PAIR = "pair"

@@ -56,8 +56,8 @@ FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 # of the width of the corner, or of what may stay. (Half and twice of the first, 0.1 and
 # 0.5 of the second: within a tenth of the time, benchmarks/core/untuned.py.)
 MOST_PASSES, SETTLED = 60, 0.25
-# A corner has to be this many times as wide as the rounding of u. (3 and 30 took no
-# longer, benchmarks/core/untuned.py.)
+# A corner has to be this many times as wide as the rounding of u. (3 and 30: within
+# a quarter of the time, benchmarks/core/untuned.py.)
 SHARPEST = 10.0
 # Bounds are no farther than this many times the largest c at first; then, while some c
 # is at them, farther by the square of this. (5 and 20: the same time within 2 %.)
@@ -73,7 +73,7 @@ SHARE = 0.03
 # Share of sum |c| that is rounding of the sum.
 ROUNDING = 1e-14
 # What is added to d, as a share of the mean of diag K: at first, and where the matrix
-# does not factor: from rounding by hundredfolds to where every matrix of float32 factors.
+# does not factor: from rounding by hundredfolds to where any matrix of float32 does.
 JITTERS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)
 
 
