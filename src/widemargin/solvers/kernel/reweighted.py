@@ -60,7 +60,8 @@ MOST_PASSES, SETTLED = 60, 0.25
 # a quarter of the time, benchmarks/core/untuned.py.)
 SHARPEST = 10.0
 # Bounds are no farther than this many times the largest c at first; then, while some c
-# is at them, farther by the square of this. (5 and 20: the same time within 2 %.)
+# is at them, farther by the square of this. (5 and 20: within
+# an eighth of the time.)
 ROOM = 10.0
 # So often IRWLS may fail where pair steps have. (1 and 10 took no longer,
 # benchmarks/core/untuned.py.)
