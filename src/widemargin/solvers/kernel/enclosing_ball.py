@@ -43,7 +43,8 @@ LEAST_STEPS = 256
 # go astray. So many roundings of 6e-8 add up to some 1e-5, a tenth of the usual tol.
 REFRESH = 20_000
 # Of two such looks the second is progress where the dual value has grown by this share
-# of the gap; as many without end the run. Not tuned.
+# of the gap; as many without end the run. (2 and 6: within a tenth of the time,
+# benchmarks/core/untuned.py.)
 PROGRESS, PATIENCE = 1e-3, 3
 # Share by which sigma moves where that is progress too.
 MOVED = 0.01

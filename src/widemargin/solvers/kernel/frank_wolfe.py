@@ -42,8 +42,8 @@ from widemargin.solvers.kernel.simplex import (
 
 Vector = NDArray[np.float64]
 
-# The loop goes on below the gap asked for by this factor: its g is in float32. (0.03 and
-# 0.3: within a sixth of the time, benchmarks/core/untuned.py.)
+# The loop goes on below the gap asked for by this factor: its g is in float32. (0.03
+# and 0.3: within a sixth of the time, benchmarks/core/untuned.py.)
 FURTHER = 0.1
 # Entries of vectors that steps read between two looks at the gap, which read some ten
 # vectors. Not tuned.
