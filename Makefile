@@ -92,11 +92,23 @@ format: $(VENV)/installed
 	$(BIN)/ruff format -q .
 	$(BIN)/clang-format -i cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
 
-# Python sources are used in place; only the C++ core is built, when it changed.
-$(VENV)/installed: $(SOURCES)
-	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
+$(VENV)/installed: $(VENV)/core $(VENV)/packages
 	touch $@
+
+# Python sources are used in place; only the C++ core is built, when it changed. Beside
+# it the packages are installed, which one process does.
+PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
+$(VENV)/core: $(SOURCES) | $(VENV)
+	$(PIP) --no-deps -e .
+	touch $@
+
+$(VENV)/packages: pyproject.toml | $(VENV)
+	$(BIN)/python -m tests.dependencies test > $@.txt
+	$(PIP) -r $@.txt
+	touch $@
+
+$(VENV):
+	$(PYTHON) -m venv $@
 
 clean:
 	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,6 +16,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
+from tests.cases.pairwise import mark_the_rest
 from tests.cases.problems import PROBLEMS as PROBLEMS
 from tests.cases.process_rows import ProcessRows
 from tests.cases.svmlight_files import SLICES
@@ -29,6 +30,11 @@ _SAME = {"derandomize": True, "deadline": None, "database": None, "print_blob": 
 hypothesis.settings.register_profile("few", max_examples=30, **_SAME)
 hypothesis.settings.register_profile("full", max_examples=100, **_SAME)
 hypothesis.settings.load_profile("few")  # `make test-full` asks for the other one
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m "not full"` is asked
+def pytest_collection_modifyitems(items):
+    mark_the_rest(items)
 
 
 class Storage(NamedTuple):

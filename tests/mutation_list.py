@@ -43,6 +43,11 @@ CRSVM = ("tests/solvers/linear/test_published_crsvm.py",)
 ASVM = ("tests/solvers/linear/test_active_set.py",)
 SVCRADIT = ("tests/solvers/kernel/test_published_irwls.py",)
 FRANK_WOLFE = ("tests/solvers/kernel/test_frank_wolfe.py",)
+HARD = ("tests/problems/test_hard.py",)
+SELECTION = (
+    "tests/estimators/test_selection.py",
+    "tests/estimators/test_selection_regression.py",
+)
 
 MUTATIONS = [
     # -- the dual value
@@ -741,6 +746,106 @@ MUTATIONS = [
         "_read_intercepts(lines, bias, width)) - rho",
         "_read_intercepts(lines, bias, width)) + rho",
         LIBLINEAR,
+    ),
+    # -- hard margins
+    Mutation(
+        "hard margins: the best intercept",
+        "hard.py",
+        "slack[y > 0].max() - slack[y < 0].max()",
+        "slack[y > 0].max() + slack[y < 0].max()",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: the factor of the upper bound",
+        "hard.py",
+        "factor = (1.0 + 8.0 * UNIT) / (least * least)",
+        "factor = (1.0 + 8.0 * UNIT) / least",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: a point that does not reach them",
+        "hard.py",
+        "if slack <= 0.0 else (np.inf, 0.0)",
+        "if slack <= 0.1 else (np.inf, 0.0)",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: what proves that hulls meet",
+        "hard.py",
+        "alpha = (4.0 * self.most / linear) * alpha",
+        "alpha = (0.25 * self.most / linear) * alpha",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: larger margins",
+        "hard.py",
+        "self.shift = SHIFT * self.limits.tol * size / total",
+        "self.shift = -SHIFT * self.limits.tol * size / total",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: C rises",
+        "hard.py",
+        "max(FACTOR * self.C, 4.0 * total)",
+        "min(FACTOR * self.C, 4.0 * total)",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: hulls by columns",
+        "hard.py",
+        "np.maximum(a - a * A.matvec(t), 0.0)",
+        "np.maximum(a + a * A.matvec(t), 0.0)",
+        HARD,
+    ),
+    Mutation(
+        "hard margins: hulls by kernel values",
+        "hard.py",
+        "values <= ZERO * len(J) * values[-1]",
+        "values > ZERO * len(J) * values[-1]",
+        HARD,
+    ),
+    # -- selection
+    Mutation(
+        "selection: of equal points the smallest C",
+        "selection.py",
+        "near = means >= top - TIE * max(1.0, abs(top))",
+        "near = means > top",
+        SELECTION,
+    ),
+    Mutation(
+        "selection: rows that a fold holds out",
+        "selection.py",
+        "for weights, (train, _) in zip(out, self.folds, strict=True):",
+        "for weights, (_, train) in zip(out, self.folds, strict=True):",
+        SELECTION,
+    ),
+    Mutation(
+        "selection: weights in the training",
+        "selection.py",
+        "weights *= self.weights",
+        "weights /= self.weights",
+        SELECTION,
+    ),
+    Mutation(
+        "selection: parameters of the scorer",
+        "selection.py",
+        "np.asarray(value)[test] if _n_rows(value) == m else value",
+        "np.asarray(value)[: len(test)] if _n_rows(value) == m else value",
+        SELECTION,
+    ),
+    Mutation(
+        "selection: coefficients of regressions of all folds",
+        "folds.py",
+        "c[:, :half] + c[:, half:]",
+        "c[:, :half] - c[:, half:]",
+        SELECTION,
+    ),
+    Mutation(
+        "selection: the width of the best point",
+        "svr_cv.py",
+        "self.epsilon_ = float(self.epsilons_[e])",
+        "self.epsilon_ = float(self.epsilons_[-1 - e])",
+        SELECTION,
     ),
     # -- methods as published
     Mutation(

@@ -138,6 +138,7 @@ def test_tables_of_memory_and_predictions(tmp_path):
     assert tables.write_predictions(tmp_path, runs)[-1].endswith("1.00")
 
 
+@pytest.mark.one_of(2)
 def test_a_run_in_a_process_of_its_own(tmp_path, data):
     """What the runner starts: one fit, with the quarter of memory that it tells."""
     import subprocess

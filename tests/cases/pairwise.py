@@ -55,18 +55,50 @@ def product(*, indirect=(), ids=None, **factors):
 
 
 def checks_by_turns(estimators):
-    """scikit-learn's checks: all of the first instance, and each of another one too.
+    """scikit-learn's checks, each of one instance of a class: these take turns.
 
-    The other instances take turns, such that each meets its share of the checks. What
-    is left of their product is marked full.
+    So each class meets all checks, and each instance its share of them. What is left of
+    their product is marked full.
     """
     marked = parametrize_with_checks(estimators)
     names, cases = marked.args
-    place = {id(estimator): k for k, estimator in enumerate(estimators)}
-    few, met, others = [], [0] * len(estimators), len(estimators) - 1
+    own = {type(estimator): [] for estimator in estimators}
+    for estimator in estimators:
+        own[type(estimator)].append(id(estimator))
+    few, met = [], dict.fromkeys(map(id, estimators), 0)
     for k, (estimator, _) in enumerate(cases):
-        i = place[id(estimator)]
-        if i == 0 or (met[i] - i) % others == 0:
+        peers, i = own[type(estimator)], id(estimator)
+        if (met[i] - peers.index(i)) % len(peers) == 0:
             few.append(k)
         met[i] += 1
     return pytest.mark.parametrize(names, rest_is_full(cases, few), **marked.kwargs)
+
+
+def mark_the_rest(items):
+    """Mark cases ``full`` that ``cover`` and ``one_of`` leave out of `make test`.
+
+    ``cover(strength)`` is for a test of several parameters: some case has each level of
+    each of them, or each pair of levels. ``one_of(n)`` is for a single list of cases.
+    A case that is asked for by its name is the only one, and runs.
+    """
+    tests = {}
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if marks & {"cover", "one_of"} and "full" not in marks:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        few = set(_few(cases))
+        for k, item in enumerate(cases):
+            if k not in few:
+                item.add_marker(pytest.mark.full)
+
+
+def _few(items):
+    """Indices of the cases of one test that run."""
+    one_of = items[0].get_closest_marker("one_of")
+    if one_of:
+        return range(0, len(items), one_of.args[0])
+    (strength,) = items[0].get_closest_marker("cover").args
+    # Stacked lists hand the same objects to all cases.
+    levels = [tuple(map(id, item.callspec.params.values())) for item in items]
+    return cover(levels, min(strength, len(levels[0])))

@@ -48,6 +48,7 @@ def check(name, model, C):
     assert verdict.false == []
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", SETS)
 def test_the_largest_price(name, model):

@@ -89,11 +89,12 @@ def test_classes_that_are_solved_stay_so(tmp_path, iris):
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="kills a process as Unix does")
 def test_kill_9(tmp_path):
-    """Rows enough for a second or two of training."""
-    X = np.random.default_rng(0).normal(size=(60_000, 60)).astype(np.float32)
-    y = np.sign(X @ np.ones(60) + 5.0 * np.random.default_rng(1).normal(size=60_000))
+    """Rows enough for a second of training."""
+    X = np.random.default_rng(0).normal(size=(30_000, 60)).astype(np.float32)
+    y = np.sign(X @ np.ones(60) + 5.0 * np.random.default_rng(1).normal(size=30_000))
     np.save(tmp_path / "X-0.npy", X)
     np.save(tmp_path / "y-0.npy", y.astype(np.int8))
     model, saved = tmp_path / "a.wm", tmp_path / "a.wm.checkpoint"

@@ -139,6 +139,7 @@ def test_parquet_without_its_extra(here, capsys, monkeypatch):
     )
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["a.svm.gz", "a.parquet", "shards"])
 def test_ctrl_c_leaves_nothing(here, name):
     code = (

@@ -22,8 +22,7 @@ LINES = 200_000  # of predictions: far more than a pipe holds
 def here(tmp_path, monkeypatch):
     """An empty current folder with data and a model in it."""
     monkeypatch.chdir(tmp_path)
-    X, y = np.ones((LINES, 1)), np.ones(LINES)
-    save_svmlight(X, y, "big.svm")
+    (tmp_path / "big.svm").write_text("1 1:1\n" * LINES)
     save_svmlight([[1, 2], [3, 5], [0, 1]], [1, -1, 1], "small.svm")
     decision = Decision(np.ones(1), 0.0)
     save_model(Model(np.array([-1, 1]), "binary", (decision,)), "m.wm")
@@ -48,7 +47,12 @@ def end(process):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["inspect", "m.wm"], ["predict", "m.wm", "big.svm"], ["--help"]]
+    "arguments",
+    [
+        ["predict", "m.wm", "big.svm"],
+        pytest.param(["inspect", "m.wm"], marks=pytest.mark.full),
+        ["--help"],
+    ],
 )
 def test_a_closed_pipe_ends_a_command_without_a_word(here, arguments):
     reader, writer = os.pipe()
@@ -59,6 +63,7 @@ def test_a_closed_pipe_ends_a_command_without_a_word(here, arguments):
         os.close(writer)
 
 
+@pytest.mark.full  # one that is closed from the start ends the same way
 def test_a_pipe_that_closes_in_the_middle(here):
     process = start("predict", "m.wm", "big.svm", stdout=subprocess.PIPE)
     assert process.stdout.readline() == "1\n"
@@ -70,7 +75,11 @@ def test_a_pipe_that_closes_in_the_middle(here):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["train", "small.svm", "new.wm", "--json"], ["inspect", "m.wm"], ["--version"]],
+    [
+        ["train", "small.svm", "new.wm", "--json"],
+        pytest.param(["inspect", "m.wm"], marks=pytest.mark.full),
+        ["--version"],
+    ],
 )
 def test_a_full_standard_output_is_named(here, arguments):
     if not os.path.exists("/dev/full"):
@@ -166,6 +175,7 @@ def test_a_first_ctrl_c_in_the_fit_leaves_a_model(here):
     assert load_model("new.wm").meta["status"] == "interrupted"
 
 
+@pytest.mark.full
 def test_a_first_ctrl_c_before_there_is_more_than_zero_leaves_none(here):
     status = train_and_press("Printer.__call__ = press", first=0)
     assert status == (130, "widemargin: interrupted; no model was written\n")
@@ -178,6 +188,7 @@ def test_a_second_ctrl_c_in_the_fit_leaves_none(here):
     assert not os.path.exists("new.wm")
 
 
+@pytest.mark.full
 def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
     status = train_and_press("summary._facts = press")
     assert status == (130, "widemargin: interrupted; the model was written to new.wm\n")

@@ -285,6 +285,7 @@ def test_targets_are_finite_numbers(here, capsys):
     assert message == f"widemargin: words.parquet: {words}\n"
 
 
+@pytest.mark.full
 def test_the_process(here):
     """The command as it is typed, and predictions as they are written."""
     command = [sys.executable, "-m", "widemargin"]

@@ -59,6 +59,7 @@ DATA = {
 }
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("scale", SCALERS)
@@ -80,6 +81,7 @@ def train(capsys, words):
     return ran(capsys, f"train {data} m.wm {options}")
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("limit", ["", "--memory-limit 64M"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf --rank 20 --approximation nystroem"])
 @pytest.mark.parametrize("scale", SCALERS)

@@ -76,6 +76,7 @@ def test_a_block_keeps_its_arrays():
         del other
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [*SHAPES, (65, 8), (500, 129)])
 @pytest.mark.parametrize("simd", SIMD)

@@ -61,7 +61,7 @@ def folder(tmp_path_factory):
     ("solver", "loss"),
     [
         ("active_set", "squared_hinge"),
-        ("augmented_lagrangian", "hinge"),
+        pytest.param("augmented_lagrangian", "hinge", marks=pytest.mark.full),
         pytest.param("interior_point", "hinge", marks=pytest.mark.full),
     ],
 )

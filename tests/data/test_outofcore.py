@@ -47,6 +47,7 @@ SOLVERS = {
 }
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("where", ["memory", "scratch"])
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_take_the_steps_of_rows_in_memory(name, where, shards, small_blocks):

@@ -101,8 +101,8 @@ def written(tmp_path_factory):
 
 
 def cases():
-    """One large row group, one large page, and words; the rest is `full`."""
-    cover = {(by_pyarrow, 4), (in_one_page, 2), (by_pandas_with_words, 2)}
+    """One large page; the rest is `full`."""
+    cover = {(in_one_page, 2)}
     for layout in LAYOUTS:
         for jobs in (1, 2, 4):
             few = (layout, jobs) in cover

@@ -102,7 +102,7 @@ LAWS = {
 
 
 @product(ids=name_of, law=LAWS, storage=STORAGES, view=VIEWS)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(case=cases())
 def test_every_law(law, storage, view, case):
     LAWS[law](*build(storage, view, case))
@@ -112,6 +112,7 @@ def _n_blocks(block, part):
     return 1
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("storage", in_memory, ids=lambda s: s.name)
 @pytest.mark.parametrize("view", ["plain", "selected-signed"])
 @settings(max_examples=5)
@@ -144,6 +145,7 @@ def test_results_do_not_depend_on_the_cut_of_blocks(storage, view, case):
             assert_within(a, b, scale, terms)
 
 
+@pytest.mark.cover(1)
 @on_every_storage
 @pytest.mark.parametrize("view", ["plain", "selected-shifted-selected-signed"])
 def test_results_do_not_depend_on_the_number_of_threads(storage, view):

@@ -41,7 +41,6 @@ floats = st.floats(allow_nan=False) | st.sampled_from(
 )
 
 
-@settings(max_examples=200)
 @given(
     pairs=st.lists(st.tuples(floats, st.integers(0, 3)), min_size=1, max_size=40),
     sorted_keys=st.sampled_from([0, 3, 4096]),

@@ -227,6 +227,7 @@ def run_child(code, *arguments):
     )
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("lines", [1, 10**4])
 def test_ctrl_c_ends_a_long_read(tmp_path, lines, n_jobs):
     entries = range(1, 10**6 // lines + 1)
@@ -249,6 +250,7 @@ def test_ctrl_c_ends_a_long_read(tmp_path, lines, n_jobs):
     assert said.rstrip().endswith("KeyboardInterrupt")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 # Two threads: each may hold a slice of 1 MiB and the 2 MiB that Linux maps: 6.5 %.
 @pytest.mark.parametrize(("storage", "limit"), [("", 1.07), (".gz", 1.15)])

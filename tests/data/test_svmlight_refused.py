@@ -165,6 +165,7 @@ def test_any_bytes_are_read_or_refused(tmp_path, text, n_jobs):
         X.check_format(full_check=True)
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("storage", [".gz", ".bz2", ".xz"])
 def test_damaged_data_is_refused(tmp_path, storage, slice_bytes, n_jobs):
     path = put(tmp_path, "1 1:2\n" * 1000, "a.svm" + storage)

@@ -31,6 +31,7 @@ def matrices(draw):
     return csr_array((X[stored], np.nonzero(stored)), shape=shape)
 
 
+@pytest.mark.one_of(2)
 @in_one_folder
 @given(data=st.data(), X=matrices(), zero_based=st.booleans())
 @pytest.mark.parametrize("storage", ["", ".gz", ".bz2", ".xz"])

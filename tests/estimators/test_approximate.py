@@ -91,6 +91,7 @@ def test_landmarks_are_the_support_vectors(digits, scheme, approximation):
         np.testing.assert_allclose(K @ clf.dual_coef_[k], Z @ solution.w, atol=1e-8)
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", "callable"])
 def test_a_full_rank_is_the_exact_machine(digits, scheme, kernel):

@@ -125,6 +125,7 @@ def test_larger_budgets_are_better(moons):
     assert increase[2] < 0.01
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])
 def test_a_total_is_that_of_all_classes(scheme):
     X, y = load_digits(return_X_y=True)
@@ -178,6 +179,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_told(moons):
         clf.fit(X, y)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, method):
     pytest.importorskip("matplotlib")
@@ -312,6 +314,7 @@ def test_it_is_searched_over(moons):
 # -- paths -----------------------------------------------------------------------------
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_path_is_that_of_single_fits(moons, norm, method):

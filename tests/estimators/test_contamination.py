@@ -30,6 +30,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.29, 0.5])
 @pytest.mark.parametrize("C", [None, 1e-4, 0.01, 1.0])
 @pytest.mark.parametrize("options", KERNELS)

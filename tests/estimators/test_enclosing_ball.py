@@ -102,6 +102,7 @@ def conic_optimum_of(name, m, C):
     return conic_optimum(K, None if C is None else np.full(m, C))
 
 
+@pytest.mark.cover(1)
 @pairwise(
     ("m", "name", "C"),
     itertools.product([90, 300], KERNELS, [None, 0.02, 0.3, 100.0]),
@@ -121,6 +122,7 @@ def test_the_optimum_is_that_of_a_conic_solver(name, C, m):
     assert ball.dual_gap_ <= 1e-6
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
 def test_every_kind_of_step_ends_at_the_optimum(step, name):
@@ -252,6 +254,7 @@ def test_equal_points_have_a_ball_of_radius_zero(kernel, C):
     np.testing.assert_array_equal(ball.predict(X), 1)
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("tol", [0.5, 0.1, 1e-2, 1e-4])
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
 def test_the_radius_is_at_most_one_plus_tol_times_the_smallest(name, tol):

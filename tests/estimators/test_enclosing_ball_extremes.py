@@ -49,6 +49,7 @@ def check_soft(ball, X, weights):
     )
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e6])
 @pytest.mark.parametrize("spread", [3, 10])
 @pytest.mark.parametrize("scale", [1e-9, 1e6])

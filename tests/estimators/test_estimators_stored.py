@@ -246,6 +246,7 @@ def test_a_disk_without_room(shards, monkeypatch, tmp_path):
 # -- the report ------------------------------------------------------------------------
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sample", [100, 1 << 18])
 def test_the_report_of_rows_in_files(binary, shards, tmp_path, monkeypatch, sample):
     monkeypatch.setattr(run, "SAMPLE", sample)

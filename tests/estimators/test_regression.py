@@ -54,7 +54,7 @@ gaussian = Gaussian()
         LinearSVR(),
         SVR(),
         LinearSVR(loss="squared_epsilon_insensitive", intercept="free"),
-        LinearSVR(intercept="penalized", epsilon=0.1),
+        LinearSVR(intercept="penalized", epsilon=0.1, tol=1e-10),
         LinearSVR(solver="interior_point"),
         SVR(loss="squared_epsilon_insensitive"),
         SVR(kernel="linear"),
@@ -141,6 +141,7 @@ def test_low_rank():
 # -- rows ------------------------------------------------------------------------------
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: storage.name)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_linear_svr_on_rows_in_all_storages(storage, loss):
@@ -252,11 +253,11 @@ def stop(step):
     return step.iteration == 2
 
 
-@pytest.mark.parametrize("reg", [LinearSVR(C=10.0), SVR(C=100.0, gamma=0.2)])
+@pytest.mark.parametrize("reg", [LinearSVR(C=10.0), SVR(C=10.0, gamma=0.2)])
 def test_a_checkpoint_goes_on(reg, tmp_path):
     path = tmp_path / "saved"
     slow = InteriorPoint() if isinstance(reg, LinearSVR) else IRWLS(working_set=16)
-    reg.set_params(checkpoint=Checkpoint(path, 1e-6), solver=slow, tol=1e-9)
+    reg.set_params(checkpoint=Checkpoint(path, 1e-6), solver=slow, tol=1e-4)
     with pytest.warns(ConvergenceWarning, match="callback"):
         clone(reg).set_params(callback=stop).fit(X, TARGET)
     with pytest.raises(ValueError, match="checksum of the margins"):

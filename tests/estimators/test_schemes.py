@@ -90,6 +90,7 @@ def _pairs(clf, X):
     return copy.copy(clf).set_params(**changed).decision_function(X)
 
 
+@pytest.mark.cover(1)
 @product(kind=KINDS, name=DATA, shape=["ovr", "ovo"])
 def test_a_graph_walks_over_the_pairs_of_one_against_one(kind, name, shape):
     X, y = DATA[name]()
@@ -152,6 +153,7 @@ DECIDING = [
 ]
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("options", DECIDING)
 @pytest.mark.parametrize("kind", [*KINDS, "fourier"])
 def test_a_model_file_decides_as_the_estimator(kind, options, tmp_path):

@@ -79,6 +79,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("name", PROBLEMS_OF_CLASSES)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_agrees_with_scikit_learn(name, kernel):
@@ -189,6 +190,7 @@ STORED = {
 }
 
 
+@pytest.mark.cover(1)
 @product(kind=STORED, dtype=[np.float32, np.float64], scheme=["binary", "ovo", "ovr"])
 def test_a_prediction_does_not_depend_on_the_batch(kind, dtype, scheme):
     X, y = PROBLEMS_OF_CLASSES["digits"]()

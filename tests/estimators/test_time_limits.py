@@ -225,6 +225,7 @@ def test_a_problem_left_out_names_the_solver_that_was_asked_for(solver):
         assert f"by {name}, because the time was over" in str(solution)
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("name", EXACT)
 def test_kernel(clock, name):
     X, y = data()

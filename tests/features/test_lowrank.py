@@ -172,6 +172,7 @@ def test_values_of_the_user_are_as_good(kind, options):
     np.testing.assert_allclose(Z @ found.features.T, expected @ given.T, atol=1e-9)
 
 
+@pytest.mark.cover(2)
 @product(
     method=BY_LANDMARKS,
     dtype=[np.float64, np.float32],

@@ -124,6 +124,7 @@ def test_a_word_for_gamma_takes_no_further_sweep(name):
 # -- rows after a map ------------------------------------------------------------------
 
 
+@pytest.mark.cover(1)
 @on_every_storage
 @pytest.mark.parametrize("store", ["never", "always"])
 def test_rows_after_a_map(storage, store, folder):

@@ -52,6 +52,7 @@ on_linux = pytest.mark.skipif(
 
 
 @on_linux
+@pytest.mark.one_of(5)
 @pairwise(
     ("kind", "fit", "extra"),
     [
@@ -117,6 +118,7 @@ def reading(path, model=""):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.full
 @on_linux
 def test_a_file_that_does_not_fit_is_a_memory_error(large):
     status, said, errors = reading(large)

@@ -1,11 +1,12 @@
 """The cover that stands for full products in `make test`."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
-from tests.cases.pairwise import checks_by_turns, cover, product
+from tests.cases.pairwise import checks_by_turns, cover, mark_the_rest, product
 
 
 def pairs(cases):
@@ -47,12 +48,56 @@ def test_the_rest_is_marked_full():
     assert sorted(values) == list(itertools.product(range(4), range(3), range(2)))
 
 
-def test_each_check_meets_the_first_instance_and_another_one():
-    estimators = [SVC(), SVC(C=2.0), SVC(C=3.0)]
+def test_each_check_meets_one_instance_and_these_take_turns():
+    estimators = [SVC(), SVC(C=2.0), SVR(), SVC(C=3.0)]
     _, cases = checks_by_turns(estimators).args
-    met = [(estimator.C, check.func.__name__) for estimator, check in few(cases)]
-    first = [name for C, name in met if C == 1.0]
-    others = [name for C, name in met if C > 1.0]
-    assert len(cases) == 3 * len(first)
-    assert sorted(others) == sorted(first)
-    assert {C for C, _ in met} == {1.0, 2.0, 3.0}
+    of_one, others = (
+        [e.C for e, _ in few(cases) if isinstance(e, kind)] for kind in (SVC, SVR)
+    )
+    assert len(cases) == 3 * len(of_one) + len(others)
+    shares = [of_one.count(C) for C in (1.0, 2.0, 3.0)]
+    assert max(shares) - min(shares) <= 1
+
+
+class Item:
+    """A case of a test, as much of it as is asked for."""
+
+    def __init__(self, mark, **params):
+        self.nodeid, self.marks = f"test_a.py::test_a[{params}]", [mark.mark]
+        self.callspec = SimpleNamespace(params=params)
+
+    def iter_markers(self):
+        return self.marks
+
+    def get_closest_marker(self, name):
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+    def add_marker(self, mark):
+        self.marks.append(mark.mark)
+
+    @property
+    def is_full(self):
+        return self.get_closest_marker("full") is not None
+
+
+@pytest.mark.parametrize(("strength", "left"), [(1, 4), (2, 12), (3, 24)])
+def test_a_cover_of_stacked_lists_stays(strength, left):
+    mark = pytest.mark.cover(strength)
+    lists = itertools.product("abcd", (1.0, 2.0, 3.0), (None, True))
+    items = [Item(mark, x=x, y=y, z=z) for x, y, z in lists]
+    mark_the_rest(items)
+    stay = [tuple(i.callspec.params.values()) for i in items if not i.is_full]
+    assert len(stay) == left
+    assert {x for x, _, _ in stay} == set("abcd")
+    assert {y for _, y, _ in stay} == {1.0, 2.0, 3.0}
+    assert {z for _, _, z in stay} == {None, True}
+
+
+def test_one_of_some_cases_stays():
+    items = [Item(pytest.mark.one_of(3), k=k) for k in range(8)]
+    items[4].add_marker(pytest.mark.full)  # counts for nothing
+    mark_the_rest(items)
+    assert [i.callspec.params["k"] for i in items if not i.is_full] == [0, 3, 7]
+    (alone,) = [Item(pytest.mark.one_of(3), k=7)]
+    mark_the_rest([alone])
+    assert not alone.is_full

@@ -19,6 +19,7 @@ PAGES = [
     "README.md",
     *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))),
 ]
+LONG = "docs/guides/budgets.md"  # four seconds
 
 
 @pytest.fixture
@@ -29,7 +30,10 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.full) if p == LONG else p for p in PAGES],
+)
 def test_python_examples(here, page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     failed, _ = doctest.testfile(str(ROOT / page), False, optionflags=flags)

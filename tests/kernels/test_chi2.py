@@ -88,6 +88,7 @@ def test_rows_far_from_zero_keep_their_digits():
         np.testing.assert_allclose(found, exact, rtol=1e-12)
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("convert", STORAGES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("n", "density"), [(9, 0.6), (70, 0.1), (2060, 0.02)])

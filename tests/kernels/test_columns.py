@@ -67,6 +67,7 @@ def test_all_ways_to_ask_agree(kernel, case, convert):
     check(columns, K, 1e-12)
 
 
+@pytest.mark.cover(1)
 @on_storages_in_memory
 @pytest.mark.parametrize("name", ["rbf", "poly-2"])
 def test_all_ways_to_ask_agree_on_every_storage(storage, name):
@@ -281,6 +282,7 @@ def limited(X, kernel, places):
     return columns
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("name", ["rbf", "linear", "callable", "precomputed"])
 @pytest.mark.parametrize("n", [3, 70])
 def test_rows_that_make_room_are_never_mistaken(name, n):
@@ -313,6 +315,7 @@ def test_rows_that_make_room_are_never_mistaken(name, n):
     assert columns.hits > 0
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("refined", [False, True])
 @pytest.mark.parametrize("name", ["rbf", "precomputed"])
 @pytest.mark.parametrize(("m", "n"), [(1000, 3), (1000, 70), (100, 70), (30, 500)])

@@ -68,6 +68,7 @@ def square(name, n):
     return X, *exact(name, X, X)
 
 
+@pytest.mark.cover(2)
 @on_every_simd
 @on_both_kernels
 @on_every_width
@@ -93,6 +94,7 @@ def test_values_are_right_to_the_last_digits(name, n, dtype, simd):
             assert np.all(off <= bound @ np.abs(W) + rounding)
 
 
+@pytest.mark.cover(2)
 @on_every_simd
 @on_both_kernels
 @on_every_width
@@ -125,6 +127,7 @@ def test_values_do_not_depend_on_other_rows(name, n, convert):
         np.testing.assert_array_equal(expand(some), sums[rows])
 
 
+@pytest.mark.one_of(2)
 @on_both_storages
 def test_a_machine_of_far_clusters_is_what_it_says(convert):
     rng = np.random.default_rng(0)

@@ -51,6 +51,7 @@ def assert_close(actual, expected, tolerance):
 # -- values ----------------------------------------------------------------------------
 
 
+@pytest.mark.cover(2)
 @on_every_kernel
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("density", [1.0, 0.3, 0.02])
@@ -66,6 +67,7 @@ def test_values_are_those_of_the_formula(kernel, convert, density):
         assert_close(kernel(X, convert(Z)), expected, 1e-12)
 
 
+@pytest.mark.cover(2)
 @product(
     name=KINDS,
     storage=in_memory,
@@ -83,6 +85,7 @@ def test_values_are_the_same_of_every_storage(name, storage, shape):
         assert_close(kernel(Z, A), expected, 1e-12)
 
 
+@pytest.mark.cover(2)
 @on_every_kind
 @on_every_simd
 @pytest.mark.parametrize("density", [1.0, 0.1])

@@ -322,6 +322,7 @@ def residual(norm, v, x, c, radius=1.0, y=None, metric=1.0):
     return above / size * (scale / np.abs(v / metric).max())
 
 
+@pytest.mark.cover(2)
 @every_norm
 @pytest.mark.parametrize("labels", [True, False])
 @pytest.mark.parametrize("seed", range(4))
@@ -339,6 +340,7 @@ def test_projection_is_that_of_a_conic_solver(norm, labels, seed):
     assert np.sum((x - v)[rows] ** 2) <= np.sum((z - v[rows]) ** 2) + 1e-8
 
 
+@pytest.mark.cover(1)
 @every_norm
 @pytest.mark.parametrize("labels", [True, False])
 @few
@@ -439,6 +441,7 @@ def test_many_equal_rows(norm, labels):
 # -- repeated rows ---------------------------------------------------------------------
 
 
+@pytest.mark.cover(1)
 @each_norm
 @pytest.mark.parametrize("seed", range(5))
 def test_weights_count_like_repeated_rows(norm, seed):

@@ -187,6 +187,7 @@ def test_ties_go_to_the_same_class(
     )
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("bias", [-1, 0, 1, 2.5])
 @pytest.mark.parametrize(

@@ -239,6 +239,7 @@ def read_plainly(path, X, K=None):
     return words, np.column_stack(columns)
 
 
+@pytest.mark.cover(2)
 @pytest.mark.filterwarnings("ignore:The kernel is not positive semidefinite")
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize(
@@ -266,6 +267,7 @@ def test_what_is_written_is_what_our_classifiers_decide(
     np.testing.assert_array_equal(back.predict(X), clf.predict(X))
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize(("kind", "labels"), CASES)
 @pytest.mark.parametrize("kernel", KERNELS.values())
 def test_a_file_that_is_read_and_written_says_the_same(kernel, kind, labels, tmp_path):

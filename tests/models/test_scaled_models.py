@@ -48,6 +48,7 @@ def rows():
     return X * [1.0, 10.0, 0.01, 300.0] + [0.0, 5.0, -1.0, 40.0], y
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("scalers", SCALERS)

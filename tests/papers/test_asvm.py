@@ -192,7 +192,10 @@ def test_growth_exponents():
     assert "1.20" in list(growth.table(records))[-1]
 
 
-def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    "more", [(), pytest.param(("growth",), marks=pytest.mark.full)]
+)
+def test_the_script_runs_and_says_what_it_skips(more, tmp_path, capsys, monkeypatch):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from /proc")
     monkeypatch.setattr(ndc, "DTYPES", ("int16",))
@@ -210,14 +213,15 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys, monkeypatch):
         "--data",
         str(folder),
         "--parts",
-        "ndc,growth,sweeps,uci,adult",
+        ",".join(["ndc", *more, "sweeps", "uci", "adult"]),
     ]
     main([*line, "--output", str(output)])
     said = capsys.readouterr().out
     assert "a2a is skipped: there is no a2a/train.svm[.bz2|.xz] in" in said
     assert "uci is skipped: it has no data." in said
     written = {f.name for f in output.iterdir()}
-    assert {"ndc.json", "growth.png", "sweeps.png", "adult.png", "adult.txt"} <= written
+    pictures = {f"{part}.png" for part in ("sweeps", "adult", *more)}
+    assert {"ndc.json", "adult.txt", *pictures} <= written
     records = json.loads((output / "adult.json").read_text())["records"]
     assert {r["set"] for r in records} == {"a1a"}
     again = (output / "ndc.txt").read_text()

@@ -204,16 +204,22 @@ def test_pruning_keeps_the_largest(small, K):
     assert np.allclose(rest, K @ c)
 
 
-def test_tables_and_pictures(options, tmp_path, monkeypatch):
-    for part in (theorems, equivalences, smo_part):
-        monkeypatch.setattr(part, "BUDGETS", (10, 60))
+BUDGET_PARTS = (equivalences, figure_1, stopped, tuned, theorems, smo_part)
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("part", BUDGET_PARTS, ids=lambda part: part.NAME)
+def test_tables_and_pictures(part, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(theorems, "CORRELATIONS", (0.5,))
+    monkeypatch.setattr(theorems, "VECTORS", 10)
+    for other in (theorems, equivalences, smo_part):
+        monkeypatch.setattr(other, "BUDGETS", (10, 60))
     monkeypatch.setattr(tuned, "STEPS", (20, 60))
     monkeypatch.setattr(tuned, "BUDGETS", (10,))
-    for part in (figure_1, stopped, tuned, theorems, equivalences, smo_part):
-        records = part.run(options)
-        part.draw(records, tmp_path)
-        assert (tmp_path / f"{part.NAME}.png").exists()
-        assert len(list(part.table(records))) >= 3
+    records = part.run(options)
+    part.draw(records, tmp_path)
+    assert (tmp_path / f"{part.NAME}.png").exists()
+    assert len(list(part.table(records))) >= 3
 
 
 def test_C_is_chosen_without_the_test_points(options, small, monkeypatch):
@@ -229,7 +235,9 @@ def test_C_is_chosen_without_the_test_points(options, small, monkeypatch):
         assert r["C"] in tuned.FACTORS
 
 
-def test_without_digits_the_rest_is_measured(tmp_path):
+def test_without_digits_the_rest_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(theorems, "CORRELATIONS", (0.5,))
+    monkeypatch.setattr(theorems, "VECTORS", 10)
     records = theorems.run(Options(tmp_path, quick=True))
     theorems.draw(records, tmp_path)
     assert {r["kind"] for r in records} == {"theorem 1", "dual (4)", "separable"}

@@ -43,6 +43,7 @@ def found(data):
     return methods.compare(data, rules.solvers(), repeat=1, tol=methods.TIGHT)
 
 
+@pytest.mark.one_of(2)
 def test_all_variants_that_end_find_the_same_objective(found):
     for label in (rules.ALL, "omega", "omega, repaired", "default"):
         assert found[label]["status"] == "solved"  # others may not: see claim.md
@@ -191,6 +192,7 @@ def small_pairs(monkeypatch):
     monkeypatch.setattr(Options, "sets", lambda self, names: pair[:1])
 
 
+@pytest.mark.full
 def test_low_rank_bounds_the_gaussian_problem(small_pairs, tmp_path):
     options = Options(ROOT, repeat=1)
     cases = [("EIGS", 40), ("CHOL", 40), ("CHOL", 200)]
@@ -209,6 +211,7 @@ def test_low_rank_bounds_the_gaussian_problem(small_pairs, tmp_path):
     assert (tmp_path / "figure_5.8.png").stat().st_size > 5_000
 
 
+@pytest.mark.full
 def test_approximations_run_and_draw(small_pairs, tmp_path, monkeypatch):
     monkeypatch.setattr(approximation, "RANKS", (5, 20, 80))
     records = approximation.run(Options(ROOT, repeat=1))
@@ -241,6 +244,7 @@ def test_a_mu_never_reached():
     assert iterations.reached(history, 1e-9) is None
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sweep", [sweeps.BALANCE, sweeps.ADAPTIVE, sweeps.RULE])
 def test_sweeps_run_and_draw(sweep, tmp_path, monkeypatch):
     data = datasets.ellipse(400)[1]
@@ -253,7 +257,14 @@ def test_sweeps_run_and_draw(sweep, tmp_path, monkeypatch):
     assert (tmp_path / f"{sweep.NAME}.png").stat().st_size > 10_000
 
 
-def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "figures",
+    [
+        ("figure_5.6",),
+        pytest.param(("figure_5.6", "figure_5.9"), marks=pytest.mark.full),
+    ],
+)
+def test_the_script_runs_and_says_what_it_skips(figures, tmp_path, capsys):
     data, output = tmp_path / "data", tmp_path / "output"
     (data / "a1a").mkdir(parents=True)
     X, y = load_svmlight(SHIPPED, n_features=123)
@@ -264,14 +275,14 @@ def test_the_script_runs_and_says_what_it_skips(tmp_path, capsys):
         "--data",
         str(data),
         "--parts",
-        "figure_5.1,figure_5.6,figure_5.9",
+        ",".join(["figure_5.1", *figures]),
     ]
     main([*line, "--output", str(output)])
     said = capsys.readouterr().out
     assert "a5a is skipped: there is no a5a/train.svm[.bz2|.xz] in" in said
     assert "figure_5.1 is skipped: it has no data." in said
     written = {f.name for f in output.iterdir()}
-    for name in ("figure_5.6", "figure_5.9"):
+    for name in figures:
         assert {f"{name}.json", f"{name}.png", f"{name}.txt"} <= written
     records = json.loads((output / "figure_5.6.json").read_text())["records"]
     assert {r["set"] for r in records} == {"a1a"}

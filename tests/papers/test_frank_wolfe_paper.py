@@ -187,17 +187,18 @@ def test_validation_rows_are_not_trained_on():
     assert not set(part.y) & set(part.y_test)
 
 
-def test_tables_and_pictures(options, tmp_path, monkeypatch):
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.NAME)
+def test_tables_and_pictures(part, options, tmp_path, monkeypatch):
     options = replace(options, limit=0.1)
     monkeypatch.setattr(tuning, "GRID", (1.0, 4.0, 16.0))
     monkeypatch.setattr(rates, "SETS", ("a1a",))
-    for part in PARTS:
-        records = part.run(options)
-        assert records, part.NAME
-        part.draw(records, tmp_path)
-        assert (tmp_path / f"{part.NAME}.png").exists()
-        assert len(list(part.table(records))) >= 3
-    assert (tmp_path / "tables_2_3_adult.png").exists()
+    records = part.run(options)
+    assert records, part.NAME
+    part.draw(records, tmp_path)
+    assert (tmp_path / f"{part.NAME}.png").exists()
+    assert len(list(part.table(records))) >= 3
+    assert part is not tables_2_3 or (tmp_path / "tables_2_3_adult.png").exists()
 
 
 def test_pictures_where_every_run_was_given_up(folder, tmp_path):

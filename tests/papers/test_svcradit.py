@@ -45,6 +45,7 @@ def test_the_two_gaussians_are_those_of_the_book():
     assert np.allclose(X[y < 0].var(axis=0), 4.0, atol=0.4)
 
 
+@pytest.mark.full
 def test_every_solver_of_small_problems_ends_at_the_same_objective(small, options):
     found = {}
     names = (engines.PAIRS, engines.REWEIGHTED, engines.DENSE, engines.CLARABEL)
@@ -113,17 +114,18 @@ def test_support_vectors_of_adult_1_are_those_of_libsvm():
     assert abs(mine["vectors"] - theirs["vectors"]) <= 3
 
 
-def test_tables_and_pictures(only_gauss, options, tmp_path, monkeypatch):
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("part", [table_2, selection, table_1, table_3])
+def test_tables_and_pictures(part, only_gauss, options, tmp_path, monkeypatch):
     monkeypatch.setattr(table_2, "SIZES", (20, 40))
     monkeypatch.setattr(selection, "CASES", ((ROW, (20, 40)),))
     monkeypatch.setattr(table_1, "PRICES", (0.1,))
     options = replace(options, limit=0.5)
-    for part in (table_1, table_2, table_3, selection):
-        records = part.run(options)
-        assert records
-        part.draw(records, tmp_path)
-        assert (tmp_path / f"{part.NAME}.png").exists() or part is table_1
-        assert len(list(part.table(records))) >= 3
+    records = part.run(options)
+    assert records
+    part.draw(records, tmp_path)
+    assert (tmp_path / f"{part.NAME}.png").exists() or part is table_1
+    assert len(list(part.table(records))) >= 3
 
 
 def test_table_1_counts_what_settles_and_how_the_others_end(options):

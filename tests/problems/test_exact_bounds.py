@@ -17,6 +17,7 @@ from tests.cases.pairwise import product
 from widemargin import SVC
 
 
+@pytest.mark.cover(2)
 @product(approximation=METHODS, intercept=INTERCEPTS, loss=LOSSES, C=[0.1, 10.0])
 def test_the_bounds_hold_the_optimum(approximation, intercept, loss, C):
     X, y = part("breast_cancer")

@@ -11,6 +11,7 @@ from widemargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from widemargin.estimators.budget_svc import BudgetSVC
 from widemargin.problems import HardProblem
 from widemargin.problems.regression import regression_problem
+from widemargin.solvers.driver.hard import _nearest_null
 
 INTERCEPTS = ("free", "penalized", "none")
 
@@ -109,6 +110,17 @@ def test_classes_that_overlap_have_hulls_that_meet(kernel, intercept):
     assert np.linalg.norm((y * hull) @ features) <= 1e-6 * hull.sum()
     if intercept != "none":
         assert abs(y @ hull) <= 1e-6
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("linear")])
+def test_what_is_near_a_hull_is_moved_to_it(kernel):
+    X, y = apart()
+    y[:9] *= -1
+    problem = Problem(X, y, np.inf, kernel=kernel)
+    hull = solve(problem).extras["hull"]
+    off = hull * (1.0 + 1e-4 * np.random.default_rng(0).standard_normal(len(y)))
+    assert problem.disproof(off).dual < problem.most
+    assert problem.disproof(_nearest_null(problem, off)).dual >= problem.most
 
 
 def test_a_direction_that_is_none_proves_nothing():

@@ -82,6 +82,7 @@ def test_objectives_are_those_of_the_definition(loss, intercept, seed, zeros, fa
     assert dual <= primal
 
 
+@pytest.mark.cover(2)
 @on_every_setting
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("name", SEMIDEFINITE)

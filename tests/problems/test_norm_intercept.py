@@ -11,6 +11,7 @@ from widemargin.losses.norms import BudgetL1, Interpolation, L1Norm
 from widemargin.problems.norm import best_norm_intercept
 
 
+@pytest.mark.one_of(2)
 @every_norm
 @few
 @given(seed=st.integers(0, 10**6))

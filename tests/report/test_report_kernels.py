@@ -8,6 +8,7 @@ from widemargin import SVC
 from widemargin.report import write_report
 
 
+@pytest.mark.one_of(3)
 @words_only
 @pytest.mark.parametrize("scheme", ["binary", "ovo", "ovr"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])

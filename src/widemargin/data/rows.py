@@ -24,7 +24,7 @@ from widemargin.numerics import linalg
 Vector = NDArray[np.float64]
 
 # What a feature map makes at a time: as many rows as a block in memory has at least, or
-# more where they are short, as many numbers at most. Not tuned.
+# more where they are short, as many numbers at most: 8 MiB, and 64 MiB, as blocks are.
 MAPPED_ROWS, MAPPED_NUMBERS, MOST_NUMBERS = 2048, 1 << 20, 1 << 23
 
 

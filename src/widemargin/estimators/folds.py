@@ -21,7 +21,7 @@ from widemargin.system.threads import n_threads
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Places of problems that are solved at once: some 120 bytes each. Not tuned.
+# Places of problems that are solved at once: some 120 bytes each, 120 MB.
 PLACES = 1_000_000
 # Bytes of sums that are made at once for rows that a fold holds out.
 SUMS_BYTES = 16 << 20

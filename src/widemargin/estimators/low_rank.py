@@ -40,7 +40,8 @@ Index = NDArray[np.intp]
 CERTIFIED = ("approximate", "exact")
 # Down to this gap, and from this many numbers on, features are float32. Their models
 # had objectives within 4e-6 of the solver's, on a9a and ijcnn1 (rank 100, 300, 1,000);
-# maps took half of the time, solvers a third less. The number: not tuned.
+# maps took half of the time, solvers a third less. Fewer numbers, 8 MiB, are fast
+# anyway.
 SINGLE, MANY = 1e-5, 1 << 20
 # With rank="auto":
 # seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
@@ -55,7 +56,8 @@ ENTRY = 16
 # Seconds for a Fourier feature of a row with one thread: 3e-9 to 7e-9 in float32, of 2
 # to 123 dense columns (`feature_map.features_of`, 1,000 and 20,000 rows).
 FEATURE = 3e-9
-# Seconds that they may take however short the time limit is. Not tuned.
+# Seconds that they may take however short the time limit is: a second is worth no
+# refusal.
 TRIFLE = 1.0
 
 

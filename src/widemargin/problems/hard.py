@@ -32,7 +32,8 @@ from widemargin.solution import Certificate
 Vector = NDArray[np.float64]
 
 # A margin below this share of the length of the rows counts as none: what rounding
-# leaves of a hull that meets another, by columns and by kernel values. Not tuned.
+# leaves of a hull that meets another: a hundred roundings of sums by columns, and the
+# root of as many by kernel values, which are squares.
 TINY, TINY_OF_KERNEL = 1e-13, 1e-7
 
 

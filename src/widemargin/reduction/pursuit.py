@@ -24,8 +24,8 @@ Index = NDArray[np.intp]
 # rows of a9a, ijcnn1 and mnist 64 of 256 at a time left up to a fifth more of
 # |f - f_J|^2, one by one at most 6 % less in 7 to 10 times the time.
 BLOCK, POOL = 16, 128
-# The share of the time limit after which no more are chosen: a refit needs the rest.
-# Not tuned.
+# The share of the time limit after which no more are chosen: a refit, which solves a
+# problem of as many rows again, needs the rest.
 ENDED = 0.5
 # Share of k(x, x) that must be new in a row: the factor is in float32.
 NEW = 1e-4

@@ -2,7 +2,8 @@
 
 import os
 
-# Share of the free memory that rows may take where no limit is given. Not tuned.
+# Share of the free memory that rows may take where no limit is given: solvers and their
+# caches need the other half.
 FREE_SHARE = 0.5
 # Where Linux says what a container may use, and uses now.
 _CGROUPS = (

@@ -90,6 +90,7 @@ def is_feasible(norm, alpha, y, C):
     )
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("norm", NORMS, ids=str)
 @pytest.mark.parametrize("name", ["breast_cancer", "noise"])
@@ -159,6 +160,7 @@ def test_the_ball_is_a_ridge():
     np.testing.assert_allclose(other.alpha, solution.alpha, atol=1e-3)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("norm", NORMS, ids=str)
 def test_a_row_of_weight_two_is_two_rows(norm):
     X, y = part("noise")
@@ -225,6 +227,7 @@ def joined(nonneg_slack):
     return X, y, M, solve(problem_of(X, y, 1.0, norm), tol=1e-4)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("nonneg_slack", [True, False])
 def test_a_matrix_joins_the_losses(nonneg_slack):
     """Section 4: with slacks of either sign (4) is the dual; else it lies below."""
@@ -262,6 +265,7 @@ def test_a_ball_that_hardly_binds_has_a_ridge_that_is_small_enough(norm):
     assert solution.status == "solved", solution.message
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("norm", NORMS, ids=str)
 def test_many_more_rows_than_features_with_a_large_factor(norm):
     """Pair steps alone stall at gaps of 0.05 to 1."""

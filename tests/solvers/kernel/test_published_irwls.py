@@ -295,6 +295,7 @@ def test_near_the_end_eps_is_less_than_the_papers():
         assert near.rise[some].max() > near.fall[some].min()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("inner", ["pairs", "published"])
 def test_the_seed_is_the_users(inner):
     def sets(random_state):

@@ -116,6 +116,7 @@ def test_the_optimum_is_that_of_a_conic_solver(name, loss, intercept, C, warm):
     assert solved.steps <= 120
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
 @pytest.mark.parametrize("stop", [1e-1, 1e-3, 1e-6])
 def test_no_violation_is_above_what_may_stay(loss, intercept, stop):

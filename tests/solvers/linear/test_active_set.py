@@ -19,6 +19,7 @@ def problem_of(name, nu, intercept="penalized"):
     return Problem(X, y, 0.5 * nu, "squared_hinge", intercept)
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("nu", [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6])
 @pytest.mark.parametrize(
     "name", ["ellipse", "breast_cancer", "breast_cancer_raw", "digits", "ndc-raw"]

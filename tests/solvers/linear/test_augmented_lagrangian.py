@@ -75,6 +75,7 @@ def of_integers():
     return X, y, solve(Problem(X, y, 1e-3), AugmentedLagrangian(), tol=1e-7)
 
 
+@pytest.mark.one_of(7)
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
 def test_all_storages_give_the_same_iterates(storage, of_integers):
     X, y, expected = of_integers

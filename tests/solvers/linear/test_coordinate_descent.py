@@ -234,6 +234,7 @@ def test_a_wrong_promise_ends_the_round():
 # -- answers ---------------------------------------------------------------------------
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_storage_in_memory(storage, loss):

@@ -39,6 +39,7 @@ def plain_answer(name, C):
     return solution.certificate.primal
 
 
+@pytest.mark.one_of(2)
 @product(
     name=[
         "ellipse",
@@ -61,6 +62,7 @@ def test_every_variant_reaches_the_same_answer(name, variant, C):
     assert solution.certificate.primal == pytest.approx(best, rel=2 * TOL)
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
 @pytest.mark.parametrize("variant", ["rule 2", "rule 1", "corrector", "sparse"])
@@ -214,6 +216,7 @@ def test_wide_sparse_data(shape, C, intercept):
     assert solution.status == "solved", solution
 
 
+@pytest.mark.cover(1)
 @product(form=["dual", "sparse"], capped=[False, True], setting=SETTINGS)
 def test_forms_for_wide_data_agree_with_the_conic_solver(
     monkeypatch, form, capped, setting

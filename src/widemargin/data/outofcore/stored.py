@@ -18,7 +18,8 @@ from widemargin.numerics import linalg
 
 # Bytes of a block. It is read while another one is worked on. Twice as many as in
 # memory.py, for a block costs calls of the system and the interpreter; more with many
-# columns, as a weighted Gram matrix adds n^2 numbers for a block. Not tuned.
+# columns, as a weighted Gram matrix adds n^2 numbers for a block: 16 n^2 bytes are 2 n
+# rows of float64, whose products take 2 n^3 multiplications for the n^2 that are added.
 BLOCK_BYTES, LARGE_BLOCK_BYTES = 8 << 20, 64 << 20
 LANES = 8
 # Blocks that a thread may hold: one in work, one that is read, and what products make

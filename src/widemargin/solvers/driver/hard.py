@@ -29,11 +29,13 @@ Vector = NDArray[np.float64]
 # Of the tolerance: what problems with a finite C get, and what larger margins may cost.
 INNER, SHIFT = 0.25, 0.25
 # What C is multiplied by, at least; how often; and solves after which a hull is looked
-# for, unless C is large enough for the sums of alpha. Not tuned.
+# for, unless C is large enough for the sums of alpha. By tenfolds 30 solves lead from
+# any C to 1e30 times that.
 FACTOR, MOST, LOOK = 10.0, 30, 1
 # The largest C, of which sums are finite.
 LARGEST = 1e290
-# Solves in a row that may miss their tolerance. Not tuned.
+# Solves in a row that may miss their tolerance: each takes a C ten times as large, so
+# after three in a row rounding rules.
 FAILURES = 2
 # Rounds of corrections of alpha; orders up to which matrices are factorized.
 ROUNDS, ORDER = 8, 2000

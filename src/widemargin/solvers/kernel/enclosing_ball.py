@@ -40,10 +40,11 @@ LOOK = SLICE // 4
 # Steps between two looks at least: a look, which sorts, takes as long as some 40.
 LEAST_STEPS = 256
 # Steps after which g is computed in float64 again, whatever it says: in float32 it may
-# go astray. Not tuned.
+# go astray. So many roundings of 6e-8 add up to some 1e-5, a tenth of the usual tol.
 REFRESH = 20_000
 # Of two such looks the second is progress where the dual value has grown by this share
-# of the gap; as many without end the run. Not tuned.
+# of the gap; as many without end the run. (2 and 6: within a tenth of the time,
+# benchmarks/core/untuned.py.)
 PROGRESS, PATIENCE = 1e-3, 3
 # Share by which sigma moves where that is progress too.
 MOVED = 0.01
@@ -189,7 +190,7 @@ class BallDescent(Solver):  # numpydoc ignore=PR02
     """
 
     name: ClassVar[str] = "ball_descent"
-    # Not tuned: a minute or two of 10,000 rows.
+    # A minute or two of 10,000 rows.
     default_max_iter: ClassVar[int] = 5_000_000
     patience: ClassVar[int] = sys.maxsize  # a descent ends itself
     almost: ClassVar[float] = 1.0

@@ -40,7 +40,7 @@ from widemargin.solvers.kernel.working_set import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# The violation of problems that are solved `AT_ONCE`: rounding. Not tuned.
+# The violation of problems that are solved `AT_ONCE`: some thousand roundings.
 ROUNDING_STOP = 1e-12
 
 

@@ -53,24 +53,28 @@ Mask = NDArray[np.bool_]
 # the corners leave is half of that.
 FIRST, WARM, RUNG, END = 2.0, 30.0, 10.0, 4.0
 # Passes on one rung; at its end K (z - c), by which z changes u, is at most this share
-# of the width of the corner, or of what may stay. Not tuned.
+# of the width of the corner, or of what may stay. (Half and twice of the first, 0.1 and
+# 0.5 of the second: within a tenth of the time, benchmarks/core/untuned.py.)
 MOST_PASSES, SETTLED = 60, 0.25
-# A corner has to be this many times as wide as the rounding of u. Not tuned.
+# A corner has to be this many times as wide as the rounding of u. (3 and 30: within
+# a quarter of the time, benchmarks/core/untuned.py.)
 SHARPEST = 10.0
 # Bounds are no farther than this many times the largest c at first; then, while some c
-# is at them, farther by the square of this. Not tuned.
+# is at them, farther by the square of this. (5 and 20: within
+# an eighth of the time.)
 ROOM = 10.0
-# So often IRWLS may fail where pair steps have. Not tuned.
+# So often IRWLS may fail where pair steps have. (1 and 10 took no longer,
+# benchmarks/core/untuned.py.)
 FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
-# a step that K does not see is made to the end. Not tuned, as the next two.
+# a step that K does not see is made to the end: some thousand roundings of the sum.
 LONGEST, NOTHING = 10.0, 1e-12
 # Share of d that the line search has in K.
 SHARE = 0.03
 # Share of sum |c| that is rounding of the sum.
 ROUNDING = 1e-14
 # What is added to d, as a share of the mean of diag K: at first, and where the matrix
-# does not factor. Not tuned.
+# does not factor: from rounding by hundredfolds to where any matrix of float32 does.
 JITTERS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)
 
 

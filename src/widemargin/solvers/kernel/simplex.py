@@ -29,7 +29,7 @@ SELECTIONS = ("first", "second")
 # Entries of vectors that steps read between two looks at the clock, about 0.05 s.
 SLICE = 1 << 25
 # Rows of K that are computed together where one is missing: the rows with the least G.
-# Not tuned.
+# (4 and 16: within 2 % of the time, benchmarks/core/untuned.py.)
 TOGETHER = 8
 # The same where steps are by samples, as long as there is room: the best one of 59 rows
 # is one of many.

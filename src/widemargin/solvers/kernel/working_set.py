@@ -34,14 +34,14 @@ Index = NDArray[np.intp]
 # Pair steps between two looks at Ctrl-C: 2 us each for 4,096 rows.
 SLICE = 20_000
 # Pair steps of one small problem, for each of its rows. The set a4a takes 14 at
-# C = 1e6; low-rank kernels with a large C would take more than 100. Not tuned.
+# C = 1e6; low-rank kernels with a large C would take more than 100.
 MOST_STEPS = 50
 # Rows without a dual variable are left out where their margin is above 1 by this many
 # times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
 # covtype; with 0.5 four rows of covtype had a loss, which cost a second certificate.
 REACH = 1.0
-# Where c grows, scores are taken to be off by this many times what rounding of c does.
-# Not tuned.
+# Where c grows, scores are taken to be off by this many times what rounding of c does:
+# once for the rounding of c, once for that of the sums.
 ROUNDED = 2.0
 
 

@@ -59,7 +59,8 @@ QUICK_MARK, QUICK_LOOKS = 40.0, 2
 # are from before its visits, and the gap after them is less. (By TF-IDF, scattered
 # entries, Reuters, C = 1: 0.31 to 0.62 of it, and 0.5 to 0.97 for the hinge.)
 SHARE, CURVED_SHARE = 1.0, 1.5
-# The gap may be this many times what the gradients promised. Not tuned.
+# The gap may be this many times what the gradients promised. (3 and 30: within a
+# tenth of the time, benchmarks/core/untuned.py.)
 WRONG = 10.0
 # A free intercept has this share of mean |x|^2 as its weight r. (Visits in units of m,
 # to 1e-6, with 0.01, 0.1, 0.3, 1: TF-IDF, C = 1 118, 17, 18, 29; scattered entries,

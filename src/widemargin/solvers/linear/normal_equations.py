@@ -32,14 +32,15 @@ Factor = tuple[Callable[[Vector], Vector], bool]
 # (benchmarks/linear/interior_point.py).
 REDUCED_COLUMNS = 200
 # Order up to which a dense matrix is factored: M_Q, or the q x q matrix of all rows. It
-# takes 128 MB. Not tuned.
+# takes 128 MB.
 DENSE_ORDER = 4000
 # Entries of X'X a column up to which M_Q is factored as a sparse matrix: with more, the
 # factors of rows without structure fill up (benchmarks/linear/interior_point.py).
 SPARSE_ENTRIES = 4.0
 SPARSE_COLUMNS = 1000
 # Rows of the q x q matrix as preconditioner, and how many times more steps it may take.
-# Not tuned.
+# (1500 x 5000: half and twice of the first took up to 1.3 times as long, of the second
+# within a seventh of the time, benchmarks/core/untuned.py.)
 DUAL_ROWS = 1200
 DUAL_STEPS = 20
 # Conjugate gradients for a reduced matrix: the most steps, and the relative residual at

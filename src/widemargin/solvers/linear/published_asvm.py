@@ -25,7 +25,7 @@ from widemargin.solvers.driver.contract import at
 
 Vector = NDArray[np.float64]
 
-# The following are ours, not the paper's, and not tuned.
+# The following are ours: the paper does not say.
 # Lengths that (4b) tries along a projected gradient, in units of the best one without
 # bounds. That is the argmin from the minimum of a face, where no row meets its bound.
 LENGTHS = 2.0 ** np.arange(-6, 5)
