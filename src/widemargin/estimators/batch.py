@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin.estimators.training import Training
 from widemargin.kernels.grouped import GroupedSamples
@@ -15,6 +16,7 @@ from widemargin.kernels.table import KERNELS
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.problems.many import ManyProblems
+from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.problems.nu import nu_mass
 from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers.kernel.batch import (
@@ -23,13 +25,18 @@ from widemargin.solvers.kernel.batch import (
     MOST_ROWS_ALONE,
     solve_many,
 )
+from widemargin.solvers.linear.batch import solve_many_linear
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
 
-# Rows up to which products of rows are faster than Newton's method on columns.
+# Columns and entries up to which Newton's method on the columns takes all problems at
+# once; rows up to which, beyond, products of rows are faster than single solvers.
+MOST_COLUMNS, MOST_ENTRIES = 256, 2_000_000
 MOST_LINEAR = 600
+# Numbers of each problem for each row: vectors of the core, and of its certificate.
+LINEAR_PLACES = 16
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -65,13 +72,52 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
 
 def solve_linear_batch(training: Training) -> list[Solution] | None:
-    """Solutions of few rows that are linear in their columns; None where others suit.
+    """Solutions of small problems that are linear in their columns.
 
-    They are solved by the products of rows, and the upper bounds are those of weights.
+    None where other solvers suit better.
+    """
+    if not _suits(training):
+        return None
+    m, n = training.rows.shape
+    if n <= MOST_COLUMNS and m * (n + 1) <= MOST_ENTRIES:
+        return _by_newton(training)
+    return _by_products(training) if m <= MOST_LINEAR else None
+
+
+def _by_newton(training: Training) -> list[Solution] | None:
+    """The same by Newton's method on the columns."""
+    rows, memory = training.rows, training.memory_limit
+    t, (m, n) = len(training.tasks), rows.shape
+    if memory is not None and 8 * m * (n + t * LINEAR_PLACES) > memory:
+        return None
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    X, C = rows.in_memory(), np.broadcast_to(np.asarray(training.C, np.float64), m)
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
+    y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
+    kept = C > 0.0
+    if not kept.all():
+        X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
+    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training))
+    threads = n_threads(rows.options.get("n_jobs"))
+    found = solve_many_linear(problems, training.limits, threads)
+    if any(solution.status is Status.STALLED for solution in found):
+        return None
+    return found if kept.all() else [_with_zeros(one, kept) for one in found]
+
+
+def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
+    """The same where rows without weight have their alpha, too."""
+    alpha = np.zeros(len(kept))
+    alpha[kept] = solution.alpha
+    return dataclasses.replace(solution, alpha=alpha)
+
+
+def _by_products(training: Training) -> list[Solution] | None:
+    """The same of few rows and many columns, by the products of rows.
+
+    The upper bounds are those of weights.
     """
     rows = training.rows
-    if rows.shape[0] > MOST_LINEAR or not _suits(training):
-        return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     X, m = rows.in_memory(), rows.shape[0]
     samples = GroupedSamples(X, np.zeros(m, np.int64), Kernel("linear", 1.0))
