@@ -31,9 +31,12 @@ from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
 
-# Columns and entries up to which Newton's method on the columns takes all problems at
-# once; rows up to which, beyond, products of rows are faster than single solvers.
-MOST_COLUMNS, MOST_ENTRIES = 256, 2_000_000
+# Columns up to which Newton's method on the columns takes all problems at once, and
+# entries: of more problems than threads, of fewer, and of sparse rows, zeros included
+# (`benchmarks/core/newton_batch.py`). Beyond, rows up to which products of rows are
+# faster than single solvers.
+MOST_COLUMNS = 256
+MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
 LINEAR_PLACES = 16
@@ -79,9 +82,17 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     if not _suits(training):
         return None
     m, n = training.rows.shape
-    if n <= MOST_COLUMNS and m * (n + 1) <= MOST_ENTRIES:
+    if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
     return _by_products(training) if m <= MOST_LINEAR else None
+
+
+def _most_entries(training: Training) -> int:
+    """Entries up to which Newton's method on the columns takes all problems at once."""
+    if sparse.issparse(training.rows.in_memory()):
+        return MOST_SPARSE
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
 
 
 def _by_newton(training: Training) -> list[Solution] | None:
