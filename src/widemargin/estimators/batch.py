@@ -91,6 +91,8 @@ def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
     if sparse.issparse(training.rows.in_memory()):
         return MOST_SPARSE
+    if len(training.tasks) == 1:
+        return MOST_ENTRIES_ALONE
     threads = n_threads(training.rows.options.get("n_jobs"))
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
 
@@ -238,17 +240,20 @@ def _problems(
         intercept,
         np.full(len(tasks), -1),
         1.0 if training.recipe.nu is None else 0.0,
-        _masses(training, np.split(y, places[:-1]), np.split(C, places[:-1])),
+        _masses(training, y, C, places),
     )
 
 
-def _masses(training: Training, y: list[Vector], C: list[Vector]) -> Vector | None:
+def _masses(
+    training: Training, y: Vector, C: Vector, ends: NDArray[np.int64]
+) -> Vector | None:
     """The sum of alpha of each problem; None where none is given."""
     nu = training.recipe.nu
     if nu is None:
         return None
+    parts = np.split(y, ends[:-1]), np.split(C, ends[:-1])
     copies = 1 if training.recipe.q is None else 2
-    return np.array([nu_mass(nu, *pair, copies) for pair in zip(y, C, strict=True)])
+    return np.array([nu_mass(nu, *pair, copies) for pair in zip(*parts, strict=True)])
 
 
 def _over_all(
@@ -271,7 +276,7 @@ def _over_all(
         intercept,
         np.full(t, -1),
         q,
-        _masses(training, np.split(y, t), np.split(C, t)),
+        _masses(training, y, C, m * each),
     )
 
 

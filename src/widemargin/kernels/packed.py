@@ -99,11 +99,16 @@ class Parts:
     def __init__(self, m: int, n_jobs: int | None = None) -> None:
         self.samples, strips = m, padded(m) // STRIP
         self._size = max(1, -(-strips // PARTS))
-        cut = [
-            slice(a, min(a + self._size, strips)) for a in range(0, strips, self._size)
-        ]
-        self._shared = Blocks(cut, len(cut), n_jobs)
-        self._whole = slice(0, strips)
+        self._whole, self._n_jobs = slice(0, strips), n_jobs
+        self._made: Blocks | None = None
+
+    def _shared(self, task: Callable[[slice], Any]) -> Any:
+        """Run a task in threads, which are made when they are first needed."""
+        if self._made is None:
+            size, strips = self._size, self._whole.stop
+            cut = [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
+            self._made = Blocks(cut, len(cut), self._n_jobs)
+        return self._made(task)
 
     def __call__(
         self, task: Callable[[slice], Any], work: float, begin: int = 0
