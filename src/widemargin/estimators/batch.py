@@ -54,12 +54,11 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     chosen, kernel = batched(training), training.recipe.kernel
     if not chosen or kernel is None:
         return {}
-    memory = memory_for(training, chosen) - _other_bytes(training, chosen)
-    if memory <= 0:
-        return {}
     try:
         samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
-        if not samples.is_fit:
+        memory = memory_for(training, chosen, samples.wide_bytes)
+        memory -= _other_bytes(training, chosen)
+        if not samples.is_fit or memory <= 0:
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
         q = training.recipe.q
@@ -134,7 +133,7 @@ def _by_products(training: Training) -> list[Solution] | None:
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     X, m = rows.in_memory(), rows.shape[0]
     samples = GroupedSamples(X, np.zeros(m, np.int64), Kernel("linear", 1.0))
-    if not samples.is_fit:
+    if not samples.is_fit or samples.wide_bytes:
         return None
     signs = [training.signs(k) for k in range(len(training.tasks))]
     problems = _over_all(training, samples, np.concatenate(signs).astype(np.float64))
@@ -196,12 +195,17 @@ def batched(training: Training, copies: int = 1) -> list[int]:
     return [int(k) for k in np.flatnonzero(training.sizes <= most)]
 
 
-def memory_for(training: Training, chosen: list[int]) -> int:
-    """Bytes that kernel values may take. What is free is asked where many could be."""
+def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
+    """Bytes that kernel values may take, beside ``others``.
+
+    What is free is asked where many could be.
+    """
     if training.memory_limit is not None:
-        return training.memory_limit
+        return training.memory_limit - others
     most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen])
-    return FEW_BYTES if most <= FEW_BYTES else free_bytes()
+    if most + others <= FEW_BYTES:
+        return FEW_BYTES
+    return free_bytes() - others
 
 
 def _other_bytes(training: Training, chosen: list[int]) -> int:

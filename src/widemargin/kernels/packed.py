@@ -153,6 +153,7 @@ class Layout:
         Z: Matrix,
         dtype: Any = np.float64,
         sparse_to: float = SPARSE_BATCH,
+        wide: int = WIDE,
     ) -> None:
         self.form, self.dtype = form, np.dtype(dtype)
         kernel = KERNELS[NAMES[form[0]]]
@@ -160,7 +161,7 @@ class Layout:
         self.center = np.zeros(Z.shape[1])
         stored = sparse.issparse(Z)
         self.is_sparse = _share_of_nonzeros(Z) <= sparse_to
-        self.stays_sparse = stored and Z.shape[1] > WIDE
+        self.stays_sparse = stored and Z.shape[1] > wide
         self.is_sparse = self.is_sparse or self.stays_sparse
         sums, squares = linalg.column_sums(Z)
         mean = sums / Z.shape[0]
@@ -693,10 +694,15 @@ def known_lengths(norms: NDArray[Any], n: int) -> Vector:
 def packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
     """Norms of rows as samples would have them: to the bit, for distances of 0."""
     out = np.empty(Z.shape[0], layout.dtype)
-    size = strips_at_a_time(Z.shape[1])
+    n, X = Z.shape[1], linalg.in_core(Z)
+    size = strips_at_a_time(n)
+    absolute = layout.begins_at_lengths
     for start in range(0, len(out), size):
         index = np.arange(start, min(start + size, len(out)))
-        out[index] = Samples(layout, Z, index).norms[: len(index)]
+        norms = np.zeros(padded(len(index)), layout.dtype)
+        room = aligned((norms.size * n,), layout.dtype)
+        _core.pack(X, index, layout.center, room, norms, absolute)
+        out[index] = norms[: len(index)]
     return out
 
 
