@@ -40,7 +40,9 @@ def test_answers_are_the_optima(loss, intercept, C, shape):
         assert best.dual <= found.certificate.primal <= best.primal * (1 + 1e-6)
         same = one.certify(found.alpha, found.w, found.b)
         off = 2 * (found.certificate.rounding + same.rounding)  # it may go up, too
-        assert found.certificate.primal == pytest.approx(same.primal, rel=1e-12, abs=off)
+        assert found.certificate.primal == pytest.approx(
+            same.primal, rel=1e-12, abs=off
+        )
         assert found.certificate.dual == pytest.approx(same.dual, rel=1e-12, abs=off)
         assert off <= 1e-6 * best.primal
 
