@@ -377,7 +377,7 @@ class Problem {
       finish();
     else if (end != BatchEnd::solved && steps > 0)
       refresh();
-    (void)gap();
+    if (end != BatchEnd::solved || m_ <= kExactly) (void)gap();  // else it is known
     if (!is_finite()) {
       restart();
       (void)gap();

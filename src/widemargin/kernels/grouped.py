@@ -91,7 +91,8 @@ class GroupedSamples:
     def _packed(self) -> tuple[Any, ...]:
         """What the core takes: the samples by groups, and all rows."""
         strips = -(-self.count // STRIP)
-        begin = np.append(0, np.cumsum(strips))
+        begin = np.zeros(len(strips) + 1, np.int64)
+        strips.cumsum(out=begin[1:])
         place = np.zeros(begin[-1] * STRIP, np.int64)
         within = np.arange(len(self.order)) - np.repeat(self.first, self.count)
         place[np.repeat(begin[:-1] * STRIP, self.count) + within] = self.order
