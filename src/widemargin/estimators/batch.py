@@ -103,7 +103,8 @@ def _by_newton(training: Training) -> list[Solution] | None:
     if memory is not None and 8 * m * (n + t * LINEAR_PLACES) > memory:
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    X, C = rows.in_memory(), np.broadcast_to(np.asarray(training.C, np.float64), m)
+    X: Any = rows.in_memory()
+    C = np.broadcast_to(np.asarray(training.C, np.float64), m)
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
     kept = C > 0.0
