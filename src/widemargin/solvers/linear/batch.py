@@ -14,6 +14,7 @@ from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.limits import Limits
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
@@ -62,7 +63,8 @@ def solve_many_linear(
     )
     W = np.ascontiguousarray(v[:, :n])
     b = np.zeros(t) if problems.intercept == "none" else v[:, n]
-    bounds = problems.certificates(alpha, W, b)
+    with ONE_BLAS_THREAD:  # others would wait for a busy core longer than it takes
+        bounds = problems.certificates(alpha, W, b)
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
