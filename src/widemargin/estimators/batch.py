@@ -78,12 +78,15 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
 
     None where other solvers suit better.
     """
-    if not _suits(training):
+    # Along a path, too: from zero it is faster than others are from the last answer.
+    cold = dataclasses.replace(training, starts=None)
+    if not _suits(cold):
         return None
     m, n = training.rows.shape
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
-    return _by_products(training) if m <= MOST_LINEAR else None
+    is_cold = training.starts is None
+    return _by_products(training) if is_cold and m <= MOST_LINEAR else None
 
 
 def _most_entries(training: Training) -> int:
