@@ -866,8 +866,9 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop) {
-  constexpr std::size_t kRows = 192;  // that are taken together
-  // What is not made before it is stopped shall not be taken for a sum.
+  constexpr std::size_t kRows = 192;             // that are taken together
+  constexpr std::size_t kPackedBytes = 4 << 20;  // of support vectors that are packed at a time
+  // What is not begun before it is stopped shall not be taken for a sum; parts are not told apart.
   std::fill(sums.out.begin(), sums.out.end(), std::numeric_limits<double>::quiet_NaN());
   // Few problems are cut, so that all threads have work; what comes out does not depend on it.
   const std::size_t problems = sums.row_end.size();
@@ -883,22 +884,29 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
     const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
     const std::size_t last = m * (part + 1) / cut;
     const auto& all = sums.rows;
+    const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
+    const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
     Packed packed;
-    packed.fill(all, sums.support.subspan(s0, k));
-    std::vector<double> weights(packed.norms.size());
-    std::copy_n(sums.weight.begin() + static_cast<std::ptrdiff_t>(s0), k, weights.begin());
-    const auto X = packed.strips(k, all.batch.n);
     Gathered<double> gathered;
-    for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
-      const std::size_t count = std::min(last - r, kRows);
-      const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
-        return static_cast<std::size_t>(sums.row[r0 + r + i]);
-      });
-      double* out = sums.out.data() + r0 + r;
-      std::fill_n(out, count, 0.0);
-      Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
-      target.back_weights = weights.data(), target.back = out;
-      kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
+    std::vector<double> weights;
+    for (std::size_t first = 0; first < k || first == 0; first += size) {
+      const std::size_t vectors = std::min(k - first, size);
+      packed.fill(all, sums.support.subspan(s0 + first, vectors));
+      weights.assign(packed.norms.size(), 0.0);
+      const auto begin_at = static_cast<std::ptrdiff_t>(s0 + first);
+      std::copy_n(sums.weight.begin() + begin_at, vectors, weights.begin());
+      const auto X = packed.strips(vectors, n);
+      for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
+        const std::size_t count = std::min(last - r, kRows);
+        const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
+          return static_cast<std::size_t>(sums.row[r0 + r + i]);
+        });
+        double* out = sums.out.data() + r0 + r;
+        if (first == 0) std::fill_n(out, count, 0.0);
+        Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
+        target.back_weights = weights.data(), target.back = out;
+        kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
+      }
     }
   });
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin import SVC, Problem
+from widemargin import SVC, Kernel, Problem
 from widemargin.kernels import grouped
 
 
@@ -48,3 +48,18 @@ def test_where_there_is_no_room_they_stay_sparse(limit, monkeypatch):
     clf = SVC(C=5.0, **options).fit(X, y)
     assert {one.solver for one in clf.solutions_} == {"irwls"}
     assert clf.status_ == "solved"
+
+
+@pytest.mark.parametrize("stored", [sparse.csr_array, sparse.csr_array.toarray])
+def test_sums_in_float64_are_made_of_parts_of_the_support_vectors(stored):
+    X, y = documents(700)  # a part has some 200
+    samples = grouped.GroupedSamples(stored(X), y, Kernel("rbf", gamma=0.01))
+    c = np.random.default_rng(1).normal(size=700)
+    support = np.arange(700), c, np.array([450, 700])
+    rows = np.arange(700), np.array([300, 700])
+    found = samples.exact(support, rows, 2, lambda: False)
+    K = Kernel("rbf", gamma=0.01)(X, X)
+    expected = np.append(K[:300, :450] @ c[:450], K[300:, 450:] @ c[450:])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    stopped = samples.exact(support, rows, 2, lambda: True)
+    assert np.isnan(stopped).all()

@@ -197,12 +197,14 @@ class GroupedSamples:
 
         Returns
         -------
-        The scores; NaN where ``stop`` said yes before.
+        The scores; NaN where ``stop`` says yes.
         """
         form, batch, norms = self._exact
         out = np.zeros(len(rows[0]))
         J, c, ends = support
         _core.sum_batch(form, batch, norms, J, ends, c, *rows, out, threads, stop)
+        if stop():  # parts of sums may be there
+            out[:] = np.nan
         return out
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
