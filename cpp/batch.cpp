@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+
+#include "crew.hpp"
 
 namespace widemargin {
 namespace {
@@ -32,8 +31,6 @@ constexpr std::int64_t kFewSteps = 10;
 constexpr std::size_t kExactly = 64;
 constexpr double kDigits = 1e-13;
 constexpr std::int64_t kStepsOfRow = 100;
-// Seconds between two questions whether to stop.
-constexpr double kPatience = 0.02;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
 constexpr double kViolation = 0.3, kFall = 0.25, kLeast = 1e-7;
 
@@ -50,73 +47,6 @@ constexpr double kShare = 0.9;
 constexpr double kFar = 5;
 // The objective at zero, times this, is the least that a gap is relative to.
 constexpr double kFloor = 1e-10;
-
-using Time = std::chrono::steady_clock;
-
-// Tasks that threads take one after the other; only the caller's thread asks whether to stop.
-class Crew {
- public:
-  Crew(std::size_t threads, const std::function<bool()>& stop) : threads_(threads), ask_(stop) {}
-
-  bool stopped(bool is_caller) {
-    if (is_caller && std::chrono::duration<double>(Time::now() - asked_).count() > kPatience) {
-      if (ask_()) stop_ = true;
-      asked_ = Time::now();
-    }
-    return stop_.load(std::memory_order_relaxed);
-  }
-
-  // work(task, is_caller) for all tasks.
-  template <class Work>
-  void run(std::size_t tasks, const Work& work) {
-    std::atomic<std::size_t> next{0};
-    std::exception_ptr error;
-    std::mutex lock;
-    const auto loop = [&](bool is_caller) {
-      try {
-        for (std::size_t t; (t = next++) < tasks && !stopped(is_caller);) work(t, is_caller);
-      } catch (...) {
-        const std::lock_guard guard(lock);
-        if (!error) error = std::current_exception();
-        stop_ = true;
-      }
-    };
-    std::vector<std::thread> others;
-    std::atomic<std::size_t> at_work{0};
-    const std::size_t wanted = std::min(threads_, tasks);
-    others.reserve(wanted);  // what is thrown while threads are at work would end the process
-    try {
-      for (std::size_t k = 1; k < wanted; ++k) {
-        ++at_work;
-        others.emplace_back([&] {
-          loop(false);
-          --at_work;
-        });
-      }
-    } catch (const std::system_error&) {  // no more threads: fewer do it
-      --at_work;
-    }
-    loop(true);
-    while (at_work > 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-      try {
-        stopped(true);
-      } catch (...) {
-        const std::lock_guard guard(lock);
-        if (!error) error = std::current_exception();
-        stop_ = true;
-      }
-    }
-    for (auto& other : others) other.join();
-    if (error) std::rethrow_exception(error);
-  }
-
- private:
-  std::size_t threads_;
-  const std::function<bool()>& ask_;
-  std::atomic<bool> stop_{false};
-  Time::time_point asked_ = Time::now();
-};
 
 // Blocks of memory that are used again: touching new pages takes longer than to fill them. Large
 // ones are taken some at once, in large pages where there are; none is there before it is touched.
@@ -447,7 +377,7 @@ class Problem {
       finish();
     else if (end != BatchEnd::solved && steps > 0)
       refresh();
-    (void)gap();
+    if (end != BatchEnd::solved || m_ <= kExactly) (void)gap();  // else it is known
     if (!is_finite()) {
       restart();
       (void)gap();
@@ -936,8 +866,9 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop) {
-  constexpr std::size_t kRows = 192;  // that are taken together
-  // What is not made before it is stopped shall not be taken for a sum.
+  constexpr std::size_t kRows = 192;             // that are taken together
+  constexpr std::size_t kPackedBytes = 4 << 20;  // of support vectors that are packed at a time
+  // What is not begun before it is stopped shall not be taken for a sum; parts are not told apart.
   std::fill(sums.out.begin(), sums.out.end(), std::numeric_limits<double>::quiet_NaN());
   // Few problems are cut, so that all threads have work; what comes out does not depend on it.
   const std::size_t problems = sums.row_end.size();
@@ -953,22 +884,29 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
     const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
     const std::size_t last = m * (part + 1) / cut;
     const auto& all = sums.rows;
+    const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
+    const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
     Packed packed;
-    packed.fill(all, sums.support.subspan(s0, k));
-    std::vector<double> weights(packed.norms.size());
-    std::copy_n(sums.weight.begin() + static_cast<std::ptrdiff_t>(s0), k, weights.begin());
-    const auto X = packed.strips(k, all.batch.n);
     Gathered<double> gathered;
-    for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
-      const std::size_t count = std::min(last - r, kRows);
-      const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
-        return static_cast<std::size_t>(sums.row[r0 + r + i]);
-      });
-      double* out = sums.out.data() + r0 + r;
-      std::fill_n(out, count, 0.0);
-      Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
-      target.back_weights = weights.data(), target.back = out;
-      kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
+    std::vector<double> weights;
+    for (std::size_t first = 0; first < k || first == 0; first += size) {
+      const std::size_t vectors = std::min(k - first, size);
+      packed.fill(all, sums.support.subspan(s0 + first, vectors));
+      weights.assign(packed.norms.size(), 0.0);
+      const auto begin_at = static_cast<std::ptrdiff_t>(s0 + first);
+      std::copy_n(sums.weight.begin() + begin_at, vectors, weights.begin());
+      const auto X = packed.strips(vectors, n);
+      for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
+        const std::size_t count = std::min(last - r, kRows);
+        const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
+          return static_cast<std::size_t>(sums.row[r0 + r + i]);
+        });
+        double* out = sums.out.data() + r0 + r;
+        if (first == 0) std::fill_n(out, count, 0.0);
+        Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
+        target.back_weights = weights.data(), target.back = out;
+        kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
+      }
     }
   });
 }

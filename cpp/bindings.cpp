@@ -392,5 +392,6 @@ NB_MODULE(_core, m) {
   bind_svmlight(m);
   bind_batch(m);
   bind_kernels(m);
+  bind_newton(m);
   bind_twofold(m);
 }

@@ -62,4 +62,5 @@ Fields& fields(const Array<T>& array) {
 void bind_svmlight(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_kernels(nb::module_& m);
+void bind_newton(nb::module_& m);
 void bind_twofold(nb::module_& m);

@@ -3,6 +3,7 @@
 
 #include "batch.hpp"
 #include "bindings.hpp"
+#include "question.hpp"
 #include "simd.hpp"
 
 namespace {
@@ -27,23 +28,6 @@ bool are_below(const Index& index, std::size_t count) {
   return std::ranges::all_of(
       span(index), [count](auto i) { return 0 <= i && static_cast<std::size_t>(i) < count; });
 }
-
-// Whether to stop, by the answer of Python, which is asked without the GIL; or by Ctrl-C, which
-// leaves the results as they are.
-struct Question {
-  const nb::callable& stop;
-  bool interrupted = false;
-
-  bool operator()() {
-    const nb::gil_scoped_acquire acquire;
-    try {
-      return interrupted || nb::cast<bool>(stop());
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_KeyboardInterrupt)) throw;
-      return interrupted = true;
-    }
-  }
-};
 
 widemargin::ExactRows exact_rows(const Form& form, const widemargin::Batch<double>& batch,
                                  const Array<const double>& norms) {

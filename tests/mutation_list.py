@@ -28,6 +28,10 @@ MANY = ("tests/problems/test_many.py",)
 MANY_DRAWN = ("tests/certificates/test_campaign.py",)
 FAMILY = ("tests/solvers/kernel/test_batch_family.py",)
 BATCH = ("tests/solvers/kernel/test_batch.py",)
+NEWTON = (
+    "tests/solvers/linear/test_newton_batch.py",
+    "tests/certificates/test_campaign.py",
+)
 EXACT = ("tests/certificates",)
 CORE = (
     "tests/core/test_core.py",
@@ -519,6 +523,62 @@ MUTATIONS = [
         ("tests/solvers/driver/test_checkpoint.py",),
     ),
     # -- many problems at once
+    Mutation(
+        "linear problems at once: rounding of the slacks",
+        "many_linear.py",
+        "        slack += errors\n",
+        "        slack -= errors\n",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: the losses' own rounding",
+        "many_linear.py",
+        "* (1.0 + more)",
+        "* (1.0 - more)",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: b counts where it is penalized",
+        "many_linear.py",
+        "            rest += 0.5 * b * b\n",
+        "            rest -= 0.5 * b * b\n",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: y'alpha counts where it is penalized",
+        "many_linear.py",
+        "            rest += 0.5 * total * total\n",
+        "            rest -= 0.5 * total * total\n",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: squares of alpha",
+        "many_linear.py",
+        "rest += (0.25 * self.loss.dual_share)",
+        "rest += (0.5 * self.loss.dual_share)",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: rounding of A'alpha",
+        "many_linear.py",
+        "        under = (np.sqrt(squares) * SLACK + error) * error\n",
+        "        under = 0.0 * (np.sqrt(squares) * SLACK + error) * error\n",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: what feasibility costs",
+        "many_linear.py",
+        "            under += np.fromiter(costs, np.float64)\n",
+        "            under += 0.0 * np.fromiter(costs, np.float64)\n",
+        NEWTON,
+    ),
+    Mutation(
+        "linear problems at once: alpha within its bounds",
+        "many_linear.py",
+        "(alpha >= 0.0) & (alpha <= self.loss.upper(self.C))",
+        "(alpha >= 0.0) | (alpha <= self.loss.upper(self.C))",
+        NEWTON,
+    ),
     Mutation(
         "many problems: the quadratic term",
         "many.py",

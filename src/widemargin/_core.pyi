@@ -285,6 +285,21 @@ def twofold_kernel_diag(
 def twofold_dot(
     a: Vector, hi: Vector, lo: Vector, simd: int = -1
 ) -> tuple[float, float, float]: ...
+def newton_batch(
+    X: Vector,
+    y: Vector,
+    C: Vector,
+    squared: bool,
+    intercept: int,
+    tol: float,
+    most: int,
+    threads: int,
+    stop: Callable[[], bool],
+    alpha: Vector,
+    v: Vector,
+    steps: NDArray[np.int64],
+    simd: int = -1,
+) -> bool: ...
 def solve_batch(
     form: tuple[int, float, float, int],
     strips: Any,

@@ -55,6 +55,8 @@ class Checker:
         """Refuse what is no float in (0, most], nor None if that is an option."""
         if optional and value is None:
             return
+        if type(value) is float and 0.0 < value <= most and value < np.inf:
+            return  # without a look at abstract classes, which takes longer
         number = isinstance(value, Real) and not isinstance(value, bool)
         if not (number and 0 < value <= most and np.isfinite(value)):
             end = "inf)" if most == np.inf else f"{most:g}]"
@@ -68,6 +70,8 @@ class Checker:
         """Refuse what is no int in [least, inf), nor None if that is an option."""
         if optional and value is None:
             return
+        if type(value) is int and value >= least:
+            return
         if not (is_integer(value) and value >= least):
             self.refuse(
                 name, f"an int in the range [{least}, inf)" + _or_none(optional), value
@@ -75,6 +79,8 @@ class Checker:
 
     def choice(self, name: str, value: Any, choices: tuple[Any, ...]) -> None:
         """Refuse what is not among the choices."""
+        if type(value) is str and value in choices:
+            return
         single = isinstance(value, Hashable)  # an array compares to an array
         if not (single and any(value is one or value == one for one in choices)):
             self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)

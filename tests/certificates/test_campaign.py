@@ -14,6 +14,7 @@ import pytest
 from tests.certificates.draws import draw
 from tests.certificates.judged import judge
 from tests.certificates.judged_batch import judge_batch, judge_family
+from tests.certificates.judged_newton import judge_newton
 
 SEED, FEW, ALL = 19, 300, 20_000
 
@@ -71,6 +72,26 @@ def check_families(numbers):
 @pytest.mark.parametrize("start", range(0, 90, 30))
 def test_no_certificate_of_a_family_is_false(start):
     check_families(range(start, start + 30))
+
+
+def check_linear(numbers):
+    """No false claim of linear problems that are solved in one call."""
+    found = [(k, one) for k in numbers for one in judge_newton(SEED, k)]
+    false = [(k, one.false) for k, one in found if one.false]
+    assert not false, f"judged_newton.judge_newton({SEED}, number): {false[:10]}"
+    ends = [one.status for _, one in found if one.status != "point"]
+    assert ends.count("solved") > 0.6 * len(ends)
+
+
+@pytest.mark.parametrize("start", range(0, 60, 30))
+def test_no_certificate_of_linear_problems_at_once_is_false(start):
+    check_linear(range(start, start + 30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(FEW, ALL, 100))
+def test_no_certificate_of_many_linear_problems_at_once_is_false(start):
+    check_linear(range(start, min(start + 100, ALL)))
 
 
 @pytest.mark.full

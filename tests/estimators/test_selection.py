@@ -33,7 +33,7 @@ from widemargin import (
     save_model,
     svc_path,
 )
-from widemargin.estimators import folds, selection
+from widemargin.estimators import batch, folds, selection
 from widemargin.problems import conditioning
 
 
@@ -478,6 +478,8 @@ def test_equal_rows_are_looked_for_once(monkeypatch):
         return find(X, y)
 
     monkeypatch.setattr(conditioning, "equal_rows", counted)
+    # Small problems are solved at once, without a look at equal rows.
+    monkeypatch.setattr(batch, "MOST_ENTRIES_ALONE", 0)
     Cs, models, gaps = linear_svc_path(X, y, Cs=[0.01, 0.1, 1.0])
     assert calls.count(len(X)) == 1
     assert gaps.max() <= 1e-4

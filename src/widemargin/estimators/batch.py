@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin.estimators.training import Training
 from widemargin.kernels.grouped import GroupedSamples
@@ -15,6 +16,7 @@ from widemargin.kernels.table import KERNELS
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.problems.many import ManyProblems
+from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.problems.nu import nu_mass
 from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers.kernel.batch import (
@@ -23,13 +25,21 @@ from widemargin.solvers.kernel.batch import (
     MOST_ROWS_ALONE,
     solve_many,
 )
+from widemargin.solvers.linear.batch import solve_many_linear
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
 
-# Rows up to which products of rows are faster than Newton's method on columns.
+# Columns up to which Newton's method on the columns takes all problems at once, and
+# entries: of more problems than threads, of fewer, and of sparse rows, zeros included
+# (`benchmarks/core/newton_batch.py`). Beyond, rows up to which products of rows are
+# faster than single solvers.
+MOST_COLUMNS = 256
+MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# Numbers of each problem for each row: vectors of the core, and of its certificate.
+LINEAR_PLACES = 16
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -44,12 +54,11 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     chosen, kernel = batched(training), training.recipe.kernel
     if not chosen or kernel is None:
         return {}
-    memory = memory_for(training, chosen) - _other_bytes(training, chosen)
-    if memory <= 0:
-        return {}
     try:
         samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
-        if not samples.is_fit:
+        memory = memory_for(training, chosen, samples.wide_bytes)
+        memory -= _other_bytes(training, chosen)
+        if not samples.is_fit or memory <= 0:
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
         q = training.recipe.q
@@ -65,17 +74,70 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
 
 def solve_linear_batch(training: Training) -> list[Solution] | None:
-    """Solutions of few rows that are linear in their columns; None where others suit.
+    """Solutions of small problems that are linear in their columns.
 
-    They are solved by the products of rows, and the upper bounds are those of weights.
+    None where other solvers suit better.
+    """
+    # Along a path, too: from zero it is faster than others are from the last answer.
+    cold = dataclasses.replace(training, starts=None)
+    if not _suits(cold):
+        return None
+    m, n = training.rows.shape
+    if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
+        return _by_newton(training)
+    is_cold = training.starts is None
+    return _by_products(training) if is_cold and m <= MOST_LINEAR else None
+
+
+def _most_entries(training: Training) -> int:
+    """Entries up to which Newton's method on the columns takes all problems at once."""
+    if sparse.issparse(training.rows.in_memory()):
+        return MOST_SPARSE
+    if len(training.tasks) == 1:
+        return MOST_ENTRIES_ALONE
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
+
+
+def _by_newton(training: Training) -> list[Solution] | None:
+    """The same by Newton's method on the columns."""
+    rows, memory = training.rows, training.memory_limit
+    t, (m, n) = len(training.tasks), rows.shape
+    if memory is not None and 8 * m * (n + t * LINEAR_PLACES) > memory:
+        return None
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    X: Any = rows.in_memory()
+    C = np.broadcast_to(np.asarray(training.C, np.float64), m)
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
+    y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
+    kept = C > 0.0
+    if not kept.all():
+        X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
+    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training))
+    threads = n_threads(rows.options.get("n_jobs"))
+    found = solve_many_linear(problems, training.limits, threads)
+    if any(solution.status is Status.STALLED for solution in found):
+        return None
+    return found if kept.all() else [_with_zeros(one, kept) for one in found]
+
+
+def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
+    """The same where rows without weight have their alpha, too."""
+    alpha = np.zeros(len(kept))
+    alpha[kept] = solution.alpha
+    return dataclasses.replace(solution, alpha=alpha)
+
+
+def _by_products(training: Training) -> list[Solution] | None:
+    """The same of few rows and many columns, by the products of rows.
+
+    The upper bounds are those of weights.
     """
     rows = training.rows
-    if rows.shape[0] > MOST_LINEAR or not _suits(training):
-        return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     X, m = rows.in_memory(), rows.shape[0]
     samples = GroupedSamples(X, np.zeros(m, np.int64), Kernel("linear", 1.0))
-    if not samples.is_fit:
+    if not samples.is_fit or samples.wide_bytes:
         return None
     signs = [training.signs(k) for k in range(len(training.tasks))]
     problems = _over_all(training, samples, np.concatenate(signs).astype(np.float64))
@@ -137,12 +199,17 @@ def batched(training: Training, copies: int = 1) -> list[int]:
     return [int(k) for k in np.flatnonzero(training.sizes <= most)]
 
 
-def memory_for(training: Training, chosen: list[int]) -> int:
-    """Bytes that kernel values may take. What is free is asked where many could be."""
+def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
+    """Bytes that kernel values may take, beside ``others``.
+
+    What is free is asked where many could be.
+    """
     if training.memory_limit is not None:
-        return training.memory_limit
+        return training.memory_limit - others
     most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen])
-    return FEW_BYTES if most <= FEW_BYTES else free_bytes()
+    if most + others <= FEW_BYTES:
+        return FEW_BYTES
+    return free_bytes() - others
 
 
 def _other_bytes(training: Training, chosen: list[int]) -> int:
@@ -181,17 +248,20 @@ def _problems(
         intercept,
         np.full(len(tasks), -1),
         1.0 if training.recipe.nu is None else 0.0,
-        _masses(training, np.split(y, places[:-1]), np.split(C, places[:-1])),
+        _masses(training, y, C, places),
     )
 
 
-def _masses(training: Training, y: list[Vector], C: list[Vector]) -> Vector | None:
+def _masses(
+    training: Training, y: Vector, C: Vector, ends: NDArray[np.int64]
+) -> Vector | None:
     """The sum of alpha of each problem; None where none is given."""
     nu = training.recipe.nu
     if nu is None:
         return None
+    parts = np.split(y, ends[:-1]), np.split(C, ends[:-1])
     copies = 1 if training.recipe.q is None else 2
-    return np.array([nu_mass(nu, *pair, copies) for pair in zip(y, C, strict=True)])
+    return np.array([nu_mass(nu, *pair, copies) for pair in zip(*parts, strict=True)])
 
 
 def _over_all(
@@ -214,7 +284,7 @@ def _over_all(
         intercept,
         np.full(t, -1),
         q,
-        _masses(training, np.split(y, t), np.split(C, t)),
+        _masses(training, y, C, m * each),
     )
 
 

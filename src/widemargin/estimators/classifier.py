@@ -214,15 +214,15 @@ class Classifier(
         y = labels.as_labels(check, y, rows.shape[0])
         given = sample_weight, rows.shape[0], self._leaves_out_negative
         weights = labels.as_weights(check, *given)
-        self.classes_, index = labels.find_classes(check, y, weights)
-        recipe = self._recipe(rows, None if sample_weight is None else weights)
+        own = None if sample_weight is None else weights
+        self.classes_, index = labels.find_classes(check, y, own)
+        recipe = self._recipe(rows, own)
+        if sample_weight is None and self.class_weight is None:
+            return rows, index, self.C, recipe
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
-        C: Any = self.C
-        if not (sample_weight is None and self.class_weight is None):
-            C = weighted(self.C, weights, factors)
-        return rows, index, C, recipe
+        return rows, index, weighted(self.C, weights, factors), recipe
 
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""

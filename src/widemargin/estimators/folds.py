@@ -174,7 +174,7 @@ def _solve_part(found: Folds, samples: GroupedSamples, some: range) -> bool:
     """Solve some of the binary problems; whether to go on."""
     training, limits = found.training, found.training.limits
     problems = _problems(found, samples, some)
-    memory = memory_for(training, list(some))
+    memory = memory_for(training, list(some), samples.wide_bytes)
     threads = n_threads(training.rows.options.get("n_jobs"))
     ends = solve_places(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))

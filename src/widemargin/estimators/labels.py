@@ -132,12 +132,14 @@ def distinct(y: Labels, weights: Vector | None = None) -> Labels:
     return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
 
-def find_classes(check: Checker, y: Labels, weights: Vector) -> tuple[Labels, Index]:
+def find_classes(
+    check: Checker, y: Labels, weights: Vector | None
+) -> tuple[Labels, Index]:
     """Classes with a positive weight, and the index of each row's class (else 0)."""
     classes = distinct(y, weights)
     if len(classes) < 2:
         expected = "hold at least two classes"
-        if not (weights > 0).all():  # in scikit-learn's words
+        if weights is not None and not (weights > 0).all():  # in scikit-learn's words
             expected += (
                 " (Invalid input - all samples with positive weights belong to the "
                 "same class)"

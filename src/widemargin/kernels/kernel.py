@@ -131,8 +131,8 @@ class Kernel:  # numpydoc ignore=PR02
             std = np.sqrt(np.maximum(squares / weights.sum() - mean**2, 0.0))
         spread = {"auto": 1.0}
         if self.gamma == "scale":
-            center = mean.mean()
-            spread["scale"] = float(np.mean(std**2 + (mean - center) ** 2))
+            center = mean.sum() / n
+            spread["scale"] = float((std**2 + (mean - center) ** 2).sum()) / n
         if self.gamma == "mean_distance":
             # The mean over all pairs of |x - z|^2 is twice the sum of the variances.
             spread["mean_distance"] = 4.0 * float(np.mean(std**2))

@@ -6,7 +6,6 @@ they are made: then nothing of the size of K is ever in memory. Each sample has 
 of its own, so what comes out for it does not depend on the other samples.
 """
 
-import copy
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -101,11 +100,16 @@ class Parts:
     def __init__(self, m: int, n_jobs: int | None = None) -> None:
         self.samples, strips = m, padded(m) // STRIP
         self._size = max(1, -(-strips // PARTS))
-        cut = [
-            slice(a, min(a + self._size, strips)) for a in range(0, strips, self._size)
-        ]
-        self._shared = Blocks(cut, len(cut), n_jobs)
-        self._whole = slice(0, strips)
+        self._whole, self._n_jobs = slice(0, strips), n_jobs
+        self._made: Blocks | None = None
+
+    def _shared(self, task: Callable[[slice], Any]) -> Any:
+        """Run a task in threads, which are made when they are first needed."""
+        if self._made is None:
+            size, strips = self._size, self._whole.stop
+            cut = [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
+            self._made = Blocks(cut, len(cut), self._n_jobs)
+        return self._made(task)
 
     def __call__(
         self, task: Callable[[slice], Any], work: float, begin: int = 0
@@ -150,6 +154,7 @@ class Layout:
         Z: Matrix,
         dtype: Any = np.float64,
         sparse_to: float = SPARSE_BATCH,
+        wide: int = WIDE,
     ) -> None:
         self.form, self.dtype = form, np.dtype(dtype)
         kernel = KERNELS[NAMES[form[0]]]
@@ -157,7 +162,7 @@ class Layout:
         self.center = np.zeros(Z.shape[1])
         stored = sparse.issparse(Z)
         self.is_sparse = _share_of_nonzeros(Z) <= sparse_to
-        self.stays_sparse = stored and Z.shape[1] > WIDE
+        self.stays_sparse = stored and Z.shape[1] > wide
         self.is_sparse = self.is_sparse or self.stays_sparse
         sums, squares = linalg.column_sums(Z)
         mean = sums / Z.shape[0]
@@ -172,7 +177,8 @@ class Layout:
 
     def as_double(self) -> "Layout":
         """The layout for the same rows in float64."""
-        other = copy.copy(self)
+        other = object.__new__(Layout)  # `copy.copy` takes ten times as long
+        vars(other).update(vars(self))
         other.dtype = np.dtype(np.float64)
         if other.is_distance and other._has_to_subtract():
             other._subtract()
@@ -275,7 +281,7 @@ class Batches:
         self, layout: Layout, Z: Matrix, norms: NDArray[Any] | None = None
     ) -> None:
         self._layout, self._Z = layout, Z
-        self.size = int(np.clip(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH, MOST_BATCH))
+        self.size = _clipped(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH)
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
         if norms is None and layout.expands_squares and not layout.stays_sparse:
             self._norms = packed_norms(layout, Z)
@@ -290,7 +296,7 @@ class Batches:
             if layout.stays_sparse and with_norms:
                 self._norms = _norms(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
-            self.size = int(np.clip(SPARSE_ENTRIES / (entries + 1), 64, MOST_BATCH))
+            self.size = _clipped(SPARSE_ENTRIES / (entries + 1), 64)
 
     def cut(self, count: int) -> list[slice]:
         """Parts of a number of rows, each worth a batch."""
@@ -656,6 +662,11 @@ def _share_of_nonzeros(Z: Matrix) -> float:
     return float(np.count_nonzero(sample)) / sample.size
 
 
+def _clipped(size: float, least: int) -> int:
+    """Rows of a batch; np.clip takes longer than to use a small one."""
+    return int(min(max(size, least), MOST_BATCH))
+
+
 def _reach(Z: Matrix, center: Vector, sums: str) -> float:
     """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow."""
     if sparse.issparse(Z) and not center.any():
@@ -665,7 +676,8 @@ def _reach(Z: Matrix, center: Vector, sums: str) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, Z.shape[0], size):
             end = min(start + size, Z.shape[0])
-            D = linalg.dense(linalg.row_slice(Z, start, end)) - center
+            some = Z if end - start == Z.shape[0] else linalg.row_slice(Z, start, end)
+            D = linalg.dense(some) - center
             sizes = (
                 np.einsum("ij,ij->i", D, D) if sums == "square" else abs(D).sum(axis=1)
             )
@@ -690,10 +702,15 @@ def known_lengths(norms: NDArray[Any], n: int) -> Vector:
 def packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
     """Norms of rows as samples would have them: to the bit, for distances of 0."""
     out = np.empty(Z.shape[0], layout.dtype)
-    size = strips_at_a_time(Z.shape[1])
+    n, X = Z.shape[1], linalg.in_core(Z)
+    size = strips_at_a_time(n)
+    absolute = layout.begins_at_lengths
     for start in range(0, len(out), size):
         index = np.arange(start, min(start + size, len(out)))
-        out[index] = Samples(layout, Z, index).norms[: len(index)]
+        norms = np.zeros(padded(len(index)), layout.dtype)
+        room = aligned((norms.size * n,), layout.dtype)
+        _core.pack(X, index, layout.center, room, norms, absolute)
+        out[index] = norms[: len(index)]
     return out
 
 

@@ -1,5 +1,6 @@
 """Labels and weights of a problem, as vectors over its rows."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ def unrepeated(C: Vector) -> Vector:
 
 def has_infinity(C: Any) -> bool:
     """Whether some weight is infinite."""
+    if isinstance(C, float):
+        return math.isinf(C)
     C = np.asarray(C)
     return bool(C.dtype.kind == "f" and C.size and np.max(C) == np.inf)
 

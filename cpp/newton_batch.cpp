@@ -1,0 +1,273 @@
+#include "newton_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "crew.hpp"
+#include "sweeps.hpp"
+
+namespace widemargin {
+namespace {
+
+// The constants of augmented_lagrangian.py, where they are explained.
+constexpr double kStartPenalty = 0.5, kMostPenalty = 1e12;
+constexpr double kSettled = 0.05, kBalanced = 0.1;
+constexpr int kMostSteps = 12, kFewSteps = 3, kManySteps = 6;
+constexpr double kRaise = 5.0, kLower = 1.5, kLowerMuch = 5.0;
+// And of newton.py.
+constexpr double kFreeCurvature = 1e-9;
+constexpr int kMostUpdates = 20;
+// Of tol: what rounding may add to the gap comes on top.
+constexpr double kShare = 0.9;
+// Pivots are at least this share of the diagonal.
+constexpr double kPivot = 1e-15;
+
+using Numbers = std::vector<double>;
+
+double dot(const Numbers& a, const Numbers& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// Solve H x = b in place, H by its upper triangle, which becomes a factor.
+void solve(Numbers& H, Numbers& b) {
+  const std::size_t k = b.size();
+  for (std::size_t p = 0; p < k; ++p) {
+    double* row = &H[p * k];
+    const double root = std::sqrt(row[p]);
+    for (std::size_t j = p; j < k; ++j) row[j] /= root;
+    for (std::size_t i = p + 1; i < k; ++i) {
+      double* below = &H[i * k];
+      const double factor = row[i], least = kPivot * below[i];
+      for (std::size_t j = i; j < k; ++j) below[j] -= factor * row[j];
+      below[i] = std::max(below[i], least);
+    }
+  }
+  for (std::size_t p = 0; p < k; ++p) {
+    b[p] /= H[p * k + p];
+    for (std::size_t j = p + 1; j < k; ++j) b[j] -= H[p * k + j] * b[p];
+  }
+  for (std::size_t p = k; p-- > 0;) {
+    for (std::size_t j = p + 1; j < k; ++j) b[p] -= H[p * k + j] * b[j];
+    b[p] /= H[p * k + p];
+  }
+}
+
+// v, the scores f = A v, alpha by them, and the sums of a sweep.
+struct Point {
+  Numbers v, f, alpha, residual;
+  double primal, dual, value, imbalance;
+
+  Point(std::size_t m, std::size_t k) : v(k), f(m), alpha(m), residual(k) {}
+  double gap() const { return primal - dual; }
+};
+
+// A'DA of the rows of X whose D is not zero, whatever their labels.
+void add_gram(const FusedDense<double>& X, const Numbers& d, std::size_t order, Numbers& gram) {
+  Numbers change(order * order);
+  DenseGram matrix(X);
+  matrix.add(0, d.size(), d.data());
+  matrix.write(change.data(), order);
+  for (std::size_t i = 0; i < gram.size(); ++i) gram[i] += change[i];
+}
+
+class Newton {
+ public:
+  // `whole` is A'CA of all rows.
+  Newton(const Compiled& code, const NewtonProblems& all, const Numbers& whole, std::size_t t)
+      : all_(all),
+        m_(all.C.size()),
+        k_(all.order()),
+        X_{all.X, code.dense.f64},
+        A_{X_, all.y.subspan(t * m_, m_), all.intercept > 0, code.steps},
+        here_(m_, k_),
+        there_(m_, k_),
+        multiplier_(all.squared ? 0 : m_),
+        d_(m_),
+        R_(k_, 1.0),
+        gram_(whole),
+        counted_(m_, true),
+        s_(all.squared ? 2.0 : kStartPenalty) {
+    if (all.intercept == 1) {
+      R_.back() = 0;
+      least_ = kFreeCurvature * std::accumulate(all.C.begin(), all.C.end(), 0.0);
+    }
+  }
+
+  // Steps until the gap is small enough; how many.
+  std::int64_t run(const NewtonLimits& limits, Crew& crew, bool is_caller) {
+    evaluate(there_, true);
+    std::swap(here_, there_);
+    std::int64_t steps = 0;
+    while (steps < limits.most && !is_good(limits.tol) && !crew.stopped(is_caller)) {
+      ++steps;
+      if (!all_.squared && is_settled())
+        renew();
+      else
+        step();
+      if (!std::isfinite(here_.primal)) break;
+    }
+    return steps;
+  }
+
+  void write(std::span<double> alpha, std::span<double> v) {
+    if (all_.intercept == 1) balance();
+    const bool good = std::isfinite(here_.primal);
+    for (std::size_t i = 0; i < m_; ++i) alpha[i] = good ? here_.alpha[i] : 0.0;
+    for (std::size_t j = 0; j < k_; ++j) v[j] = good ? here_.v[j] : 0.0;
+  }
+
+ private:
+  bool is_good(double tol) const { return here_.gap() <= kShare * tol * std::abs(here_.primal); }
+
+  bool is_settled() const {
+    if (since_ >= kMostSteps) return true;
+    double half = 0;
+    for (std::size_t j = 0; j < k_; ++j)
+      half += 0.5 * R_[j] * here_.residual[j] * here_.residual[j];
+    return half <= kSettled * here_.gap() && here_.imbalance <= kBalanced * here_.gap();
+  }
+
+  PenaltyRows rows(const Point& point) const {
+    return {all_.C.data(), all_.squared ? nullptr : multiplier_.data(), point.f.data(), s_, m_};
+  }
+
+  // What the point is at its v; with the scores that it has, if they are not asked for.
+  void evaluate(Point& point, bool scores) {
+    Numbers g(k_);
+    const std::span<const double> v =
+        scores ? std::span<const double>(point.v) : std::span<const double>();
+    const auto sums =
+        penalty_sweep(A_, v, rows(point),
+                      {point.f.data(), point.alpha.data(), g, nullptr, nullptr, nullptr})
+            .first;
+    double ridge = 0, square = 0;
+    for (std::size_t j = 0; j < k_; ++j) {
+      ridge += 0.5 * R_[j] * point.v[j] * point.v[j];
+      square += 0.5 * R_[j] * g[j] * g[j];
+      point.residual[j] = R_[j] * point.v[j] - g[j];
+    }
+    point.imbalance = 0;
+    if (all_.intercept == 1)
+      point.imbalance = 3 * std::max(1.0, std::abs(point.v.back())) * std::abs(g.back());
+    point.primal = ridge + sums.losses;
+    point.dual = sums.linear - square - point.imbalance;
+    point.value = ridge + sums.value;
+  }
+
+  // Alpha as multipliers, and a penalty by how hard the last one was.
+  void renew() {
+    multiplier_ = here_.alpha;
+    if (since_ >= kMostSteps)
+      s_ /= kLowerMuch;
+    else if (since_ > kManySteps)
+      s_ /= kLower;
+    else if (since_ <= kFewSteps)
+      s_ = std::min(kRaise * s_, kMostPenalty);
+    since_ = 0;
+    evaluate(here_, false);
+  }
+
+  // Newton's direction, with a line search where the whole step is too long.
+  void step() {
+    ++since_;
+    update();
+    Numbers H = gram_, dv = here_.residual;
+    for (auto& entry : H) entry *= s_;
+    for (std::size_t j = 0; j < k_; ++j) H[j * k_ + j] += R_[j] > 0 ? R_[j] : s_ * least_;
+    solve(H, dv);
+    const double slope = -dot(here_.residual, dv);
+    for (std::size_t j = 0; j < k_; ++j) there_.v[j] = here_.v[j] - dv[j];
+    evaluate(there_, true);
+    const double change = there_.value - here_.value;
+    const bool flat = std::abs(change) <= 1e-6 * std::abs(here_.value);
+    const double next = -dot(there_.residual, dv);
+    if (!(change <= 1e-4 * slope || (flat && next <= -0.5 * slope))) {
+      const double t = search(dv, -slope);
+      for (std::size_t j = 0; j < k_; ++j) there_.v[j] = here_.v[j] - t * dv[j];
+      for (std::size_t i = 0; i < m_; ++i)
+        there_.f[i] = here_.f[i] + t * (there_.f[i] - here_.f[i]);
+      evaluate(there_, false);
+    }
+    std::swap(here_, there_);
+  }
+
+  // Where the slope along v - t dv is small beside what it is at 0; the scores at t = 1 are known.
+  double search(const Numbers& dv, double scale) const {
+    double first = 0, second = 0;
+    for (std::size_t j = 0; j < k_; ++j) {
+      first -= R_[j] * here_.v[j] * dv[j];
+      second += R_[j] * dv[j] * dv[j];
+    }
+    double t = 0.5, low = 0, high = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 60; ++i) {
+      const auto sums = A_.steps.slope(rows(here_), there_.f.data(), t);
+      const double slope = sums.first + first + t * second;
+      if (std::abs(slope) <= 0.1 * scale) break;
+      (slope > 0 ? high : low) = t;
+      t -= slope / (sums.second + second);
+      if (!(t > low && t < high)) t = std::isfinite(high) ? 0.5 * (low + high) : 2 * low;
+    }
+    return t;
+  }
+
+  // A'DA of the point, by the rows whose D has changed or by all, which are fewer.
+  void update() {
+    std::size_t active = 0, changed = 0;
+    for (std::size_t i = 0; i < m_; ++i) {
+      const double a = here_.alpha[i], C = all_.C[i];
+      const bool inside = a > 0 && (all_.squared || a < C), before = counted_[i];
+      active += inside, changed += inside != before;
+      d_[i] = C * (static_cast<double>(inside) - static_cast<double>(before));
+      counted_[i] = inside;
+    }
+    if (changed == 0) return;
+    if (changed >= active || ++updates_ > kMostUpdates) {
+      updates_ = 0;
+      std::fill(gram_.begin(), gram_.end(), 0.0);
+      for (std::size_t i = 0; i < m_; ++i) d_[i] = counted_[i] ? all_.C[i] : 0.0;
+    }
+    add_gram(X_, d_, k_, gram_);
+  }
+
+  // The heavier class gives up what the other one lacks.
+  void balance() {
+    double sums[2] = {0, 0};
+    for (std::size_t i = 0; i < m_; ++i) sums[A_.y[i] > 0] += here_.alpha[i];
+    const bool heavy = sums[1] > sums[0];
+    if (sums[heavy] == sums[!heavy]) return;
+    const double share = sums[!heavy] / sums[heavy];
+    for (std::size_t i = 0; i < m_; ++i)
+      if ((A_.y[i] > 0) == heavy) here_.alpha[i] *= share;
+  }
+
+  const NewtonProblems& all_;
+  std::size_t m_, k_;
+  FusedDense<double> X_;
+  Block A_;
+  Point here_, there_;
+  Numbers multiplier_, d_, R_, gram_;
+  std::vector<char> counted_;  // whether the matrix counts a row
+  double s_, least_ = 0;
+  int since_ = 0, updates_ = 0;
+};
+
+}  // namespace
+
+void newton_batch(const Compiled& code, const NewtonProblems& problems, const NewtonLimits& limits,
+                  std::span<std::int64_t> steps) {
+  const std::size_t m = problems.C.size(), k = problems.order();
+  Numbers whole(k * k);
+  add_gram({problems.X, code.dense.f64}, Numbers(problems.C.begin(), problems.C.end()), k, whole);
+  Crew crew(limits.threads, limits.stop);
+  crew.run(problems.size(), [&](std::size_t t, bool is_caller) {
+    Newton one(code, problems, whole, t);
+    steps[t] = one.run(limits, crew, is_caller);
+    one.write(problems.alpha.subspan(t * m, m), problems.v.subspan(t * k, k));
+  });
+}
+
+}  // namespace widemargin

@@ -1,0 +1,40 @@
+// Linear problems of few dense rows and few columns, all over the same rows with labels of their
+// own, each by Newton's method in one loop: the squared hinge itself, the hinge by its augmented
+// Lagrangian. Formulas: src/widemargin/solvers/linear/newton.py and augmented_lagrangian.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "dense.hpp"
+#include "simd.hpp"
+
+namespace widemargin {
+
+// Problem t has the labels y[t m] .. of the m rows, and writes its alpha there and v = (w, b), or
+// w without an intercept, from v[t k] on.
+struct NewtonProblems {
+  DenseView<double> X;
+  std::span<const double> y;  // +1 and -1
+  std::span<const double> C;  // of each row, above zero
+  bool squared;               // the loss
+  int intercept;              // 0: none, 1: free, 2: penalized
+  std::span<double> alpha, v;
+  std::size_t size() const { return y.size() / C.size(); }
+  std::size_t order() const { return X.n + (intercept > 0); }
+};
+
+struct NewtonLimits {
+  double tol;                  // relative gap
+  std::int64_t most;           // steps of a problem
+  std::size_t threads;         // the caller's among them
+  std::function<bool()> stop;  // asked by the caller's thread now and then
+};
+
+// steps[t]: Newton steps of problem t. What is not begun before `stop` says yes is zero.
+void newton_batch(const Compiled& code, const NewtonProblems& problems, const NewtonLimits& limits,
+                  std::span<std::int64_t> steps);
+
+}  // namespace widemargin

@@ -1,0 +1,117 @@
+"""Small linear problems over the same rows, all at once, by Newton's method in C++.
+
+The methods of `active_set` and `augmented_lagrangian` without their reductions, samples
+and single steps to look at: where a sweep takes some microseconds, what Python does
+about it takes much longer. Threads take the problems one after the other; what comes
+out does not depend on them. `ManyLinearProblems.certificates` checks it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin import _core
+from widemargin.problems.many_linear import ManyLinearProblems
+from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solvers.driver.advice import Ending, message
+from widemargin.solvers.driver.limits import Limits
+from widemargin.system.threads import ONE_BLAS_THREAD
+
+Vector = NDArray[np.float64]
+
+NAME = "batch"
+# Newton steps of a problem after which it is given up. Everyday sets take 2 to 50.
+MOST_STEPS = 300
+# Entries of all matrices together that are worth a second thread. Not tuned.
+SHARED_ENTRIES = 100_000
+# How the core knows intercepts.
+INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
+
+
+def solve_many_linear(
+    problems: ManyLinearProblems, limits: Limits, threads: int
+) -> list[Solution]:
+    """Solve problems to a relative gap.
+
+    Parameters
+    ----------
+    problems : ManyLinearProblems
+    limits : Limits, of which ``tol`` and the time end it
+    threads : int
+
+    Returns
+    -------
+    list of Solution
+        One that is stalled is for another solver.
+    """
+    begin, (t, m), n = limits.clock.seconds(), problems.y.shape, problems.X.shape[1]
+    alpha, steps = np.zeros((t, m)), np.zeros(t, np.int64)
+    v = np.zeros((t, n + (problems.intercept != "none")))
+    deadline = limits.deadline
+    interrupted = _core.newton_batch(
+        problems.X,
+        problems.y,
+        problems.C,
+        not problems.loss.is_bounded,
+        INTERCEPTS[problems.intercept],
+        limits.tol,
+        MOST_STEPS,
+        threads if t * problems.X.size > SHARED_ENTRIES else 1,
+        lambda: deadline is not None and deadline.left <= 0.0,
+        alpha,
+        v,
+        steps,
+    )
+    W = np.ascontiguousarray(v[:, :n])
+    b = np.zeros(t) if problems.intercept == "none" else v[:, n]
+    with ONE_BLAS_THREAD:  # others would wait for a busy core longer than it takes
+        bounds = problems.certificates(alpha, W, b)
+    status = Status.STALLED
+    if interrupted or limits.is_late:
+        status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
+    seconds = (limits.clock.seconds() - begin) / t
+    ends = zip(alpha, W, b.tolist(), bounds, steps.tolist(), strict=True)
+    return [_solution(problems, end, status, seconds, limits) for end in ends]
+
+
+def _solution(
+    problems: ManyLinearProblems,
+    end: tuple[Vector, Vector, float, Certificate, int],
+    status: Status,
+    seconds: float,
+    limits: Limits,
+) -> Solution:
+    """What a problem ended with, as other solvers say it."""
+    alpha, w, b, bounds, steps = end
+    m, n = problems.X.shape
+    # No press of Ctrl-C is lost.
+    if status is not Status.INTERRUPTED and bounds.relative_gap <= limits.tol:
+        status = Status.SOLVED
+    zero, at_bound = float(problems.C.sum()), None
+    if problems.loss.is_bounded:
+        at_bound = int(np.count_nonzero(alpha >= problems.C))
+    first = Step(0, zero, 0.0, 0.0, m)
+    first.best_primal, first.best_dual = zero, 0.0
+    last = Step(1, bounds.primal, bounds.dual, 0.0, m, seconds=seconds)
+    last.details = {
+        "support_vectors": float(np.count_nonzero(alpha)),
+        "steps": float(steps),
+    }
+    last.best_primal, last.best_dual = bounds.primal, bounds.dual
+    said = status.advice
+    if status is not Status.SOLVED:
+        said = message(Ending(None, status, last, bounds.relative_gap, 0, limits, ()))
+    return Solution(
+        alpha=alpha,
+        w=w,
+        b=b,
+        status=status,
+        certificate=bounds,
+        trace=Trace([first, last]),
+        solver=NAME,
+        reason=f"because the problem is small ({m:,} rows x {n:,} features)",
+        seconds=seconds,
+        tol=limits.tol,
+        message=said,
+        extras=dict(last.details),
+        at_bound=at_bound,
+    )
