@@ -23,6 +23,7 @@ from widemargin.report.run import (
     run_of,
     time_of,
 )
+from widemargin.report.timing import Timing as Timing
 from widemargin.solution import Solution, Status
 from widemargin.system.files import missing_extra, replacing
 
@@ -41,6 +42,7 @@ def write_report(
     test: tuple[Any, ArrayLike] | None = None,
     title: str | None = None,
     notes: Sequence[tuple[str, str]] | None = None,
+    timings: Sequence[Timing] | None = None,
 ) -> None:
     """Write one HTML page that says how a training went.
 
@@ -64,7 +66,10 @@ def write_report(
     title : str or None, default=None
         Heading of the page; None: "Training report".
     notes : sequence of (str, str) or None, default=None
-        Labels and texts to show as a table, such as the timings of other programs.
+        Labels and texts to show as a table.
+    timings : sequence of `Timing` or None, default=None
+        What this library and others took for the same problems: bars on top of the
+        page.
 
     Raises
     ------
@@ -110,6 +115,7 @@ def write_report(
     wide = 2 * (len(run.solutions) > 1)  # tables that have a column for each class
     content = [
         _summary(run),
+        html.section("Beside other programs", _bars(timings)) if timings else "",
         html.section("How the training went", _drawn(run)),
         *tables[:wide],
         f'<div class="columns">{"".join(tables[wide:])}</div>\n',
@@ -118,6 +124,15 @@ def write_report(
     page = html.page(heading, "".join(content))
     with replacing(path) as file:
         file.write(page.encode())
+
+
+def _bars(timings: Sequence[Timing]) -> str:
+    """Seconds and gaps of this library and of others."""
+    from widemargin.report import pictures
+    from widemargin.report.bars import bars
+
+    with pictures.style():
+        return html.figure(*bars(timings))
 
 
 def check_matplotlib() -> None:

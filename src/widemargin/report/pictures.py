@@ -66,6 +66,9 @@ _GAMMAS: list[dict[str, Any]] = [
 ]
 _UP: dict[str, Any] = {"hatch": "////", "ec": BLUE, "fc": "#dfe8f2"}
 _DOWN: dict[str, Any] = {"hatch": "\\\\\\\\", "ec": RUST, "fc": "#f8e9e0"}
+# Bars of this library, and of others.
+OURS: dict[str, Any] = {"fc": BLUE, "ec": BLUE}
+THEIRS: dict[str, Any] = {"fc": PALE, "ec": GRAY, "hatch": "////"}
 _PAPER: dict[str, Any] = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1.5}
 
 # What scores of pairs count, and how far the true class is before the others.
