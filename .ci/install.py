@@ -3,6 +3,7 @@
 All that pip says is in build/install.log, and is shown where it fails.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -25,7 +26,11 @@ def main() -> int:
     pip = [sys.executable, "-m", "pip", "install", "-v", "--progress-bar=off"]
     pip += ["--disable-pip-version-check", *sys.argv[1:]]
     begin = time.monotonic()
-    said = subprocess.Popen(pip, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    # ninja has jobs of its own, and cannot reach those of make.
+    alone = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
+    said = subprocess.Popen(
+        pip, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=alone
+    )
     assert said.stdout is not None
     with LOG.open("wb") as log:
         for line in said.stdout:
