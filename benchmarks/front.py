@@ -1,4 +1,4 @@
-"""The picture of the README, from the results that are here: ``python -m benchmarks.front``.
+"""The picture of the README, from the results: ``python -m benchmarks.front``.
 
 Three problems; of each program the fastest run whose answer is within `GAP` of the best
 possible objective, by bounds that are ours. Writes benchmarks/results/seconds.svg.
@@ -60,7 +60,7 @@ def large() -> Panel:
 def linear() -> Panel:
     """w8a, the hinge with a penalized intercept; gaps by the best bound of all runs."""
     wanted = ("w8a", "hinge", 1.0, "penalized")
-    runs = [json.loads(line) for line in (RESULTS / "runs.jsonl").open()]
+    runs = list(map(json.loads, (RESULTS / "runs.jsonl").read_text().splitlines()))
     runs = [
         r
         for r in runs

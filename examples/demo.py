@@ -49,8 +49,7 @@ def main() -> None:
         y,
         test=test,
         title="Who earns more than 50,000 dollars a year?",
-        notes=[("Machine", f"{platform.processor() or platform.machine()}")],
-        timings=timings,
+        notes=[*timings, ("Machine", platform.processor() or platform.machine())],
     )
     print(
         "\nOpen next:\n"
@@ -77,7 +76,7 @@ def _train(name: str, classifier: LinearSVC | SVC, X, y, test) -> None:
 
 
 def _compared(X, y) -> list[Timing]:
-    """This library and the two behind scikit-learn's SVMs, on the same problems."""
+    """The times of this library and of the two behind scikit-learn's SVMs, on the same problems."""
     print("\nThe same problems in scikit-learn's SVMs:", flush=True)
     narrow = X.copy()  # its wrappers take 32-bit indices only
     narrow.indices, narrow.indptr = X.indices.astype("i4"), X.indptr.astype("i4")

@@ -41,8 +41,7 @@ def write_report(
     *,
     test: tuple[Any, ArrayLike] | None = None,
     title: str | None = None,
-    notes: Sequence[tuple[str, str]] | None = None,
-    timings: Sequence[Timing] | None = None,
+    notes: Sequence[tuple[str, str] | Timing] | None = None,
 ) -> None:
     """Write one HTML page that says how a training went.
 
@@ -65,11 +64,9 @@ def write_report(
         these are of the training data, and say so.
     title : str or None, default=None
         Heading of the page; None: "Training report".
-    notes : sequence of (str, str) or None, default=None
-        Labels and texts to show as a table.
-    timings : sequence of `Timing` or None, default=None
-        What this library and others took for the same problems: bars on top of the
-        page.
+    notes : sequence of (str, str) and `Timing`, or None, default=None
+        Labels and texts to show as a table; each `Timing`, what a program took for a
+        problem, is a bar at the top of the page.
 
     Raises
     ------
@@ -104,18 +101,20 @@ def write_report(
     if run.model.has_weights:
         table = weights.table(run.model, run.names, run.columns)
         largest = html.section("Largest weights", table)
+    times = [note for note in notes or () if isinstance(note, Timing)]
+    told = [note for note in notes or () if not isinstance(note, Timing)]
     tables = [
         html.section("Certificate", _certificate(run)),
         largest,
         html.section("Data", _data(run)),
         html.section("Settings", _settings(estimator)),
-        html.section("Notes", _notes(notes)) if notes else "",
+        html.section("Notes", _notes(told)) if told else "",
         html.section("Versions", html.facts("Versions", _versions())),
     ]
     wide = 2 * (len(run.solutions) > 1)  # tables that have a column for each class
     content = [
         _summary(run),
-        html.section("Beside other programs", _bars(timings)) if timings else "",
+        html.section("Beside other programs", _bars(times)) if times else "",
         html.section("How the training went", _drawn(run)),
         *tables[:wide],
         f'<div class="columns">{"".join(tables[wide:])}</div>\n',

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from widemargin.report import pictures
 from widemargin.report.html import seconds
 from widemargin.report.timing import Timing
-
 
 _HEADING: Any = {"ha": "left", "va": "center", "weight": "bold", "fontsize": 9}
 
@@ -57,7 +57,7 @@ def _lines(timings: Sequence[Timing]) -> list[_Line]:
     return lines
 
 
-def _axis(axes: pictures.Axes, lines: list[_Line], low: float) -> None:
+def _axis(axes: Axes, lines: list[_Line], low: float) -> None:
     """Names of the programs, and seconds; the first line on top."""
     named = [k for k, line in enumerate(lines) if line.timing is not None]
     axes.set_yticks(named, [line.timing.name for line in lines if line.timing])
