@@ -76,7 +76,7 @@ def _train(name: str, classifier: LinearSVC | SVC, X, y, test) -> None:
 
 
 def _compared(X, y) -> list[Timing]:
-    """The times of this library and of the two behind scikit-learn's SVMs, on the same problems."""
+    """The times of this library, and of those behind scikit-learn's SVMs."""
     print("\nThe same problems in scikit-learn's SVMs:", flush=True)
     narrow = X.copy()  # its wrappers take 32-bit indices only
     narrow.indices, narrow.indptr = X.indices.astype("i4"), X.indptr.astype("i4")
