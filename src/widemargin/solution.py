@@ -47,8 +47,8 @@ _ADVICE = {
         "features (StandardScaler) or a smaller C usually helps."
     ),
     Status.MAX_ITER: (
-        "Raise max_iter, scale the features (StandardScaler), lower C or try another "
-        "solver (solver='auto')."
+        "Raise max_iter or leave it out, scale the features (StandardScaler) or lower "
+        "C."
     ),
     Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
     Status.INTERRUPTED: "The best answer so far was kept.",

@@ -56,6 +56,32 @@ def report_training(
         )
 
 
+def begin_training(options: argparse.Namespace, data: Data) -> None:
+    """Say at once what was read; on a terminal also what is done with it."""
+    if not options.json:
+        say(f"{_read(options, data)}\n")
+    if sys.stderr is not None and sys.stderr.isatty():
+        kernel = "a linear machine"
+        if options.kernel != "linear":
+            kernel = f"a machine with the kernel {options.kernel}"
+        chosen = " and choosing C" if options.cv else ""
+        note(f"training {kernel}{chosen}; Ctrl-C stops, and keeps the best model")
+
+
+def _read(options: argparse.Namespace, data: Data) -> str:
+    """What was read, in words."""
+    m, n = data.X.shape
+    share = "" if data.nonzero is None else f"{100 * data.nonzero:.3g} % nonzero, "
+    if options.type == "one-class":
+        labels = "one class"
+    elif options.type == "regress":
+        least, most = float(np.min(data.y)), float(np.max(data.y))
+        labels = f"targets from {least:.4g} to {most:.4g}"
+    else:
+        labels = f"{len(distinct(data.y))} classes"
+    return f"{options.data}: {m:,} rows x {n:,} features, {share}{labels}"
+
+
 def _points(search: SelectedClassifier) -> list[dict[str, Any]]:
     """The points of a search: mean score, and largest gap."""
     gammas = getattr(search, "gammas_", [None])
@@ -155,22 +181,6 @@ def _against(classifier: Classifier) -> str:
     return f"one class against {'one' if one else 'the rest'}"
 
 
-def _labeled(facts: dict[str, Any]) -> str:
-    """What the labels are, in words."""
-    if "classes" in facts:
-        return f"{len(facts['classes'])} classes"
-    if "targets" not in facts:
-        return f"one class, nu = {facts['nu']:.4g}"
-    least, most = facts["targets"]
-    return f"targets from {least:.4g} to {most:.4g}"
-
-
-def _stored(facts: dict[str, Any]) -> str:
-    """The share of nonzeros, where it is known."""
-    share = facts["nonzero"]
-    return "" if share is None else f"{100 * share:.3g} % nonzero, "
-
-
 def _model_lines(facts: dict[str, Any]) -> list[str]:
     """What took the place of the whole machine, in words."""
     lines = []
@@ -205,10 +215,7 @@ def _lines(
     options: argparse.Namespace, classifier: Classifier, facts: dict[str, Any]
 ) -> list[str]:
     """The facts in words."""
-    lines = [
-        f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
-        f"{_stored(facts)}{_labeled(facts)}"
-    ]
+    lines = []
     if "scale" in facts:
         stays = facts["scale"] != "maxabs" and (facts["nonzero"] or 1.0) < 1.0
         lines.append(f"columns scaled: {facts['scale']}{', not shifted' * stays}")
