@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from widemargin.cli.output import doing, note, say
 from widemargin.cli.reading import about
 from widemargin.estimators import BudgetSVC
 from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.labels import distinct
 from widemargin.estimators.low_rank import facts_of
 from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.models.schemes import PAIRED
@@ -48,7 +50,7 @@ def report_training(
         finite = {k: v if v != np.inf else None for k, v in facts.items()}
         say(f"{json.dumps(finite | files)}\n")
     else:
-        say("".join(f"{line}\n" for line in _lines(options, classifier, facts)))
+        say("".join(f"{line}\n" for line in _lines(options, classifier, data, facts)))
     if "increase" in facts and is_too_small(classifier):
         note(
             f"--budget {options.budget} is small for these data: the model may be far "
@@ -57,8 +59,8 @@ def report_training(
 
 
 def begin_training(options: argparse.Namespace, data: Data) -> None:
-    """Say at once what was read; on a terminal also what is done with it."""
-    if not options.json:
+    """Say to a person at once what was read, and what is done with it."""
+    if _is_watched(options):
         say(f"{_read(options, data)}\n")
     if sys.stderr is not None and sys.stderr.isatty():
         kernel = "a linear machine"
@@ -68,12 +70,17 @@ def begin_training(options: argparse.Namespace, data: Data) -> None:
         note(f"training {kernel}{chosen}; Ctrl-C stops, and keeps the best model")
 
 
+def _is_watched(options: argparse.Namespace) -> bool:
+    """Whether results go to a person; a file or a pipe gets them all at the end."""
+    return not options.json and sys.stdout is not None and sys.stdout.isatty()
+
+
 def _read(options: argparse.Namespace, data: Data) -> str:
     """What was read, in words."""
     m, n = data.X.shape
     share = "" if data.nonzero is None else f"{100 * data.nonzero:.3g} % nonzero, "
     if options.type == "one-class":
-        labels = "one class"
+        labels = f"one class, nu = {0.5 if options.nu is None else options.nu:.4g}"
     elif options.type == "regress":
         least, most = float(np.min(data.y)), float(np.max(data.y))
         labels = f"targets from {least:.4g} to {most:.4g}"
@@ -212,10 +219,13 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _lines(
-    options: argparse.Namespace, classifier: Classifier, facts: dict[str, Any]
+    options: argparse.Namespace,
+    classifier: Classifier,
+    data: Data,
+    facts: dict[str, Any],
 ) -> list[str]:
     """The facts in words."""
-    lines = []
+    lines = [] if _is_watched(options) else [_read(options, data)]
     if "scale" in facts:
         stays = facts["scale"] != "maxabs" and (facts["nonzero"] or 1.0) < 1.0
         lines.append(f"columns scaled: {facts['scale']}{', not shifted' * stays}")

@@ -38,7 +38,7 @@ from widemargin.models.model import Model
 from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
-from widemargin.solution import Status, Step
+from widemargin.solution import Status
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -118,7 +118,7 @@ def _check_solver(options: argparse.Namespace) -> None:
         there = [n for n, kind in SOLVERS.items() if kind.for_kernels and n != "budget"]
         raise ValueError(
             f"--solver {options.solver} is of linear machines; --kernel "
-            f"{options.kernel} needs --solver auto, {' or '.join(there)}, or a --rank"
+            f"{options.kernel} needs --solver auto, {', '.join(there)}, or a --rank"
         )
 
 
@@ -317,7 +317,7 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
         ):
             warnings.simplefilter("ignore")  # the status is told at the end
             warnings.filterwarnings("always", message="The kernel is not positive")
-            with _making_features(options, classifier, printer):
+            with _making_features(options, printer):
                 classifier.fit(data.X, data.y, data.weights)
     except (KeyboardInterrupt, MemoryError) as error:
         found = getattr(classifier, "solutions_", [])
@@ -333,22 +333,14 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
 
 
 @contextmanager
-def _making_features(
-    options: argparse.Namespace, classifier: Any, printer: Printer
-) -> Iterator[None]:
+def _making_features(options: argparse.Namespace, printer: Printer) -> Iterator[None]:
     """Say that features are made, until the first step of a solver."""
     if options.rank is None:
         yield
         return
     with ExitStack() as making:
         making.enter_context(doing(f"making the features of rank {options.rank}"))
-
-        def first(step: Step) -> None:
-            """Take the line away, and show the step."""
-            making.close()
-            printer(step)
-
-        classifier.set_params(callback=first)
+        printer.before = making.close
         yield
 
 

@@ -17,12 +17,12 @@ def meant(word: str, known: Iterable[str]) -> str:
     return next((w for w in words if sorted(w) == sorted(word)), "")
 
 
-def refusal(word: str, known: Iterable[str]) -> str:
-    """What to say about a word that is none of those known."""
+def refusal(word: str, known: Iterable[str], others: str = "") -> str:
+    """What to say about a word that is none of those known, nor of the others."""
     words = list(known)
     near = meant(word, words)
     hint = f" (did you mean {near}?)" if near else ""
-    return f"expected {', '.join(words)}, found {word!r}{hint}"
+    return f"expected {others}{', '.join(words)}, found {word!r}{hint}"
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -155,7 +155,7 @@ def gamma(text: str) -> float | str:
         return positive(text)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
-            refusal(text, ("a positive number", *GAMMAS))
+            refusal(text, GAMMAS, "a positive number, or ")
         ) from None
 
 

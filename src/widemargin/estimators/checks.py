@@ -87,7 +87,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
     A kernel matrix is checked at once: scikit-learn expects NaN reported first.
     """
-    X = _without_objects(estimator, X, reset)
+    table = X = _without_objects(estimator, X, reset)
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
@@ -96,7 +96,12 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
         estimator.n_features_in_ = X.shape[1]
     elif reset or is_kernel or not _is_expected(estimator, X):
         X = _validated(estimator, X, reset, is_kernel)
-    rows = as_rows(X, n_jobs=estimator.n_jobs, memory_limit=estimator.memory_limit)
+    given = {"n_jobs": estimator.n_jobs, "memory_limit": estimator.memory_limit}
+    try:
+        rows = as_rows(X, **given)
+    except ValueError as error:
+        _refuse_words(table, error)
+        raise
     if rows.names is None and not is_kernel:  # for sentences that name a column
         rows.names = vars(estimator).get("feature_names_in_")
     return rows
