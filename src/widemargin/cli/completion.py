@@ -42,7 +42,7 @@ def _script(commands: dict[str, Any]) -> str:
     """The function of bash, from the parsers of the commands."""
     options, values, choosing = [], [], set()
     for name, parser in commands.items():
-        actions = [a for a in parser._actions if a.option_strings]
+        actions = [a for a in parser.listed() if a.option_strings]
         words = " ".join(word for a in actions for word in a.option_strings)
         options.append(f'        {name}) words="{words}" ;;')
         for action in (a for a in actions if a.choices):

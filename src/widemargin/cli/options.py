@@ -40,9 +40,9 @@ def _take_standard_input(options: argparse.Namespace, name: str) -> None:
     setattr(options, name, _STANDARD_INPUT)
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
+def commands() -> dict[str, Any]:
     """The parsers of the commands, by name."""
-    found: Any = next(a for a in _parser()._actions if a.dest == "command_name")
+    found = next(a for a in _parser().listed() if a.dest == "command_name")
     return dict(found.choices)
 
 
@@ -66,6 +66,10 @@ class _Parser(argparse.ArgumentParser):
         note(f"{message} (see {self.prog} --help)", self.prog)
         sys.exit(BAD_INPUT)
 
+    def listed(self) -> list[Any]:
+        """The arguments, for those who write about them."""
+        return list(self._actions)
+
     def _check_value(self, action: Any, value: Any) -> None:
         """Refuse what is no choice; says which one may be meant."""
         if action.choices is not None and value not in action.choices:
@@ -80,7 +84,7 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="widemargin",
         description="Support vector machines with a certified duality gap.",
