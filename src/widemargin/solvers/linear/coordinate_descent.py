@@ -389,10 +389,11 @@ class _Tubes:
         """Whether rows are samples twice, of which one at most has a loss."""
         if not isinstance(problem.rows, DoubledRows):
             return False
-        (up, down), C = np.split(state.labels, 2), np.split(np.asarray(state.C), 2)
+        up, down = np.split(state.labels, 2)
+        first, second = np.split(np.asarray(state.C), 2)
         q = np.add(*np.split(np.asarray(state.q), 2))
         signs = (up > 0).all() and (down < 0).all()
-        return bool(signs and (q <= 0.0).all() and np.array_equal(*C))
+        return bool(signs and (q <= 0.0).all() and np.array_equal(first, second))
 
     @property
     def alpha(self) -> Vector:
