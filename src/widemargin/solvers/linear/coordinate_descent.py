@@ -64,6 +64,9 @@ FIRST_MARK, MARK_FACTOR, MARK_STEP, LARGEST_STEP = 1.0, 1.5, 0.5, 50.0
 # of looks at the clock: the gap by the gradients says when. (TF-IDF, scattered
 # entries, Reuters, C from 0.01 to 10: a tenth to a fifth less time.)
 QUICK_MARK, QUICK_LOOKS = 40.0, 2
+# The same looks where two rows are one variable. (`documents` of 20,000 rows, both
+# losses, C from 0.1 to 10: 4 to 23 % less time than with 2.)
+TWIN_LOOKS = 20
 # The gap by the gradients of an epoch may be this many times the gap asked for: they
 # are from before its visits, and the gap after them is less. (By TF-IDF, scattered
 # entries, Reuters, C = 1: 0.31 to 0.62 of it, and 0.5 to 0.97 for the hinge.)
@@ -225,7 +228,8 @@ class _Descent:
         self._state["weight"] = weight
         entries = problem.rows.density * problem.rows.shape[1]
         self._slice = max(1, int(SLICE / (entries + VISIT)))
-        is_quick = QUICK_MARK * m <= QUICK_LOOKS * self._slice
+        looks = TWIN_LOOKS if kind is _Tubes else QUICK_LOOKS
+        is_quick = QUICK_MARK * m <= looks * self._slice
         self._first_mark = QUICK_MARK if is_quick else FIRST_MARK
         self._v = np.zeros(order + more)
         self._v[columns : columns + more] = FIXED
