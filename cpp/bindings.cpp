@@ -340,23 +340,35 @@ auto with_rows(const widemargin::Csr& X, auto f) {
 }
 
 // Nothing in `order` and `state` may lead out of the arrays: Python made them.
+template <class Row, class X>
+bool descend_over(const X& matrix, const Matrix<double>& coordinates,
+                  const Array<std::int64_t>& order, const Array<double>& v,
+                  const Array<std::uint8_t>& state, std::int64_t budget, std::int64_t mark,
+                  bool shrinking, int simd) {
+  return with_rows(matrix, [&]<class Rows>(const Rows& rows, std::size_t m) {
+    require(coordinates.shape(0) == m && coordinates.shape(1) == sizeof(Row) / sizeof(double) &&
+            order.size() == m && (v.size() == rows.n || v.size() == rows.n + 1));
+    auto& at = fields<widemargin::DescentState>(state);
+    require(0 <= at.kept && at.kept <= at.position && at.position <= at.shuffled &&
+            at.shuffled <= at.size && at.size <= static_cast<std::int64_t>(m));
+    const widemargin::Variables<Row> variables{reinterpret_cast<Row*>(coordinates.data()),
+                                               order.data(), static_cast<std::int64_t>(m), v.data(),
+                                               v.size() == rows.n + 1};
+    const auto run = widemargin::descend<Rows, Row>(widemargin::simd_level(simd));
+    const nb::gil_scoped_release release;
+    return run(rows, variables, at, budget, mark, shrinking);
+  });
+}
+
+// Rows with four numbers each, or samples of a regression with six.
 template <class X>
 bool descend(const X& matrix, const Matrix<double>& coordinates, const Array<std::int64_t>& order,
              const Array<double>& v, const Array<std::uint8_t>& state, std::int64_t budget,
              std::int64_t mark, bool shrinking, int simd) {
-  return with_rows(matrix, [&]<class Rows>(const Rows& rows, std::size_t m) {
-    require(coordinates.shape(0) == m && coordinates.shape(1) == 4 && order.size() == m &&
-            (v.size() == rows.n || v.size() == rows.n + 1));
-    auto& at = fields<widemargin::DescentState>(state);
-    require(0 <= at.kept && at.kept <= at.position && at.position <= at.shuffled &&
-            at.shuffled <= at.size && at.size <= static_cast<std::int64_t>(m));
-    const widemargin::Variables variables{
-        reinterpret_cast<widemargin::Coordinate*>(coordinates.data()), order.data(),
-        static_cast<std::int64_t>(m), v.data(), v.size() == rows.n + 1};
-    const auto run = widemargin::descend<Rows>(widemargin::simd_level(simd));
-    const nb::gil_scoped_release release;
-    return run(rows, variables, at, budget, mark, shrinking);
-  });
+  const bool is_tube = coordinates.shape(1) == sizeof(widemargin::TubeCoordinate) / sizeof(double);
+  const auto run = is_tube ? &descend_over<widemargin::TubeCoordinate, X>
+                           : &descend_over<widemargin::Coordinate, X>;
+  return run(matrix, coordinates, order, v, state, budget, mark, shrinking, simd);
 }
 
 void bind_descend(nb::module_& m) {

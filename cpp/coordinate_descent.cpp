@@ -160,8 +160,8 @@ inline void swap(std::int64_t& a, std::int64_t& b) {
 
 // Settle whose turn comes, up to kFar rows ahead of the next visit, and ask for their data. The
 // same orders whatever the budgets: a row is settled when the one kFar before it is visited.
-template <typename Rows>
-inline void look_ahead(const Rows& X, const Variables& z, DescentState& s) {
+template <typename Rows, typename Row>
+inline void look_ahead(const Rows& X, const Variables<Row>& z, DescentState& s) {
   const std::int64_t want = s.position + kFar < s.size ? s.position + kFar : s.size;
   for (; s.shuffled < want; ++s.shuffled) {
     swap(z.order[s.shuffled], z.order[s.shuffled + draw(s.random, s.size - s.shuffled)]);
@@ -181,13 +181,27 @@ inline double gap_of(const Coordinate& row, double G) {
   return shrunk > G ? 0.5 * G * G / row.diagonal : row.alpha * (G - 0.5 * shrunk);
 }
 
+// x_i'v, with the intercept.
+template <typename Rows, typename Row>
+inline double score(const Rows& X, const Variables<Row>& z, std::int64_t i) {
+  const double f = dot(X, i, z.v);
+  return z.intercept ? f + z.v[X.n] : f;
+}
+
+// A step of the signed dual variable.
+template <typename Rows, typename Row>
+inline void move(const Rows& X, const Variables<Row>& z, const DescentState& s, std::int64_t i,
+                 double t) {
+  add(X, i, t, z.v);
+  if (z.intercept) z.v[X.n] += s.weight * t;
+}
+
 // Minimise over alpha_i. False: row i stays at its bound and is left out.
 template <typename Rows>
-inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64_t i) {
+inline bool visit(const Rows& X, const Variables<Coordinate>& z, DescentState& s, std::int64_t i) {
   Coordinate& row = z.rows[i];
   const double label = row.step > 0.0 ? 1.0 : -1.0, before = row.alpha;
-  double f = dot(X, i, z.v);
-  if (z.intercept) f += z.v[X.n];
+  const double f = score(X, z, i);
   const double G = label * f - 1.0 + row.diagonal * before;
   double projected = G;
   if (before == 0.0) {
@@ -203,9 +217,54 @@ inline bool visit(const Rows& X, const Variables& z, DescentState& s, std::int64
   if (projected > kStill || projected < -kStill) {
     const double free = before - label * row.step * G;
     row.alpha = free < 0.0 ? 0.0 : (free > row.upper ? row.upper : free);
-    const double t = label * (row.alpha - before);
-    add(X, i, t, z.v);
-    if (z.intercept) z.v[X.n] += s.weight * t;
+    move(X, z, s, i, label * (row.alpha - before));
+  }
+  return true;
+}
+
+inline double absolute(double x) { return x < 0.0 ? -x : x; }
+
+// What a sample adds to P - D, by how far its target is above its prediction.
+inline double gap_of(const TubeCoordinate& row, double apart) {
+  const double size = absolute(row.alpha);
+  const double way = row.alpha < 0.0 || (size == 0.0 && apart < 0.0) ? -apart : apart;
+  const double shrunk = row.diagonal * size, G = row.kink - way + shrunk;
+  const double dual = size * (G - 0.5 * shrunk);  // what it adds without a loss
+  if (way > row.kink)
+    return row.diagonal > 0.0 ? 0.5 * G * G / row.diagonal : G * (size - row.upper);
+  if (way >= -row.kink) return dual;
+  const double beyond = -way - row.kink;
+  return dual + (row.diagonal > 0.0 ? 0.5 * beyond * beyond / row.diagonal : row.upper * beyond);
+}
+
+// The same for two rows at once: LIBLINEAR's method for regression (Ho, Lin 2012).
+template <typename Rows>
+inline bool visit(const Rows& X, const Variables<TubeCoordinate>& z, DescentState& s,
+                  std::int64_t i) {
+  TubeCoordinate& row = z.rows[i];
+  const double before = row.alpha, apart = row.target - score(X, z, i);
+  const double G = row.diagonal * before - apart, rise = G + row.kink, fall = G - row.kink;
+  double violation = 0.0;
+  if (before == 0.0) {
+    if (rise > s.upper && fall < s.lower) return false;
+    violation = rise < 0.0 ? -rise : fall > 0.0 ? fall : 0.0;
+  } else if (before == row.upper) {
+    if (rise < s.lower) return false;
+    violation = rise > 0.0 ? rise : 0.0;
+  } else if (before == -row.upper) {
+    if (fall > s.upper) return false;
+    violation = fall < 0.0 ? -fall : 0.0;
+  } else {
+    violation = absolute(before > 0.0 ? rise : fall);
+  }
+  s.sum += gap_of(row, apart);
+  s.largest = violation > s.largest ? violation : s.largest;
+  s.smallest = -s.largest;
+  if (violation > kStill) {
+    const double up = before - rise * row.step, down = before - fall * row.step;
+    const double free = up > 0.0 ? up : (down < 0.0 ? down : 0.0);
+    row.alpha = free > row.upper ? row.upper : (free < -row.upper ? -row.upper : free);
+    move(X, z, s, i, row.alpha - before);
   }
   return true;
 }
@@ -235,8 +294,8 @@ inline void end_epoch(DescentState& s, std::int64_t m, bool shrinking) {
 
 }  // namespace
 
-template <typename Rows>
-bool descend(const Rows& X, const Variables& z, DescentState& state, std::int64_t budget,
+template <typename Rows, typename Row>
+bool descend(const Rows& X, const Variables<Row>& z, DescentState& state, std::int64_t budget,
              std::int64_t mark, bool shrinking) {
   DescentState s = state;  // a copy that the compiler knows nobody else writes to
   const std::int64_t stop = s.visits + budget;
@@ -255,9 +314,12 @@ bool descend(const Rows& X, const Variables& z, DescentState& state, std::int64_
   return due;
 }
 
-#define WIDEMARGIN_DESCEND(...)                                                           \
-  template bool descend<__VA_ARGS__>(const __VA_ARGS__&, const Variables&, DescentState&, \
-                                     std::int64_t, std::int64_t, bool);
+#define WIDEMARGIN_DESCEND_OVER(Row, ...)                                            \
+  template bool descend<__VA_ARGS__, Row>(const __VA_ARGS__&, const Variables<Row>&, \
+                                          DescentState&, std::int64_t, std::int64_t, bool);
+#define WIDEMARGIN_DESCEND(...)                    \
+  WIDEMARGIN_DESCEND_OVER(Coordinate, __VA_ARGS__) \
+  WIDEMARGIN_DESCEND_OVER(TubeCoordinate, __VA_ARGS__)
 WIDEMARGIN_DESCEND(DenseRows<double>)
 WIDEMARGIN_DESCEND(DenseRows<float>)
 WIDEMARGIN_DESCEND(DenseRows<std::int16_t>)

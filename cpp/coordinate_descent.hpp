@@ -31,8 +31,20 @@ struct Coordinate {
   double step;      // y_i / q_i: infinite for a row of zeros, but never without a sign
 };
 
+// The same of a sample that has two rows, of which one at most has a loss: in regression, where
+// errors up to `kink` cost nothing. One variable, which may be negative, stands for both.
+struct TubeCoordinate {
+  double alpha;
+  double upper;  // of |alpha|
+  double diagonal;
+  double step;    // 1 / q_i
+  double target;  // of the prediction
+  double kink;
+};
+
+template <typename Row>
 struct Variables {
-  Coordinate* rows;
+  Row* rows;
   std::int64_t* order;  // a permutation: the rows that are visited, then those left out
   std::int64_t m;
   double* v;  // with the intercept behind the n columns, where there is one
@@ -59,21 +71,21 @@ struct DescentState {
 
 // Visits rows until an epoch ends at which a certificate is due (true: `mark` visits are passed or
 // the gap is at its goal), or `budget` rows have been visited (false).
-template <typename Rows>
-using Descend = bool (*)(const Rows& rows, const Variables& variables, DescentState& state,
+template <typename Rows, typename Row>
+using Descend = bool (*)(const Rows& rows, const Variables<Row>& variables, DescentState& state,
                          std::int64_t budget, std::int64_t mark, bool shrinking);
 
 namespace baseline {
-template <typename Rows>
-bool descend(const Rows&, const Variables&, DescentState&, std::int64_t, std::int64_t, bool);
+template <typename Rows, typename Row>
+bool descend(const Rows&, const Variables<Row>&, DescentState&, std::int64_t, std::int64_t, bool);
 }
 namespace avx2 {
-template <typename Rows>
-bool descend(const Rows&, const Variables&, DescentState&, std::int64_t, std::int64_t, bool);
+template <typename Rows, typename Row>
+bool descend(const Rows&, const Variables<Row>&, DescentState&, std::int64_t, std::int64_t, bool);
 }
 namespace avx512 {
-template <typename Rows>
-bool descend(const Rows&, const Variables&, DescentState&, std::int64_t, std::int64_t, bool);
+template <typename Rows, typename Row>
+bool descend(const Rows&, const Variables<Row>&, DescentState&, std::int64_t, std::int64_t, bool);
 }
 
 }  // namespace widemargin

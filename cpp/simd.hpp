@@ -90,16 +90,16 @@ inline Compiled compiled(Simd level) {
   }
 }
 
-template <typename Rows>
-Descend<Rows> descend(Simd level) {
+template <typename Rows, typename Row>
+Descend<Rows, Row> descend(Simd level) {
   switch (level) {
     case Simd::baseline:
-      return &baseline::descend<Rows>;
+      return &baseline::descend<Rows, Row>;
 #ifdef WIDEMARGIN_X86_SIMD
     case Simd::avx2:
-      return &avx2::descend<Rows>;
+      return &avx2::descend<Rows, Row>;
     case Simd::avx512:
-      return &avx512::descend<Rows>;
+      return &avx512::descend<Rows, Row>;
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

@@ -63,7 +63,13 @@ class DoubledColumns:
 
     def can_focus(self, rows: Index) -> bool:
         """Whether `focus` on these rows is worth it, and has room."""
-        return self.single.can_focus(np.unique(rows % self._m))
+        return self.single.can_focus(np.flatnonzero(self._samples_of(rows)))
+
+    def _samples_of(self, rows: Index) -> NDArray[np.bool_]:
+        """The samples of some rows, as a mask: (m,)."""
+        some = np.zeros(self._m, bool)
+        some[rows % self._m] = True
+        return some
 
     def focus(self, rows: Index | None) -> None:
         """Let `add` make sums for these rows only; None: for all."""
@@ -72,7 +78,7 @@ class DoubledColumns:
         self._focused, self._place = rows, None
         some = None
         if rows is not None:
-            some, self._place = np.unique(rows % self._m, return_inverse=True)
+            some, self._place = self._at_once(rows)
         self.single.focus(some)
         self.width = padded(2 * self._m if rows is None else len(rows))
 
@@ -125,7 +131,7 @@ class DoubledColumns:
 
     def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
         """Sums in float64 and bounds of their errors: see `Columns.bounded`."""
-        some, place = np.unique(rows % self._m, return_inverse=True)
+        some, place = self._at_once(rows)
         values, errors = self.single.bounded(some, J % self._m, c)
         return values[place], errors[place]
 
@@ -133,15 +139,23 @@ class DoubledColumns:
         self, rows: Index, J: Index, c: Vector
     ) -> tuple[Vector, Vector, Vector]:
         """Sums in twice the precision: see `Columns.twofold`."""
-        some, place = np.unique(rows % self._m, return_inverse=True)
+        some, place = self._at_once(rows)
         hi, errors, lo = self.single.twofold(some, J % self._m, c)
         return hi[place], errors[place], lo[place]
 
     def _once(self, J: ArrayLike, c: Vector) -> tuple[Index, Vector]:
         """Samples, each once, and the sums of their coefficients where not zero."""
-        some, place = np.unique(np.asarray(J) % self._m, return_inverse=True)
+        some, place = self._at_once(np.asarray(J))
         sums = np.bincount(place, c, len(some))
         return some[sums != 0.0], sums[sums != 0.0]
+
+    def _at_once(self, rows: Index) -> tuple[Index, Index]:
+        """The samples of some rows, each once and in order, and where each row has its.
+
+        Without a sort: there are at most as many as samples.
+        """
+        mask = self._samples_of(rows)
+        return np.flatnonzero(mask), (np.cumsum(mask) - 1)[rows % self._m]
 
     @property
     def roundings(self) -> int:

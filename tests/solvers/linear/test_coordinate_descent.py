@@ -11,6 +11,7 @@ from tests.cases.reference import objective, reference_objective
 from tests.conftest import PROBLEMS, STORAGES, csr
 from widemargin import LinearSVC, Problem, _core, as_rows, solve
 from widemargin.numerics import linalg
+from widemargin.problems.regression import regression_problem
 from widemargin.solvers import CoordinateDescent
 from widemargin.solvers.linear import coordinate_descent
 
@@ -180,6 +181,61 @@ def test_epochs_are_those_of_plain_numpy(kind, loss, wide, shrinking, simd):
         np.testing.assert_allclose(descent.alpha, plain.alpha, rtol=1e-9, atol=1e-13)
         np.testing.assert_allclose(descent._v, plain.v, rtol=1e-9, atol=1e-12)
     assert shrinking or state["epoch"] * len(y) == state["visits"]
+
+
+def visit_tube(x, row, v, weight, intercept):
+    """Minimize over the variable of a sample: what it adds to P - D before."""
+    beta, most, ridge, step, target, kink = row
+    apart = target - x @ v[: len(x)] - (v[-1] if intercept != "none" else 0.0)
+    beyond = max(0.0, abs(apart) - kink)
+    loss = beyond**2 / (2.0 * ridge) if ridge > 0 else most * beyond
+    gap = loss - apart * beta + kink * abs(beta) + 0.5 * ridge * beta**2
+    free = beta - (ridge * beta - apart) * step
+    new = np.sign(free) * min(max(abs(free) - kink * step, 0.0), most)
+    row[0] = new
+    v[: len(x)] += (new - beta) * x
+    if intercept != "none":
+        v[-1] += weight * (new - beta)
+    return gap
+
+
+@product(
+    simd=_core.simd_levels(),
+    kind=MATRICES,
+    loss=LOSSES,
+    wide=[(5, "penalized"), (77, "none"), (9, "free")],
+)
+def test_epochs_over_tubes_are_those_of_plain_numpy(kind, loss, wide, simd):
+    n, intercept = wide
+    X = whole_numbers(150, n)[0]
+    X[::17, 0] = 1.0  # a row of zeros has no curvature of its own
+    rng = np.random.default_rng(1)
+    t, C = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=150), rng.uniform(0.01, 0.2, 150)
+    problem = regression_problem(MATRICES[kind](X), t, C, 0.3, loss, intercept)
+    descent = descent_of(problem, random_state=3, shrinking=False)
+    rows, v = descent._coordinates.copy(), descent._v.copy()
+    assert rows.shape == (150, 6)
+    for _ in range(5):
+        core = descent._rows, descent._coordinates, descent._order, descent._v
+        state = descent._state.view(np.uint8)
+        _core.descend(*core, state, 10**6, 0, False, simd=simd)
+        weight, order = float(descent._state["weight"][0]), descent._order
+        gap = sum(visit_tube(X[i], rows[i], v, weight, intercept) for i in order)
+        assert descent._state["gap"][0] == pytest.approx(gap, rel=1e-6, abs=1e-9)
+        np.testing.assert_allclose(descent._coordinates, rows, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(descent._v, v, rtol=1e-9, atol=1e-12)
+
+
+@product(loss=LOSSES, intercept=["penalized", "none", "free"], C=[0.01, 1.0])
+def test_regressions_reach_the_optimum_of_another_solver(loss, intercept, C):
+    X = whole_numbers(200, 9)[0]
+    t = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).normal(size=200)
+    problem = regression_problem(X, t, C, 0.3, loss, intercept)
+    found = solve(problem, "coordinate_descent", tol=1e-6, max_iter=20_000)
+    other = solve(problem, "interior_point", tol=1e-8)
+    assert found.status == "solved"
+    assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-6)
+    assert not (np.multiply(*np.split(found.alpha, 2)) > 0).any()
 
 
 @pytest.mark.parametrize("slice", [1, 7, 100])
