@@ -40,21 +40,9 @@ CHECKS = checks_by_turns(
         NuSVR(kernel="linear"),
     ]
 )
-# They compare labels of support vectors, which lie on the boundary: rounding says on
-# which side. Scores with weights and with repeated rows are compared below.
-OF_LABELS = "check_sample_weight_equivalence"
 
 
-def is_decided(case):
-    """Whether a check asks for more than rounding can say."""
-    estimator, check = getattr(case, "values", case)
-    one_class = isinstance(estimator, OneClassSVM)
-    return not (one_class and check.func.__name__.startswith(OF_LABELS))
-
-
-@pytest.mark.parametrize(
-    CHECKS.args[0], list(filter(is_decided, CHECKS.args[1])), **CHECKS.kwargs
-)
+@CHECKS
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -78,8 +78,8 @@ class NuSVC(Classifier):
     break_ties : bool, default=False
         As of `SVC`.
     tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / max(abs(P), abs(D)). The optimum is negative, or
-        0 where no margin exists.
+        Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
+        margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
