@@ -135,9 +135,10 @@ class Step:
 
     @property
     def best_gap(self) -> float:
-        """Relative gap of the best objective values so far."""
+        """Relative gap of the best objective values so far, as `relative_gap`."""
         size = max(abs(self.best_primal), self.scale)
-        return (self.best_primal - self.best_dual) / size
+        gap = self.best_primal - self.best_dual
+        return gap / size if size != 0.0 else float("inf")
 
     def point(self) -> tuple[Vector, Any]:
         """The current (w, b), while the step is the latest one.

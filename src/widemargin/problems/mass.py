@@ -135,8 +135,8 @@ class MassProblem(KernelProblem):
         """Floor of ``|P|``: where q = 0, 1e-10 of the largest N^2 k(x, x)."""
         if self.has_margins:
             return super().scale
-        longest = float(self._roots.max())
-        return max(FLOOR * (self.mass * longest) ** 2, LEAST_FLOOR)
+        length = float(self.mass * self._roots.max())
+        return max(FLOOR * length * length, LEAST_FLOOR)
 
     @property
     def unit(self) -> float:
