@@ -61,6 +61,7 @@ class Classifier(
     n_iter_: Any
     _takes_infinity = False  # as C: hard margins
     _leaves_out_negative = False  # rows of negative weight, which are refused else
+    _said_of_one_class = ""  # where weights leave no other
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -214,7 +215,8 @@ class Classifier(
         y = labels.as_labels(check, y, rows.shape[0])
         given = sample_weight, rows.shape[0], self._leaves_out_negative
         weights = labels.as_weights(check, *given)
-        self.classes_, index = labels.find_classes(check, y, weights)
+        known = labels.find_classes(check, y, weights, self._said_of_one_class)
+        self.classes_, index = known
         recipe = self._recipe(rows, None if sample_weight is None else weights)
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights

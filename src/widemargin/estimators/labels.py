@@ -132,15 +132,20 @@ def distinct(y: Labels, weights: Vector | None = None) -> Labels:
     return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
 
-def find_classes(check: Checker, y: Labels, weights: Vector) -> tuple[Labels, Index]:
-    """Classes with a positive weight, and the index of each row's class (else 0)."""
+def find_classes(
+    check: Checker, y: Labels, weights: Vector, also: str = ""
+) -> tuple[Labels, Index]:
+    """Classes with a positive weight, and the index of each row's class (else 0).
+
+    ``also`` is what is said, too, where there is only one class.
+    """
     classes = distinct(y, weights)
     if len(classes) < 2:
         expected = "hold at least two classes"
         if not (weights > 0).all():  # in scikit-learn's words
             expected += (
                 " (Invalid input - all samples with positive weights belong to the "
-                "same class)"
+                f"same class{also})"
             )
         check.refuse_part("y", expected, f"one class ({classes[0]})")
     if len(y) > FEW_ROWS and 2 * len(classes) > len(y):

@@ -160,6 +160,7 @@ class NuSVC(Classifier):
 
     coef_ = WeightsOfKernel()
     _takes_objects = _leaves_out_negative = True
+    _said_of_one_class = ": the specified nu is infeasible, as any is"
 
     def __init__(
         self,
