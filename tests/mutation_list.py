@@ -624,8 +624,8 @@ MUTATIONS = [
     Mutation(
         "sums of alpha: the pull of rho by working sets",
         "mass.py",
-        "return 0.5 * square - pull + over + losses, over + losses - plain",
-        "return 0.5 * square + pull + over + losses, over + losses - plain",
+        "primal = 0.5 * square - pull + over + losses",
+        "primal = 0.5 * square + pull + over + losses",
         ("tests/problems/test_mass.py",),
     ),
     Mutation(
