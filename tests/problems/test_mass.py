@@ -137,6 +137,9 @@ def test_sums_are_made_right_or_nothing_is():
     assert more == pytest.approx([0.0, 0.05, 0.0, 0.05], rel=1e-5)
     assert sums.change(alpha, C, 1.8, hinge) == pytest.approx(0.1 * alpha, rel=1e-5)
     assert np.isinf(sums.change(alpha, C, 3.5, hinge)).all()
+    at_bounds = sums.change(np.array([1.0, 0.0, 1.0, 0.0]), C, 2.0 + 4e-16, hinge)
+    assert 4e-16 <= at_bounds.sum() <= 5e-16
+    assert at_bounds[0] == at_bounds[2] == 0.0
     assert sums.filled(C, 2.5, hinge).sum() == pytest.approx(2.5)
 
 
