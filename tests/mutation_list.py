@@ -610,8 +610,8 @@ MUTATIONS = [
     Mutation(
         "sums of alpha: what a wrong sum costs",
         "sums.py",
-        "return share * room if share <= MOST_REPAIRED else",
-        "return 0.0 * room if share <= MOST_REPAIRED else",
+        "            return share * room",
+        "            return 0.0 * room",
         ("tests/problems/test_mass.py",),
     ),
     Mutation(
