@@ -9,6 +9,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from tests.cases.report_pages import Page
 from widemargin import NuSVC, NuSVR, OneClassSVM
 from widemargin.report import write_report
+from widemargin.report.html import percent
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(240, 3))
@@ -56,8 +57,8 @@ def test_outliers(tmp_path, options):
     machine = OneClassSVM(nu=0.1, **options).fit(X[OLD])
     outside = [int(np.sum(machine.predict(X[rows]) < 0)) for rows in (OLD, NEW)]
     text, markup = text_of(tmp_path, machine, None, test=(X[NEW], None))
-    share = f"{100.0 * outside[1] / 80:.2f}".rstrip("0").rstrip(".")
-    assert f"; {share} % of the test rows are outliers." in text
+    share = " ".join(percent(outside[1] / 80).split())
+    assert f"; {share} of the test rows are outliers." in text
     assert f"training 160 {outside[0]} " in text
     assert f"test 80 {outside[1]} " in text
     assert "machine of one class" in text
