@@ -675,8 +675,8 @@ MUTATIONS = [
     Mutation(
         "sums of alpha: what a wrong sum costs",
         "sums.py",
-        "return share * room if share <= MOST_REPAIRED else",
-        "return 0.0 * room if share <= MOST_REPAIRED else",
+        "            return share * room",
+        "            return 0.0 * room",
         ("tests/problems/test_mass.py",),
     ),
     Mutation(
@@ -689,8 +689,8 @@ MUTATIONS = [
     Mutation(
         "sums of alpha: the pull of rho by working sets",
         "mass.py",
-        "return 0.5 * square - pull + over + losses, over + losses - plain",
-        "return 0.5 * square + pull + over + losses, over + losses - plain",
+        "primal = 0.5 * square - pull + over + losses",
+        "primal = 0.5 * square + pull + over + losses",
         ("tests/problems/test_mass.py",),
     ),
     Mutation(

@@ -137,9 +137,10 @@ class Step:
 
     @property
     def best_gap(self) -> float:
-        """Relative gap of the best objective values so far."""
+        """Relative gap of the best objective values so far, as `relative_gap`."""
         size = max(abs(self.best_primal), self.scale)
-        return (self.best_primal - self.best_dual) / size
+        gap = self.best_primal - self.best_dual
+        return gap / size if size != 0.0 else float("inf")
 
     def point(self) -> tuple[Vector, Any]:
         """The current (w, b), while the step is the latest one.
@@ -161,11 +162,13 @@ class Certificate:
 
     Attributes
     ----------
-    primal : float, upper bound: the objective P of (w, b), and what rounding may hide
+    primal : float
+        Upper bound: the objective P of (w, b), and what rounding may hide. 0 where that
+        is above 0, the objective of w = 0: of nu machines that find no margin.
     dual : float, lower bound: the objective D of alpha, less what rounding may add
     scale : float
-        Floor of ``|P|`` in the relative gap, for smallest enclosing balls and
-        regressions, whose optimum may be zero. 0 for classification.
+        Floor of ``|P|`` in the relative gap, for smallest enclosing balls, regressions
+        and nu machines, whose optimum may be zero. 0 for classification.
     rounding : float, what the bounds allow for rounding, both together
     """
 

@@ -178,6 +178,8 @@ def _by_working_sets(case, form):
         return [Verdict("refused", refusal=str(error))]
     exact = Exact(points, y, C, loss, intercept, kernel, q=q, mass=mass)
     P, D = exact.primal(found.w, found.b, found.rho), exact.dual(found.alpha)
+    if not np.any(q):  # w = 0 has the objective 0
+        P = min(P, 0)
     status = str(found.status)
     claims = {"tol": case.tol, "status": status, "floor": problem.scale}
     return [Verdict(status, false_claims(found.certificate, P, D, **claims))]

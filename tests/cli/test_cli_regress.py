@@ -16,10 +16,12 @@ from sklearn.svm import LinearSVR as LibLinear
 
 import widemargin
 from tests.cases.cli import refused
+from tests.cases.report_pages import Page
 from widemargin import (
     SVR,
     LinearSVR,
     NuSVC,
+    NuSVR,
     OneClassSVM,
     load_model,
     load_svmlight,
@@ -225,7 +227,8 @@ REFUSED = {
     "squared_epsilon_insensitive, found --loss hinge",
     "--loss epsilon_insensitive": "--type classify needs --loss hinge or squared_hinge, "
     "found --loss epsilon_insensitive",
-    "--nu 0.2": "--nu is of --type one-class or nu, found --type classify",
+    "--nu 0.2": "--nu is of --type one-class or nu or nu-regress, found --type "
+    "classify",
     "--epsilon 0": "--epsilon is of --type regress, found --type classify",
     "--type regress -C 1,2": "several values of --C need --cv",
     "--type regress --solver frank_wolfe": "train.svm: FrankWolfe solves classification "
@@ -262,7 +265,7 @@ def test_folds_need_an_estimator_that_chooses(here, capsys, monkeypatch, kind):
     assert message == "widemargin: --cv is not there with --type regress\n"
 
 
-@pytest.mark.parametrize("kind", ["one-class", "nu"])
+@pytest.mark.parametrize("kind", ["one-class", "nu", "nu-regress"])
 def test_machines_that_are_not_there_are_refused(here, capsys, monkeypatch, kind):
     asked = ["train", "train.svm", "m.wm", "--type", kind]
     monkeypatch.setitem(MACHINES, kind, MACHINES[kind]._replace(kernel="Missing"))
@@ -333,3 +336,47 @@ def test_nu_of_classes(here, capsys):
     asked = ["--type", "nu", "--nu", "0.9", "--label", "kind.npy"]
     message = refused(capsys, "train", "train.npy", "m.wm", *asked)
     assert "must be at most 0.6" in message
+
+
+@pytest.mark.parametrize("more", [(), ("--rank", "20"), ("--solver", "irwls")])
+def test_nu_of_targets(here, capsys, more):
+    asked = ["--nu", "0.3", "-C", "5", "--kernel", "rbf", "--gamma", "0.1", *more]
+    asked = ["train", "train.svm", "m.wm", "--type", "nu-regress", *asked]
+    assert main([*asked, "--test", "test.svm", "--report", "page.html"]) == 0
+    out = capsys.readouterr().out
+    assert "targets from 0.7051 to 26.3" in out
+    assert "R^2 0." in out
+    page = Page((here / "page.html").read_text(encoding="utf-8"))
+    assert "nu = 0.3" in page.text
+    options = {"rank": 20} if "--rank" in more else {}
+    alone = NuSVR(nu=0.3, C=5.0, gamma=0.1, **options).fit(*load_svmlight("train.svm"))
+    found = load_model("m.wm")
+    assert found.meta["epsilon"] == pytest.approx(alone.epsilon_, rel=0.02)
+    scale = np.load("test-y.npy").std()
+    X = np.load("test.npy")
+    np.testing.assert_allclose(found.predict(X), alone.predict(X), atol=0.02 * scale)
+
+
+@pytest.mark.parametrize("kind", ["one-class", "nu"])
+def test_machines_with_nu_take_a_rank_and_write_a_page(here, capsys, kind):
+    y = (np.load("train-y.npy") > 14.0).astype(int)
+    np.save("kind.npy", y)
+    asked = ["--nu", "0.3", "--kernel", "rbf", "--rank", "20", "--report", "page.html"]
+    asked = [
+        "train",
+        "train.npy",
+        "m.wm",
+        "--type",
+        kind,
+        "--label",
+        "kind.npy",
+        *asked,
+    ]
+    assert main(asked) == 0
+    assert "rank 20" in capsys.readouterr().out
+    assert load_model("m.wm").meta["rank"] == 20
+    page = Page((here / "page.html").read_text(encoding="utf-8"))
+    assert "nu = 0.3" in page.text
+    message = refused(capsys, *asked, "--solver", "frank_wolfe")
+    assert "'auto', 'irwls'" in message or "solver of kernel problems" in message
+    assert "--cv is of --type" in refused(capsys, *asked[:-4], "--cv", "3")

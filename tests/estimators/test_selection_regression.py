@@ -31,7 +31,7 @@ from widemargin import (
     svr_path,
 )
 from widemargin.estimators import folds, selection
-from widemargin.estimators.selection import after
+from widemargin.estimators.points import after
 
 LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
 X, TARGET = friedman(150)

@@ -14,7 +14,16 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import SVC, SVR, LinearSVC, load_model, save_model
+from widemargin import (
+    SVC,
+    SVR,
+    LinearSVC,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    load_model,
+    save_model,
+)
 from widemargin.models.libsvm import read_libsvm, write_libsvm
 from widemargin.models.model import Decision, Model
 
@@ -298,6 +307,47 @@ def test_our_regressions_are_written(kernel, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
+NU_CASES = [
+    (kind, labels)
+    for kind, labels in CASES
+    if kind in ("nu_svc", "nu_svr", "one_class")
+]
+
+
+def our_nu_machine(kernel, kind, labels, **options):
+    """Our machine with nu, fitted; its rows and its decision values."""
+    X, y = data(kernel, kind, labels)
+    machine = {"nu_svc": NuSVC, "nu_svr": NuSVR, "one_class": OneClassSVM}[kind]
+    machine = machine(nu=0.2, kernel=kernel, gamma=0.3, degree=2, coef0=0.5, **options)
+    machine.fit(X, y)
+    return machine, X, values_of(machine.model_, X)
+
+
+@pytest.mark.parametrize("options", [{}, {"rank": 30, "random_state": 0}])
+@pytest.mark.parametrize(("kind", "labels"), NU_CASES)
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed"])
+def test_our_nu_machines_are_written(kernel, kind, labels, options, tmp_path):
+    if kernel == "linear":
+        options = {}
+    machine, X, expected = our_nu_machine(kernel, kind, labels, **options)
+    write_libsvm(machine, tmp_path / "m")
+    words, values = read_plainly(tmp_path / "m", X)
+    assert words["svm_type"] == [kind]
+    sign = -1.0 if machine.model_.scheme == "binary" else 1.0
+    off = 1e-11 * max(1.0, np.abs(expected).max())
+    values = sign * values.reshape(expected.shape)
+    np.testing.assert_allclose(values, expected, rtol=1e-11, atol=off)
+    back = read_libsvm(tmp_path / "m", n_features=X.shape[1])
+    assert back.scheme == machine.model_.scheme
+    np.testing.assert_allclose(values_of(back, X), expected, rtol=1e-11, atol=off)
+    answers, clear = machine.predict(X), np.abs(expected.reshape(len(X), -1)).min(1)
+    if kind == "nu_svr":
+        np.testing.assert_allclose(back.predict(X), answers, rtol=1e-11, atol=off)
+    else:
+        some = clear > off
+        np.testing.assert_array_equal(back.predict(X)[some], answers[some])
+
+
 def test_sparse_rows_and_small_integers(tmp_path):
     rng = np.random.default_rng(0)
     X = sparse.random_array((60, 20), density=0.2, rng=rng, format="csr")
@@ -395,6 +445,24 @@ def test_libsvm_and_we_predict_alike_both_ways(kernel, kind, labels, libsvm, tmp
         elif model.is_regression:
             np.testing.assert_allclose(answers, found, rtol=1e-11, atol=off)
         write_libsvm(model, tmp_path / "again")
+
+
+@pytest.mark.parametrize(("kind", "labels"), NU_CASES)
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed"])
+def test_libsvm_predicts_by_our_nu_machines(kernel, kind, labels, libsvm, tmp_path):
+    machine, X, expected = our_nu_machine(kernel, kind, labels)
+    write_libsvm(machine, tmp_path / "m")
+    found, values, order = predicted(libsvm, tmp_path / "m", X, kernel == "precomputed")
+    if machine.model_.scheme == "binary" and order[0] < order[1]:
+        expected = -expected
+    expected = expected.reshape(len(X), -1)
+    off = 1e-11 * max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(values, expected, rtol=1e-11, atol=off)
+    if kind == "nu_svr":
+        np.testing.assert_allclose(found, machine.predict(X), rtol=1e-11, atol=off)
+    else:
+        clear = np.abs(expected).min(axis=1) > off
+        np.testing.assert_array_equal(found[clear], machine.predict(X)[clear])
 
 
 def in_order(values, classes, order):

@@ -55,7 +55,7 @@ def test_the_optimum_is_that_of_another_solver(loss, intercept):
     expected = least_norm(X, y, np.ones(len(y)), intercept)
     assert solution.status == "solved"
     assert bounds.relative_gap <= 1e-8
-    assert bounds.primal == pytest.approx(expected, rel=1e-7)
+    assert bounds.primal == pytest.approx(expected, rel=1e-8)
     assert np.min(y * (X @ solution.w + solution.b)) >= 1.0 - 1e-14
     assert solution.alpha.min() >= 0.0
 
@@ -69,7 +69,7 @@ def test_kernels_have_the_optimum_of_another_solver(intercept):
     solution = solve(problem, tol=1e-8)
     expected = least_norm(root_of(kernel(X, X)), y, np.ones(len(y)), intercept)
     assert solution.status == "solved"
-    assert solution.certificate.primal == pytest.approx(expected, rel=1e-7)
+    assert solution.certificate.primal == pytest.approx(expected, rel=1e-8)
     again = problem.certify(solution.alpha, solution.w, solution.b, tol=1e-8)
     assert again.relative_gap <= 1e-8
 
@@ -81,12 +81,12 @@ def test_regressions_have_the_optimum_of_another_solver(kernel, intercept):
     X = rng.standard_normal((50, 3))
     t = X @ [1.0, -2.0, 0.5] + rng.uniform(-0.2, 0.2, 50)
     problem = regression_problem(X, t, np.inf, 0.25, intercept=intercept, kernel=kernel)
-    solution = solve(problem, tol=1e-7)
+    solution = solve(problem, tol=1e-8)
     features = X if kernel is None else root_of(kernel(X, X))
     y, q = np.repeat([1.0, -1.0], 50), np.concatenate([t - 0.25, -t - 0.25])
     expected = least_norm(np.vstack([features] * 2), y, q, intercept)
     assert solution.status == "solved"
-    assert solution.certificate.primal == pytest.approx(expected, rel=1e-6)
+    assert solution.certificate.primal == pytest.approx(expected, rel=1e-8)
     if kernel is None:
         assert np.max(np.abs(t - X @ solution.w - solution.b)) <= 0.25
 

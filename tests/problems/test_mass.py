@@ -70,6 +70,29 @@ def test_both_coefficients_of_a_sample_may_stay(nu):
     assert found.status == "solved"
 
 
+@pytest.mark.parametrize("tol", [1e-4, 1e-8])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("form", ["one_class", "classes", "one_row"])
+def test_an_optimum_of_zero_is_proved_to_the_floor(form, scale, tol):
+    # The origin, or the other class, is in the middle of the rows.
+    X = scale * np.vstack([data(60)[0], -data(60)[0]])
+    y = np.ones(120) if form == "one_class" else np.tile([1.0, -1.0], 60)
+    if form == "one_row":
+        X, y = np.zeros((3, 2)), np.ones(3)
+    free = "free" if form == "classes" else "none"
+    options = {"q": 0.0, "kernel": Kernel("linear", gamma=1.0), "mass": 0.5 * len(y)}
+    problem = Problem(X, y, 1.0, "hinge", free, **options)
+    squares = (X**2).sum(axis=1)
+    floor = 1e-10 * (0.5 * len(y)) ** 2 * squares.max()
+    assert problem.scale == pytest.approx(max(floor, 1e-200), rel=1e-12)
+    found = solve(problem, tol=tol)
+    assert found.status == "solved"
+    assert found.certificate.primal == 0.0
+    assert found.certificate.gap <= tol * problem.scale
+    w = (found.alpha * y) @ X
+    assert 0.5 * w @ w <= tol * problem.scale * (1.0 + 1e-9) + 1e-300
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_both_engines_agree(form):
     X, many, problem = both(form, 150, 0.4)
@@ -114,6 +137,9 @@ def test_sums_are_made_right_or_nothing_is():
     assert more == pytest.approx([0.0, 0.05, 0.0, 0.05], rel=1e-5)
     assert sums.change(alpha, C, 1.8, hinge) == pytest.approx(0.1 * alpha, rel=1e-5)
     assert np.isinf(sums.change(alpha, C, 3.5, hinge)).all()
+    at_bounds = sums.change(np.array([1.0, 0.0, 1.0, 0.0]), C, 2.0 + 4e-16, hinge)
+    assert 4e-16 <= at_bounds.sum() <= 5e-16
+    assert at_bounds[0] == at_bounds[2] == 0.0
     assert sums.filled(C, 2.5, hinge).sum() == pytest.approx(2.5)
 
 

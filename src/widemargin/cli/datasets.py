@@ -67,7 +67,7 @@ def _check_labels(options: argparse.Namespace, path: str, y: Any) -> None:
     if options.type == "one-class":
         return
     check = reading.check_labels
-    if options.type == "regress":
+    if options.type in ("regress", "nu-regress"):
         check = reading.check_targets
     check(path, y)
 

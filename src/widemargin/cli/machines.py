@@ -34,6 +34,7 @@ class Machine(NamedTuple):
 
 
 _WITH_C = ("C", "cv", "loss", "intercept", "solver", "rank", "report")
+_WITH_NU = ("nu", "solver", "rank", "report")
 _OF_CLASSES = (
     "class_weight",
     "multi_class",
@@ -62,9 +63,14 @@ MACHINES = {
         tuple(LOSSES),
         (*_WITH_C, "epsilon"),
     ),
-    "one-class": Machine("OneClassSVM", "OneClassSVM", "", "", (), ("nu",)),
-    "nu": Machine("NuSVC", "NuSVC", "", "", (), ("nu", "decision_shape", "break_ties")),
+    "one-class": Machine("OneClassSVM", "OneClassSVM", "", "", (), _WITH_NU),
+    "nu": Machine(
+        "NuSVC", "NuSVC", "", "", (), (*_WITH_NU, "decision_shape", "break_ties")
+    ),
+    "nu-regress": Machine("NuSVR", "NuSVR", "", "", (), (*_WITH_NU, "C")),
 }
+# Kinds whose linear machines have a kernel, too: their data are held in memory.
+KERNEL_ONLY = tuple(k for k, one in MACHINES.items() if one.linear == one.kernel)
 # What options are that were not given.
 _DEFAULTS = {"intercept": "auto", "solver": "auto", "certify": "approximate"}
 
@@ -133,8 +139,8 @@ def regressor(options: argparse.Namespace, solver: str | Solver, **others: Any) 
     return widemargin.SVR(C=options.C, **own, **rank, **others)
 
 
-def of_nu(options: argparse.Namespace, **others: Any) -> Any:
-    """The machine with nu in the place of C."""
+def of_nu(options: argparse.Namespace, solver: str | Solver, **others: Any) -> Any:
+    """The machine with nu in the place of C, or of epsilon."""
     own: dict[str, Any] = {
         "nu": options.nu,
         "decision_function_shape": options.decision_shape,
@@ -143,11 +149,14 @@ def of_nu(options: argparse.Namespace, **others: Any) -> Any:
         "time_limit": options.time_limit,
         "memory_limit": options.memory_limit,
         "n_jobs": options.jobs,
+        "C": options.C if "C" in MACHINES[options.type].has else None,
+        "rank": options.rank,
     } | others
     for name in PARAMETERS.get(options.kernel, ()):
         own[name] = getattr(options, name)
     own = {name: value for name, value in own.items() if value is not None}
     kind = getattr(widemargin, MACHINES[options.type].kernel)
+    own |= {"approximation": options.approximation, "solver": solver}
     return kind(kernel=options.kernel, tol=options.tol, **own)
 
 

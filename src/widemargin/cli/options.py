@@ -132,11 +132,12 @@ def _add_train(train: Any) -> None:
     # to import.
     add(
         "--type",
-        choices=("classify", "regress", "one-class", "nu"),
+        choices=("classify", "regress", "one-class", "nu", "nu-regress"),
         default="classify",
         help="classify: labels are classes; regress: labels are numbers to predict; "
         "one-class: labels are not looked at, predictions are -1 for outliers; nu: "
-        "classes, with --nu in the place of C (classify)",
+        "classes, with --nu in the place of C; nu-regress: numbers, with --nu in the "
+        "place of --epsilon (classify)",
     )
     add("--test", metavar="DATA", help="of the same kind, to measure the errors on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
@@ -145,8 +146,9 @@ def _add_train(train: Any) -> None:
         "--scale",
         choices=("standard", "minmax", "maxabs"),
         help="scale the columns: to mean 0 and deviation 1, from 0 to 1, or by their "
-        "largest size; learned on DATA and kept in the model; data with zeros that are "
-        "not stored are scaled without a shift (none)",
+        "largest size; learned on DATA and kept in the model, with --cv too: on all "
+        "rows, not again in each fold; data with zeros that are not stored are scaled "
+        "without a shift (none)",
     )
     _add_kernel(train)
     _add_smaller(train)
@@ -213,8 +215,8 @@ def _add_loss(train: Any) -> None:
         "--nu",
         type=values.share,
         metavar="NU",
-        help="of --type nu and one-class: the share of errors at most, and of support "
-        "vectors at least (0.5)",
+        help="of --type nu, nu-regress and one-class: the share of errors at most, and "
+        "of support vectors at least (0.5)",
     )
     add(
         "--intercept",

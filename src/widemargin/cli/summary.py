@@ -158,10 +158,12 @@ def _labels(classifier: Classifier, data: Data) -> dict[str, Any]:
         return {"classes": classifier.classes_.tolist()}
     if not classifier.model_.is_regression:
         return {"type": "one-class", "nu": classifier.nu}
+    has_nu = hasattr(classifier, "nu")
     return {
-        "type": "regress",
+        "type": "nu-regress" if has_nu else "regress",
+        **({"nu": classifier.nu} if has_nu else {}),
         "loss": classifier.loss,
-        "epsilon": classifier.epsilon,
+        "epsilon": classifier.epsilon_ if has_nu else classifier.epsilon,
         "targets": [float(np.min(data.y)), float(np.max(data.y))],
     }
 

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     data = read_training(options)
     options.class_weight = weights.of_classes(options, data.y)
     whole = options.rank is None or options.approximation == "eigen"
-    if (options.kernel != "linear" and whole) or options.type in ("one-class", "nu"):
+    if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
         data = in_memory(options, data)
     test = read_test(options, data)
     scaling = read_scaling(options, data)
@@ -223,7 +223,7 @@ def _classifier(
     if options.type == "regress":
         return machines.regressor(options, solver, **others)
     if options.type != "classify":
-        return machines.of_nu(options, **others)
+        return machines.of_nu(options, solver, **others)
     kind: Any = LinearSVC
     own = {"intercept": options.intercept, "solver": solver}
     if options.loss is not None:  # else the default of the estimator

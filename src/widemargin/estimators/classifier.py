@@ -61,6 +61,7 @@ class Classifier(
     n_iter_: Any
     _takes_infinity = False  # as C: hard margins
     _leaves_out_negative = False  # rows of negative weight, which are refused else
+    _said_of_one_class = ""  # where weights leave no other
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -215,7 +216,8 @@ class Classifier(
         given = sample_weight, rows.shape[0], self._leaves_out_negative
         weights = labels.as_weights(check, *given)
         own = None if sample_weight is None else weights
-        self.classes_, index = labels.find_classes(check, y, own)
+        known = labels.find_classes(check, y, own, self._said_of_one_class)
+        self.classes_, index = known
         recipe = self._recipe(rows, own)
         if sample_weight is None and self.class_weight is None:
             return rows, index, self.C, recipe

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.estimators.selection import Judge, values
+from widemargin.estimators.points import Judge
+from widemargin.estimators.selection import values
 from widemargin.estimators.training import Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.table import GAMMAS, having

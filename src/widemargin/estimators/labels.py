@@ -133,16 +133,19 @@ def distinct(y: Labels, weights: Vector | None = None) -> Labels:
 
 
 def find_classes(
-    check: Checker, y: Labels, weights: Vector | None
+    check: Checker, y: Labels, weights: Vector | None, also: str = ""
 ) -> tuple[Labels, Index]:
-    """Classes with a positive weight, and the index of each row's class (else 0)."""
+    """Classes with a positive weight, and the index of each row's class (else 0).
+
+    ``also`` is what is said, too, where there is only one class.
+    """
     classes = distinct(y, weights)
     if len(classes) < 2:
         expected = "hold at least two classes"
         if weights is not None and not (weights > 0).all():  # in scikit-learn's words
             expected += (
                 " (Invalid input - all samples with positive weights belong to the "
-                "same class)"
+                f"same class{also})"
             )
         check.refuse_part("y", expected, f"one class ({classes[0]})")
     if len(y) > FEW_ROWS and 2 * len(classes) > len(y):

@@ -3,8 +3,9 @@
 from typing import Any
 
 from widemargin.estimators.linear_svc import LinearSVC
+from widemargin.estimators.points import Judge, Points, fit_points
 from widemargin.estimators.selected_classifier import SelectedClassifier
-from widemargin.estimators.selection import Judge, Points, fit_points, grid
+from widemargin.estimators.selection import grid
 from widemargin.estimators.training import Training
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver

@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.regression import regression_problem
+from widemargin.problems.regression import coefficients, regression_problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver
 
@@ -162,7 +163,7 @@ class LinearSVR(Regressor):
         return exact(training)
 
     def _keep(self, fit: Fit) -> None:
-        self._keep_support(fit)
+        keep_coefficients(self, fit, coefficients(fit.solutions[0].alpha))
         self.coef_ = fit.solutions[0].w
 
 

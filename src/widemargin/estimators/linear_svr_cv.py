@@ -3,8 +3,9 @@
 from typing import Any
 
 from widemargin.estimators.linear_svr import LinearSVR
+from widemargin.estimators.points import Judge, Points, fit_points
 from widemargin.estimators.selected_regressor import SelectedRegressor
-from widemargin.estimators.selection import Judge, Points, fit_points, grid
+from widemargin.estimators.selection import grid
 from widemargin.estimators.training import Training
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver

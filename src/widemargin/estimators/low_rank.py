@@ -7,6 +7,8 @@ the same scores. Other maps (Fourier features, monomials) stay a part of the mod
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -29,8 +31,10 @@ from widemargin.problems.exact_bounds import (
     NormedExpansion,
     exact_certificate,
 )
+from widemargin.problems.regression import of_samples
 from widemargin.solution import Certificate, Solution
 from widemargin.solvers import auto
+from widemargin.solvers.driver.contract import Solver
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
@@ -43,6 +47,8 @@ CERTIFIED = ("approximate", "exact")
 # maps took half of the time, solvers a third less. Fewer numbers, 8 MiB, are fast
 # anyway.
 SINGLE, MANY = 1e-5, 1 << 20
+# The kernel of features, where a kernel solver works in them.
+LINEAR = Kernel("linear", 1.0)
 # With rank="auto":
 # seconds for a row and a dimension, up to the largest rank: 0.7e-7 to 2.2e-7 for maps
 # and solvers on six sets (benchmarks/results/lowrank/cost.txt, one core), and so on
@@ -61,8 +67,12 @@ FEATURE = 3e-9
 TRIFLE = 1.0
 
 
-def check_rank(check: Checker, svc: Any) -> None:
-    """Refuse a rank, or what belongs to one, that is out of range."""
+def check_rank(check: Checker, svc: Any, features: str = "linear") -> None:
+    """Refuse a rank, or what belongs to one, that is out of range.
+
+    ``features`` says what solves problems in the features of a map: "linear" or
+    "kernel" solvers. The latter are no faster than without a rank: no "auto" then.
+    """
     rank, method = svc.rank, svc.approximation
     check.choice("approximation", method, ("auto", *METHODS))
     check.choice("certify", svc.certify, CERTIFIED)
@@ -77,8 +87,19 @@ def check_rank(check: Checker, svc: Any) -> None:
         expected = "be positive semidefinite for certify='exact'"
         check.refuse_part("kernel", expected, repr(kernel))
     if rank is not None:
+        if features == "kernel" and isinstance(rank, str):
+            expected = "an int in the range [1, inf), a float in (0, 1) or None"
+            check.refuse("rank", expected, rank)
         _check_number(check, rank, method)
         _check_kernel(check, svc)
+        _check_solver(check, svc, features)
+
+
+def check_nu_rank(check: Checker, machine: Any) -> None:
+    """Refuse a solver or a rank that machines with a sum of alpha have not."""
+    if not isinstance(machine.solver, Solver):
+        check.choice("solver", machine.solver, ("auto", "irwls"))
+    check_rank(check, machine, "kernel")
 
 
 def refuse_stored(rows: Rows) -> None:
@@ -118,8 +139,12 @@ def _check_kernel(check: Checker, svc: Any) -> None:
     if method == "polynomial" and not square:
         expected = "'poly' with degree=2 and coef0 >= 0 for approximation='polynomial'"
         check.refuse_part("kernel", f"be {expected}", repr(kernel))
+
+
+def _check_solver(check: Checker, svc: Any, features: str) -> None:
+    """Refuse a solver that cannot do what is solved last."""
     solver = auto.SOLVERS.get(svc.solver) if isinstance(svc.solver, str) else svc.solver
-    last = "kernel" if svc.polish or svc.rank == "auto" else "linear"
+    last = "kernel" if svc.polish or svc.rank == "auto" else features
     if solver is not None and solver.for_kernels != (last == "kernel"):
         expected = f"be 'auto' or a solver of {last} problems"
         check.refuse_part("solver", expected, repr(svc.solver))
@@ -133,14 +158,17 @@ class Mapping:
     ----------
     rank : int, float or "auto", as of `SVC`
     method : str, ``approximation`` of `SVC`
-    recipe : Recipe, of linear problems
+    recipe : Recipe, of linear problems, or of problems with the linear kernel
     is_given : bool, whether the rank is the user's, not what the time allows
+    finish : callable (scores) -> dict, or None
+        Attributes with which a point predicts that follow from the scores of the rows.
     """
 
     rank: Any
     method: str
     recipe: Recipe
     is_given: bool = True
+    finish: Callable[[Vector], dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -171,9 +199,19 @@ class Approximation:
         return self.map.coefficients(w)[self.order]
 
     def mapped(self, training: Training, mapping: Mapping) -> Training:
-        """The linear problems in the features."""
-        recipe = dataclasses.replace(mapping.recipe, at=self._at)
-        return dataclasses.replace(training, rows=self.rows, recipe=recipe, names=())
+        """The linear problems in the features; rows in memory where a kernel is."""
+        recipe, rows, at = mapping.recipe, self.rows, self._at
+        if recipe.kernel is not None:
+            rows = read(rows, training.memory_limit)
+            at = functools.partial(self._at_sum, mapping.finish)
+        recipe = dataclasses.replace(recipe, at=at)
+        return dataclasses.replace(training, rows=rows, recipe=recipe, names=())
+
+    def _at_sum(self, finish: Any, rows: Rows, c: Vector, b: float) -> dict[str, Any]:
+        """The same attributes of a point that is a sum of the features of rows."""
+        w = rows.rmatvec(of_samples(c, rows.shape[0]))
+        found = self._at(rows, w, b)
+        return found if finish is None else found | finish(rows.matvec(w))
 
     def _at(self, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
         """Attributes with which a point of the only binary problem predicts."""
@@ -215,6 +253,15 @@ class Approximation:
         elif isinstance(self.map.expand, SquareFeatures):
             model = Monomials(self.map.expand, solution.w)
         return exact_certificate(problem, alpha, lifted, model, solution.b)
+
+
+def with_weights(training: Training, k: int, solution: Solution) -> Solution:
+    """The solution of problem k in features, with their weights as its w: (r,)."""
+    if training.recipe.kernel is None:
+        return solution
+    rows = training.rows_of(k)
+    w = rows.rmatvec(of_samples(solution.w, rows.shape[0]))
+    return dataclasses.replace(solution, w=w)
 
 
 def read(rows: Rows, memory_limit: int | None) -> Rows:

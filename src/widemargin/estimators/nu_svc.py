@@ -18,13 +18,21 @@ from widemargin.estimators.kernel_machines import (
     kernel_point,
     set_kernel,
 )
-from widemargin.estimators.plans import Fit, exact
+from widemargin.estimators.low_rank import (
+    LINEAR,
+    Mapping,
+    check_nu_rank,
+    facts_of,
+)
+from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.nu import largest_nu, nu_problem
 from widemargin.solution import Solution, Step
+from widemargin.solvers.driver.contract import Solver
 
 # To so many parts a largest nu is told, rounded down.
 PARTS_TOLD = 10**6
@@ -57,13 +65,21 @@ class NuSVC(Classifier):
         As of `SVC`.
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
+    rank : int >= 1, float in (0, 1) or None, default=None
+        Rank of the kernel matrix that takes the place of K, as of `SVC`. None: K
+        itself.
+    approximation : str, default="auto"
+        How, as of `SVC`.
+    solver : {"auto", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
+        options.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         As of `SVC`.
     break_ties : bool, default=False
         As of `SVC`.
     tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / max(abs(P), abs(D)). The optimum is negative, or
-        0 where no margin exists.
+        Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
+        margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -96,6 +112,7 @@ class NuSVC(Classifier):
     coef_ : ndarray (c (c - 1) / 2, n), of kernel="linear"; read-only
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
+    feature_map_ : the map, where there is a rank
     n_iter_ : int32 ndarray, iterations of each binary problem
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
@@ -120,6 +137,12 @@ class NuSVC(Classifier):
     rho is not positive, nu is too small for the classes, which overlap: nothing is
     divided by it then.
 
+    With a rank the solvers are the same: each column of the kernel matrix takes m r
+    multiplications, so that a fit is faster only where a value of the kernel takes
+    more. A prediction takes r kernel values. There is no rank="auto" for that reason.
+    ``dual_gap_`` and ``solutions_`` speak of the approximate problem, and ``support_``
+    and ``dual_coef_`` of landmarks, as of `SVC`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -132,10 +155,12 @@ class NuSVC(Classifier):
 
     # What `SVC` has beside nu.
     C, class_weight, multi_class = 1.0, None, "ovo"
-    loss, intercept, solver = "hinge", "free", "auto"
+    loss, intercept = "hinge", "free"
+    certify, polish = "approximate", False
 
     coef_ = WeightsOfKernel()
     _takes_objects = _leaves_out_negative = True
+    _said_of_one_class = ": the specified nu is infeasible, as any is"
 
     def __init__(
         self,
@@ -145,6 +170,9 @@ class NuSVC(Classifier):
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
+        rank: float | None = None,
+        approximation: str = "auto",
+        solver: str | Solver = "auto",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         tol: float = 1e-4,
@@ -162,6 +190,9 @@ class NuSVC(Classifier):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.rank = rank
+        self.approximation = approximation
+        self.solver = solver
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.tol = tol
@@ -187,9 +218,14 @@ class NuSVC(Classifier):
     def _check_parameters(self, check: Checker) -> None:
         check.positive("nu", self.nu, most=1.0)
         check_kernel_of(check, self)
+        check_nu_rank(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
-        kernel, nu = set_kernel(self, rows, weights), float(self.nu)
+        return self._recipe_with(set_kernel(self, rows, weights))
+
+    def _recipe_with(self, kernel: Kernel) -> Recipe:
+        """Problems with a kernel whose gamma is a number."""
+        nu = float(self.nu)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
@@ -201,8 +237,15 @@ class NuSVC(Classifier):
 
     def _plan(self, training: Training) -> Fit:
         self._refuse_infeasible(training)
-        fit = exact(training)
+        fit = self._found_for(training)
         return dataclasses.replace(fit, reduced=list(map(_divided, fit.solutions)))
+
+    def _found_for(self, training: Training) -> Fit:
+        """The solutions, which are not yet divided by rho."""
+        if self.rank is None:
+            return exact(training)
+        recipe = self._recipe_with(LINEAR)
+        return low_rank(training, Mapping(self.rank, self.approximation, recipe), False)
 
     def _refuse_infeasible(self, training: Training) -> None:
         """Refuse a nu that a class of too few rows does not allow."""
@@ -222,6 +265,9 @@ class NuSVC(Classifier):
     def _keep(self, fit: Fit) -> None:
         del self._meta["C"]
         self._meta |= {"nu": float(self.nu), "svm_type": "nu_svc"}
+        if fit.map is not None:
+            self.feature_map_ = fit.map.map
+            self._meta |= facts_of(self.feature_map_)
         keep_machines(self, fit)
         self.n_iter_ = np.array([iterations(s) for s in fit.solutions], np.int32)
 

@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.functions import function_point
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
-from widemargin.estimators.plans import Fit
-from widemargin.estimators.svr import SVR, point
-from widemargin.estimators.training import Recipe, Vector
+from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
+from widemargin.estimators.plans import Fit, exact, low_rank
+from widemargin.estimators.svr import SVR
+from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.nu import nu_regression_problem
 from widemargin.problems.regression import margins
 from widemargin.solution import Step
+from widemargin.solvers.driver.contract import Solver
 
 
 class NuSVR(SVR):
@@ -45,6 +49,14 @@ class NuSVR(SVR):
         As of `SVC`.
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
+    rank : int >= 1, float in (0, 1) or None, default=None
+        Rank of the kernel matrix that takes the place of K, as of `SVC`. None: K
+        itself.
+    approximation : str, default="auto"
+        How, as of `SVC`.
+    solver : {"auto", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
+        options.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P. P counts as at least 1e-10 of the objective of
         w = 0, b = 0 and epsilon = 0, as the minimum may be zero.
@@ -78,9 +90,10 @@ class NuSVR(SVR):
     intercept_ : ndarray (1,)
     kernel_ : Kernel, with gamma as a number
     gamma_ : float
+    feature_map_ : the map, where there is a rank
     n_iter_ : int
     seconds_ : float, time of the whole fit, without callbacks
-    dual_gap_ : float, the certified relative gap
+    dual_gap_ : float, the certified relative gap, of the problem of low rank if any
     status_ : str
     solution_ : Solution of the problem of two rows for each sample; its ``rho`` is
         minus epsilon
@@ -95,6 +108,10 @@ class NuSVR(SVR):
     -----
     A prediction is the same as that of `SVR` with the same C and ``epsilon_``.
 
+    With a rank the solvers are the same: each column of the kernel matrix takes m r
+    multiplications, so that a fit is faster only where a value of the kernel takes
+    more. A prediction takes r kernel values. There is no rank="auto" for that reason.
+
     Examples
     --------
     >>> from sklearn.datasets import make_friedman1
@@ -107,7 +124,6 @@ class NuSVR(SVR):
 
     # What `SVR` has beside nu.
     epsilon, loss, intercept = 0.0, "epsilon_insensitive", "free"
-    rank, approximation, solver = None, "auto", "auto"
 
     def __init__(
         self,
@@ -118,6 +134,9 @@ class NuSVR(SVR):
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
+        rank: float | None = None,
+        approximation: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -134,6 +153,9 @@ class NuSVR(SVR):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.rank = rank
+        self.approximation = approximation
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -149,16 +171,27 @@ class NuSVR(SVR):
     def _check_parameters(self, check: Checker) -> None:
         check.positive("nu", self.nu, most=1.0)
         check_kernel_of(check, self)
+        check_nu_rank(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
-        kernel, nu = set_kernel(self, rows, weights), float(self.nu)
+        return self._recipe_for(set_kernel(self, rows, weights), target)
+
+    def _recipe_for(self, kernel: Kernel, target: Vector) -> Recipe:
+        """The problem with a kernel, whose gamma is a number."""
+        nu = float(self.nu)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
             return nu_regression_problem(rows, target, C, nu, **options)
 
-        at, q = functools.partial(point, kernel), margins(target, 0.0)
-        return Recipe(make, at, "auto", kernel, ("hinge", "free"), q, nu)
+        at, q = functools.partial(function_point, kernel), margins(target, 0.0)
+        return Recipe(make, at, self.solver, kernel, ("hinge", "free"), q, nu)
+
+    def _plan(self, training: Training, target: Vector) -> Fit:
+        if self.rank is None:
+            return exact(training)
+        recipe = self._recipe_for(LINEAR, target)
+        return low_rank(training, Mapping(self.rank, self.approximation, recipe), False)
 
     def _keep(self, fit: Fit) -> None:
         self.epsilon_ = -fit.solutions[0].rho

@@ -16,38 +16,35 @@ from widemargin.estimators.callbacks import (
     CallbackSupportMixin,
     with_callbacks,
 )
-from widemargin.estimators.checks import (
-    check_limits,
-    fitted_anew,
-    is_pairwise,
-    read_rows,
-    tell_end,
-)
+from widemargin.estimators.checks import check_limits, is_pairwise, read_rows
 from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.functions import (
+    PARTS,
+    fit_function,
+    function_parts,
+    function_point,
+    keep_function,
+    store_function,
+)
 from widemargin.estimators.kernel_machines import (
     WeightsOfKernel,
     check_kernel_of,
-    keep_objects,
-    keep_weights,
     set_kernel,
 )
+from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import BinaryTask
-from widemargin.estimators.plans import Fit, exact
-from widemargin.estimators.support_vectors import (
-    TrainingDataMixin,
-    keep_support_vectors,
-)
+from widemargin.estimators.plans import Fit, exact, low_rank
+from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import (
     Recipe,
     Vector,
     limits_of,
     training_of,
 )
-from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
 from widemargin.losses.pointwise import Hinge
-from widemargin.models.model import Decision, Model
+from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -55,19 +52,12 @@ from widemargin.problems.nu import nu_mass, nu_problem
 from widemargin.problems.sums import level
 from widemargin.solution import Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.contract import Solver
 
-# What a model is made of.
-PARTS = (
-    "_meta",
-    "kernel_",
-    "coef_",
-    "intercept_",
-    "dual_coef_",
-    "support_",
-    "support_vectors_",
-    "n_support_",
-    "n_features_in_",
-)
+# Share of rho that it is rounded down by, so that rows on the boundary are inside: the
+# scores of free support vectors are rho, but for rounding. They were off by 1e-13 of it
+# in 15 rows.
+OUTWARD = 1e-11
 
 
 class OneClassSVM(
@@ -99,10 +89,19 @@ class OneClassSVM(
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / max(abs(P), abs(D)). The optimum is negative, or
-        0 where the origin cannot be separated.
+        Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where the
+        origin cannot be separated: abs(P) counts as at least 1e-10 of the largest
+        (nu S)^2 k(x, x).
     nu : float in (0, 1], default=0.5
         See above.
+    rank : int >= 1, float in (0, 1) or None, default=None
+        Rank of the kernel matrix that takes the place of K, as of `SVC`. None: K
+        itself.
+    approximation : str, default="auto"
+        How, as of `SVC`.
+    solver : {"auto", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
+        options.
     max_iter : int >= 1 or None, default=None
         Iterations; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -124,9 +123,9 @@ class OneClassSVM(
 
     Attributes
     ----------
-    offset_ : ndarray (1,), rho
+    offset_ : ndarray (1,), rho, rounded down: rows on the boundary are inside;
         ``decision_function`` is ``score_samples`` - ``offset_``
-    intercept_ : ndarray (1,), -rho
+    intercept_ : ndarray (1,), ``-offset_``
     support_ : ndarray of the rows with a positive dual variable
     support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
     n_support_ : ndarray (1,)
@@ -134,9 +133,10 @@ class OneClassSVM(
     coef_ : ndarray (1, n), of kernel="linear"; read-only
     kernel_ : Kernel, with gamma as a number
     gamma_ : float
+    feature_map_ : the map, where there is a rank
     n_iter_ : int
     seconds_ : float, time of the whole fit, without callbacks
-    dual_gap_ : float, the certified relative gap
+    dual_gap_ : float, the certified relative gap, of the problem of low rank if any
     status_ : str
     solution_, solutions_ : Solution; list of it alone
     n_features_in_ : int
@@ -153,6 +153,10 @@ class OneClassSVM(
     gamma, unlike in scikit-learn. Problems of up to 4,000 rows are solved by pair steps
     in float32, larger ones, and such with tol < 1e-6, by working sets.
 
+    With a rank the solvers are the same: each column of the kernel matrix takes m r
+    multiplications, so that a fit is faster only where a value of the kernel takes
+    more. A prediction takes r kernel values. There is no rank="auto" for that reason.
+
     Examples
     --------
     >>> import numpy as np
@@ -165,7 +169,7 @@ class OneClassSVM(
     0.05
     """
 
-    n_iter_: Any
+    certify, polish = "approximate", False  # what `SVC` has beside a rank
     coef_ = WeightsOfKernel()
     _takes_objects = True
 
@@ -178,6 +182,9 @@ class OneClassSVM(
         coef0: float = 0.0,
         tol: float = 1e-4,
         nu: float = 0.5,
+        rank: float | None = None,
+        approximation: str = "auto",
+        solver: str | Solver = "auto",
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -193,6 +200,9 @@ class OneClassSVM(
         self.coef0 = coef0
         self.tol = tol
         self.nu = nu
+        self.rank = rank
+        self.approximation = approximation
+        self.solver = solver
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -244,13 +254,7 @@ class OneClassSVM(
             The kernel was seen not to be positive semidefinite: the answer is a
             stationary point, and its gap proves nothing.
         """
-        self._check()
-        with fitted_anew(self):
-            fit = self._found(X, y, sample_weight)
-            self._store(fit)
-            self.seconds_ = fit.training.clock.seconds()
-        negative = self.solution_.trace[-1].details.get("negative")
-        tell_end(self.solution_, not negative)
+        fit_function(self, lambda: self._found(X, y, sample_weight))
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -315,6 +319,7 @@ class OneClassSVM(
         check_limits(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         check_kernel_of(check, self)
+        check_nu_rank(check, self)
 
     def _found(self, X: Any, y: Any, sample_weight: Any) -> Fit:
         """The solution for these data."""
@@ -324,11 +329,17 @@ class OneClassSVM(
         check = Checker(f"{owner}.fit")
         weights = labels.as_weights(check, sample_weight, m, leaves_out=True)
         given = None if sample_weight is None else weights
-        recipe = self._recipe(set_kernel(self, rows, given), weights)
+        kernel = set_kernel(self, rows, given)
+        recipe = self._recipe(kernel, weights)
         C = 1.0 if given is None else weights
         one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
         with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
-            return exact(training)
+            if self.rank is None:
+                return exact(training)
+            finish = functools.partial(_levels, float(self.nu), weights)
+            linear = self._recipe(LINEAR, weights)
+            mapping = Mapping(self.rank, self.approximation, linear, finish=finish)
+            return low_rank(training, mapping, False)
 
     def _recipe(self, kernel: Kernel, weights: Vector) -> Recipe:
         """How the problem is made, and how a point of it predicts."""
@@ -339,79 +350,36 @@ class OneClassSVM(
             return nu_problem(rows, y, C, nu, **options)
 
         at = functools.partial(_point, kernel, nu, weights)
-        return Recipe(make, at, "auto", kernel, ("hinge", "none"), nu=nu)
+        return Recipe(make, at, self.solver, kernel, ("hinge", "none"), nu=nu)
 
     def _store(self, fit: Fit) -> None:
         """Keep the answer, and facts about the training as it was."""
-        self.solutions_ = fit.solutions
-        self.solution_ = solution = fit.solutions[0]
-        self.offset_ = np.array([solution.rho])
+        facts = {"loss": "hinge", "nu": float(self.nu), "svm_type": "one_class"}
+        store_function(self, fit.solutions, facts)
+        rho = self.solution_.rho
+        self.offset_ = np.array([rho - OUTWARD * abs(rho)])
         self.intercept_ = -self.offset_
-        self.n_iter_ = max(1, len(solution.trace) - 1)
-        self.dual_gap_ = float(solution.certificate.relative_gap)
-        self.status_ = solution.status.value
-        self._meta = {
-            "loss": "hinge",
-            "nu": float(self.nu),
-            "svm_type": "one_class",
-            "dual_gap": self.dual_gap_,
-            "status": self.status_,
-        }
-        if hasattr(self, "feature_names_in_"):
-            self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
-        if self.kernel_.name in ("linear", "precomputed"):
-            self._meta["kernel"] = self.kernel_.name
-        self._keep_support(fit.training.rows, solution.w)
-
-    def _keep_support(self, rows: Rows, c: Vector) -> None:
-        """Set the support vectors and their coefficients; the weights of columns."""
-        self.support_ = np.flatnonzero(c)
-        keep_support_vectors(self, rows)
-        self.dual_coef_ = c[np.newaxis, self.support_]
-        self.n_support_ = np.array([len(self.support_)], np.int32)
-        if self.kernel_.is_precomputed:
-            keep_objects(self)
-        if self.kernel_.name == "linear":
-            keep_weights(self, rows.rmatvec(c)[np.newaxis])
+        keep_function(self, fit, self.solution_.alpha)
 
 
 def _point(
     kernel: Kernel, nu: float, weights: Vector, rows: Rows, w: Vector, b: float
 ) -> dict[str, Any]:
     """Attributes with which a point of the problem predicts, with its best rho."""
-    support = np.flatnonzero(w)
-    found = {
-        "support_": support,
-        "support_vectors_": rows.take(support),
-        "dual_coef_": w[np.newaxis, support],
-        "n_support_": np.array([len(support)]),
-        "intercept_": np.array([b]),
-    }
-    if kernel.name == "linear":
-        found["coef_"] = rows.rmatvec(w)[np.newaxis]
+    found = function_point(kernel, rows, w, b)
     n = rows.shape[1]
     model = _made(SimpleNamespace(kernel_=kernel, n_features_in_=n, _meta={}, **found))
+    return found | _levels(nu, weights, model.scores(rows))
+
+
+def _levels(nu: float, weights: Vector, scores: Vector) -> dict[str, Any]:
+    """The best rho for the scores of the rows, as attributes."""
     mass = nu_mass(nu, np.ones(len(weights)), weights)
-    rho = level(-model.scores(rows), weights, mass, Hinge())
-    return found | {"intercept_": np.array([-rho]), "offset_": np.array([rho])}
+    rho = level(-scores, weights, mass, Hinge())
+    return {"intercept_": np.array([-rho]), "offset_": np.array([rho])}
 
 
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
-    classes, meta = np.array([-1, 1]), dict(fitted._meta)
-    if fitted.kernel_.name not in ("linear", "precomputed"):
-        kernels = Expansion(
-            fitted.kernel_,
-            fitted.support_vectors_,
-            fitted.dual_coef_,
-            fitted.intercept_,
-            fitted.n_support_,
-        )
-        return Model(classes, ONE_CLASS, meta=meta, kernels=kernels)
-    if hasattr(fitted, "coef_"):
-        w = fitted.coef_[0]
-    else:  # a sum over columns of the kernel matrix
-        w = np.zeros(fitted.n_features_in_)
-        w[fitted.support_] = fitted.dual_coef_[0]
-    decisions = (Decision(w, float(fitted.intercept_[0])),)
-    return Model(classes, ONE_CLASS, decisions, meta)
+    parts, meta = function_parts(fitted), dict(fitted._meta)
+    return Model(np.array([-1, 1]), ONE_CLASS, meta=meta, **parts)

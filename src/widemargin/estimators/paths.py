@@ -12,7 +12,8 @@ from widemargin.data.rows import Rows
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svr import LinearSVR
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.selection import after, grid
+from widemargin.estimators.points import after
+from widemargin.estimators.selection import grid
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Training, Vector

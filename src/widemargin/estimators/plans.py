@@ -13,6 +13,7 @@ from widemargin.estimators.low_rank import (
     rank_for,
     read,
     refuse_stored,
+    with_weights,
 )
 from widemargin.estimators.solving import (
     checkpoints,
@@ -115,7 +116,9 @@ def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
     mapped = low.mapped(training, mapping)
     if low.is_empty:  # the time is over
         mapped = mapped.limited(until=MOMENT)
-    solutions = [advised(found, low.map.method) for found in solve_tasks(mapped)]
+    found = enumerate(solve_tasks(mapped))
+    weighted = (with_weights(mapped, k, solution) for k, solution in found)
+    solutions = [advised(solution, low.map.method) for solution in weighted]
     before = dataclasses.replace(mapped, rows=training.rows)
     certificates = [
         low.bounds(before, k, solution)

@@ -17,19 +17,15 @@ from widemargin.estimators.callbacks import (
 from widemargin.estimators.checks import (
     check_limits,
     check_weight,
-    fitted_anew,
     is_pairwise,
     read_rows,
-    tell_end,
     weighted,
 )
 from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.functions import fit_function, store_function
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.support_vectors import (
-    TrainingDataMixin,
-    keep_support_vectors,
-)
+from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.targets import as_target
 from widemargin.estimators.training import (
     Recipe,
@@ -41,7 +37,6 @@ from widemargin.estimators.training import (
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
-from widemargin.problems.regression import coefficients
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -155,13 +150,7 @@ class Regressor(
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> None:
         """Carry out a plan, keep what it finds, and tell how it ended."""
-        self._check()
-        with fitted_anew(self):
-            fit = self._found(X, y, sample_weight, plan)
-            self._store(fit)
-            self.seconds_ = fit.training.clock.seconds()
-        negative = self.solution_.trace[-1].details.get("negative")
-        tell_end(self.solution_, not negative)
+        fit_function(self, lambda: self._found(X, y, sample_weight, plan))
 
     def _check(self) -> None:
         """Refuse parameters out of range."""
@@ -198,30 +187,10 @@ class Regressor(
 
     def _store(self, fit: Fit) -> None:
         """Keep the answer, and facts about the training as it was."""
-        self.solutions_ = fit.solutions
-        self.solution_ = solution = fit.solutions[0]
-        self.intercept_ = np.array([solution.b])
-        self.n_iter_ = max(1, len(solution.trace) - 1)
-        self.dual_gap_ = float(solution.certificate.relative_gap)
-        self.status_ = solution.status.value
-        self._meta = {
-            "loss": self.loss,
-            "C": self.C,
-            "epsilon": float(self.epsilon),
-            "dual_gap": self.dual_gap_,
-            "status": self.status_,
-        }
-        if hasattr(self, "feature_names_in_"):
-            self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
+        facts = {"loss": self.loss, "C": self.C, "epsilon": float(self.epsilon)}
+        store_function(self, fit.solutions, facts)
+        self.intercept_ = np.array([self.solution_.b])
         self._keep(fit)
-
-    def _keep_support(self, fit: Fit) -> None:
-        """Set the support vectors and their coefficients."""
-        c = coefficients(fit.solutions[0].alpha)
-        self.support_ = np.flatnonzero(c)
-        keep_support_vectors(self, fit.training.rows)
-        self.dual_coef_ = c[np.newaxis, self.support_]
-        self.n_support_ = np.array([len(self.support_)])
 
 
 def loss_name(regressor: Any) -> str:

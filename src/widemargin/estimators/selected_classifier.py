@@ -10,7 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from widemargin.estimators import labels
 from widemargin.estimators.calibration import METHODS, calibrated
 from widemargin.estimators.multiclass import check_ties
-from widemargin.estimators.selection import Judge, Points, Selected
+from widemargin.estimators.points import Judge, Points
+from widemargin.estimators.selection import Selected
 from widemargin.estimators.training import Vector
 from widemargin.models.model import Model
 from widemargin.parameters import Checker

@@ -11,8 +11,9 @@ from widemargin.estimators import labels
 from widemargin.estimators.folds import Folds, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
 from widemargin.estimators.multiclass import decided_by, scheme_of
+from widemargin.estimators.points import Judge, Points, fit_points, keep
 from widemargin.estimators.selected_classifier import HeldOut, SelectedClassifier
-from widemargin.estimators.selection import Judge, Points, fit_points, grid, keep
+from widemargin.estimators.selection import grid
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.training import Training, Vector
 from widemargin.models.model import Decision, Model

@@ -10,43 +10,35 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.functions import (
+    PARTS,
+    function_parts,
+    function_point,
+    keep_function,
+)
 from widemargin.estimators.kernel_machines import (
     WeightsOfKernel,
     check_kernel_of,
-    keep_objects,
-    keep_weights,
     set_kernel,
 )
 from widemargin.estimators.linear_svr import linear_recipe
-from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
+from widemargin.estimators.low_rank import Mapping, check_rank
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
 from widemargin.estimators.training import Recipe, Training, Vector
-from widemargin.features.maps import LandmarkFeatures
-from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
-from widemargin.models.model import Decision, Model
+from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.regression import margins, regression_problem
+from widemargin.problems.regression import (
+    coefficients,
+    margins,
+    regression_problem,
+)
 from widemargin.solution import Step
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
-
-# What a model is made of.
-PARTS = (
-    "_meta",
-    "kernel_",
-    "feature_map_",
-    "coef_",
-    "intercept_",
-    "dual_coef_",
-    "support_",
-    "support_vectors_",
-    "n_support_",
-    "n_features_in_",
-)
 
 
 class SVR(Regressor):
@@ -210,7 +202,7 @@ class SVR(Regressor):
         The same until a fit or an assignment changes an attribute that it is made of.
         """
         check_is_fitted(self)
-        return made_once(self, PARTS, lambda: _made(self))
+        return made_once(self, PARTS, self._made)
 
     # -- parts of fit ------------------------------------------------------------------
 
@@ -233,7 +225,7 @@ class SVR(Regressor):
             form = epsilon, loss, self.intercept
             return regression_problem(rows, target, C, *form, **options)
 
-        at, form = functools.partial(point, kernel), (loss, self.intercept)
+        at, form = functools.partial(function_point, kernel), (loss, self.intercept)
         q = margins(target, epsilon)
         return Recipe(make, at, self.solver, kernel, form, q)
 
@@ -258,74 +250,9 @@ class SVR(Regressor):
         plan = low_rank if given else in_time
         return plan(training, mapping, False)
 
+    def _made(self) -> Model:
+        """The model of the attributes as they are."""
+        return regression_model(function_parts(self), self._meta)
+
     def _keep(self, fit: Fit) -> None:
-        kernel, solution, low = self.kernel_, fit.solutions[0], fit.map
-        if low is not None:
-            self.feature_map_ = low.map
-        if low is None or low.landmarks is None:
-            self._keep_support(fit)
-        else:
-            self.support_ = low.landmarks
-            self.support_vectors_ = low.map.vectors[low.order]
-            self.dual_coef_ = low.coefficients(solution.w)[np.newaxis]
-            self.n_support_ = np.array([len(low.landmarks)])
-        if kernel.is_precomputed:
-            keep_objects(self)
-        if kernel.name == "linear":
-            keep_weights(self, _column_weights(fit))
-        if kernel.name in ("linear", "precomputed"):
-            self._meta["kernel"] = kernel.name
-        if low is not None and low.landmarks is None:
-            keep_weights(self, solution.w[np.newaxis])
-            self._meta |= kernel.facts
-        if low is not None:
-            self._meta |= facts_of(self.feature_map_)
-
-
-def _column_weights(fit: Fit) -> NDArray[Any]:
-    """Weights of the columns, (1, n), of the solution of a linear kernel."""
-    solution, training = fit.solutions[0], fit.training
-    if training.recipe.kernel is None:
-        return solution.w[np.newaxis].copy()
-    return training.rows.rmatvec(np.add(*np.split(solution.w, 2)))[np.newaxis]
-
-
-def point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:
-    """Attributes with which a point of the problem predicts."""
-    c = np.add(*np.split(w, 2))  # of both rows of a sample
-    support = np.flatnonzero(c)
-    found = {
-        "support_": support,
-        "support_vectors_": rows.take(support),
-        "dual_coef_": c[np.newaxis, support],
-        "n_support_": np.array([len(support)]),
-        "intercept_": np.array([b]),
-    }
-    if kernel.name == "linear":
-        found["coef_"] = rows.rmatvec(c)[np.newaxis]
-    return found
-
-
-def _made(fitted: Any) -> Model:
-    """The model of the attributes of an estimator as they are."""
-    expand = fitted.feature_map_.expand if hasattr(fitted, "feature_map_") else None
-    if isinstance(expand, LandmarkFeatures):
-        expand = None
-    is_linear = fitted.kernel_.name in ("linear", "precomputed")
-    if not is_linear and expand is None:
-        kernels = Expansion(
-            fitted.kernel_,
-            fitted.support_vectors_,
-            fitted.dual_coef_,
-            fitted.intercept_,
-            fitted.n_support_,
-        )
-        return regression_model({"kernels": kernels}, fitted._meta)
-    if hasattr(fitted, "coef_"):
-        w = fitted.coef_[0]
-    else:  # a sum over columns of the kernel matrix
-        w = np.zeros(fitted.n_features_in_)
-        w[fitted.support_] = fitted.dual_coef_[0]
-    decision = Decision(w, float(fitted.intercept_[0]))
-    parts = {"decisions": (decision,), "expand": expand}
-    return regression_model(parts, fitted._meta)
+        keep_function(self, fit, coefficients(fit.solutions[0].alpha))

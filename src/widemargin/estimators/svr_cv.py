@@ -9,8 +9,9 @@ import numpy as np
 from widemargin.estimators.folds import Folds, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
 from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.points import Judge, Points, fit_points, keep
 from widemargin.estimators.selected_regressor import HeldOutTargets, SelectedRegressor
-from widemargin.estimators.selection import Judge, Points, fit_points, grid, keep
+from widemargin.estimators.selection import grid
 from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Training
 from widemargin.kernels.kernel import Kernel

@@ -102,7 +102,8 @@ class Problem:
     shape : tuple (m, n) of all rows
     scale : float
         Floor of ``|P|`` in relative gaps: 1e-10 of the objective of v = 0, where q is
-        not 1 and the optimum may be zero; else 0.
+        not 1 and the optimum may be zero; with a mass and q = 0, 1e-10 of the largest
+        mass^2 k(x, x); else 0.
 
     Raises
     ------

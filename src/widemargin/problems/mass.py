@@ -8,8 +8,14 @@ over 0 <= alpha [<= C] with sum alpha = N, c = Y alpha. Without an intercept all
 are +1: a one-class machine has q = 0. With a free one y'alpha = 0 too, so that each
 class has half of N, and an intercept of its own: rho - b and rho + b are the levels of
 `sums.level`. Where the scores are known, so are the best b and rho.
+
+Where q = 0 the optimum is at most 0, the objective of w = 0, and that bounds it where
+the point that is proved is worse. It is 0 where the hulls of both classes, or that of
+one class and the origin, have a common point. Relative to it no gap would be small:
+|P| counts as at least 1e-10 of the largest N^2 k(x, x), which |w|^2 cannot exceed.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +28,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.rounding import gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems import sums
-from widemargin.problems.base import KINDS
+from widemargin.problems.base import FLOOR, KINDS, LEAST_FLOOR
 from widemargin.problems.kernel import BALANCED, NEAR, KernelProblem
 from widemargin.problems.scores import Scores, Sums
 from widemargin.solution import Certificate
@@ -119,6 +125,19 @@ class MassProblem(KernelProblem):
         """Zero is not feasible: nothing is known."""
         return -np.inf
 
+    @functools.cached_property
+    def has_margins(self) -> bool:
+        """Whether some q is not 0: else w = 0 has the objective 0."""
+        return bool(np.any(self.q))
+
+    @property
+    def scale(self) -> float:
+        """Floor of ``|P|``: where q = 0, 1e-10 of the largest N^2 k(x, x)."""
+        if self.has_margins:
+            return super().scale
+        length = float(self.mass * self._roots.max())
+        return max(FLOOR * length * length, LEAST_FLOOR)
+
     @property
     def unit(self) -> float:
         """The size of margins and scores."""
@@ -149,7 +168,7 @@ class MassProblem(KernelProblem):
         """P and D of (c, b), the best rho and alpha = Y c by the scores f: no proof."""
         y, rho, square = self.signs, self.rho_for(f, b), float((c * f).sum())
         losses = self._sum_losses(self.margins + rho - y * (f + b))
-        primal = 0.5 * square - self.mass * rho + losses
+        primal = self._or_zero(0.5 * square - self.mass * rho + losses)
         dual = self.reach(y * c) - 0.5 * square - self.squares(y * c)
         return Certificate(primal, dual, self.scale)
 
@@ -162,7 +181,14 @@ class MassProblem(KernelProblem):
         losses = (1.0 + gamma_n(len(c) + 8)) * largest
         (square, error), pull = f.squared_norm(c), self.mass * rho
         over = 0.5 * error + gamma_n(8) * (0.5 * abs(square) + abs(pull))
-        return 0.5 * square - pull + over + losses, over + losses - plain
+        primal = 0.5 * square - pull + over + losses
+        if self._or_zero(primal) < primal:
+            return 0.0, 0.0
+        return primal, over + losses - plain
+
+    def _or_zero(self, primal: float) -> float:
+        """An upper bound of the optimum; where q = 0 that is 0, of w = 0, at most."""
+        return primal if self.has_margins else min(primal, 0.0)
 
     def _cost_of_sums(self, c: Vector, f: Sums) -> tuple[float, float]:
         """What exact sums of alpha cost at most, all of it as rounding."""

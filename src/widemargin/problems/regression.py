@@ -81,3 +81,8 @@ def coefficients(alpha: Vector) -> Vector:
     """The signed dual variables of the samples, (m,), from those of both rows."""
     first, second = np.split(alpha, 2)
     return np.asarray(first - second)
+
+
+def of_samples(c: Vector, m: int) -> Vector:
+    """Coefficients of the rows of a problem, added up for each of m samples: (m,)."""
+    return np.asarray(c.reshape(-1, m).sum(axis=0))

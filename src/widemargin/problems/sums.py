@@ -43,16 +43,20 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
     """How much of alpha has to change to have a sum; infinite where that is much.
 
     A sum that is too large is scaled down. One that is too small gets shares of what
-    its support vectors have to their bounds, or of themselves without bounds.
+    its support vectors have to their bounds, or of themselves without bounds; where all
+    of these are at their bounds, of what all rows have.
     """
-    lack, room = missing(alpha, total), alpha
+    lack, rooms = missing(alpha, total), [alpha]
     if lack == 0.0:
         return np.zeros(len(alpha))
     if lack > 0.0 and loss.is_bounded:
-        room = np.where(alpha > 0.0, C - alpha, 0.0)
-    there = float(room.sum())
-    share = abs(lack) / there * SLACK if there > 0.0 else np.inf
-    return share * room if share <= MOST_REPAIRED else np.full(len(alpha), np.inf)
+        rooms = [np.where(alpha > 0.0, C - alpha, 0.0), C - alpha]
+    for room in rooms:
+        there = float(room.sum())
+        share = abs(lack) / there * SLACK if there > 0.0 else np.inf
+        if share <= MOST_REPAIRED:
+            return share * room
+    return np.full(len(alpha), np.inf)
 
 
 def cost(

@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.losses.norms import LossNorm
-from widemargin.report import certificates, html, regression, weights
+from widemargin.models.model import Model
+from widemargin.models.schemes import ONE_CLASS
+from widemargin.report import certificates, html, outliers, regression, weights
 from widemargin.report.run import (
     SAMPLE,
     Counts,
@@ -39,9 +41,9 @@ def write_report(
     path: str | os.PathLike[str],
     estimator: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
-    test: tuple[Any, ArrayLike] | None = None,
+    test: tuple[Any, ArrayLike | None] | None = None,
     title: str | None = None,
     notes: Sequence[tuple[str, str] | Timing] | None = None,
 ) -> None:
@@ -54,15 +56,16 @@ def write_report(
     ----------
     path : str or path
         File to write. It appears, or is replaced, when the page is complete.
-    estimator : LinearSVC, SVC, LinearSVR or SVR
+    estimator : LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM
         Fitted; or `LinearSVCCV` or `SVCCV`, whose scores are drawn too.
     X : array, sparse matrix or Rows (m, n)
         The training data.
     y : array (m,)
-        The training labels, or targets.
+        The training labels, or targets. For a `OneClassSVM`, which has none, and in
+        ``test`` then, it says nothing and may be None.
     test : tuple of X and y, or None, default=None
-        Data that was not trained on, for the accuracy and the confusion matrix, or the
-        errors of predictions. None:
+        Data that was not trained on, for the accuracy and the confusion matrix, the
+        errors of predictions, or the share of outliers. None:
         these are of the training data, and say so.
     title : str or None, default=None
         Heading of the page; None: "Training report".
@@ -97,8 +100,7 @@ def write_report(
     """
     check_matplotlib()
     check_estimator(estimator)
-    begin = regression.run_of if estimator.model_.is_regression else run_of
-    run: Any = begin(estimator, X, y, test)
+    run: Any = _begin(estimator.model_)(estimator, X, y, test)
     largest = ""
     if run.model.has_weights:
         table = weights.table(run.model, run.names, run.columns)
@@ -144,8 +146,17 @@ def check_matplotlib() -> None:
         raise missing_extra("a report", "plot") from None
 
 
+def _begin(model: Model) -> Callable[..., Any]:
+    """What reads the data for a model."""
+    if model.scheme == ONE_CLASS:
+        return outliers.run_of
+    return regression.run_of if model.is_regression else run_of
+
+
 def _drawn(run: Any) -> str:
-    """The pictures of a classifier, or of a regression."""
+    """The pictures of a classifier, of a regression, or of one class."""
+    if run.model.scheme == ONE_CLASS:
+        return outliers.figures(run)
     return regression.figures(run) if run.model.is_regression else _figures(run)
 
 
@@ -156,6 +167,8 @@ def _summary(run: Any) -> str:
     """What was trained, how good, how long; and what to do where that failed."""
     if run.model.is_regression:
         how_good, comparison = regression.judgment(run), regression.comparison(run)
+    elif run.model.scheme == ONE_CLASS:
+        how_good, comparison = outliers.judgment(run), outliers.comparison(run)
     else:
         how_good = f"{run.data} accuracy {html.percent(_right(run.judged))}"
         comparison = _comparison(run)
@@ -175,7 +188,7 @@ def _summary(run: Any) -> str:
 
 def _what(run: Run) -> str:
     (m, n), settings = run.rows.shape, run.estimator.get_params(deep=False)
-    loss = run.estimator.loss.replace("_", " ")
+    loss = run.model.meta["loss"].replace("_", " ")
     if settings.get("budget") is not None:
         kind = "support vectors" if _is_cut(run) else "losses"
         loss += f", a budget of {settings['budget']} {kind}"
@@ -192,6 +205,8 @@ def _what(run: Run) -> str:
         weight = f"C = {settings.get('C') or run.estimator.C_:g}"
     problem = f"{loss}, {weight}{classes}"
     kernel, kind = getattr(run.estimator, "kernel_", None), "SVM"
+    if run.model.scheme == ONE_CLASS:
+        kind = "machine of one class"
     if run.model.is_regression:
         kind = "support vector regression"
         problem = f"{loss}, epsilon = {run.model.meta['epsilon']:g}, {weight}"
@@ -362,8 +377,14 @@ def _data(run: Any) -> str:
         ("repeated rows", _repeats(rows)),
         *_scales(rows, run.columns),
     ]
-    last = regression.targets if run.model.is_regression else _classes
-    return html.facts("Data", facts) + last(run)
+    return html.facts("Data", facts) + _judged(run)
+
+
+def _judged(run: Any) -> str:
+    """A table of the classes, of errors, or of outliers."""
+    if run.model.scheme == ONE_CLASS:
+        return outliers.table(run)
+    return regression.targets(run) if run.model.is_regression else _classes(run)
 
 
 def _repeats(rows: Rows) -> str:

@@ -390,6 +390,24 @@ def margins_of_many(margin: Vector, which: str = "", scheme: str = "ovr") -> Pic
     )
 
 
+def sides(scores: Vector, outside: str) -> Picture:
+    """Scores of one class, less its offset."""
+    figure, (axes,) = _figure(3.1)
+    low, high = np.percentile(scores, [0.5, 99.5])
+    reach = max(-low, high) or 1.0  # all rows are on the boundary
+    edges = np.linspace(-reach, reach, BINS + 1)
+    counts, _ = np.histogram(np.clip(scores, -reach, reach), edges)
+    axes.stairs(100.0 * counts / len(scores), edges, fill=True, lw=1, **_UP)
+    axes.axvline(0, color=DARK, lw=1.2)
+    axes.set(xlabel="score less the offset", ylabel="share of the rows (%)")
+    return Picture(
+        "Scores",
+        _svg(figure, "scores", "Histogram: scores of the training rows"),
+        f"The training rows by score: {outside} are left of the line, which is to say "
+        f"outliers. {_ENDS}",
+    )
+
+
 _ENDS = "The outermost bars also hold what lies beyond them."
 
 

@@ -88,7 +88,9 @@ def check_estimator(estimator: Any) -> None:
     """Refuse what has no model to report on."""
     if not hasattr(type(estimator), "model_"):
         check = Checker("write_report")
-        expected = "a fitted LinearSVC, SVC, LinearSVR or SVR"
+        expected = (
+            "a fitted LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM"
+        )
         check.refuse_model("estimator", expected, estimator)
 
 

@@ -1,0 +1,234 @@
+"""Points of a grid: what is known of them, what scores them, and their fits."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin.data.rows import Rows
+from widemargin.estimators.batch import batched
+from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.multiclass import rows_of
+from widemargin.estimators.plans import Fit, exact
+from widemargin.estimators.regressor import Regressor
+from widemargin.estimators.training import StartPoint, Training, Vector
+from widemargin.problems.conditioning import sharing_groups
+from widemargin.solution import Solution, Status
+
+Index = NDArray[np.intp]
+Machine = Classifier | Regressor
+
+# Scores so near are equal: sums in another order differ by rounding.
+TIE = 1e-12
+
+
+@dataclass
+class Points:
+    """What is known of the points of a grid; what was not finished is NaN.
+
+    Attributes
+    ----------
+    scores, gaps : ndarray (folds, gammas, C)
+    decisions : dict of ndarray, decision values of held-out rows by point; kept on
+        request
+    stopped : Status or None, what ended the search early
+    """
+
+    scores: Vector
+    gaps: Vector
+    keeps: bool
+    decisions: dict[tuple[int, int, int], Vector] = field(default_factory=dict)
+    stopped: Status | None = None
+
+    @property
+    def means(self) -> Vector:
+        """Mean scores of the points that are finished in all folds, else NaN."""
+        return np.asarray(self.scores.mean(axis=0))
+
+    def best(self) -> tuple[int, int]:
+        """The best point: of equal ones that of the smallest C, then the first."""
+        means = self.means.T
+        top = np.nanmax(means)
+        near = means >= top - TIE * max(1.0, abs(top))
+        C, gamma = np.unravel_index(np.argmax(near), means.shape)
+        return int(gamma), int(C)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The folds, and what scores held-out rows.
+
+    Attributes
+    ----------
+    rows : Rows, all
+    y : ndarray (m,), labels
+    weights : ndarray (m,) or None
+    folds : list of (training rows, held-out rows)
+    scorer : callable (estimator, X, y, **params)
+    params : dict of what the scorer gets beside; arrays of length m are cut
+    is_pairwise : bool, whether the columns are kernel values with the rows
+    """
+
+    rows: Rows
+    y: NDArray[Any]
+    weights: Vector | None
+    folds: list[tuple[Index, Index]]
+    scorer: Callable[..., float]
+    params: dict[str, Any]
+    is_pairwise: bool
+
+    @property
+    def factors(self) -> Vector:
+        """Factors of C of all rows in each fold, zero where it holds them out."""
+        out = np.zeros((len(self.folds), len(self.y)))
+        for weights, (train, _) in zip(out, self.folds, strict=True):
+            np.add.at(weights, train, 1.0)
+            if self.weights is not None:
+                weights *= self.weights
+        return out
+
+    def train(self, fold: int) -> tuple[Rows, NDArray[Any], Vector | None]:
+        """X, y and weights that a fold is trained on."""
+        some = self.folds[fold][0]
+        weights = None if self.weights is None else self.weights[some]
+        return rows_of(self.rows, some, self.is_pairwise), self.y[some], weights
+
+    def test(self, fold: int) -> Any:
+        """The rows that it holds out, as a matrix where they are in memory."""
+        train, test = self.folds[fold]
+        if not self.rows.is_in_memory:
+            return rows_of(self.rows, test, False)
+        X = self.rows.take(test)
+        return X[:, train] if self.is_pairwise else X
+
+    def score(self, fold: int, model: Any, X: Any) -> float:
+        """The score of a model of this fold on the rows X that it holds out."""
+        test, m = self.folds[fold][1], len(self.y)
+        params = {
+            name: np.asarray(value)[test] if _n_rows(value) == m else value
+            for name, value in self.params.items()
+        }
+        found = self.scorer(model, X, self.y[test], **params)
+        if not isinstance(found, Real):
+            raise ValueError(
+                f"The 'scoring' parameter must give one number. Got {found!r} instead."
+            )
+        if np.isnan(found):
+            raise ValueError(
+                f"The score of fold {fold} is NaN. It holds {len(test):,} rows out: "
+                "give fewer folds, or another scoring."
+            )
+        return float(found)
+
+
+def _n_rows(value: Any) -> int | None:
+    """The length of what has one."""
+    return len(value) if hasattr(value, "__len__") else None
+
+
+def fit_points(
+    points: Points,
+    judge: Judge,
+    training: Training,
+    machines: Sequence[Sequence[Machine]],
+) -> None:
+    """Fit a machine for each point: along C each begins where the one before ended.
+
+    ``machines`` are by gamma and rising C.
+    """
+    for fold in range(len(judge.folds)):
+        with sharing_groups():
+            _fit_fold(points, judge, training, machines, fold)
+        if points.stopped:
+            return
+
+
+def _fit_fold(
+    points: Points,
+    judge: Judge,
+    training: Training,
+    machines: Sequence[Sequence[Machine]],
+    fold: int,
+) -> None:
+    """Fit the machines of one fold."""
+    data, test = judge.train(fold), judge.test(fold)
+    for g, path in enumerate(machines):
+        before: Machine | None = None
+        for c, template in enumerate(path):
+            machine = clone(template)
+            status = _fit_after(machine, before, data, training)
+            if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+                points.stopped = status
+                return
+            keep(points, judge, (fold, g, c), machine, test)
+            points.gaps[fold, g, c] = machine.dual_gap_
+            before = machine
+
+
+def _fit_after(
+    machine: Machine, before: Machine | None, data: Any, training: Training
+) -> Status:
+    """Fit a machine from where another one of a smaller C ended; its status."""
+    end = training.limits.end
+    if end is not None:
+        left = end - training.clock.seconds()
+        if left <= 0.0:
+            return Status.TIME_LIMIT
+        machine.set_params(time_limit=left)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # told at the end
+            machine._fit(*data, after(machine, before))
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    return Status(machine.status_)
+
+
+def after(machine: Any, before: Any) -> Callable[..., Fit]:
+    """The plan that begins where a machine of another C ended, if there is one."""
+    if before is None:
+        first: Callable[..., Fit] = machine._plan
+        return first
+    factor, solutions = machine.C / before.C, before.solutions_
+
+    def _plan(training: Training, *target: Vector) -> Fit:
+        if batched(training):  # small problems are faster from zero
+            fit: Fit = machine._plan(training, *target)
+            return fit
+        starts = [_scaled(training, k, s, factor) for k, s in enumerate(solutions)]
+        return exact(dataclasses.replace(training, starts=starts))
+
+    return _plan
+
+
+def _scaled(
+    training: Training, k: int, solution: Solution, factor: float
+) -> StartPoint:
+    """A solution with the dual variables of a larger C."""
+    alpha = factor * solution.alpha
+    if training.recipe.kernel is None:
+        return alpha, solution.w, solution.b
+    signs = training.signs(k)
+    if training.recipe.q is not None:  # two rows for each sample
+        signs = np.append(signs, -signs)
+    return alpha, signs * alpha, solution.b
+
+
+def keep(
+    points: Points,
+    judge: Judge,
+    place: tuple[int, int, int],
+    model: Any,
+    test: Any,
+) -> None:
+    """Score a model of a point, and keep its decisions if asked."""
+    points.scores[place] = judge.score(place[0], model, test)
+    if points.keeps:
+        points.decisions[place] = model.decision_function(test)

@@ -1,0 +1,185 @@
+"""OneClassSVM, NuSVC and NuSVR with a kernel matrix of low rank, and their solvers."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+
+from tests.cases.pairwise import product
+from widemargin import (
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    as_rows,
+    load_model,
+    open_rows,
+    save_model,
+)
+from widemargin.estimators.low_rank import LINEAR
+from widemargin.features.methods import feature_map
+from widemargin.problems.nu import nu_problem, nu_regression_problem
+from widemargin.solvers import IRWLS, InteriorPoint
+
+RNG = np.random.default_rng(5)
+X, NEW = RNG.normal(size=(180, 3)), RNG.normal(size=(40, 3))
+TARGET = X[:, 0] ** 2 + X[:, 1] + 0.1 * RNG.normal(size=180)
+LABELS = X[:, 0] + 0.7 * RNG.normal(size=180) > 0
+CLASSES = LABELS + (X[:, 1] > 0)
+WEIGHTS = RNG.uniform(0.2, 2.0, 180)
+WEIGHTS[::9] = 0.0
+KINDS = {OneClassSVM: LABELS, NuSVC: CLASSES, NuSVR: TARGET}
+kinds = pytest.mark.parametrize("kind", KINDS)
+FORM = {"gamma": 0.3, "nu": 0.3}
+
+
+def values(machine, rows=NEW):
+    """Decision values, or predictions."""
+    return getattr(machine, "decision_function", machine.predict)(rows)
+
+
+@product(
+    kind=list(KINDS), method=["cholesky", "nystroem", "eigen"], weighted=[False, True]
+)
+def test_a_full_rank_is_the_exact_machine(kind, method, weighted):
+    weights = WEIGHTS if weighted else None
+    low = kind(rank=180, approximation=method, tol=1e-8, **FORM)
+    low.fit(X, KINDS[kind], sample_weight=weights)
+    exact = kind(tol=1e-8, **FORM).fit(X, KINDS[kind], sample_weight=weights)
+    assert low.status_ == "solved"
+    assert low.dual_gap_ <= 1e-8
+    scale = np.abs(values(exact)).max()
+    np.testing.assert_allclose(values(low), values(exact), atol=1e-3 * scale)
+
+
+def proved_in_features(machine, y, weights):
+    """The certificate of a machine's weights of Fourier features, by the problem."""
+    z = as_rows(machine.feature_map_.rows(X).take(np.arange(180)))
+    nu, C, options = FORM["nu"], np.array(weights), {"kernel": LINEAR}
+    solution = machine.solution_
+    if isinstance(machine, NuSVR):
+        problem = nu_regression_problem(z, y, C, nu, **options)
+    else:
+        y = np.ones(180) if isinstance(machine, OneClassSVM) else np.where(y, 1, -1)
+        problem = nu_problem(z, y, C, nu, **options)
+    c = problem.y * solution.alpha
+    w = z.rmatvec(c.reshape(-1, 180).sum(axis=0))
+    np.testing.assert_allclose(w, solution.w, atol=1e-9 * np.abs(w).max())
+    return problem.certify(solution.alpha, c, solution.b)
+
+
+@product(kind=list(KINDS), tol=[1e-4, 1e-7])
+def test_the_gap_is_that_of_the_features(kind, tol):
+    y = LABELS if kind is NuSVC else KINDS[kind]
+    machine = kind(rank=50, approximation="fourier", tol=tol, **FORM)
+    machine.fit(X, y, sample_weight=WEIGHTS)
+    bounds = proved_in_features(machine, y, WEIGHTS)
+    assert bounds.relative_gap <= 1.01 * tol
+    known = machine.solution_.certificate
+    assert bounds.primal == pytest.approx(known.primal, rel=1e-3 * tol)
+    scores = machine.feature_map_.rows(NEW).matvec(machine.coef_[0])
+    expected = scores + machine.intercept_[0]
+    np.testing.assert_allclose(values(machine), expected, rtol=1e-9)
+
+
+@kinds
+def test_landmarks_predict(kind):
+    y = LABELS if kind is NuSVC else KINDS[kind]
+    machine = kind(rank=20, **FORM).fit(X, y)
+    assert machine.feature_map_.rank == machine.n_support_.sum() == 20
+    np.testing.assert_array_equal(machine.support_vectors_, X[machine.support_])
+    scores = machine.dual_coef_ @ rbf_kernel(machine.support_vectors_, NEW, gamma=0.3)
+    scores += machine.intercept_[:, np.newaxis]
+    np.testing.assert_allclose(values(machine), scores[0], rtol=1e-6, atol=1e-8)
+
+
+@kinds
+def test_a_share_of_the_trace_is_kept(kind):
+    machine = kind(rank=0.01, **FORM).fit(X, KINDS[kind])
+    assert machine.feature_map_.trace_residual <= 0.01
+    assert machine.status_ == "solved"
+
+
+@product(kind=list(KINDS), method=["nystroem", "fourier"])
+def test_models_of_low_rank_are_kept_in_files(kind, method, tmp_path):
+    machine = kind(rank=20, approximation=method, **FORM).fit(X, KINDS[kind])
+    save_model(machine, tmp_path / "model.wm")
+    model = load_model(tmp_path / "model.wm")
+    np.testing.assert_array_equal(model.predict(NEW), machine.predict(NEW))
+    assert model.meta["rank"] == 20
+    loaded = pickle.loads(pickle.dumps(machine))
+    np.testing.assert_array_equal(values(loaded), values(machine))
+
+
+@kinds
+def test_rows_in_files_are_trained_with_a_rank(kind, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    rows = open_rows(tmp_path / "X.npy")
+    assert not rows.is_in_memory
+    held = kind(tol=1e-9, **FORM).fit(X, KINDS[kind])
+    stored = kind(rank=180, tol=1e-9, **FORM).fit(rows, KINDS[kind])
+    scale = np.abs(values(held)).max()
+    np.testing.assert_allclose(values(stored), values(held), atol=1e-3 * scale)
+
+
+@product(kind=list(KINDS), method=["nystroem", "fourier"])
+def test_callbacks_predict_at_each_step(kind, method):
+    seen = []
+
+    class Watch:
+        def __call__(self, step):
+            seen.append(step)
+
+    y = LABELS if kind is NuSVC else KINDS[kind]
+    machine = kind(rank=20, approximation=method, callback=Watch(), **FORM).fit(X, y)
+    assert seen
+    assert machine.status_ == "solved"
+
+
+@kinds
+def test_a_limit_ends_a_fit_of_low_rank(kind):
+    machine = kind(rank=20, time_limit=1e-9, **FORM)
+    with pytest.warns(ConvergenceWarning, match="time"):
+        machine.fit(X, KINDS[kind])
+    assert machine.status_ == "time_limit"
+    assert np.isfinite(values(machine)).all()
+
+
+@product(kind=list(KINDS), rank=[None, 30])
+def test_a_solver_can_be_chosen(kind, rank):
+    y = KINDS[kind]
+    auto = kind(rank=rank, **FORM).fit(X, y)
+    named = kind(rank=rank, solver="irwls", **FORM).fit(X, y)
+    carried = kind(rank=rank, solver=IRWLS(working_set=40), **FORM).fit(X, y)
+    assert {s.solver for s in auto.solutions_} == {"batch"}
+    assert {s.solver for s in named.solutions_} == {"irwls"}
+    assert carried.status_ == "solved"
+    scale = np.abs(values(auto)).max()
+    np.testing.assert_allclose(values(named), values(auto), atol=0.05 * scale)
+    np.testing.assert_allclose(values(carried), values(auto), atol=0.05 * scale)
+
+
+@kinds
+def test_solvers_and_ranks_out_of_range_are_refused(kind):
+    y = KINDS[kind]
+    with pytest.raises(ValueError, match="'solver' .* 'auto', 'irwls'"):
+        kind(solver="interior_point").fit(X, y)
+    with pytest.raises(ValueError, match="solver of kernel problems"):
+        kind(solver=InteriorPoint(), rank=10).fit(X, y)
+    with pytest.raises(ValueError, match="'rank' .* or None. Got 'auto'"):
+        kind(rank="auto").fit(X, y)
+    with pytest.raises(ValueError, match="'rank'"):
+        kind(rank=0).fit(X, y)
+    with pytest.raises(ValueError, match="'rank' .* kernel='linear'"):
+        kind(rank=5, kernel="linear").fit(X, y)
+    with pytest.raises(ValueError, match="'approximation'"):
+        kind(approximation="eigen").fit(X, y)
+
+
+def test_a_map_is_the_one_of_its_name():
+    machine = OneClassSVM(rank=20, approximation="fourier", **FORM).fit(X)
+    kernel = machine.kernel_
+    z = feature_map(X, kernel, "fourier", 20, random_state=0)
+    found = machine.feature_map_.rows(NEW).take(np.arange(40))
+    np.testing.assert_allclose(z.rows(NEW).take(np.arange(40)), found, rtol=1e-6)
