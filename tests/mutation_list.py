@@ -867,28 +867,28 @@ MUTATIONS = [
     # -- selection
     Mutation(
         "selection: of equal points the smallest C",
-        "selection.py",
+        "points.py",
         "near = means >= top - TIE * max(1.0, abs(top))",
         "near = means > top",
         SELECTION,
     ),
     Mutation(
         "selection: rows that a fold holds out",
-        "selection.py",
+        "points.py",
         "for weights, (train, _) in zip(out, self.folds, strict=True):",
         "for weights, (_, train) in zip(out, self.folds, strict=True):",
         SELECTION,
     ),
     Mutation(
         "selection: weights in the training",
-        "selection.py",
+        "points.py",
         "weights *= self.weights",
         "weights /= self.weights",
         SELECTION,
     ),
     Mutation(
         "selection: parameters of the scorer",
-        "selection.py",
+        "points.py",
         "np.asarray(value)[test] if _n_rows(value) == m else value",
         "np.asarray(value)[: len(test)] if _n_rows(value) == m else value",
         SELECTION,

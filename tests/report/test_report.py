@@ -251,7 +251,8 @@ def test_largest_weights_of_many_classes_and_columns(tmp_path):
     line = " ".join(f"{w:+.3g}" for w in estimator.coef_[:, first])
     assert f"The largest of 25 features. feature 0 1 2 f{first} {line}" in words
     assert len(re.findall(r" f\d+ ", words)) == 20
-    estimator._meta = {"index_base": 1}
+    del estimator._meta["feature_names"]
+    estimator._meta["index_base"] = 1
     assert f"feature 0 1 2 column {first + 1} {line}" in (
         report(tmp_path, estimator, X, y).text
     )
