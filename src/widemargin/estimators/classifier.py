@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
-from widemargin.estimators import labels
+from widemargin.estimators import labels, on_cluster
 from widemargin.estimators.callbacks import (
     CallbackSupportMixin,
     with_callbacks,
@@ -126,6 +127,9 @@ class Classifier(
         ndarray (m,), (m, c) or (m, c (c - 1) / 2)
         """
         model = self.model_  # refuses an estimator that is not fitted
+        if is_collection(X):
+            found: Vector = on_cluster.lazy_scores(model, X)
+            return found
         return model.scores(read_rows(self, X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -146,6 +150,9 @@ class Classifier(
         """
         model = self.model_
         check_ties(self)
+        if is_collection(X):
+            found: NDArray[Any] = on_cluster.lazy_labels(model, X)
+            return found
         return model.labels(read_rows(self, X))
 
     @property
@@ -194,6 +201,8 @@ class Classifier(
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
+        if is_collection(X):
+            return on_cluster.found_on_cluster(self, X, y, sample_weight, plan)
         limits, data = limits_of(self), (X, y, sample_weight)
         rows, index, C, recipe = self._read(*data)
         tasks = tasks_of(len(self.classes_), self.multi_class)

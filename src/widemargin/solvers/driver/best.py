@@ -229,7 +229,7 @@ class Best(BestSoFar):
     def zero(self) -> Answer:
         """The answer zero, whose bounds, sum C and 0, need no look at the data."""
         problem = self._problem
-        alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
+        alpha, v = problem.zeros(), np.zeros(problem.order)
         primal = at_zero(problem.zero_objective, problem.shape[0])
         bounds = Certificate(primal, problem.zero_dual, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
@@ -238,7 +238,7 @@ class Best(BestSoFar):
         """How many dual variables are at C; the squared hinge has no such bound."""
         if not self._problem.is_bounded:
             return None
-        return int(np.count_nonzero((alpha > 0) & (alpha >= self._problem.C)))
+        return self._problem.count_at_bound(alpha)
 
 
 def _copy(part: RowState, source: str, target: str) -> None:

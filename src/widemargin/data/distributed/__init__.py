@@ -1,0 +1,8 @@
+"""Rows on a Dask cluster; dask is imported when there is something to do with it."""
+
+from widemargin.data.distributed.collection import is_collection
+from widemargin.data.distributed.crew import ClusterLostError
+from widemargin.data.distributed.opened import open_collection
+from widemargin.data.distributed.rows import DaskRows
+
+__all__ = ["ClusterLostError", "DaskRows", "is_collection", "open_collection"]

@@ -1,0 +1,254 @@
+"""Fits and predictions of Dask collections: what the estimators do on a cluster."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.distributed import DaskRows, open_collection
+from widemargin.data.row_vector import RowVector
+from widemargin.data.state import RowState
+from widemargin.estimators import labels
+from widemargin.estimators.checks import _keep_columns, is_infinite
+from widemargin.estimators.multiclass import tasks_of
+from widemargin.estimators.plans import Fit, Plan
+from widemargin.estimators.training import limits_of, training_of
+from widemargin.models.model import Model
+from widemargin.parameters import Checker
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """What the labels and weights of a partition say."""
+
+    owner: str
+    leaves_out: bool
+
+    def __call__(self, m: int, y: Any, sample_weight: Any) -> Any:
+        check = Checker(f"{self.owner}.fit")
+        if y is None:
+            raise ValueError("y must have a label for each row. Got none instead.")
+        y = labels.as_labels(check, y, m)
+        vectors = {"y": y}
+        if sample_weight is None:
+            return vectors, None, labels.distinct(y)
+        weight = _weights(check, sample_weight, m, self.leaves_out)
+        vectors["weight"] = weight
+        keep = weight > 0.0
+        return vectors, keep, labels.distinct(y[keep])
+
+
+def _weights(
+    check: Checker, given: Any, m: int, leaves_out: bool
+) -> NDArray[np.float64]:
+    """Weights of a partition, which may all be zero."""
+    given = np.asarray(given)
+    if given.dtype.kind in "biuf" and not np.any(given):
+        return np.zeros(m)
+    return np.array(labels.as_weights(check, given, m, leaves_out))
+
+
+@contextmanager
+def classes_of(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, client: Any
+) -> Iterator[tuple[DaskRows, RowVector, Any]]:
+    """The rows of a collection, the class of each and its C; sets the classes."""
+    owner = type(estimator).__name__
+    prepare = _Classes(owner, estimator._leaves_out_negative)
+    with open_collection(X, (y, sample_weight), prepare, client) as rows:
+        _keep_columns(estimator, rows)
+        found = [one for facts in rows.facts for one in facts.found]
+        classes = _union(Checker(f"{owner}.fit"), found)
+        estimator.classes_ = classes
+        dtypes = {"y": classes.dtype}
+        if sample_weight is not None:
+            dtypes["weight"] = np.float64
+        state = rows.unpack(**dtypes)
+        dtype = np.min_scalar_type(len(classes))
+        index = RowVector(state, "y", rows.shape[0], classes.dtype).map(
+            _places, dtype, classes
+        )
+        weight = state.weight if sample_weight is not None else None
+        C = _factors(estimator, index, weight, classes)
+        del state
+        yield rows, index, C
+
+
+def _union(check: Checker, found: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The classes of all partitions."""
+    kinds = {("U" if y.dtype.kind in "UO" else y.dtype.kind in "MmU") for y in found}
+    if len(kinds) > 1:
+        said = ", ".join(sorted({str(y.dtype) for y in found}))
+        check.refuse_part("y", "hold labels of one kind in all partitions", said)
+    classes = np.unique(np.concatenate(found)) if found else np.empty(0)
+    if len(classes) < 2:
+        one = f"one class ({classes[0]})" if len(classes) else "no labels"
+        check.refuse_part("y", "hold at least two classes", one)
+    return classes
+
+
+def _factors(
+    estimator: Any, index: RowVector, weight: Any, classes: NDArray[Any]
+) -> Any:
+    """C of all rows: a number, or a vector beside them."""
+    by_class = None
+    if estimator.class_weight is not None:
+        both = index.state if weight is None else index.state.join(weight.state)
+        mass = both.sweep(_mass, index.name, weight and weight.name, len(classes))
+        by_class = labels.class_factors(
+            Checker(type(estimator).__name__),
+            estimator.class_weight,
+            classes,
+            np.arange(len(classes)),
+            mass,
+        )
+    C = float(estimator.C)
+    if weight is None:
+        return C if by_class is None else index.map(_weighed, np.float64, C, by_class)
+    if by_class is None:
+        return weight * C
+    made = index.map(_weighed, np.float64, 1.0, by_class)
+    both = made.state.join(weight.state.prefixed("given_"))
+    both.sweep(_times_weight, made.name, C)
+    return made
+
+
+def _places(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    return np.searchsorted(classes, y)
+
+
+def _mass(part: RowState, index: str, weight: str | None, c: int) -> Any:
+    given = None if weight is None else getattr(part, weight)
+    return np.bincount(getattr(part, index), given, c).astype(np.float64)
+
+
+def _weighed(index: NDArray[Any], C: float, factors: NDArray[Any]) -> NDArray[Any]:
+    return C * factors[index]
+
+
+def _times_weight(part: RowState, name: str, C: float) -> None:
+    factors = getattr(part, name)
+    setattr(part, name, C * part.given_weight * factors)
+
+
+def found_on_cluster(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Plan, client: Any = None
+) -> Fit:
+    """What a plan of a classifier finds for a collection."""
+    limits, data = limits_of(estimator), (X, y, sample_weight)
+    _refuse(estimator)
+    with classes_of(estimator, X, y, sample_weight, client) as (rows, index, C):
+        tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
+        if tasks[0].negative is not None:
+            _refuse_pairs(estimator)
+        recipe = estimator._recipe(rows, None)
+        problems = rows, index, C, tasks, recipe
+        with training_of(estimator, limits, data, *problems) as training:
+            fit = plan(training)
+        return _closed(fit, index, len(estimator.classes_))
+
+
+def _closed(fit: Fit, index: RowVector, c: int) -> Fit:
+    """The answer without what stays with the rows."""
+    alphas: list[Any] = [solution.alpha for solution in fit.solutions]
+    state = index.state.prefixed("class.")
+    for k, alpha in enumerate(alphas):
+        state = state.join(alpha.state.prefixed(f"{k}."))
+    names = [f"{k}.{alpha.name}" for k, alpha in enumerate(alphas)]
+    counts = state.sweep(_support_counts, f"class.{index.name}", names, c)
+    bare = [solution.without_rows() for solution in fit.solutions]
+    return replace(fit, solutions=bare, n_support=np.asarray(counts, dtype=np.intp))
+
+
+def _support_counts(part: RowState, index: str, alphas: list[str], c: int) -> Any:
+    """Rows with a positive dual variable in any problem, by class."""
+    found = np.any([getattr(part, name) != 0.0 for name in alphas], axis=0)
+    return np.bincount(getattr(part, index)[found], minlength=c)
+
+
+def _refuse(estimator: Any) -> None:
+    """Refuse what needs rows in one place."""
+    check = Checker(type(estimator).__name__)
+    if is_infinite(estimator.C):
+        check.refuse_part("C", "be finite where X is on a cluster", "inf")
+    if estimator.checkpoint is not None:
+        check.refuse(
+            "checkpoint",
+            "None where X is on a cluster, which survives the loss of its workers",
+            estimator.checkpoint,
+        )
+
+
+def _refuse_pairs(estimator: Any) -> None:
+    check = Checker(type(estimator).__name__)
+    expected = "'ovr' for more than two classes on a cluster"
+    check.refuse("multi_class", expected, estimator.multi_class)
+
+
+# -- predictions -----------------------------------------------------------------------
+
+
+def lazy_labels(model: Model, X: Any) -> Any:
+    """Labels of a collection, or the numbers of a regression: a lazy one."""
+    dtype = np.float64 if model.is_regression else model.classes.dtype
+    return lazily(X, model.predict, None, dtype)
+
+
+def lazy_scores(model: Model, X: Any) -> Any:
+    """Decision values of a collection: a lazy one."""
+    width = None
+    if not model.is_single:
+        pairs = model.shape == "ovo"
+        width = len(model.decisions) if pairs else len(model.classes)
+    return lazily(X, model.decision_function, width, np.float64)
+
+
+def lazily(
+    X: Any, predict: Callable[[Any], NDArray[Any]], width: int | None, dtype: Any
+) -> Any:
+    """Predictions of a collection, (m,) or (m, width), block by block when computed."""
+    call = functools.partial(_predicted, predict)
+    if hasattr(X, "chunks"):
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        if width is None:
+            return X.map_blocks(call, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype))
+        chunks = (X.chunks[0], (width,))
+        meta = np.empty((0, 0), dtype)
+        return X.map_blocks(call, chunks=chunks, dtype=dtype, meta=meta)
+    if hasattr(X, "map_partitions"):
+        return _of_frame(X, call, width, dtype)
+    import dask
+
+    if isinstance(X, list | tuple):
+        return [dask.delayed(call)(x) for x in X]
+    return dask.delayed(call)(X)
+
+
+def _of_frame(X: Any, call: Any, width: int | None, dtype: Any) -> Any:
+    """Predictions of a dataframe: a series, or a frame of the scores."""
+    import pandas as pd
+
+    table = functools.partial(_as_table, call, width)
+    if width is None:
+        return X.map_partitions(table, meta=pd.Series(np.empty(0, dtype)))
+    columns = {k: np.empty(0, dtype) for k in range(width)}
+    return X.map_partitions(table, meta=pd.DataFrame(columns))
+
+
+def _as_table(call: Any, width: int | None, frame: Any) -> Any:
+    import pandas as pd
+
+    found = call(frame)
+    if width is None:
+        return pd.Series(found, index=frame.index)
+    return pd.DataFrame(found, index=frame.index, columns=range(width))
+
+
+def _predicted(predict: Callable[[Any], NDArray[Any]], block: Any) -> NDArray[Any]:
+    return predict(block)
+
+
