@@ -72,6 +72,10 @@ class RowVector:
         """Its largest entry."""
         return -float(self.state.sweep(_least, self.name, -1.0).key)
 
+    def put(self, source: "RowVector", places: "RowVector") -> None:
+        """Write a vector of kept rows, by the numbers that these rows have here."""
+        self.state.put(self.name, source, places)
+
     def map(
         self, f: Callable[..., Any], dtype: DTypeLike, *broadcast: Any
     ) -> "RowVector":

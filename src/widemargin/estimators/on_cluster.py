@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.distributed import DaskRows, open_collection
+from widemargin.data.distributed import LoadedRows, open_collection
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
@@ -55,7 +55,7 @@ def _weights(
 @contextmanager
 def classes_of(
     estimator: Any, X: Any, y: Any, sample_weight: Any, client: Any
-) -> Iterator[tuple[DaskRows, RowVector, Any]]:
+) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
     """The rows of a collection, the class of each and its C; sets the classes."""
     owner = type(estimator).__name__
     prepare = _Classes(owner, estimator._leaves_out_negative)
@@ -250,5 +250,3 @@ def _as_table(call: Any, width: int | None, frame: Any) -> Any:
 
 def _predicted(predict: Callable[[Any], NDArray[Any]], block: Any) -> NDArray[Any]:
     return predict(block)
-
-

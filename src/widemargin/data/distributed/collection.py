@@ -81,7 +81,8 @@ def column_names(X: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
             continue
         if not getattr(X[name].cat, "known", True):
             raise ValueError(
-                f"column {name!r} must have known categories: X.categorize() finds them."
+                f"column {name!r} must have known categories: X.categorize() finds "
+                "them."
             )
         categories[name] = sorted(dtype.categories)
         names += [f"{name}={value}" for value in categories[name]]

@@ -13,7 +13,7 @@ import pickle
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class ClusterLostError(RuntimeError):
     """The fit cannot go on: no worker is left, or no scheduler."""
 
 
-class _Lost(Exception):
+class _LostError(Exception):
     """A worker has gone; the others can go on without it."""
 
 
@@ -48,6 +48,7 @@ class Facts:
     dtype : of its numbers
     stored : int, entries that are stored
     found : what the reader says of each partition
+    error : what is wrong with the data, or None
     """
 
     number: int
@@ -56,6 +57,7 @@ class Facts:
     dtype: Any
     stored: int
     found: list[Any]
+    error: Exception | None = None
 
 
 # Makes a lane and its facts of partitions: (number, partitions) -> (Lane, Facts).
@@ -106,6 +108,11 @@ class Crew:
         """Load all lanes."""
         self._wait(self._restore(), timeout)
         return self.facts
+
+    @property
+    def n_lanes(self) -> int:
+        """How many lanes there are."""
+        return len(self._lanes)
 
     @property
     def epoch(self) -> int:
@@ -161,7 +168,7 @@ class Crew:
                     await self._restore()
                 assert self._top is not None
                 answer = await self._watched(self._ask(self._top, "sweep", data))
-            except (_Lost, OSError) as error:
+            except (_LostError, OSError) as error:
                 self._top, why = None, repr(error)
                 continue
             self.shipped["sent"] += len(data)
@@ -190,7 +197,7 @@ class Crew:
                 await self._catch_up(await self._held(alive))
                 await self._join()
                 return
-            except (_Lost, OSError):
+            except (_LostError, OSError):
                 await asyncio.sleep(LOOK)
         raise ClusterLostError("Workers were lost faster than their rows were loaded.")
 
@@ -218,7 +225,7 @@ class Crew:
                         self._client.scheduler.ncores(), ANSWER
                     )
                     return dict(found)
-            except (OSError, asyncio.TimeoutError):
+            except (TimeoutError, OSError):
                 pass
             if time.monotonic() > end or self._client.status == "closed":
                 raise ClusterLostError(
@@ -271,6 +278,10 @@ class Crew:
             ),
             {worker for worker, _ in shares},
         )
+        for number in missing:
+            error = self.facts[number].error
+            if error is not None:
+                raise error
 
     def _share_out(
         self,
@@ -350,7 +361,7 @@ class Crew:
         try:
             call = ask(self._client.rpc(host.worker), host, "report", ())
             await asyncio.wait_for(call, ANSWER)
-        except (OSError, asyncio.TimeoutError):
+        except (TimeoutError, OSError):
             return False
         return True
 
@@ -362,7 +373,7 @@ class Crew:
         calls = [self._ask(host, "pin", only) for host in self._hosts.values()]
         try:
             await self._watched(asyncio.gather(*calls))
-        except (_Lost, OSError):
+        except (_LostError, OSError):
             self._top = None
 
     async def _catch_up(self, held: dict[int, tuple[Address, int]]) -> None:
@@ -374,7 +385,7 @@ class Crew:
             if epoch < len(self._log)
         ]
         if len(held) < len(self._lanes):
-            raise _Lost("lanes are missing")
+            raise _LostError("lanes are missing")
         if behind:
             await self._watched(asyncio.gather(*behind))
 
@@ -399,10 +410,10 @@ class Crew:
         try:
             return await ask(worker, host, method, arguments)
         except KeyError as error:  # the worker has no such actor (any more)
-            raise _Lost(repr(error)) from None
+            raise _LostError(repr(error)) from None
 
-    async def _watched(self, work: Awaitable[Any], also: set[str] = frozenset()) -> Any:  # type: ignore[assignment]
-        """The result of work that needs all workers with a host; `_Lost` without one."""
+    async def _watched(self, work: Awaitable[Any], also: Iterable[str] = ()) -> Any:
+        """The result of work that needs all hosts; `_LostError` where one is gone."""
         task = asyncio.ensure_future(work)
         try:
             while True:
@@ -411,7 +422,7 @@ class Crew:
                     return task.result()
                 gone = (set(self._hosts) | set(also)) - set(await self._look())
                 if gone:
-                    raise _Lost(f"workers are gone: {sorted(gone)}")
+                    raise _LostError(f"workers are gone: {sorted(gone)}")
         finally:
             if not task.done():
                 task.cancel()
@@ -430,9 +441,15 @@ class _Through:
 
 
 def _deliver(key: str, number: int, read: Reader, partitions: Sequence[Any]) -> Facts:
-    """Make a lane of its partitions and give it to the host on this worker. A task."""
+    """Make a lane of its partitions and give it to the host on this worker. A task.
+
+    What is wrong with the data is an answer, not a failure of the cluster.
+    """
     from distributed import get_worker
 
-    lane, facts = read(number, partitions)
+    try:
+        lane, facts = read(number, partitions)
+    except ValueError as error:
+        return Facts(number, [], None, None, 0, [], error)
     get_worker().state.actors[key].lanes[number] = lane
     return facts

@@ -15,9 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.distributed.sums import Raised
+from widemargin.data.kept import Kept, KeptThere, exchanged
+from widemargin.data.matrix import as_matrix
 from widemargin.data.memory import MemoryRows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
+from widemargin.numerics import linalg
+
+# Numbers for rows that an entry keeps and their vectors, and how often it may do so.
+NAMES, MOST_KEPT = 32, 4096
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,9 @@ class Lane:
     loaded: Mapping[str, NDArray[Any]]
     applied: int = 0
     _value: Any = None
+    _kept: int = 0
     _vectors: dict[int, NDArray[Any]] = field(default_factory=dict)
-    _rows: dict[int, MemoryRows] = field(default_factory=dict)
+    _rows: dict[int, Rows] = field(default_factory=dict)
     _starts: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -80,7 +87,7 @@ class Lane:
                 return self._value
             if entry.epoch != self.applied + 1:
                 raise LookupError(f"lane {self.number} is at {self.applied}")
-            value = None
+            value, self._kept = None, 0
             with np.errstate(**entry.errstate):
                 try:
                     for name, arguments in entry.steps:
@@ -94,12 +101,13 @@ class Lane:
 
     def place(self, rows: int, starts: list[int]) -> None:
         """Learn where its rows begin among all rows."""
-        self._starts[rows] = starts[self.number]
+        self._starts[rows] = int(starts[self.number])
 
     def unpack(self, numbers: dict[str, int]) -> None:
         """Number the vectors that came with the rows."""
         for name, number in numbers.items():
-            self._vectors[number] = self.loaded[name]
+            if name in self.loaded:
+                self._vectors[number] = self.loaded[name]
         self.loaded = {}
 
     def fill(self, rows: int, number: int, value: NDArray[Any]) -> None:
@@ -137,10 +145,11 @@ class Lane:
             vector[...] = value
 
     def forget(self, numbers: list[int]) -> None:
-        """Drop vectors, and rows by negative numbers."""
+        """Drop vectors, or rows: no two have the same number."""
         for number in numbers:
             self._vectors.pop(number, None)
-            self._rows.pop(-number, None)
+            self._rows.pop(number, None)
+            self._starts.pop(number, None)
 
     def sweep(
         self,
@@ -155,9 +164,40 @@ class Lane:
             return None
         state = None if numbers is None else self._state(base, numbers)
         if reads:
-            return base.sweep(f, state, *broadcast)
+            value = base.sweep(f, state, *broadcast)
+            return exchanged(value, Kept, self._stay)
         assert state is not None
         return state.sweep(f, *broadcast)
+
+    def _stay(self, kept: Kept) -> KeptThere:
+        """Make rows of what a sweep has picked out.
+
+        They and their vectors are called by the number of the entry.
+        """
+        number = -NAMES * (MOST_KEPT * (self.applied + 1) + self._kept)
+        self._kept += 1
+        blocks = [block for block in kept.blocks if block.shape[0]]
+        if not blocks:
+            return KeptThere(number, {}, 0, 0, None, {})
+        X = as_matrix(blocks[0] if len(blocks) == 1 else linalg.stack(blocks))
+        rows = self._rows[number] = MemoryRows(X, n_jobs=1)
+        vectors = {name: kept.vector(name) for name in kept.vectors}
+        for i, vector in enumerate(vectors.values(), 1):
+            self._vectors[number - i] = vector
+        return KeptThere(
+            number,
+            {self.number: rows.shape[0]},
+            round(rows.density * X.shape[0] * X.shape[1]),
+            X.shape[1],
+            X.dtype,
+            {name: vector.dtype for name, vector in vectors.items()},
+        )
+
+    def spread(self, rows: int, target: int, source: int, places: int) -> None:
+        """Write a vector of kept rows to where they come from, by their numbers."""
+        if source in self._vectors:
+            index = self._vectors[places].astype(np.intp) - self._starts[rows]
+            self._vectors[target][index] = self._vectors[source]
 
     def take(self, rows: int, index: NDArray[np.intp]) -> Any:
         """The rows of a sorted index that are its own, in a list."""

@@ -10,7 +10,7 @@ from widemargin.data.distributed.collection import (
     partitions,
 )
 from widemargin.data.distributed.reading import LaneReader, Prepared
-from widemargin.data.distributed.rows import DaskRows
+from widemargin.data.distributed.rows import LoadedRows
 
 
 def open_collection(
@@ -18,7 +18,7 @@ def open_collection(
     others: Sequence[Any],
     prepare: Callable[..., Prepared],
     client: Any = None,
-) -> DaskRows:
+) -> LoadedRows:
     """Rows of a Dask collection, in lanes on the workers of a client.
 
     Parameters
@@ -36,7 +36,7 @@ def open_collection(
     parts, sizes = partitions(X, others)
     lanes = lanes_of(parts, sizes, _row_bytes(X))
     weights = [_weight(lane, sizes) for lane in lanes]
-    return DaskRows(client, lanes, weights, LaneReader(prepare, categories), names)
+    return LoadedRows(client, lanes, weights, LaneReader(prepare, categories), names)
 
 
 def _weight(lane: Sequence[Any], sizes: Sequence[float]) -> float:

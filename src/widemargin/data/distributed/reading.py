@@ -32,9 +32,7 @@ class LaneReader:
     prepare: Callable[..., Prepared]
     categories: Mapping[str, list[Any]]
 
-    def __call__(
-        self, number: int, partitions: Sequence[Any]
-    ) -> tuple[Lane, Facts]:
+    def __call__(self, number: int, partitions: Sequence[Any]) -> tuple[Lane, Facts]:
         """The lane of these partitions, and its facts."""
         blocks, vectors, sizes, found = [], [], [], []
         for place, table, *columns in partitions:

@@ -3,6 +3,7 @@
 import collections
 import hashlib
 import io
+import itertools
 import pickle
 import threading
 import weakref
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.distributed.crew import Crew, Facts, Reader
 from widemargin.data.distributed.lane import Entry
 from widemargin.data.distributed.sums import Raised
+from widemargin.data.kept import KeptThere, exchanged
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, row_index, row_vector
@@ -27,8 +29,178 @@ from widemargin.system.deadline import OutOfTime
 COPY_BYTES = 64 << 20
 
 
+class Link:
+    """What the rows of a fit share: the way to the workers, and what waits to be sent.
+
+    Parameters
+    ----------
+    crew : Crew
+    """
+
+    def __init__(self, crew: Crew) -> None:
+        self.crew = crew
+        # Vectors are freed whenever the collector runs: the next entry drops them.
+        self.freed: collections.deque[int] = collections.deque()
+        self._steps: collections.deque[Any] = collections.deque()
+        self._numbers = itertools.count(1)
+        self._lock = threading.RLock()
+        self._pinned: dict[int, tuple[Any, str]] = {}
+
+    def number(self) -> int:
+        """A name for something in the lanes."""
+        return next(self._numbers)
+
+    def handle(self, dtype: Any) -> "Handle":
+        """A handle for a vector in the lanes."""
+        return Handle(self.number(), np.dtype(dtype), self.freed)
+
+    def later(self, step: str, *arguments: Any) -> None:
+        """A step that the next request takes along."""
+        self._steps.append((step, arguments))
+
+    def ask(self, step: str, *arguments: Any) -> Any:
+        """The sum of what the lanes return for a step."""
+        deadline.check()
+        with self._lock:
+            freed = [self.freed.popleft() for _ in range(len(self.freed))]
+            steps = [self._steps.popleft() for _ in range(len(self._steps))]
+            if freed:
+                steps.append(("forget", (freed,)))
+            steps.append((step, arguments))
+            entry = Entry(self.crew.epoch + 1, steps, np.geterr())
+            value = timed(self.crew.add, self._dumps(entry))
+        if isinstance(value, Raised):
+            raise value.error
+        return value
+
+    def _dumps(self, entry: Entry) -> bytes:
+        """The bytes of an entry, without maps of features: these are sent once."""
+        buffer = io.BytesIO()
+        writer = pickle.Pickler(buffer, protocol=5)
+        writer.persistent_id = self._pin  # type: ignore[method-assign]
+        writer.dump(entry)
+        return buffer.getvalue()
+
+    def _pin(self, value: Any) -> str | None:
+        """The name of a map of features, which the workers know from then on."""
+        is_map = hasattr(value, "rank") and hasattr(value, "map")
+        if not is_map or isinstance(value, type):
+            return None
+        if id(value) not in self._pinned:
+            data = pickle.dumps(value, protocol=5)
+            name = hashlib.sha256(data).hexdigest()
+            self.crew.pin(name, data)
+            self._pinned[id(value)] = value, name  # its id lives as long as this
+        return self._pinned[id(value)][1]
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> Any:
+    """A call that ends with the deadline."""
+    limit = deadline.current()
+    try:
+        return call(*arguments, timeout=None if limit is None else limit.left)
+    except LateError:
+        raise OutOfTime from None
+
+
 class DaskRows(Rows):
     """Rows in lanes on the workers of a cluster.
+
+    Parameters
+    ----------
+    link : Link
+    sizes : sequence of int, rows of each lane
+    like : tuple (columns, dtype, density)
+    number : int, what the lanes call the rows; 0: those that were loaded
+    names : names of the columns, or None
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        sizes: Sequence[int],
+        like: tuple[int, Any, float],
+        number: int = 0,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        n, self.dtype, self.density = like
+        self.link, self.names, self.number = link, names, number
+        self.shape = int(sum(sizes)), n
+        each = self.density * n * (self.dtype.itemsize + 8 * (self.density < 1.0))
+        self.copy_rows = max(1, int(COPY_BYTES / max(each, 1)))
+        starts = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
+        link.later("place", number, starts)
+
+    def sweep(
+        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
+    ) -> Any:
+        """Read the data once: see `Rows.sweep`."""
+        self.sweeps += 1
+        numbers = _numbers(state)
+        value = self.link.ask("sweep", self.number, f, numbers, broadcast, True)
+        return exchanged(value, KeptThere, self._kept)
+
+    def _kept(self, kept: KeptThere) -> tuple[Rows, RowState] | None:
+        """Rows that the lanes have kept, with their vectors; None if none."""
+        numbers = dict(zip(kept.vectors, itertools.count(1), strict=False))
+        freed = self.link.freed
+        handles = {
+            name: Handle(kept.number - number, kept.vectors[name], freed)
+            for name, number in numbers.items()
+        }
+        sizes = [kept.counts.get(k, 0) for k in range(self.link.crew.n_lanes)]
+        if not any(sizes):
+            return None
+        density = kept.stored / (sum(sizes) * kept.columns)
+        rows = DaskRows(
+            self.link, sizes, (kept.columns, kept.dtype, density), kept.number
+        )
+        weakref.finalize(rows, freed.append, kept.number).atexit = False
+        return rows, DaskState(handles, rows)
+
+    def take(self, index: ArrayLike) -> linalg.Matrix:
+        """Rows ``index``: see `Rows.take`. They come to the client."""
+        chosen = row_index(index, self.shape[0])
+        order = np.argsort(chosen, kind="stable")
+        found = self.link.ask("take", self.number, chosen[order])
+        if found is None:
+            return np.empty((0, self.shape[1]), self.dtype)
+        return linalg.stack(found)[np.argsort(order, kind="stable")]
+
+    def state(self, **vectors: Any) -> RowState:
+        """Vectors beside the rows: see `Rows.state`.
+
+        A `RowVector` is copied where it is; a range stands for the numbers of all rows.
+        """
+        handles, m, link = {}, self.shape[0], self.link
+        for name, value in vectors.items():
+            if isinstance(value, RowVector):
+                source = value.state.handle(value.name)
+                handle = handles[name] = link.handle(source.dtype)
+                link.later("copy", handle.number, source.number)
+                continue
+            if isinstance(value, range):  # the numbers of the rows
+                handle = handles[name] = link.handle(np.int64)
+                link.later("count", self.number, handle.number)
+                continue
+            given = row_vector(name, value, m, copy=False)
+            handle = handles[name] = link.handle(given.dtype)
+            if given.strides[0] == 0:
+                link.later("fill", self.number, handle.number, np.array(given[0]))
+            else:
+                link.later("cut", self.number, handle.number, np.array(given))
+        return DaskState(handles, self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("rows on a cluster cannot be pickled or copied")
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"<rows on a cluster: {m:,} x {n:,} of {self.dtype}>"
+
+
+class LoadedRows(DaskRows):
+    """The rows of a collection, loaded into lanes.
 
     Parameters
     ----------
@@ -40,7 +212,6 @@ class DaskRows(Rows):
 
     Attributes
     ----------
-    loaded : RowState of the vectors that came with the rows
     facts : list of Facts, of each lane
     """
 
@@ -53,152 +224,30 @@ class DaskRows(Rows):
         names: Sequence[str] | None = None,
     ) -> None:
         self.crew = Crew(client, lanes, weights, read)
-        self.names = names
-        # Vectors are freed whenever the collector runs: the next entry drops them.
-        self._freed: collections.deque[int] = collections.deque()
-        self._numbers = 0
-        self._steps: collections.deque[Any] = collections.deque()
-        self._lock = threading.RLock()
-        self._pinned: dict[int, tuple[Any, str]] = {}
         try:
-            self._open()
+            found = timed(self.crew.load)
+            self.facts: list[Facts] = [found[k] for k in sorted(found)]
+            like, sizes = _alike(self.facts)
+            super().__init__(Link(self.crew), sizes, like, names=names)
         except BaseException:
             self.close()
             raise
 
-    def _open(self) -> None:
-        """Load the lanes and learn what they hold."""
-        found = self._timed(self.crew.load)
-        self.facts: list[Facts] = [found[k] for k in sorted(found)]
-        filled = [facts for facts in self.facts if facts.columns is not None]
-        if not filled:
-            raise ValueError("X must have at least one row. All partitions are empty.")
-        n = _same_columns(filled)
-        sizes = [sum(facts.sizes) for facts in self.facts]
-        self.shape = sum(sizes), n
-        self.dtype = np.result_type(*(facts.dtype for facts in filled))
-        stored = sum(facts.stored for facts in filled)
-        self.density = stored / (self.shape[0] * n)
-        each = stored * (self.dtype.itemsize + 8 * (self.density < 1.0))
-        self.copy_rows = COPY_BYTES * self.shape[0] // max(each, 1)
-        starts = np.cumsum([0, *sizes[:-1]]).tolist()
-        self._steps.append(("place", (0, starts)))
-
     def unpack(self, **dtypes: Any) -> RowState:
         """The vectors that came with the rows, by name and dtype."""
-        handles = {name: self._handle(dtype) for name, dtype in dtypes.items()}
-        self._steps.append(("unpack", ({k: h.number for k, h in handles.items()},)))
+        handles = {name: self.link.handle(dtype) for name, dtype in dtypes.items()}
+        self.link.later("unpack", {k: h.number for k, h in handles.items()})
         return DaskState(handles, self)
 
     def close(self) -> None:
         """Let the workers forget the rows."""
         self.crew.close()
 
-    def __enter__(self) -> "DaskRows":
+    def __enter__(self) -> "LoadedRows":
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("rows on a cluster cannot be pickled or copied")
-
-    def __repr__(self) -> str:
-        m, n = self.shape
-        return f"<rows in {len(self.facts)} lanes: {m:,} x {n:,} of {self.dtype}>"
-
-    def sweep(
-        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
-    ) -> Any:
-        """Read the data once: see `Rows.sweep`."""
-        self.sweeps += 1
-        return self._ask("sweep", 0, f, _numbers(state), broadcast, True)
-
-    def take(self, index: ArrayLike) -> linalg.Matrix:
-        """Rows ``index``: see `Rows.take`. They come to the client."""
-        chosen = row_index(index, self.shape[0])
-        order = np.argsort(chosen, kind="stable")
-        found = self._ask("take", 0, chosen[order])
-        if found is None:
-            return np.empty((0, self.shape[1]), self.dtype)
-        return linalg.stack(found)[np.argsort(order, kind="stable")]
-
-    def state(self, **vectors: Any) -> RowState:
-        """Vectors beside the rows: see `Rows.state`.
-
-        A `RowVector` is copied where it is.
-        """
-        handles, m = {}, self.shape[0]
-        for name, value in vectors.items():
-            if isinstance(value, RowVector):
-                handles[name] = self._copy(value)
-                continue
-            given = row_vector(name, value, m, copy=False)
-            handle = handles[name] = self._handle(given.dtype)
-            if given.strides[0] == 0:
-                step = "fill", (0, handle.number, np.array(given[0]))
-            else:
-                step = "cut", (0, handle.number, np.array(given))
-            self._steps.append(step)
-        return DaskState(handles, self)
-
-    def _copy(self, value: RowVector) -> "Handle":
-        source = value.state.handle(value.name)
-        handle = self._handle(source.dtype)
-        self._steps.append(("copy", (handle.number, source.number)))
-        return handle
-
-    def _handle(self, dtype: Any) -> "Handle":
-        with self._lock:
-            self._numbers += 1
-            return Handle(self._numbers, np.dtype(dtype), self._freed)
-
-    def _ask(self, step: str, *arguments: Any) -> Any:
-        """The sum of what the lanes return for a step."""
-        deadline.check()
-        with self._lock:
-            freed = [self._freed.popleft() for _ in range(len(self._freed))]
-            steps = [self._steps.popleft() for _ in range(len(self._steps))]
-            if freed:
-                steps.append(("forget", (freed,)))
-            steps.append((step, arguments))
-            entry = Entry(self.crew.epoch + 1, steps, np.geterr())
-            value = self._timed(self.crew.add, self._dumps(entry))
-        if isinstance(value, Raised):
-            raise value.error
-        return value
-
-    def _timed(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """A call that ends with the deadline."""
-        limit = deadline.current()
-        try:
-            return call(*arguments, timeout=None if limit is None else limit.left)
-        except LateError:
-            raise OutOfTime from None
-
-    def _dumps(self, entry: Entry) -> bytes:
-        """The bytes of an entry, without maps of features: these are sent once."""
-        buffer = io.BytesIO()
-        writer = pickle.Pickler(buffer, protocol=5)
-        writer.persistent_id = self._pin  # type: ignore[method-assign]
-        writer.dump(entry)
-        return buffer.getvalue()
-
-    def _pin(self, value: Any) -> str | None:
-        """The name of a map of features, which the workers know from then on."""
-        if not (hasattr(value, "rank") and hasattr(value, "map")):
-            return None
-        if isinstance(value, type):
-            return None
-        if id(value) not in self._pinned:
-            data = pickle.dumps(value, protocol=5)
-            name = hashlib.sha256(data).hexdigest()
-            self.crew.pin(name, data)
-            self._pinned[id(value)] = value, name  # its id lives as long as this
-        return self._pinned[id(value)][1]
-
-    def _origin(self, row: int) -> int:
-        return row
 
     def refuse_nonfinite(self) -> None:
         """Raise ValueError naming the first NaN or infinity by partition and row."""
@@ -238,6 +287,7 @@ class DaskState(RowState):
     __slots__ = ("_handles", "_rows")
     _handles: dict[str, Handle]
     _rows: DaskRows
+    _is_near = False
 
     def __init__(self, handles: dict[str, Handle], rows: DaskRows) -> None:
         object.__setattr__(self, "_handles", handles)
@@ -263,7 +313,7 @@ class DaskState(RowState):
         number = self.handle(name).number
         if isinstance(value, RowVector):
             value = np.asarray(value)
-        self._rows._steps.append(("write", (0, number, value)))
+        self._rows.link.later("write", self._rows.number, number, value)
 
     def join(self, other: RowState) -> RowState:
         """The vectors of both: see `RowState.join`."""
@@ -277,11 +327,18 @@ class DaskState(RowState):
 
     def sweep(self, f: Callable[..., Any], *broadcast: Any) -> Any:
         """Run f on every block: see `RowState.sweep`."""
-        return self._rows._ask("sweep", 0, f, self.numbers(), broadcast, False)
+        rows = self._rows
+        return rows.link.ask("sweep", rows.number, f, self.numbers(), broadcast, False)
 
     def beside(self, **vectors: Any) -> RowState:
         """New vectors beside these."""
         return self._rows.state(**vectors)
+
+    def put(self, name: str, source: RowVector, places: RowVector) -> None:
+        """Write a vector of kept rows, by the numbers that these rows have here."""
+        numbers = [v.state.handle(v.name).number for v in (source, places)]
+        rows = self._rows
+        rows.link.ask("spread", rows.number, self.handle(name).number, *numbers)
 
     def gather(self, name: str) -> NDArray[Any]:
         """A whole vector, at the client."""
@@ -294,7 +351,8 @@ class DaskState(RowState):
         """Some entries of a vector, at the client."""
         order = np.argsort(index, kind="stable")
         handle = self.handle(name)
-        found = self._rows._ask("pick", 0, handle.number, index[order])
+        rows = self._rows
+        found = rows.link.ask("pick", rows.number, handle.number, index[order])
         if found is None:
             return np.empty(0, handle.dtype)
         whole: NDArray[Any] = np.concatenate(found)
@@ -313,14 +371,26 @@ def _numbers(state: RowState | None) -> dict[str, int] | None:
     return state.numbers()
 
 
-def _same_columns(filled: Sequence[Facts]) -> int:
-    """The number of columns, which must be the same in all lanes."""
-    n = filled[0].columns
-    for facts in filled:
-        if facts.columns != n:
-            raise ValueError(
-                "X must have the same columns in all partitions. Got "
-                f"{n} and {facts.columns} instead."
-            )
-    assert n is not None
-    return n
+def _alike(facts: Sequence[Facts]) -> tuple[tuple[int, Any, float], list[int]]:
+    """Columns, dtype and density of all lanes, and their rows.
+
+    Refuses different columns.
+    """
+    place, columns = 0, {}
+    for one in facts:
+        if one.columns is not None:
+            columns.setdefault(one.columns, place + int(np.argmax(one.sizes)))
+        place += len(one.sizes)
+    if not columns:
+        raise ValueError("X must have at least one row. All partitions are empty.")
+    if len(columns) > 1:
+        (n, first), (other, second) = list(columns.items())[:2]
+        raise ValueError(
+            "X must have the same columns in all partitions. Got "
+            f"{n} in partition {first} and {other} in partition {second} instead."
+        )
+    n = next(iter(columns))
+    sizes = [sum(one.sizes) for one in facts]
+    dtype = np.result_type(*(one.dtype for one in facts if one.columns is not None))
+    density = sum(one.stored for one in facts) / (sum(sizes) * n)
+    return (n, dtype, density), sizes
