@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
-from widemargin.estimators import labels, on_cluster
+from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
     CallbackSupportMixin,
     with_callbacks,
@@ -128,6 +128,8 @@ class Classifier(
         """
         model = self.model_  # refuses an estimator that is not fitted
         if is_collection(X):
+            from widemargin.estimators import on_cluster
+
             found: Vector = on_cluster.lazy_scores(model, X)
             return found
         return model.scores(read_rows(self, X))
@@ -151,6 +153,8 @@ class Classifier(
         model = self.model_
         check_ties(self)
         if is_collection(X):
+            from widemargin.estimators import on_cluster
+
             found: NDArray[Any] = on_cluster.lazy_labels(model, X)
             return found
         return model.labels(read_rows(self, X))
@@ -202,6 +206,8 @@ class Classifier(
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
         if is_collection(X):
+            from widemargin.estimators import on_cluster
+
             return on_cluster.found_on_cluster(self, X, y, sample_weight, plan)
         limits, data = limits_of(self), (X, y, sample_weight)
         rows, index, C, recipe = self._read(*data)

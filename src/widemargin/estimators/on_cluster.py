@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.distributed import LoadedRows, open_collection
+from widemargin.data.distributed.opened import open_collection
+from widemargin.data.distributed.rows import LoadedRows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
@@ -19,6 +20,8 @@ from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.training import limits_of, training_of
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
+from widemargin.solvers.driver.limits import Limits
+from widemargin.system.deadline import OutOfTime, until
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,17 @@ def _weights(
 
 @contextmanager
 def classes_of(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, client: Any
+    estimator: Any, limits: Limits, X: Any, y: Any, sample_weight: Any, client: Any
 ) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
     """The rows of a collection, the class of each and its C; sets the classes."""
     owner = type(estimator).__name__
     prepare = _Classes(owner, estimator._leaves_out_negative)
-    with open_collection(X, (y, sample_weight), prepare, client) as rows:
+    with _opened(estimator, limits, X, (y, sample_weight), prepare, client) as rows:
         _keep_columns(estimator, rows)
         found = [one for facts in rows.facts for one in facts.found]
         classes = _union(Checker(f"{owner}.fit"), found)
         estimator.classes_ = classes
-        dtypes = {"y": classes.dtype}
+        dtypes: dict[str, Any] = {"y": classes.dtype}
         if sample_weight is not None:
             dtypes["weight"] = np.float64
         state = rows.unpack(**dtypes)
@@ -76,6 +79,20 @@ def classes_of(
         C = _factors(estimator, index, weight, classes)
         del state
         yield rows, index, C
+
+
+def _opened(
+    estimator: Any, limits: Limits, X: Any, others: Any, prepare: Any, client: Any
+) -> LoadedRows:
+    """The rows of a collection, loaded within the time limit."""
+    try:
+        with until(limits.deadline):
+            return open_collection(X, others, prepare, client)
+    except OutOfTime:
+        raise TimeoutError(
+            f"time_limit={limits.time_limit} s was over before the rows of X were "
+            "loaded on the cluster. Raise time_limit."
+        ) from None
 
 
 def _union(check: Checker, found: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -117,7 +134,7 @@ def _factors(
     return made
 
 
-def _places(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+def _places(y: NDArray[Any], classes: NDArray[Any]) -> Any:
     return np.searchsorted(classes, y)
 
 
@@ -126,7 +143,7 @@ def _mass(part: RowState, index: str, weight: str | None, c: int) -> Any:
     return np.bincount(getattr(part, index), given, c).astype(np.float64)
 
 
-def _weighed(index: NDArray[Any], C: float, factors: NDArray[Any]) -> NDArray[Any]:
+def _weighed(index: NDArray[Any], C: float, factors: NDArray[Any]) -> Any:
     return C * factors[index]
 
 
@@ -141,7 +158,7 @@ def found_on_cluster(
     """What a plan of a classifier finds for a collection."""
     limits, data = limits_of(estimator), (X, y, sample_weight)
     _refuse(estimator)
-    with classes_of(estimator, X, y, sample_weight, client) as (rows, index, C):
+    with classes_of(estimator, limits, *data, client) as (rows, index, C):
         tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
         if tasks[0].negative is not None:
             _refuse_pairs(estimator)
@@ -221,11 +238,11 @@ def lazily(
         return X.map_blocks(call, chunks=chunks, dtype=dtype, meta=meta)
     if hasattr(X, "map_partitions"):
         return _of_frame(X, call, width, dtype)
-    import dask
+    from dask.delayed import delayed
 
     if isinstance(X, list | tuple):
-        return [dask.delayed(call)(x) for x in X]
-    return dask.delayed(call)(X)
+        return [delayed(call)(x) for x in X]
+    return delayed(call)(X)
 
 
 def _of_frame(X: Any, call: Any, width: int | None, dtype: Any) -> Any:

@@ -171,12 +171,14 @@ class Problem:
         self.shape = rows.shape
         self.loss, self.pointwise = loss, LOSSES[loss]
         self.intercept = intercept
-        y, C = as_targets(y, C, rows.shape[0], self.needed_labels)
-        there = isinstance(y, RowVector)  # beside the rows
-        self.kept = None if there or np.all(unrepeated(C) > 0) else C > 0
+        labels, weights = as_targets(y, C, rows.shape[0], self.needed_labels)
+        there = isinstance(labels, RowVector)  # beside the rows
+        self.kept: NDArray[np.bool_] | None = None
+        if not (there or np.all(unrepeated(weights) > 0)):
+            self.kept = weights > 0
         # There may be very many.
-        self.y: Any = y if there else np.array(y, dtype=np.int8)
-        self.C = C if C.strides == (0,) else C.copy()
+        self.y: Any = labels if there else np.array(labels, dtype=np.int8)
+        self.C: Vector = weights if weights.strides == (0,) else weights.copy()
         self._total = float(self.C.sum())
         self.q = as_margins(q, rows.shape[0])
         more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)

@@ -12,6 +12,17 @@ import numpy as np
 LEAST_LANES, LANE_BYTES, MOST_LANES = 16, 32 << 20, 512
 
 
+class ClusterLostError(RuntimeError):
+    """A fit on a cluster cannot go on: no worker is left, or no scheduler.
+
+    Attributes
+    ----------
+    best : tuple (w, b, relative gap) of the best step before, or None
+    """
+
+    best: Any = None
+
+
 def is_collection(X: Any) -> bool:
     """Whether X is a Dask collection, or a list of delayed partitions."""
     dask = sys.modules.get("dask")

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from widemargin.data.distributed.collection import ClusterLostError
 from widemargin.data.distributed.host import Address, Host, Reply, ask
 from widemargin.data.distributed.lane import Lane
 from widemargin.data.distributed.sums import merged, padding
@@ -27,10 +28,6 @@ LOOK, ANSWER, PATIENCE = 0.25, 5.0, 15.0
 # Times that the hosts are put up again without one answer.
 ATTEMPTS = 30
 FAN = 2  # hosts below a host
-
-
-class ClusterLostError(RuntimeError):
-    """The fit cannot go on: no worker is left, or no scheduler."""
 
 
 class _LostError(Exception):
@@ -272,12 +269,8 @@ class Crew:
             return
         self.restored += len(missing) if self.facts else 0
         shares = self._share_out(alive, held, missing)
-        await self._watched(
-            asyncio.gather(
-                *(self._load(worker, alive[worker], own) for worker, own in shares)
-            ),
-            {worker for worker, _ in shares},
-        )
+        loads = [self._load(worker, alive[worker], own) for worker, own in shares]
+        await self._watched(_all(loads), {worker for worker, _ in shares})
         for number in missing:
             error = self.facts[number].error
             if error is not None:
@@ -315,10 +308,10 @@ class Crew:
 
     async def _load(self, worker: str, threads: int, numbers: list[int]) -> None:
         """Load lanes on a worker, with a host for them."""
-        import dask
+        from dask.delayed import delayed
 
         host = self._hosts.get(worker) or await self._host(worker, threads)
-        deliver = dask.delayed(_deliver, pure=False)
+        deliver = delayed(_deliver, pure=False)
         tasks = [
             deliver(
                 host.key,
@@ -332,7 +325,7 @@ class Crew:
         futures = self._client.compute(
             tasks, workers=[worker], allow_other_workers=False, optimize_graph=False
         )
-        for facts in await asyncio.gather(*futures):
+        for facts in await _all(futures):
             self.facts[facts.number] = facts
 
     async def _host(self, worker: str, threads: int) -> Address:
@@ -372,7 +365,7 @@ class Crew:
         only = {name: self._constants[name]}
         calls = [self._ask(host, "pin", only) for host in self._hosts.values()]
         try:
-            await self._watched(asyncio.gather(*calls))
+            await self._watched(_all(calls))
         except (_LostError, OSError):
             self._top = None
 
@@ -387,7 +380,7 @@ class Crew:
         if len(held) < len(self._lanes):
             raise _LostError("lanes are missing")
         if behind:
-            await self._watched(asyncio.gather(*behind))
+            await self._watched(_all(behind))
 
     async def _join(self) -> None:
         """Make a tree of the hosts."""
@@ -397,7 +390,7 @@ class Crew:
             self._ask(host, "connect", children)
             for host, children in zip(hosts, below, strict=True)
         ]
-        await self._watched(asyncio.gather(*calls))
+        await self._watched(_all(calls))
         self._top = hosts[0]
 
     async def _ask(self, host: Address, method: str, *arguments: Any) -> Any:
@@ -426,7 +419,15 @@ class Crew:
         finally:
             if not task.done():
                 task.cancel()
-                await asyncio.wait({task}, timeout=0)
+
+
+async def _all(work: Iterable[Awaitable[Any]]) -> list[Any]:
+    """The results of all, or the first error once all have ended."""
+    found = await asyncio.gather(*work, return_exceptions=True)
+    for result in found:
+        if isinstance(result, BaseException):
+            raise result
+    return found
 
 
 class _Through:

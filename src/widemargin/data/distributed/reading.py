@@ -70,7 +70,11 @@ class LaneReader:
 
 
 def _matrix(table: Any, categories: Mapping[str, list[Any]]) -> Any:
-    """A dense or CSR matrix, perhaps without rows."""
+    """A dense or CSR matrix of its own memory, perhaps without rows.
+
+    What came through the network may lie at an odd address, where BLAS rounds in other
+    ways, or be a view of more than its part.
+    """
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
         table = _of_frame(table, categories)
     if not sparse.issparse(table):
@@ -79,7 +83,8 @@ def _matrix(table: Any, categories: Mapping[str, list[Any]]) -> Any:
             table = table.reshape(0, 0)
     if table.ndim == 2 and table.shape[0] == 0:
         return np.empty((0, 0))
-    return as_matrix(table)
+    found = as_matrix(table)
+    return found.copy() if sparse.issparse(found) else np.array(found, order="C")
 
 
 def _of_frame(frame: Any, categories: Mapping[str, list[Any]]) -> Any:
@@ -122,5 +127,5 @@ def _stacked(blocks: Sequence[tuple[int, Any]]) -> Any:
 
 
 def _joined(vectors: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """One vector; where there is but one part, that itself."""
-    return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+    """One vector, in memory of its own."""
+    return np.array(vectors[0]) if len(vectors) == 1 else np.concatenate(vectors)

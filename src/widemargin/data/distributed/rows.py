@@ -67,7 +67,7 @@ class Link:
             if freed:
                 steps.append(("forget", (freed,)))
             steps.append((step, arguments))
-            entry = Entry(self.crew.epoch + 1, steps, np.geterr())
+            entry = Entry(self.crew.epoch + 1, steps, dict(np.geterr()))
             value = timed(self.crew.add, self._dumps(entry))
         if isinstance(value, Raised):
             raise value.error
@@ -376,7 +376,8 @@ def _alike(facts: Sequence[Facts]) -> tuple[tuple[int, Any, float], list[int]]:
 
     Refuses different columns.
     """
-    place, columns = 0, {}
+    place = 0
+    columns: dict[int, int] = {}  # and a partition of each
     for one in facts:
         if one.columns is not None:
             columns.setdefault(one.columns, place + int(np.argmax(one.sizes)))

@@ -34,7 +34,8 @@ def merged(parts: Parts) -> Parts:
 
 def padding(n_lanes: int) -> Parts:
     """Nodes without a value for the lanes from ``n_lanes`` to the next power of 2."""
-    parts, lane, level = {}, n_lanes, 0
+    parts: Parts = {}
+    lane, level = n_lanes, 0
     end = 1 << (n_lanes - 1).bit_length()
     while lane < end:
         if lane % 2:

@@ -350,7 +350,7 @@ class _Band:
         """Multipliers of the rows of the band to where these come from."""
         state = self._whole.piece.state
         if self._there:
-            state.multiplier.put(multiplier, self._own.row)  # type: ignore[attr-defined]
+            state.multiplier.put(multiplier, self._own.row)
             return
         # In order: doubled rows are in two runs.
         order = np.argsort(self._own.row, kind="stable")
