@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 THRESHOLD_BINS = 4096
 SORTED_KEYS = 4096
 # The same where keys and counts are sent, from lanes to lanes: keys, and bins.
-FEW_SENT = 128, 256
+FEW_SENT = 128, 128
 
 
 class RowState:

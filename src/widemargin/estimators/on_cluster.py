@@ -1,7 +1,6 @@
 """Fits and predictions of Dask collections: what the estimators do on a cluster."""
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.distributed.collection import column_names
 from widemargin.data.distributed.opened import open_collection
+from widemargin.data.distributed.reading import matrix_of
 from widemargin.data.distributed.rows import LoadedRows
+from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
@@ -209,10 +211,43 @@ def _refuse_pairs(estimator: Any) -> None:
 # -- predictions -----------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Predictor:
+    """What predicts a partition, wherever it is."""
+
+    model: Model
+    decides: bool
+    width: int | None
+    names: list[str] | None
+    categories: dict[str, list[Any]]
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of what is predicted."""
+        labels = self.decides and not self.model.is_regression
+        return self.model.classes.dtype if labels else np.dtype(np.float64)
+
+    def __call__(self, block: Any) -> NDArray[Any]:
+        X = matrix_of(block, self.categories)
+        if X.shape[0] == 0:
+            return np.empty((0,) if self.width is None else (0, self.width), self.dtype)
+        rows = as_rows(X)
+        rows.names = self.names
+        return self.model.labels(rows) if self.decides else self.model.scores(rows)
+
+    def table(self, frame: Any) -> Any:
+        """The same as a series with the index of the rows, or a frame of scores."""
+        import pandas as pd
+
+        found = self(frame)
+        if self.width is None:
+            return pd.Series(found, index=frame.index)
+        return pd.DataFrame(found, index=frame.index, columns=range(self.width))
+
+
 def lazy_labels(model: Model, X: Any) -> Any:
     """Labels of a collection, or the numbers of a regression: a lazy one."""
-    dtype = np.float64 if model.is_regression else model.classes.dtype
-    return lazily(X, model.predict, None, dtype)
+    return _lazily(X, _Predictor(model, True, None, *column_names(X)))
 
 
 def lazy_scores(model: Model, X: Any) -> Any:
@@ -221,49 +256,28 @@ def lazy_scores(model: Model, X: Any) -> Any:
     if not model.is_single:
         pairs = model.shape == "ovo"
         width = len(model.decisions) if pairs else len(model.classes)
-    return lazily(X, model.decision_function, width, np.float64)
+    return _lazily(X, _Predictor(model, False, width, *column_names(X)))
 
 
-def lazily(
-    X: Any, predict: Callable[[Any], NDArray[Any]], width: int | None, dtype: Any
-) -> Any:
-    """Predictions of a collection, (m,) or (m, width), block by block when computed."""
-    call = functools.partial(_predicted, predict)
+def _lazily(X: Any, predict: _Predictor) -> Any:
+    """Predictions of a collection, made partition by partition when computed."""
+    dtype, width = predict.dtype, predict.width
     if hasattr(X, "chunks"):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if width is None:
-            return X.map_blocks(call, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype))
-        chunks = (X.chunks[0], (width,))
-        meta = np.empty((0, 0), dtype)
-        return X.map_blocks(call, chunks=chunks, dtype=dtype, meta=meta)
+            meta = np.empty(0, dtype)
+            return X.map_blocks(predict, drop_axis=1, dtype=dtype, meta=meta)
+        chunks, meta = (X.chunks[0], (width,)), np.empty((0, 0), dtype)
+        return X.map_blocks(predict, chunks=chunks, dtype=dtype, meta=meta)
     if hasattr(X, "map_partitions"):
-        return _of_frame(X, call, width, dtype)
+        import pandas as pd
+
+        like = pd.Series(np.empty(0, dtype))
+        if width is not None:
+            like = pd.DataFrame({k: np.empty(0, dtype) for k in range(width)})
+        return X.map_partitions(predict.table, meta=like)
     from dask.delayed import delayed
 
     if isinstance(X, list | tuple):
-        return [delayed(call)(x) for x in X]
-    return delayed(call)(X)
-
-
-def _of_frame(X: Any, call: Any, width: int | None, dtype: Any) -> Any:
-    """Predictions of a dataframe: a series, or a frame of the scores."""
-    import pandas as pd
-
-    table = functools.partial(_as_table, call, width)
-    if width is None:
-        return X.map_partitions(table, meta=pd.Series(np.empty(0, dtype)))
-    columns = {k: np.empty(0, dtype) for k in range(width)}
-    return X.map_partitions(table, meta=pd.DataFrame(columns))
-
-
-def _as_table(call: Any, width: int | None, frame: Any) -> Any:
-    import pandas as pd
-
-    found = call(frame)
-    if width is None:
-        return pd.Series(found, index=frame.index)
-    return pd.DataFrame(found, index=frame.index, columns=range(width))
-
-
-def _predicted(predict: Callable[[Any], NDArray[Any]], block: Any) -> NDArray[Any]:
-    return predict(block)
+        return [delayed(predict)(x) for x in X]
+    return delayed(predict)(X)

@@ -241,7 +241,7 @@ class Crew:
         )
         good = {}
         for host, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, Exception):
+            if isinstance(answer, BaseException):
                 continue
             good[host.worker] = host
             extra = False

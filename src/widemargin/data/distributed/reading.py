@@ -60,7 +60,7 @@ class LaneReader:
 
     def _read(self, table: Any, columns: Sequence[Any]) -> tuple[Any, Any, Any]:
         """Matrix and vectors of a partition, and what it says."""
-        X = _matrix(table, self.categories)
+        X = matrix_of(table, self.categories)
         if X.shape[0] == 0:
             return X, {}, None
         made, keep, found = self.prepare(X.shape[0], *columns)
@@ -69,7 +69,7 @@ class LaneReader:
         return X, made, found
 
 
-def _matrix(table: Any, categories: Mapping[str, list[Any]]) -> Any:
+def matrix_of(table: Any, categories: Mapping[str, list[Any]]) -> Any:
     """A dense or CSR matrix of its own memory, perhaps without rows.
 
     What came through the network may lie at an odd address, where BLAS rounds in other

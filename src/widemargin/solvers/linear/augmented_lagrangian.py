@@ -66,7 +66,7 @@ BEYOND, OF_CHANGE = 1.5, 0.3
 LEAST_WIDTH, SAMPLE_WIDTH, MOST_PENALTY = 1e-9, 1e-2, 1e12
 # Scores read to find out how wide a band is.
 BAND_KEYS = 4096
-FEW_KEYS = 1024  # the same where they are sent
+FEW_KEYS = 256  # the same where they are sent
 # A sample has at least this number of rows, this number a column, and this share of
 # all; it is taken where there are this many times more rows, and solved to this gap.
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 4000, 400, 0.04
