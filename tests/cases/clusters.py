@@ -20,12 +20,15 @@ QUIET = {
 def cluster(n_workers, processes=False):
     """A client of a cluster of workers with one thread each."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    options = {"threads_per_worker": 1, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         warnings.catch_warnings(),
         dask.config.set(QUIET),
         LocalCluster(
-            n_workers=n_workers, processes=processes, silence_logs=logging.CRITICAL, **options
+            n_workers=n_workers,
+            processes=processes,
+            silence_logs=logging.CRITICAL,
+            **options,
         ) as local,
         Client(local, set_as_default=False) as client,
         client.as_current(),

@@ -76,8 +76,7 @@ class Host:
     async def sweep(self, request: bytes) -> bytes:
         """The sums of its lanes and of all below it."""
         below = [
-            asyncio.ensure_future(_ask(child, "sweep", request))
-            for child in self._children
+            asyncio.ensure_future(_answer(child, request)) for child in self._children
         ]
         reply = Reply({}, [])
         try:
@@ -87,8 +86,8 @@ class Host:
             reply.parts.update({(0, k): value for k, value in values.items()})
         except (LookupError, pickle.UnpicklingError) as error:
             reply.failed.append(repr(error))
-        for answer in await asyncio.gather(*below, return_exceptions=True):
-            if isinstance(answer, BaseException):
+        for answer in await asyncio.gather(*below):
+            if isinstance(answer, Exception):
                 reply.failed.append(repr(answer))
             else:
                 other: Reply = pickle.loads(answer)
@@ -121,11 +120,14 @@ def _replay(lane: Lane, entries: list[Entry]) -> None:
             lane.apply(entry)
 
 
-async def _ask(host: Address, method: str, *arguments: Any) -> Any:
-    """Call a method of a host on another worker."""
-    import distributed
+async def _answer(host: Address, request: bytes) -> Any:
+    """The answer of a host on another worker, or why there is none."""
+    from distributed import get_worker
 
-    return await ask(distributed.get_worker().rpc(host.worker), host, method, arguments)
+    try:
+        return await ask(get_worker().rpc(host.worker), host, "sweep", (request,))
+    except Exception as error:  # noqa: BLE001  (whatever ends a connection)
+        return error
 
 
 async def ask(
