@@ -72,7 +72,12 @@ def assert_same_bits(one, other):
 
 
 def wait_for(client, n_workers):
-    client.wait_for_workers(n_workers, timeout=60)
+    """Wait until there are so many workers; LocalCluster may give up to start one."""
+    try:
+        client.wait_for_workers(n_workers, timeout=20)
+    except TimeoutError:
+        client.cluster.scale(len(client.cluster.worker_spec) + 1)
+        client.wait_for_workers(n_workers, timeout=60)
 
 
 def killed_fits(client, data, killer, at, **options):

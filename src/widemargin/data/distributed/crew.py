@@ -14,6 +14,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,10 @@ FAN = 2  # hosts below a host
 
 class _LostError(Exception):
     """A worker has gone; the others can go on without it."""
+
+
+class _NoHostError(Exception):
+    """A task has come to a worker without the host it is for."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,7 @@ class Crew:
 
         From whatever is there.
         """
-        self._top = None
+        self._top, why = None, ""
         for _ in range(ATTEMPTS):
             try:
                 alive = await self._workers()
@@ -194,9 +199,12 @@ class Crew:
                 await self._catch_up(await self._held(alive))
                 await self._join()
                 return
-            except (_LostError, OSError):
+            except (_LostError, OSError) as error:
+                why = repr(error)
                 await asyncio.sleep(LOOK)
-        raise ClusterLostError("Workers were lost faster than their rows were loaded.")
+        raise ClusterLostError(
+            f"Workers were lost faster than their rows were loaded: {why}"
+        )
 
     async def _workers(self) -> dict[str, int]:
         """The workers that are there, with their threads; waits for one if needed."""
@@ -325,7 +333,11 @@ class Crew:
         futures = self._client.compute(
             tasks, workers=[worker], allow_other_workers=False, optimize_graph=False
         )
-        for facts in await _all(futures):
+        try:
+            found = await _all(futures)
+        except (_NoHostError, CancelledError) as error:
+            raise _LostError(repr(error)) from None
+        for facts in found:
             self.facts[facts.number] = facts
 
     async def _host(self, worker: str, threads: int) -> Address:
@@ -340,7 +352,10 @@ class Crew:
             pure=False,
         )
         self._futures[worker] = future
-        await future
+        try:
+            await future
+        except RuntimeError as error:  # it was lost as soon as it was there
+            raise _LostError(repr(error)) from None
         host = Address(worker, future.key)
         if self._direct is None:
             self._direct = await self._reaches(host)
@@ -452,5 +467,8 @@ def _deliver(key: str, number: int, read: Reader, partitions: Sequence[Any]) -> 
         lane, facts = read(number, partitions)
     except ValueError as error:
         return Facts(number, [], None, None, 0, [], error)
-    get_worker().state.actors[key].lanes[number] = lane
+    host = get_worker().state.actors.get(key)
+    if host is None:
+        raise _NoHostError(key)
+    host.lanes[number] = lane
     return facts
