@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from tests.cases.clusters import cluster, mixture, relative
-from widemargin import LinearSVC
+from widemargin import SVC, LinearSVC, LinearSVR, open_rows
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 
@@ -143,6 +144,27 @@ def test_frames_are_known_by_columns_and_categories(client, data):
     np.testing.assert_array_equal(found, here.predict(hot))
 
 
+@pytest.mark.parametrize("approximation", ["auto", "fourier"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_kernels_of_low_rank(client, tmp_path, monkeypatch, approximation, stored):
+    X, _ = mixture(1500, 3)
+    y = np.where((X**2).sum(axis=1) > 2, 1, -1)
+    w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    if not stored:
+        monkeypatch.setattr(rows_module, "FEATURE_SHARE", 0.0)
+    np.save(tmp_path / "X.npy", X[w > 0])
+    svc = SVC(rank=20, approximation=approximation, tol=1e-8, random_state=0)
+    here = clone(svc).fit(open_rows(tmp_path / "X.npy"), y[w > 0], w[w > 0])
+    there = svc.fit(*arrays(X, y), da.from_array(w, chunks=300))
+    assert there.status_ == "solved"
+    np.testing.assert_allclose(there.gamma_, here.gamma_, rtol=1e-12)
+    objectives = [one.solution_.certificate.primal for one in (there, here)]
+    np.testing.assert_allclose(*objectives, rtol=1e-7)
+    dX = arrays(X, y)[0]
+    scores = there.decision_function(dX).compute()
+    np.testing.assert_allclose(scores, here.decision_function(X), atol=1e-4)
+
+
 # -- odd partitions --------------------------------------------------------------------
 
 
@@ -220,6 +242,9 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
     ]:
         with pytest.raises(ValueError, match=message):
             LinearSVC(**options).fit(*given)
+    for estimator in (SVC(), SVC(rank="auto"), LinearSVR()):
+        with pytest.raises(TypeError, match="on a cluster LinearSVC and SVC with"):
+            estimator.fit(*given)
     clf = LinearSVC().fit(*given)
     with pytest.raises(AttributeError, match="fits on a cluster leave training rows"):
         clf.support_vectors_

@@ -266,6 +266,14 @@ class Rows(ABC):
         return row
 
 
+class RemoteRows(Rows):
+    """Rows on other machines, which can keep there what is made of them."""
+
+    @abstractmethod
+    def mapped_once(self, feature_map: RowMap) -> Rows:
+        """Rows after a feature map: made once, where there is room for them."""
+
+
 def _matvec(block: Any, part: None, W: Vector) -> list[Vector]:
     return [linalg.matvec(block, W)]
 

@@ -189,8 +189,13 @@ class Classifier(
         """Carry out a plan, keep what it finds, and tell how it ended."""
         self._check()
         with fitted_anew(self):
-            fit = self._found(X, y, sample_weight, plan)
-            self._store(fit)
+            if is_collection(X):
+                from widemargin.estimators import on_cluster
+
+                fit = on_cluster.fitted(self, X, y, sample_weight, plan)
+            else:
+                fit = self._found(X, y, sample_weight, plan)
+                self._store(fit)
             self.seconds_ = fit.training.clock.seconds()
         _tell(fit.solutions)
 
@@ -205,10 +210,6 @@ class Classifier(
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
-        if is_collection(X):
-            from widemargin.estimators import on_cluster
-
-            return on_cluster.found_on_cluster(self, X, y, sample_weight, plan)
         limits, data = limits_of(self), (X, y, sample_weight)
         rows, index, C, recipe = self._read(*data)
         tasks = tasks_of(len(self.classes_), self.multi_class)

@@ -17,8 +17,10 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
 from widemargin.estimators.checks import _keep_columns, is_infinite
+from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.plans import Fit, Plan
+from widemargin.estimators.svc import SVC
 from widemargin.estimators.training import limits_of, training_of
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -60,8 +62,8 @@ def _weights(
 @contextmanager
 def classes_of(
     estimator: Any, limits: Limits, X: Any, y: Any, sample_weight: Any, client: Any
-) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
-    """The rows of a collection, the class of each and its C; sets the classes."""
+) -> Iterator[tuple[LoadedRows, RowVector, Any, Any]]:
+    """The rows of a collection, their classes, C and weights; sets the classes."""
     owner = type(estimator).__name__
     prepare = _Classes(owner, estimator._leaves_out_negative)
     with _opened(estimator, limits, X, (y, sample_weight), prepare, client) as rows:
@@ -80,7 +82,7 @@ def classes_of(
         weight = state.weight if sample_weight is not None else None
         C = _factors(estimator, index, weight, classes)
         del state
-        yield rows, index, C
+        yield rows, index, C, weight
 
 
 def _opened(
@@ -154,21 +156,23 @@ def _times_weight(part: RowState, name: str, C: float) -> None:
     setattr(part, name, C * part.given_weight * factors)
 
 
-def found_on_cluster(
+def fitted(
     estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Plan, client: Any = None
 ) -> Fit:
-    """What a plan of a classifier finds for a collection."""
+    """What a plan of a classifier finds for a collection, which it keeps."""
     limits, data = limits_of(estimator), (X, y, sample_weight)
     _refuse(estimator)
-    with classes_of(estimator, limits, *data, client) as (rows, index, C):
+    with classes_of(estimator, limits, *data, client) as (rows, index, C, weight):
         tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
         if tasks[0].negative is not None:
             _refuse_pairs(estimator)
-        recipe = estimator._recipe(rows, None)
+        recipe = estimator._recipe(rows, weight)
         problems = rows, index, C, tasks, recipe
         with training_of(estimator, limits, data, *problems) as training:
             fit = plan(training)
-        return _closed(fit, index, len(estimator.classes_))
+        fit = _closed(fit, index, len(estimator.classes_))
+        estimator._store(fit)
+    return fit
 
 
 def _closed(fit: Fit, index: RowVector, c: int) -> Fit:
@@ -192,6 +196,19 @@ def _support_counts(part: RowState, index: str, alphas: list[str], c: int) -> An
 def _refuse(estimator: Any) -> None:
     """Refuse what needs rows in one place."""
     check = Checker(type(estimator).__name__)
+    given = vars(estimator)
+    kernel, rank = given.get("kernel", "linear"), given.get("rank")
+    suits = kernel == "linear" or (rank is not None and rank != "auto")
+    if not (isinstance(estimator, LinearSVC | SVC) and suits):
+        raise TypeError(
+            f"{type(estimator).__name__} needs rows in memory, or in files, as its "
+            "parameters are: on a cluster LinearSVC and SVC with a rank (an int) are "
+            "fitted. X.compute() brings a collection here."
+        )
+    if given.get("certify") == "exact":
+        check.refuse("certify", "'approximate' where X is on a cluster", "exact")
+    if given.get("polish"):
+        check.refuse("polish", "False where X is on a cluster", True)
     if is_infinite(estimator.C):
         check.refuse_part("C", "be finite where X is on a cluster", "inf")
     if estimator.checkpoint is not None:

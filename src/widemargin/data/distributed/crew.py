@@ -9,6 +9,7 @@ sent once more: lanes that have answered it answer the same again.
 import asyncio
 import heapq
 import itertools
+import math
 import pickle
 import time
 import uuid
@@ -135,6 +136,15 @@ class Crew:
         if name not in self._constants:
             self._constants[name] = data
             self._wait(self._pin(name), None)
+
+    def memory(self) -> float:
+        """Bytes that the workers may use, all together."""
+        return float(self._wait(self._memory(), None))
+
+    async def _memory(self) -> float:
+        known = await self._client.scheduler.identity(n_workers=-1)
+        limits = [one["memory_limit"] for one in known["workers"].values()]
+        return sum(limit or math.inf for limit in limits)
 
     def close(self) -> None:
         """Let all hosts go."""

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.distributed.crew import Crew, Facts, Reader
 from widemargin.data.distributed.lane import Entry
 from widemargin.data.distributed.sums import Raised
-from widemargin.data.kept import KeptThere, exchanged
+from widemargin.data.kept import Kept, KeptThere, exchanged
 from widemargin.data.row_vector import RowVector
-from widemargin.data.rows import Rows
+from widemargin.data.rows import RemoteRows, RowMap, Rows
 from widemargin.data.state import RowState, row_index, row_vector
 from widemargin.numerics import linalg
 from widemargin.system import deadline
@@ -27,6 +27,8 @@ from widemargin.system.deadline import OutOfTime
 
 # Bytes of rows that the client may copy at a time: a sample to start from. Not tuned.
 COPY_BYTES = 64 << 20
+# Share of the memory of all workers for features that are kept. Not tuned.
+FEATURE_SHARE = 0.4
 
 
 class Link:
@@ -103,7 +105,7 @@ def timed(call: Callable[..., Any], *arguments: Any) -> Any:
         raise OutOfTime from None
 
 
-class DaskRows(Rows):
+class DaskRows(RemoteRows):
     """Rows in lanes on the workers of a cluster.
 
     Parameters
@@ -139,6 +141,19 @@ class DaskRows(Rows):
         numbers = _numbers(state)
         value = self.link.ask("sweep", self.number, f, numbers, broadcast, True)
         return exchanged(value, KeptThere, self._kept)
+
+    def mapped_once(self, feature_map: RowMap) -> Rows:
+        """Rows after a feature map: see `RemoteRows.mapped_once`.
+
+        Kept where they take at most a share of the memory of the workers.
+        """
+        mapped = self.mapped(feature_map)
+        size = self.shape[0] * feature_map.rank * np.dtype(mapped.dtype).itemsize
+        if size > FEATURE_SHARE * self.link.crew.memory():
+            return mapped
+        found = mapped.sweep(_all_rows)
+        rows: Rows = found[0]
+        return rows
 
     def _kept(self, kept: KeptThere) -> tuple[Rows, RowState] | None:
         """Rows that the lanes have kept, with their vectors; None if none."""
@@ -357,6 +372,10 @@ class DaskState(RowState):
             return np.empty(0, handle.dtype)
         whole: NDArray[Any] = np.concatenate(found)
         return whole[np.argsort(order, kind="stable")]
+
+
+def _all_rows(block: Any, part: None) -> Kept:
+    return Kept([block], {})
 
 
 def _whole(part: RowState, name: str) -> list[NDArray[Any]]:
