@@ -38,7 +38,7 @@ def cluster(n_workers, processes=False):
 
 def process_ids(client):
     """The process of each worker, by its address."""
-    return client.run(os.getpid)
+    return client.run(os.getpid, on_error="ignore")
 
 
 def mixture(m, n=5, noise=0.5, seed=0):

@@ -37,6 +37,7 @@ def client_of(X: Any, client: Any = None) -> Any:
     """The client to fit with: the one given, or the current one."""
     from distributed import get_client
 
+    client = getattr(X, "client", None) if client is None else client
     if client is None:
         try:
             client = get_client()
@@ -103,7 +104,7 @@ def column_names(X: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
 def _rows_of(X: Any) -> tuple[list[Any], list[float]]:
     """The delayed partitions of the matrix, and how many rows each has."""
     if isinstance(X, list | tuple):
-        return list(X), [np.nan] * len(X)
+        return list(X), list(getattr(X, "sizes", [np.nan] * len(X)))
     if hasattr(X, "chunks"):
         if X.ndim != 2:
             raise ValueError(f"X must be a matrix. Got {X.ndim} dimension(s) instead.")

@@ -47,6 +47,6 @@ def _weight(lane: Sequence[Any], sizes: Sequence[float]) -> float:
 
 def _row_bytes(X: Any) -> float:
     """Bytes of a row of an array."""
-    if not hasattr(X, "chunks"):
+    if not hasattr(X, "dtype") or not hasattr(X, "shape"):
         return 0.0
     return float(X.shape[1] * X.dtype.itemsize)
