@@ -396,14 +396,14 @@ class Crew:
 
     async def _catch_up(self, held: dict[int, tuple[Address, int]]) -> None:
         """Let lanes do what of the log they have not done."""
+        if len(held) < len(self._lanes):
+            raise _LostError("lanes are missing")
         # The last entry is on its way to all of them; the same again is no harm.
         behind = [
             self._ask(host, "replay", number, self._log[epoch:])
             for number, (host, epoch) in held.items()
             if epoch < len(self._log)
         ]
-        if len(held) < len(self._lanes):
-            raise _LostError("lanes are missing")
         if behind:
             await self._watched(_all(behind))
 
