@@ -9,11 +9,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client
 from scipy import sparse
 from sklearn.base import clone
 
 from tests.cases.clusters import cluster, mixture, relative
-from widemargin import SVC, LinearSVC, LinearSVR, open_rows
+from widemargin import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, open_rows
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 
@@ -63,9 +64,19 @@ def crews(monkeypatch):
     return made
 
 
+def product():
+    """Losses, intercepts and the solvers that suit them; most of them in full runs."""
+    own = {"squared_hinge": "active_set", "hinge": "augmented_lagrangian"}
+    for loss in own:
+        for intercept in ("free", "penalized", "none"):
+            for solver in (own[loss], "interior_point"):
+                yield pytest.param(loss, intercept, solver, marks=pytest.mark.full)
+
+
 @pytest.mark.parametrize(
     ("loss", "intercept", "solver"),
     [
+        *product(),
         ("squared_hinge", "auto", "auto"),
         ("squared_hinge", "free", "interior_point"),
         ("squared_hinge", "none", "active_set"),
@@ -144,6 +155,25 @@ def test_frames_are_known_by_columns_and_categories(client, data):
     np.testing.assert_array_equal(found, here.predict(hot))
 
 
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_regressions(client, loss, intercept):
+    X, _ = mixture(1500)
+    rng = np.random.default_rng(0)
+    target = 5.0 + 10.0 * X @ rng.normal(size=5) + rng.normal(size=1500)
+    w = rng.integers(0, 3, 1500).astype(float)
+    svr = LinearSVR(epsilon=0.3, loss=loss, intercept=intercept, tol=TIGHT)
+    here = clone(svr).fit(X, target, w)
+    dX, dy = arrays(X, target)
+    there = svr.fit(dX, dy, da.from_array(w, chunks=500))
+    assert there.status_ == "solved"
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-6)
+    objectives = [one.solution_.certificate.primal for one in (there, here)]
+    np.testing.assert_allclose(*objectives, rtol=2e-10)
+    np.testing.assert_array_equal(there.n_support_, here.n_support_)
+    np.testing.assert_allclose(there.predict(dX).compute(), here.predict(X), rtol=1e-4)
+
+
 @pytest.mark.parametrize("approximation", ["auto", "fourier"])
 @pytest.mark.parametrize("stored", [True, False])
 def test_kernels_of_low_rank(client, tmp_path, monkeypatch, approximation, stored):
@@ -207,6 +237,13 @@ def test_odd_partitions_are_the_same_rows(client, data):
         assert relative(there, expected) <= 1e-9, name
 
 
+@pytest.mark.full
+def test_a_thousand_tiny_partitions(client, data, here):
+    X, y = data
+    there = LinearSVC(tol=TIGHT).fit(*arrays(X[:1000], y[:1000], 1))
+    assert relative(there, LinearSVC(tol=TIGHT).fit(X[:1000], y[:1000])) <= 1e-9
+
+
 def test_empty_partitions_of_unknown_sizes(client, data):
     X, y = data
     keep = np.arange(len(y)) >= 700
@@ -242,8 +279,10 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
     ]:
         with pytest.raises(ValueError, match=message):
             LinearSVC(**options).fit(*given)
-    for estimator in (SVC(), SVC(rank="auto"), LinearSVR()):
-        with pytest.raises(TypeError, match="on a cluster LinearSVC and SVC with"):
+    for estimator in (SVC(), SVC(rank="auto"), SVR(), OneClassSVM()):
+        with pytest.raises(
+            TypeError, match="on a cluster LinearSVC, LinearSVR and SVC with"
+        ):
             estimator.fit(*given)
     clf = LinearSVC().fit(*given)
     with pytest.raises(AttributeError, match="fits on a cluster leave training rows"):
@@ -265,19 +304,22 @@ def test_nothing_of_length_m_comes_to_the_client(client, crews, loss):
     assert abs(most[1] - most[0]) <= 2000
 
 
-def test_two_fits_at_once_end(client, data, here):
+def test_fits_at_once_end(client, data):
+    """From threads, and from two clients."""
     given, found = arrays(*data), []
 
-    def fit():
+    def fit(client):
         with client.as_current():
             found.append(LinearSVC(tol=TIGHT).fit(*given).coef_)
 
-    threads = [threading.Thread(target=fit) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(found) == 3
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        who = [client, client, other, other]
+        threads = [threading.Thread(target=fit, args=(one,)) for one in who]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert len(found) == 4
     assert all(np.array_equal(coef, found[0]) for coef in found)
 
 

@@ -24,6 +24,7 @@ class RowVector:
     """
 
     ndim = 1
+    __array_ufunc__ = None  # NumPy is not to gather it unasked
 
     def __init__(self, state: Any, name: str, m: int, dtype: DTypeLike) -> None:
         self.state, self.name = state, name

@@ -90,7 +90,8 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     if is_collection(X):
         raise TypeError(
             f"{type(estimator).__name__} takes no Dask collection: on a cluster "
-            "LinearSVC and SVC with a rank are fitted. X.compute() brings it here."
+            "LinearSVC, LinearSVR and SVC with a rank are fitted. X.compute() brings "
+            "it here."
         )
     X = _without_objects(estimator, X, reset)
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)

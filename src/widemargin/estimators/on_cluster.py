@@ -18,14 +18,21 @@ from widemargin.data.state import RowState
 from widemargin.estimators import labels
 from widemargin.estimators.checks import _keep_columns, is_infinite
 from widemargin.estimators.linear_svc import LinearSVC
-from widemargin.estimators.multiclass import tasks_of
+from widemargin.estimators.linear_svr import LinearSVR
+from widemargin.estimators.multiclass import BinaryTask, tasks_of
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.svc import SVC
+from widemargin.estimators.targets import as_target
 from widemargin.estimators.training import limits_of, training_of
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.deadline import OutOfTime, until
+
+_NOT_THERE = (
+    "{} with these parameters takes no Dask collection: on a cluster LinearSVC, "
+    "LinearSVR and SVC with a rank (an int) are fitted. X.compute() brings it here."
+)
 
 
 @dataclass(frozen=True)
@@ -200,15 +207,17 @@ def _refuse(estimator: Any) -> None:
     kernel, rank = given.get("kernel", "linear"), given.get("rank")
     suits = kernel == "linear" or (rank is not None and rank != "auto")
     if not (isinstance(estimator, LinearSVC | SVC) and suits):
-        raise TypeError(
-            f"{type(estimator).__name__} needs rows in memory, or in files, as its "
-            "parameters are: on a cluster LinearSVC and SVC with a rank (an int) are "
-            "fitted. X.compute() brings a collection here."
-        )
+        raise TypeError(_NOT_THERE.format(type(estimator).__name__))
     if given.get("certify") == "exact":
         check.refuse("certify", "'approximate' where X is on a cluster", "exact")
     if given.get("polish"):
         check.refuse("polish", "False where X is on a cluster", True)
+    _refuse_alone(estimator)
+
+
+def _refuse_alone(estimator: Any) -> None:
+    """Refuse hard margins and checkpoints."""
+    check = Checker(type(estimator).__name__)
     if is_infinite(estimator.C):
         check.refuse_part("C", "be finite where X is on a cluster", "inf")
     if estimator.checkpoint is not None:
@@ -223,6 +232,67 @@ def _refuse_pairs(estimator: Any) -> None:
     check = Checker(type(estimator).__name__)
     expected = "'ovr' for more than two classes on a cluster"
     check.refuse("multi_class", expected, estimator.multi_class)
+
+
+# -- regression ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """What the targets and weights of a partition say."""
+
+    owner: str
+    leaves_out: bool
+
+    def __call__(self, m: int, y: Any, sample_weight: Any) -> Any:
+        check = Checker(f"{self.owner}.fit")
+        if y is None:
+            raise ValueError("y must have a target for each row. Got none instead.")
+        vectors = {"y": as_target(check, y, m)}
+        if sample_weight is None:
+            return vectors, None, None
+        vectors["weight"] = _weights(check, sample_weight, m, self.leaves_out)
+        return vectors, vectors["weight"] > 0.0, None
+
+
+def fitted_regressor(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Any, client: Any = None
+) -> Fit:
+    """What a plan of a regressor finds for a collection, which it keeps."""
+    limits, data = limits_of(estimator), (X, y, sample_weight)
+    owner = type(estimator).__name__
+    if not isinstance(estimator, LinearSVR):
+        raise TypeError(_NOT_THERE.format(owner))
+    _refuse_alone(estimator)
+    prepare = _Targets(owner, estimator._leaves_out_negative)
+    others = (y, sample_weight)
+    with _opened(estimator, limits, X, others, prepare, client) as rows:
+        _keep_columns(estimator, rows)
+        names = ("y",) if sample_weight is None else ("y", "weight")
+        state: Any = rows.unpack(**dict.fromkeys(names, np.float64))
+        weight = None if sample_weight is None else state.weight
+        C = estimator.C if weight is None else weight * estimator.C
+        recipe = estimator._recipe(rows, weight, state.y)
+        index = rows.state(index=np.broadcast_to(np.int8(0), rows.shape[0])).index
+        problems = rows, index, C, [BinaryTask(0)], recipe
+        with training_of(estimator, limits, data, *problems) as training:
+            fit: Fit = plan(training, state.y)
+        estimator._store(_closed_regression(fit))
+    return fit
+
+
+def _closed_regression(fit: Fit) -> Fit:
+    """The answer without what stays with the rows."""
+    alpha: Any = fit.solutions[0].alpha
+    first, second = alpha.state.halves(alpha.name)
+    both = first.state.prefixed("one.").join(second.state.prefixed("two."))
+    count = both.sweep(_count_unequal, f"one.{first.name}", f"two.{second.name}")
+    bare = [solution.without_rows() for solution in fit.solutions]
+    return replace(fit, solutions=bare, n_support=np.array([count]))
+
+
+def _count_unequal(part: RowState, one: str, two: str) -> int:
+    return int(np.count_nonzero(getattr(part, one) != getattr(part, two)))
 
 
 # -- predictions -----------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
@@ -125,6 +126,11 @@ class Regressor(
         ndarray (m,)
         """
         model = self.model_  # refuses an estimator that is not fitted
+        if is_collection(X):
+            from widemargin.estimators import on_cluster
+
+            found: Vector = on_cluster.lazy_scores(model, X)
+            return found
         return model.scores(read_rows(self, X))
 
     @property
@@ -157,8 +163,13 @@ class Regressor(
         """Carry out a plan, keep what it finds, and tell how it ended."""
         self._check()
         with fitted_anew(self):
-            fit = self._found(X, y, sample_weight, plan)
-            self._store(fit)
+            if is_collection(X):
+                from widemargin.estimators import on_cluster
+
+                fit = on_cluster.fitted_regressor(self, X, y, sample_weight, plan)
+            else:
+                fit = self._found(X, y, sample_weight, plan)
+                self._store(fit)
             self.seconds_ = fit.training.clock.seconds()
         negative = self.solution_.trace[-1].details.get("negative")
         tell_end(self.solution_, not negative)
@@ -217,6 +228,9 @@ class Regressor(
 
     def _keep_support(self, fit: Fit) -> None:
         """Set the support vectors and their coefficients."""
+        if fit.n_support is not None:
+            self.n_support_ = fit.n_support
+            return
         c = coefficients(fit.solutions[0].alpha)
         self.support_ = np.flatnonzero(c)
         keep_support_vectors(self, fit.training.rows)

@@ -180,7 +180,7 @@ class Problem:
         self.y: Any = labels if there else np.array(labels, dtype=np.int8)
         self.C: Vector = weights if weights.strides == (0,) else weights.copy()
         self._total = float(self.C.sum())
-        self.q = as_margins(q, rows.shape[0])
+        self.q: Vector = as_margins(q, rows.shape[0])
         more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)
         more += 0 if self.has_unit_margins else 16
         if more > 0:
@@ -214,8 +214,9 @@ class Problem:
             vars(other).pop(name, None)
         other.q = q
         if self.is_bounded:
-            shape = self.C.shape
-            other.C = np.broadcast_to(unrepeated(self.C) / unit, shape)
+            C: Any = unrepeated(self.C) / unit
+            there = isinstance(C, RowVector)
+            other.C = C if there else np.broadcast_to(C, self.C.shape)
             other._total = self._total / unit
         return other
 
@@ -295,6 +296,8 @@ class Problem:
         """Objective of v = 0, which is sum C where q = 1."""
         if self.has_unit_margins:
             return self._total
+        if isinstance(self.q, RowVector):
+            return float(self._state.sweep(_zero_losses, self.pointwise))
         return float((self.C * self.pointwise.value(self.q)).sum())
 
     @property
@@ -430,6 +433,10 @@ def margins(part: RowState) -> Any:
 
 def _clip(part: RowState, name: str, loss: PointwiseLoss) -> None:
     setattr(part, name, loss.clipped(getattr(part, name), part.C))
+
+
+def _zero_losses(part: RowState, loss: PointwiseLoss) -> float:
+    return loss.total(part.C, margins(part))
 
 
 def _count_at_bound(part: RowState) -> int:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState, finite
@@ -24,8 +24,10 @@ def has_infinity(C: Any) -> bool:
     return bool(C.dtype.kind == "f" and C.size and np.max(C) == np.inf)
 
 
-def as_margins(q: ArrayLike, m: int) -> Vector:
+def as_margins(q: Any, m: int) -> Any:
     """What the rows have to reach, (m,); a number is that of every row."""
+    if isinstance(q, RowVector):
+        return q
     if np.ndim(q) == 0:
         return np.broadcast_to(finite("q", np.ravel(q), 1)[0], m)
     return finite("q", q, m).copy()

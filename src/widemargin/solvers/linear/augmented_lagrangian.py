@@ -155,7 +155,10 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         whole = _PieceRun(Piece(problem.A, problem.state(), problem.R))
         whole.point = Iterate(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
         many_rows = problem.rows.shape[0] >= BAND_ROWS
-        band = _Band(problem, whole) if self.reduction and many_rows else None
+        # Doubled rows on a cluster have no numbers to be put back by.
+        there = isinstance(problem.y, RowVector) and not problem.has_unit_margins
+        reduces = self.reduction and many_rows and not there
+        band = _Band(problem, whole) if reduces else None
         numbers = itertools.count()
         sample = _sample(problem) if band and start is None else None
         if sample is not None:
