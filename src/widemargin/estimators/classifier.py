@@ -61,6 +61,7 @@ class Classifier(
 
     n_iter_: Any
     _takes_infinity = False  # as C: hard margins
+    _takes_collections = False  # of Dask
     _leaves_out_negative = False  # rows of negative weight, which are refused else
 
     def __sklearn_tags__(self) -> Any:

@@ -130,7 +130,7 @@ class LinearSVC(Classifier):
     ('solved', True)
     """
 
-    _takes_infinity = True
+    _takes_infinity = _takes_collections = True
 
     def __init__(
         self,

@@ -108,6 +108,8 @@ class LinearSVR(Regressor):
     ('solved', True, 1.0)
     """
 
+    _takes_collections = True
+
     def __init__(
         self,
         *,

@@ -17,11 +17,8 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
 from widemargin.estimators.checks import _keep_columns, is_infinite
-from widemargin.estimators.linear_svc import LinearSVC
-from widemargin.estimators.linear_svr import LinearSVR
 from widemargin.estimators.multiclass import BinaryTask, tasks_of
 from widemargin.estimators.plans import Fit, Plan
-from widemargin.estimators.svc import SVC
 from widemargin.estimators.targets import as_target
 from widemargin.estimators.training import limits_of, training_of
 from widemargin.models.model import Model
@@ -206,7 +203,7 @@ def _refuse(estimator: Any) -> None:
     given = vars(estimator)
     kernel, rank = given.get("kernel", "linear"), given.get("rank")
     suits = kernel == "linear" or (rank is not None and rank != "auto")
-    if not (isinstance(estimator, LinearSVC | SVC) and suits):
+    if not (estimator._takes_collections and suits):
         raise TypeError(_NOT_THERE.format(type(estimator).__name__))
     if given.get("certify") == "exact":
         check.refuse("certify", "'approximate' where X is on a cluster", "exact")
@@ -261,7 +258,7 @@ def fitted_regressor(
     """What a plan of a regressor finds for a collection, which it keeps."""
     limits, data = limits_of(estimator), (X, y, sample_weight)
     owner = type(estimator).__name__
-    if not isinstance(estimator, LinearSVR):
+    if not estimator._takes_collections:
         raise TypeError(_NOT_THERE.format(owner))
     _refuse_alone(estimator)
     prepare = _Targets(owner, estimator._leaves_out_negative)

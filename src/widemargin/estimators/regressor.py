@@ -66,6 +66,7 @@ class Regressor(
 ):
     """Base of the regressors, which choose a plan and keep what it finds."""
 
+    _takes_collections = False  # of Dask
     _takes_infinity = True  # as C: hard margins
     _leaves_out_negative = False  # rows of negative weight, which are refused else
 
