@@ -1,5 +1,6 @@
 """Rows of Dask collections on the workers of a cluster: the same answers."""
 
+import itertools
 import threading
 import time
 
@@ -64,19 +65,24 @@ def crews(monkeypatch):
     return made
 
 
-def product():
-    """Losses, intercepts and the solvers that suit them; most of them in full runs."""
-    own = {"squared_hinge": "active_set", "hinge": "augmented_lagrangian"}
-    for loss in own:
-        for intercept in ("free", "penalized", "none"):
-            for solver in (own[loss], "interior_point"):
-                yield pytest.param(loss, intercept, solver, marks=pytest.mark.full)
+def full(cases):
+    """Cases of full runs."""
+    return [pytest.param(*case, marks=pytest.mark.full) for case in cases]
+
+
+OWN = {"squared_hinge": "active_set", "hinge": "augmented_lagrangian"}
+INTERCEPTS = ["free", "penalized", "none"]
+EPSILON_LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
 
 
 @pytest.mark.parametrize(
     ("loss", "intercept", "solver"),
     [
-        *product(),
+        *full(
+            (loss, intercept, solver)
+            for loss, intercept in itertools.product(OWN, INTERCEPTS)
+            for solver in (OWN[loss], "interior_point")
+        ),
         ("squared_hinge", "auto", "auto"),
         ("squared_hinge", "free", "interior_point"),
         ("squared_hinge", "none", "active_set"),
@@ -155,8 +161,14 @@ def test_frames_are_known_by_columns_and_categories(client, data):
     np.testing.assert_array_equal(found, here.predict(hot))
 
 
-@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
-@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize(
+    ("loss", "intercept"),
+    [
+        ("epsilon_insensitive", "free"),
+        ("squared_epsilon_insensitive", "penalized"),
+        *full(itertools.product(EPSILON_LOSSES, INTERCEPTS)),
+    ],
+)
 def test_regressions(client, loss, intercept):
     X, _ = mixture(1500)
     rng = np.random.default_rng(0)
@@ -174,8 +186,10 @@ def test_regressions(client, loss, intercept):
     np.testing.assert_allclose(there.predict(dX).compute(), here.predict(X), rtol=1e-4)
 
 
-@pytest.mark.parametrize("approximation", ["auto", "fourier"])
-@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize(
+    ("approximation", "stored"),
+    [("auto", True), ("fourier", False), *full([("auto", False), ("fourier", True)])],
+)
 def test_kernels_of_low_rank(client, tmp_path, monkeypatch, approximation, stored):
     X, _ = mixture(1500, 3)
     y = np.where((X**2).sum(axis=1) > 2, 1, -1)

@@ -254,7 +254,7 @@ class Crew:
         held: dict[int, tuple[Address, int]] = {}
         asked = [host for host in self._hosts.values() if host.worker in alive]
         answers = await asyncio.gather(
-            *(self._prompt(self._ask(host, "report")) for host in asked),
+            *(self._report(host) for host in asked),
             return_exceptions=True,
         )
         good = {}
@@ -274,9 +274,18 @@ class Crew:
             self._futures.pop(worker).release()
         return held
 
-    async def _prompt(self, answer: Awaitable[Any]) -> Any:
-        """An answer that takes no time."""
-        return await asyncio.wait_for(answer, ANSWER)
+    async def _report(self, host: Address) -> Any:
+        """The last epoch of each lane of a host, which should take no time."""
+        task = asyncio.ensure_future(self._ask(host, "report"))
+        end = time.monotonic() + ANSWER
+        try:
+            while not (await asyncio.wait({task}, timeout=LOOK))[0]:
+                late = time.monotonic() > end
+                if late or host.worker not in await self._look():
+                    raise _LostError(f"{host.worker} does not answer")
+            return task.result()
+        finally:
+            task.cancel()
 
     async def _place(
         self, alive: dict[str, int], held: dict[int, tuple[Address, int]]
