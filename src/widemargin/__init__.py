@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from widemargin.data.distributed import ClusterLostError as ClusterLostError
     from widemargin.data.memory import as_rows as as_rows
     from widemargin.data.ndc import make_ndc as make_ndc
     from widemargin.data.outofcore import open_rows as open_rows
@@ -41,6 +42,7 @@ __all__ = [
     "SVRCV",
     "BudgetSVC",
     "Checkpoint",
+    "ClusterLostError",
     "EnclosingBall",
     "Kernel",
     "LinearSVC",
@@ -70,6 +72,7 @@ __all__ = [
 _MODULES = {
     "BudgetSVC": "estimators",
     "Checkpoint": "solvers.driver.checkpoint",
+    "ClusterLostError": "data.distributed",
     "EnclosingBall": "estimators",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",

@@ -311,9 +311,9 @@ class Solution:
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "status" in vars(self):
             raise AttributeError(
-                f"This Solution has no {name}: pickles of estimators leave out dual "
-                "variables; keep_training_data() of the estimator before pickling "
-                "keeps them."
+                f"This Solution has no {name}: fits on a cluster leave dual variables "
+                "there, and pickles of estimators leave them out; keep_training_data() "
+                "of the estimator before pickling keeps them."
             )
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}"

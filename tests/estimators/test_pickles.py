@@ -88,7 +88,9 @@ def test_a_solution_without_alpha_starts_nothing(many):
     X, y = many
     found = restored(LinearSVC().fit(X, y)).solution_
     assert found.w.shape == (8,)
-    with pytest.raises(AttributeError, match="This Solution has no alpha: pickles of"):
+    with pytest.raises(
+        AttributeError, match="This Solution has no alpha: .* pickles of"
+    ):
         solve(Problem(X, np.where(y, 1, -1)), start=found)
 
 

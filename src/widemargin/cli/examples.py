@@ -23,6 +23,7 @@ examples, with files of yours:
   widemargin train prices.svm prices.wm --type regress --kernel rbf --epsilon 0.5
   widemargin train X.npy m.wm --label y.npy --time-limit 600 --json
   widemargin train shards big.wm --loss squared_hinge --memory-limit 4G
+  widemargin train shards big.wm --cluster tcp://scheduler:8786
 
 The data are svmlight/LIBSVM text ("label index:value ..."), plain or compressed with
 gzip, bzip2 or xz; a .npy matrix; a .parquet file, with numbers or categories in its

@@ -141,6 +141,18 @@ def _add_train(train: Any) -> None:
     )
     add("--test", metavar="DATA", help="of the same kind, to measure the errors on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
+    add(
+        "--cluster",
+        metavar="URL",
+        help="train on a Dask cluster (tcp://...), whose workers read DATA: .npy, or a "
+        "folder of shards",
+    )
+    add(
+        "--workers",
+        type=values.count,
+        metavar="N",
+        help="the same with N workers of this machine",
+    )
     # These choices are in widemargin.features.scaling, too, which is slow to import.
     add(
         "--scale",

@@ -143,13 +143,20 @@ def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
         "tol": classifier.tol,
         "primal": [s.certificate.primal for s in solutions],
         "dual": [s.certificate.dual for s in solutions],
-        classifier.model_.vectors_name.replace(" ", "_"): classifier.support_.size,
+        classifier.model_.vectors_name.replace(" ", "_"): _n_vectors(classifier),
         "iterations": int(np.max(classifier.n_iter_)),
         "seconds": classifier.seconds_,
         "solver": solution.solver,
         "reason": solution.reason,
         "message": worst.message,
     } | _of_kind(classifier)
+
+
+def _n_vectors(classifier: Classifier) -> int:
+    """How many support vectors, which fits on a cluster leave there."""
+    if hasattr(classifier, "support_"):
+        return int(classifier.support_.size)
+    return int(np.sum(classifier.n_support_))
 
 
 def _labels(classifier: Classifier, data: Data) -> dict[str, Any]:

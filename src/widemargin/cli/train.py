@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from widemargin.cli import machines, names, reading, weights
+from widemargin.cli import cluster, machines, names, reading, weights
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
 from widemargin.cli.output import (
     BAD_INPUT,
@@ -65,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         names.check_report(options.report)
         check_matplotlib()
+    if cluster.is_asked(options):
+        return _train_there(options, solver)
     data = read_training(options)
     options.class_weight = weights.of_classes(options, data.y)
     whole = options.rank is None or options.approximation == "eigen"
@@ -94,6 +96,17 @@ def run(options: argparse.Namespace) -> int:
         note(f"interrupted; the model was written to {options.model}")
         return INTERRUPTED
     if asked != options.model or classifier.status_ == Status.OUT_OF_MEMORY:
+        return BAD_INPUT
+    return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
+
+
+def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:
+    """The same on a cluster."""
+    with cluster.opened(options) as data:
+        classifier = _fit(options, data, solver=solver)
+    asked, options.model = options.model, _save(classifier.model_, options.model)
+    report_training(options, classifier, data, None)
+    if asked != options.model:
         return BAD_INPUT
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
 
@@ -346,7 +359,7 @@ def _making_features(options: argparse.Namespace, printer: Printer) -> Iterator[
 
 def _problems(classifier: Classifier, data: Data) -> int:
     """How many problems are solved: of a regression one."""
-    if not isinstance(classifier, Classifier):
+    if not isinstance(classifier, Classifier) or isinstance(data.y, list):
         return 1
     return len(tasks_of(len(distinct(data.y)), classifier.multi_class))
 

@@ -5,13 +5,14 @@ are there once and read once, a product with a vector is made once for both, and
 beside the rows, (2 m,), are kept as two vectors (m,) beside the rows of the data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.blocks import total
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import (
     Moments,
     RowMap,
@@ -64,10 +65,17 @@ class DoubledRows(_View):
         m = self.base.shape[0]
         first, second = dict(vectors), dict(vectors)
         for name, vector in vectors.items():
-            if np.ndim(vector):
+            if isinstance(vector, RowVector):
+                first[name], second[name] = vector.state.halves(vector.name)
+            elif np.ndim(vector):
                 whole = np.asarray(vector)
                 check_length(name, whole, 2 * m)
                 first[name], second[name] = whole[:m], whole[m:]
+        return DoubledState(self.base.state(**first), self.base.state(**second))
+
+    def both(self, **pairs: Sequence[Any]) -> RowState:
+        """Vectors beside the rows, of the first and of the second half."""
+        first, second = ({k: v[i] for k, v in pairs.items()} for i in (0, 1))
         return DoubledState(self.base.state(**first), self.base.state(**second))
 
     def reserve(self, size: int, what: str, owner: Any) -> None:
@@ -134,10 +142,13 @@ class DoubledState(RowState):
         object.__setattr__(self, "_first", first)
         object.__setattr__(self, "_second", second)
 
-    def __getattr__(self, name: str) -> NDArray[Any]:
+    def __getattr__(self, name: str) -> Any:
         if name in self.__slots__:
             raise AttributeError(name)
         halves = getattr(self._first, name), getattr(self._second, name)
+        if isinstance(halves[0], RowVector):
+            m, dtype = halves[0].shape[0], halves[0].dtype
+            return RowVector(self, name, 2 * m, dtype)
         vector: NDArray[Any] = np.concatenate(halves)
         vector.flags.writeable = False
         return vector
@@ -146,6 +157,22 @@ class DoubledState(RowState):
         halves = (value, value) if np.ndim(value) == 0 else np.split(value, 2)
         setattr(self._first, name, halves[0])
         setattr(self._second, name, halves[1])
+
+    def halves(self, name: str) -> tuple[Any, Any]:
+        """A vector of the first rows, and of the second ones."""
+        return getattr(self._first, name), getattr(self._second, name)
+
+    def beside(self, **vectors: Any) -> RowState:
+        """New vectors beside these, where they are elsewhere: see `RowVector`."""
+        first, second = dict[str, Any](), dict[str, Any]()
+        for name, vector in vectors.items():
+            first[name], second[name] = np.split(vector, 2)
+        states: Any = self._first, self._second
+        return DoubledState(states[0].beside(**first), states[1].beside(**second))
+
+    def gather(self, name: str) -> NDArray[Any]:
+        """A whole vector that is elsewhere: see `RowVector`."""
+        return np.concatenate([np.asarray(half) for half in self.halves(name)])
 
     def join(self, other: RowState) -> RowState:
         """The vectors of both: see `RowState.join`."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.blocks import total
+from widemargin.data.row_vector import RowVector
 from widemargin.data.selected import SelectedState, of_all_rows
 from widemargin.data.state import RowState, bools, check_length, reals, row_index
 from widemargin.numerics import linalg
@@ -185,6 +186,8 @@ class Rows(ABC):
 
         Kept as bytes where y is int8, else as float64.
         """
+        if isinstance(y, RowVector):  # of a problem, which has looked at them
+            return SignedRows(self, y, intercept)
         if np.asarray(y).dtype != np.int8:
             y = reals("y", y, self.shape[0])
         y = np.asarray(y)
@@ -261,6 +264,14 @@ class Rows(ABC):
     def _origin(self, row: int) -> int:
         """The row of the data below all views that is ``row`` here."""
         return row
+
+
+class RemoteRows(Rows):
+    """Rows on other machines, which can keep there what is made of them."""
+
+    @abstractmethod
+    def mapped_once(self, feature_map: RowMap) -> Rows:
+        """Rows after a feature map: made once, where there is room for them."""
 
 
 def _matvec(block: Any, part: None, W: Vector) -> list[Vector]:
@@ -381,13 +392,15 @@ class SignedRows(_View):
     labels : RowState with the vector ``labels``
     """
 
-    def __init__(self, base: Rows, y: NDArray[Any], intercept: bool) -> None:
+    def __init__(self, base: Rows, y: Any, intercept: bool) -> None:
         super().__init__(base)
         self.shape = (base.shape[0], base.shape[1] + intercept)
         self.labels = base.state(labels=y)
         # Labels are kept once where rows are in memory, and here where they are not.
-        own = y if not y.flags.writeable else y.copy()
-        self._y = self.labels.labels if base.is_in_memory else own
+        self._y = y
+        if not isinstance(y, RowVector):
+            own = y if not y.flags.writeable else y.copy()
+            self._y = self.labels.labels if base.is_in_memory else own
         self._intercept = intercept
         self._prefix = _own_name("signs")
         self._signs = self.labels.prefixed(self._prefix)

@@ -15,6 +15,8 @@ Vector = NDArray[np.float64]
 # a key, and its counts fit in a cache; so many keys are sorted in 0.2 ms.
 THRESHOLD_BINS = 4096
 SORTED_KEYS = 4096
+# The same where keys and counts are sent, from lanes to lanes: keys, and bins.
+FEW_SENT = 128, 128
 
 
 class RowState:
@@ -30,6 +32,7 @@ class RowState:
     __slots__ = ("_vectors", "_blocks")  # in the order of __init__
     _vectors: dict[str, NDArray[Any]]
     _blocks: Blocks
+    _is_near = True  # whether what a sweep returns costs nothing to send
 
     def __init__(self, vectors: dict[str, NDArray[Any]], blocks: Blocks) -> None:
         object.__setattr__(self, "_vectors", vectors)
@@ -117,15 +120,16 @@ class RowState:
         which all floats are as dense: at most six sweeps of the state narrow any keys
         down to few, which are sorted.
         """
-        low, high, count, weight, found = self.sweep(_key_range, f, *broadcast)
+        most, bins = (SORTED_KEYS, THRESHOLD_BINS) if self._is_near else FEW_SENT
+        at_once = most if self._is_near else 0
+        low, high, count, weight, found = self.sweep(_key_range, at_once, f, *broadcast)
         low, high = low.key, -high.key
         if high > _order(np.inf) or low < _order(-np.inf) or np.isnan(weight):
             raise FloatingPointError("a key or a weight is NaN")
         if weight < target:
             return _key_at(high)
-        narrowed = count > SORTED_KEYS
-        while low < high and count > SORTED_KEYS:
-            bins = THRESHOLD_BINS
+        narrowed = count > at_once
+        while low < high and count > most:
             shift = max(0, (high - low).bit_length() - bins.bit_length() + 1)
             counts, weights = self.sweep(_histogram, low, shift, bins, f, *broadcast)
             bin, target = _reach(weights, target)
@@ -165,10 +169,12 @@ def _orders(f: Callable[..., Any], part: RowState, *broadcast: Any) -> tuple[Any
     return orders, np.broadcast_to(np.asarray(weights, dtype=np.float64), orders.shape)
 
 
-def _key_range(part: RowState, f: Callable[..., Any], *broadcast: Any) -> Any:
+def _key_range(
+    part: RowState, most: int, f: Callable[..., Any], *broadcast: Any
+) -> Any:
     orders, weights = _orders(f, part, *broadcast)
     ends = Least(int(orders.min())), Least(-int(orders.max()))
-    few = [(orders, weights)] if len(orders) <= SORTED_KEYS else []
+    few = [(orders, weights)] if len(orders) <= most else []
     return *ends, len(orders), float(weights.sum()), few
 
 

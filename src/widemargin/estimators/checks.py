@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.matrix import column_names
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
@@ -87,6 +88,12 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
     A kernel matrix is checked at once: scikit-learn expects NaN reported first.
     """
+    if is_collection(X):
+        raise TypeError(
+            f"{type(estimator).__name__} takes no Dask collection: on a cluster "
+            "LinearSVC, LinearSVR and SVC with a rank are fitted. X.compute() brings "
+            "it here."
+        )
     table = X = _without_objects(estimator, X, reset)
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):

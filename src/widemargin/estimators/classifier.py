@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
@@ -60,6 +61,7 @@ class Classifier(
 
     n_iter_: Any
     _takes_infinity = False  # as C: hard margins
+    _takes_collections = False  # of Dask
     _leaves_out_negative = False  # rows of negative weight, which are refused else
     _said_of_one_class = ""  # where weights leave no other
 
@@ -127,6 +129,11 @@ class Classifier(
         ndarray (m,), (m, c) or (m, c (c - 1) / 2)
         """
         model = self.model_  # refuses an estimator that is not fitted
+        if is_collection(X):
+            from widemargin.estimators import on_cluster
+
+            found: Vector = on_cluster.lazy_scores(model, X)
+            return found
         return model.scores(read_rows(self, X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -147,6 +154,11 @@ class Classifier(
         """
         model = self.model_
         check_ties(self)
+        if is_collection(X):
+            from widemargin.estimators import on_cluster
+
+            found: NDArray[Any] = on_cluster.lazy_labels(model, X)
+            return found
         return model.labels(read_rows(self, X))
 
     @property
@@ -179,8 +191,13 @@ class Classifier(
         """Carry out a plan, keep what it finds, and tell how it ended."""
         self._check()
         with fitted_anew(self):
-            fit = self._found(X, y, sample_weight, plan)
-            self._store(fit)
+            if is_collection(X):
+                from widemargin.estimators import on_cluster
+
+                fit = on_cluster.fitted(self, X, y, sample_weight, plan)
+            else:
+                fit = self._found(X, y, sample_weight, plan)
+                self._store(fit)
             self.seconds_ = fit.training.clock.seconds()
         _tell(fit.solutions)
 

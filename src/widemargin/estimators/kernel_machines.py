@@ -88,7 +88,9 @@ def kernel_point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, A
 def keep_machines(estimator: Any, fit: Fit) -> None:
     """Set the support vectors, and weights where decisions are linear."""
     training, solutions, kernel = fit.training, fit.decisions, estimator.kernel_
-    if fit.map is None or fit.map.landmarks is None:
+    if fit.n_support is not None and (fit.map is None or fit.map.landmarks is None):
+        estimator.n_support_ = fit.n_support
+    elif fit.map is None or fit.map.landmarks is None:
         keep_support(estimator, training, solutions, by_class=True)
     else:
         _keep_landmarks(estimator, fit)

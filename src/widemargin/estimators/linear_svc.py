@@ -130,7 +130,7 @@ class LinearSVC(Classifier):
     ('solved', True)
     """
 
-    _takes_infinity = True
+    _takes_infinity = _takes_collections = True
 
     def __init__(
         self,
@@ -207,5 +207,8 @@ class LinearSVC(Classifier):
         return exact(training)
 
     def _keep(self, fit: Fit) -> None:
-        keep_support(self, fit.training, fit.solutions, by_class=False)
+        if fit.n_support is None:
+            keep_support(self, fit.training, fit.solutions, by_class=False)
+        else:
+            self.n_support_ = fit.n_support
         self.coef_ = np.stack([s.w for s in fit.solutions])

@@ -109,6 +109,8 @@ class LinearSVR(Regressor):
     ('solved', True, 1.0)
     """
 
+    _takes_collections = True
+
     def __init__(
         self,
         *,
@@ -163,7 +165,10 @@ class LinearSVR(Regressor):
         return exact(training)
 
     def _keep(self, fit: Fit) -> None:
-        keep_coefficients(self, fit, coefficients(fit.solutions[0].alpha))
+        if fit.n_support is None:
+            keep_coefficients(self, fit, coefficients(fit.solutions[0].alpha))
+        else:
+            self.n_support_ = fit.n_support
         self.coef_ = fit.solutions[0].w
 
 

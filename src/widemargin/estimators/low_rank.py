@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.memory import as_rows
-from widemargin.data.rows import Rows
+from widemargin.data.row_vector import RowVector
+from widemargin.data.rows import RemoteRows, Rows
 from widemargin.estimators import multiclass
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.features.builder import ALL_ROWS, ERROR_ROWS
@@ -293,7 +294,7 @@ def approximate(training: Training, mapping: Mapping) -> Approximation:
     """One map of all training rows that weigh something, for all binary problems."""
     begin, rows, C = training.clock.seconds(), training.rows, training.C
     pairwise, kept = training.recipe.is_pairwise, None
-    if np.ndim(C) and not np.all(C > 0):
+    if np.ndim(C) and not isinstance(C, RowVector) and not np.all(C > 0):
         kept = np.flatnonzero(C > 0)
     some = multiclass.rows_of(rows, kept, pairwise)
     try:
@@ -338,6 +339,8 @@ def _empty(recipe: Recipe, rows: Any) -> FeatureMap:
 
 def _mapped(z: FeatureMap, rows: Any, kept: Index | None) -> Rows:
     """The rows z(x_i); rows without weight may be zero."""
+    if isinstance(rows, RemoteRows):
+        return rows.mapped_once(z)
     if z.features is None:
         return z.rows(rows)
     features = z.features

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +64,7 @@ class Fit:
     certificates : list of Certificate, bounds of the exact problems; empty if not asked
     map : Approximation or None, whose features the solutions are over
     reduced : list of Solution or None, what predicts in the place of the solutions
+    n_support : ndarray (c,) or None, support vectors by class, of rows on a cluster
     """
 
     training: Training
@@ -70,6 +72,7 @@ class Fit:
     certificates: list[Certificate]
     map: Approximation | None = None
     reduced: list[Solution] | None = None
+    n_support: Any = None
 
     @property
     def decisions(self) -> list[Solution]:

@@ -1,5 +1,6 @@
 """What the regressors share: targets in, a plan carried out, predictions out."""
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import (
@@ -60,6 +62,7 @@ class Regressor(
 ):
     """Base of the regressors, which choose a plan and keep what it finds."""
 
+    _takes_collections = False  # of Dask
     _takes_infinity = True  # as C: hard margins
     _leaves_out_negative = False  # rows of negative weight, which are refused else
 
@@ -120,6 +123,11 @@ class Regressor(
         ndarray (m,)
         """
         model = self.model_  # refuses an estimator that is not fitted
+        if is_collection(X):
+            from widemargin.estimators import on_cluster
+
+            found: Vector = on_cluster.lazy_scores(model, X)
+            return found
         return model.scores(read_rows(self, X))
 
     @property
@@ -150,7 +158,12 @@ class Regressor(
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> None:
         """Carry out a plan, keep what it finds, and tell how it ended."""
-        fit_function(self, lambda: self._found(X, y, sample_weight, plan))
+        find = self._found
+        if is_collection(X):
+            from widemargin.estimators import on_cluster
+
+            find = functools.partial(on_cluster.fitted_regressor, self)
+        fit_function(self, lambda: find(X, y, sample_weight, plan))
 
     def _check(self) -> None:
         """Refuse parameters out of range."""

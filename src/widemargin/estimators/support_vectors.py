@@ -38,8 +38,9 @@ class OfRows:
         if "n_features_in_" not in fitted:
             return "it has not been fitted"
         return (
-            "pickles of linear models leave out training rows and dual variables; "
-            "keep_training_data() before pickling keeps them"
+            "fits on a cluster leave training rows and dual variables there, and "
+            "pickles of linear models leave them out; keep_training_data() before "
+            "pickling keeps them"
         )
 
 

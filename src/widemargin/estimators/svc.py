@@ -269,7 +269,7 @@ class SVC(Classifier):
 
     coef_ = WeightsOfKernel()
     _takes_infinity = True
-    _takes_objects = _leaves_out_negative = True
+    _takes_objects = _leaves_out_negative = _takes_collections = True
 
     @property
     def model_(self) -> Model:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
 from widemargin.estimators.callbacks import Callbacks
@@ -142,6 +143,8 @@ class Training:
 
     def weight(self, k: int) -> float:
         """The sum of its C."""
+        if isinstance(self.C, RowVector):
+            return self.C.sum()
         C = np.broadcast_to(self.C, len(self.index))
         chosen = self.chosen(k)
         return float((C if chosen is None else C[chosen]).sum())
@@ -149,13 +152,21 @@ class Training:
     @functools.cached_property
     def sizes(self) -> NDArray[np.intp]:
         """How many rows the binary problems have."""
-        counts, m = np.bincount(self.index), len(self.index)
+        m = len(self.index)
+        if all(one.negative is None for one in self.tasks):
+            return np.full(len(self.tasks), m)
+        counts = np.bincount(self.index)
         pairs = [(one.positive, one.negative) for one in self.tasks]
         return np.array([m if j is None else counts[i] + counts[j] for i, j in pairs])
 
     def signs(self, k: int) -> NDArray[np.int8]:
         """Its labels."""
         chosen = self.chosen(k)
+        if isinstance(self.index, RowVector):
+            found: Any = self.index.map(
+                multiclass.signs, np.int8, self.tasks[k].positive
+            )
+            return found
         index = self.index if chosen is None else self.index[chosen]
         return multiclass.signs(index, self.tasks[k].positive)
 

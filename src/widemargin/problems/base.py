@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.memory import as_rows
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
@@ -172,12 +173,16 @@ class Problem:
         self.shape = rows.shape
         self.loss, self.pointwise = loss, LOSSES[loss]
         self.intercept = intercept
-        y, C = as_targets(y, C, rows.shape[0], self.needed_labels)
-        self.kept = None if np.all(unrepeated(C) > 0) else C > 0
-        self.y: NDArray[Any] = np.array(y, dtype=np.int8)  # there may be very many
-        self.C = C if C.strides == (0,) else C.copy()
+        labels, weights = as_targets(y, C, rows.shape[0], self.needed_labels)
+        there = isinstance(labels, RowVector)  # beside the rows
+        self.kept: NDArray[np.bool_] | None = None
+        if not (there or np.all(unrepeated(weights) > 0)):
+            self.kept = weights > 0
+        # There may be very many.
+        self.y: Any = labels if there else np.array(labels, dtype=np.int8)
+        self.C: Vector = weights if weights.strides == (0,) else weights.copy()
         self._total = float(self.C.sum())
-        self.q = as_margins(q, rows.shape[0])
+        self.q: Vector = as_margins(q, rows.shape[0])
         more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)
         more += 0 if self.has_unit_margins else 16
         if more > 0:
@@ -189,7 +194,8 @@ class Problem:
         """Make these the kept rows, and fold labels and intercept into them."""
         kept = slice(None) if self.kept is None else self.kept
         self.rows = rows
-        self.A = rows.signed(read_only(self.y)[kept], self.intercept != "none")
+        y = self.y if isinstance(self.y, RowVector) else read_only(self.y)[kept]
+        self.A = rows.signed(y, self.intercept != "none")
         vectors = {"C": self.C[kept]}
         if not self.has_unit_margins:
             vectors["q"] = self.q[kept]
@@ -210,8 +216,9 @@ class Problem:
             vars(other).pop(name, None)
         other.q = q
         if self.is_bounded:
-            shape = self.C.shape
-            other.C = np.broadcast_to(unrepeated(self.C) / unit, shape)
+            C: Any = unrepeated(self.C) / unit
+            there = isinstance(C, RowVector)
+            other.C = C if there else np.broadcast_to(C, self.C.shape)
             other._total = self._total / unit
         return other
 
@@ -223,16 +230,35 @@ class Problem:
         """Row state with ``alpha``, from a vector over all rows (m,) or a number."""
         if np.ndim(alpha) == 0:
             return self.state(alpha=alpha)
+        if isinstance(alpha, RowVector):
+            return self.state(alpha=alpha)
         alpha = finite("alpha", alpha, self.shape[0])
         return self.state(alpha=alpha if self.kept is None else alpha[self.kept])
 
-    def gather(self, state: RowState) -> Vector:
-        """The ``alpha`` of a row state, over all rows: (m,), by reference if it can."""
-        alpha = state.alpha
+    def gather(self, state: RowState) -> Any:
+        """The ``alpha`` of a row state, over all rows: (m,), by reference if it can.
+
+        A `RowVector` where the rows are elsewhere.
+        """
+        alpha: Any = state.alpha
+        if isinstance(alpha, RowVector):
+            return alpha
         if not alpha.flags.writeable:  # a copy already, except from a view
             alpha = alpha if alpha.base is None else alpha.copy()
             alpha.flags.writeable = True
         return self.spread(alpha)
+
+    def zeros(self) -> Any:
+        """The dual variables zero."""
+        if isinstance(self.y, RowVector):
+            return self.gather(self.state(alpha=0.0))
+        return np.zeros(self.shape[0])
+
+    def count_at_bound(self, alpha: Any) -> int:
+        """How many dual variables are at C."""
+        if isinstance(alpha, RowVector):
+            return int(self.dual_state(alpha).sweep(_count_at_bound))
+        return int(np.count_nonzero((alpha > 0) & (alpha >= self.C)))
 
     def spread(self, alpha: Vector) -> Vector:
         """Dual variables of the kept rows over all rows, (m,): zero where C is."""
@@ -272,6 +298,8 @@ class Problem:
         """Objective of v = 0, which is sum C where q = 1."""
         if self.has_unit_margins:
             return self._total
+        if isinstance(self.q, RowVector):
+            return float(self._state.sweep(_zero_losses, self.pointwise))
         return float((self.C * self.pointwise.value(self.q)).sum())
 
     @property
@@ -407,6 +435,14 @@ def margins(part: RowState) -> Any:
 
 def _clip(part: RowState, name: str, loss: PointwiseLoss) -> None:
     setattr(part, name, loss.clipped(getattr(part, name), part.C))
+
+
+def _zero_losses(part: RowState, loss: PointwiseLoss) -> float:
+    return loss.total(part.C, margins(part))
+
+
+def _count_at_bound(part: RowState) -> int:
+    return int(np.count_nonzero((part.alpha > 0) & (part.alpha >= part.C)))
 
 
 def _class_sums(part: RowState, name: str) -> tuple[Vector, Vector]:

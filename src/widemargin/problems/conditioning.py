@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from widemargin.data.equal_rows import equal_rows
 from widemargin.data.memory import as_rows
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.problems.base import Problem
 
@@ -129,21 +131,57 @@ def _in_units(problem: Problem) -> tuple[Problem, Lift]:
 
     The unit is a power of 2, so that only the shift of a free intercept rounds.
     """
-    q, y, shift, center = problem.q, problem.y, 0.0, None
+    center = None
     if problem.intercept == "free":
-        shift = float((problem.C * (y * q)).sum() / problem.total_weight)
-        q = q - y * shift
         mean, std = problem.rows.moments
         center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
-    size = float(np.abs(q).mean())
-    unit = float(2.0 ** np.round(np.log2(size))) if size > 0.0 else 1.0
-    scaled, rows = problem.with_margins(q / unit, unit), problem.rows
+    there = isinstance(problem.q, RowVector)
+    q, unit, shift = _units_there(problem) if there else _units_here(problem)
+    scaled, rows = problem.with_margins(q, unit), problem.rows
     if center is not None and center.any():
         rows = rows.mapped(_Centered(center))
     else:
         center = None
     scaled.view(rows)
     return scaled, Lift(problem, center, unit, shift)
+
+
+def _units_here(problem: Problem) -> tuple[Vector, float, float]:
+    """Margins in their unit, the unit, and the shift of a free intercept."""
+    q, y, shift = problem.q, problem.y, 0.0
+    if problem.intercept == "free":
+        shift = float((problem.C * (y * q)).sum() / problem.total_weight)
+        q = q - y * shift
+    unit = _unit(float(np.abs(q).mean()))
+    return q / unit, unit, shift
+
+
+def _units_there(problem: Problem) -> tuple[Any, float, float]:
+    """The same where the margins are beside the rows."""
+    state, shift = problem.state(), 0.0
+    if problem.intercept == "free":
+        shift = float(state.sweep(_pull)) / problem.total_weight
+    unit = _unit(float(state.sweep(_sizes, shift)) / problem.rows.shape[0])
+    made = problem.rows.state(scaled=0.0)
+    state.join(made).sweep(_scale, shift, unit)
+    return made.scaled, unit, shift
+
+
+def _unit(size: float) -> float:
+    """A power of 2 near the size of margins."""
+    return float(2.0 ** np.round(np.log2(size))) if size > 0.0 else 1.0
+
+
+def _pull(part: RowState) -> float:
+    return float((part.C * (part.labels * part.q)).sum())
+
+
+def _sizes(part: RowState, shift: float) -> float:
+    return float(np.abs(part.q - part.labels * shift).sum())
+
+
+def _scale(part: RowState, shift: float, unit: float) -> None:
+    part.scaled = (part.q - part.labels * shift) / unit
 
 
 class _Centered:

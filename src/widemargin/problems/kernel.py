@@ -116,7 +116,7 @@ class KernelProblem(Problem):
     def signs(self) -> Vector:
         """Labels of the rows with C > 0, float64."""
         y = self.y if self.kept is None else self.y[self.kept]
-        return y.astype(np.float64)
+        return np.asarray(y, dtype=np.float64)
 
     @property
     def weights(self) -> Vector:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.doubled import DoubledRows
 from widemargin.data.memory import as_rows
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import finite
 from widemargin.problems.base import Problem
@@ -25,8 +26,8 @@ Vector = NDArray[np.float64]
 
 def regression_problem(
     features: Rows | ArrayLike,
-    target: ArrayLike,
-    C: ArrayLike = 1.0,
+    target: Any,
+    C: Any = 1.0,
     epsilon: float = 0.1,
     loss: str = "hinge",
     intercept: str = "auto",
@@ -65,11 +66,30 @@ def regression_problem(
     """
     rows = features if isinstance(features, Rows) else as_rows(features)
     m = rows.shape[0]
+    if isinstance(target, RowVector):
+        return _there(rows, target, C, epsilon, loss, intercept)
     target = finite("target", target, m)
     labels = np.repeat(np.array([1, -1], np.int8), m)
     q = margins(target, epsilon)
     weights = np.tile(C, 2) if np.ndim(C) else C
     return Problem(DoubledRows(rows), labels, weights, loss, intercept, q=q, **options)
+
+
+def _there(
+    rows: Rows, target: RowVector, C: Any, epsilon: float, loss: str, intercept: str
+) -> Problem:
+    """The same where the targets are beside the rows."""
+    doubled = DoubledRows(rows)
+    q = (target.map(_margin, np.float64, sign, epsilon) for sign in (1.0, -1.0))
+    signs = (np.broadcast_to(np.int8(sign), rows.shape[0]) for sign in (1, -1))
+    state: Any = doubled.both(labels=tuple(signs), q=tuple(q))
+    if isinstance(C, RowVector):
+        C = doubled.both(C=(C, C)).C
+    return Problem(doubled, state.labels, C, loss, intercept, q=state.q)
+
+
+def _margin(target: Vector, sign: float, epsilon: float) -> Vector:
+    return sign * target - epsilon
 
 
 def margins(target: Vector, epsilon: float) -> Vector:

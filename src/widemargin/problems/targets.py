@@ -4,9 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from widemargin.data.state import finite
+from widemargin.data.row_vector import RowVector
+from widemargin.data.state import RowState, finite
 
 Vector = NDArray[np.float64]
 
@@ -17,27 +18,38 @@ def unrepeated(C: Vector) -> Vector:
 
 
 def has_infinity(C: Any) -> bool:
-    """Whether some weight is infinite."""
+    """Whether some weight is infinite; not where they lie beside their rows."""
+    if isinstance(C, RowVector):
+        return False
     if isinstance(C, float):
         return math.isinf(C)
     C = np.asarray(C)
     return bool(C.dtype.kind == "f" and C.size and np.max(C) == np.inf)
 
 
-def as_margins(q: ArrayLike, m: int) -> Vector:
+def as_margins(q: Any, m: int) -> Any:
     """What the rows have to reach, (m,); a number is that of every row."""
+    if isinstance(q, RowVector):
+        return q
     if np.ndim(q) == 0:
         return np.broadcast_to(finite("q", np.ravel(q), 1)[0], m)
     return finite("q", q, m).copy()
 
 
 def as_targets(
-    y: ArrayLike, C: ArrayLike, m: int, needed: tuple[int, ...] = (1, -1)
-) -> tuple[NDArray[Any], Vector]:
+    y: Any, C: Any, m: int, needed: tuple[int, ...] = (1, -1)
+) -> tuple[Any, Any]:
     """Labels, and weights as a float64 vector, (m,); perhaps the user's own.
 
-    Labels that are ``needed`` must occur with a positive weight.
+    Labels that are ``needed`` must occur with a positive weight. Vectors that lie
+    beside their rows stay there: their weights are positive.
     """
+    if isinstance(y, RowVector):
+        if not isinstance(C, RowVector):
+            C = as_targets(np.array([1, -1]), C, 2)[1]
+            C = np.broadcast_to(C[0], m)
+        _refuse_missing(needed, y.state.sweep(_signs_found, y.name))
+        return y, C
     y = np.asarray(y)
     if y.shape != (m,):
         raise ValueError(f"y must have length {m}. Got shape {y.shape} instead.")
@@ -53,13 +65,27 @@ def as_targets(
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
+    found = {}
     for sign in needed:
         weighted = y == sign
         if len(unrepeated(C)) > 1:
             weighted &= C > 0
-        if not (weighted.any() and C.any()):
+        found[sign] = bool(weighted.any() and C.any())
+    _refuse_missing(needed, (found.get(-1, True), found.get(1, True)))
+    return y, C
+
+
+def _refuse_missing(needed: tuple[int, ...], found: tuple[Any, Any]) -> None:
+    """Refuse labels -1 or +1 that were not found in a row with a weight."""
+    for sign in needed:
+        if not found[sign > 0]:
             raise ValueError(
                 "Both labels must occur in a row with C > 0. "
                 f"Got no such row with label {sign:+d}."
             )
-    return y, C
+
+
+def _signs_found(part: RowState, name: str) -> tuple[int, int]:
+    """How many labels are -1, and +1."""
+    y = getattr(part, name)
+    return int(np.count_nonzero(y < 0)), int(np.count_nonzero(y > 0))

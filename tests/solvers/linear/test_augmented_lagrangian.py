@@ -12,6 +12,7 @@ from tests.cases.problems import ndc
 from tests.cases.reference import objective, reference_objective
 from tests.conftest import PROBLEMS, STORAGES
 from widemargin import LinearSVC, Problem, as_rows, solve
+from widemargin.data import kept
 from widemargin.solvers import AugmentedLagrangian
 from widemargin.solvers.linear import augmented_lagrangian
 from widemargin.solvers.linear import newton as penalty
@@ -118,9 +119,9 @@ def test_weights_are_repetitions():
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
 def test_the_band_keeps_the_type_of_the_data(dtype, monkeypatch):
     types = []
-    take = augmented_lagrangian.as_rows
+    take = kept.as_rows
     monkeypatch.setattr(
-        augmented_lagrangian,
+        kept,
         "as_rows",
         lambda X, **options: types.append(X.dtype) or take(X, **options),
     )

@@ -23,6 +23,7 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     n_features: int | None = None,
     n_jobs: int | None = None,
     memory_limit: int | None = None,
+    client: Any = None,
 ) -> StoredRows:
     """Rows of files, which are read block by block in each sweep.
 
@@ -54,9 +55,16 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
         Bytes that a fit may take, all in all: row vectors that do not fit are kept in
         temporary files (TMPDIR says where). None: row vectors are in memory.
 
+    client : distributed.Client or None, default=None
+        For rows on a Dask cluster: the workers read the files, a .npy matrix, a folder
+        of shards, or those that a pattern names, here or where fsspec gets them from
+        ("s3://..."). Labels and weights are .npy files, or a pattern of them.
+
     Returns
     -------
     StoredRows
+        With a client a list of partitions, delayed, with their ``shape`` and
+        ``vector``.
 
     Raises
     ------
@@ -96,6 +104,9 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     name = os.fsdecode(path)
+    if client is not None:
+        partitions: Any = _on_cluster(check, name, label, weight, client)
+        return partitions  # type: ignore[no-any-return]
     chosen = {"label": label, "weight": weight, "columns": columns}
     given: Any = {kind: value for kind, value in chosen.items() if value is not None}
     for kind in ("label", "weight"):
@@ -156,3 +167,13 @@ def columns_of(path: str) -> list[str]:
     from widemargin.data.outofcore.parquet import column_names
 
     return column_names(path)
+
+
+def _on_cluster(check: Checker, path: str, label: Any, weight: Any, client: Any) -> Any:
+    """Partitions of files for the workers of a client."""
+    from widemargin.data.distributed.files import open_partitions
+
+    for kind, given in (("label", label), ("weight", weight)):
+        if not (given is None or isinstance(given, str)):
+            check.refuse(kind, "a file, a pattern or None with a client", given)
+    return open_partitions(path, label, weight, client)

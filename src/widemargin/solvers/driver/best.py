@@ -59,6 +59,10 @@ class BestSoFar(ABC):
     def is_model(self) -> bool:
         """Whether there is something to keep where memory runs out."""
 
+    def model(self) -> tuple[Vector, float]:
+        """The best (w, b) of the problem."""
+        raise NotImplementedError
+
     @abstractmethod
     def offer(self, v: Any, state: Any, primal: float, dual: float) -> None:
         """Keep what is better in the point of a step."""
@@ -172,11 +176,16 @@ class Best(BestSoFar):
     def alpha(self) -> Vector:
         """The best dual variables, over all rows of the problem."""
         if self.source is not None:
-            return self.core.gather(self.core.slopes(self.source)[0])
+            return self._gathered(self.core.slopes(self.source)[0])
         copied = self.core.state(alpha=0.0)
         if self._slots is not None:
             self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")
-        return self.core.gather(copied)
+        return self._gathered(copied)
+
+    def _gathered(self, state: RowState) -> Vector:
+        """The alpha of a row state."""
+        alpha: Vector = self.core.gather(state)
+        return alpha
 
     def start(self, given: Any) -> Start:
         """A Solution, or (alpha, w, b), in the coordinates of the core."""
@@ -207,6 +216,10 @@ class Best(BestSoFar):
         """What gives (w, b) of the problem."""
         return lambda: self._problem.split(self._lift.up(v))
 
+    def model(self) -> tuple[Vector, float]:
+        """The best (w, b) of the problem."""
+        return self._problem.split(self._lift.up(self.v))
+
     def answer(self, tol: float) -> Answer:
         """The best point, feasible, on the original problem, with its certificate."""
         problem = self._problem
@@ -229,7 +242,7 @@ class Best(BestSoFar):
     def zero(self) -> Answer:
         """The answer zero, whose bounds, sum C and 0, need no look at the data."""
         problem = self._problem
-        alpha, v = np.zeros(problem.shape[0]), np.zeros(problem.order)
+        alpha, v = problem.zeros(), np.zeros(problem.order)
         primal = at_zero(problem.zero_objective, problem.shape[0])
         bounds = Certificate(primal, problem.zero_dual, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
@@ -238,7 +251,7 @@ class Best(BestSoFar):
         """How many dual variables are at C; the squared hinge has no such bound."""
         if not self._problem.is_bounded:
             return None
-        return int(np.count_nonzero((alpha > 0) & (alpha >= self._problem.C)))
+        return self._problem.count_at_bound(alpha)
 
 
 def _copy(part: RowState, source: str, target: str) -> None:

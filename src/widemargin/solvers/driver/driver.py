@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.distributed import ClusterLostError
 from widemargin.numerics.rounding import at_zero
 from widemargin.solution import (
     Certificate,
@@ -98,6 +99,9 @@ class _Driver:
             if not self.best.is_model:
                 raise
             return Status.OUT_OF_MEMORY
+        except ClusterLostError as lost:
+            lost.best = (*self.best.model(), self.best.relative_gap)
+            raise
 
     def _run(self, start: Start | None) -> Status:
         """Run the solvers that have a turn."""

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.blocks import Least
-from widemargin.data.memory import as_rows
-from widemargin.data.state import RowState
+from widemargin.data.kept import Kept
+from widemargin.data.row_vector import RowVector
+from widemargin.data.state import RowState, read_only
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem, margins
@@ -65,6 +66,7 @@ BEYOND, OF_CHANGE = 1.5, 0.3
 LEAST_WIDTH, SAMPLE_WIDTH, MOST_PENALTY = 1e-9, 1e-2, 1e12
 # Scores read to find out how wide a band is.
 BAND_KEYS = 4096
+FEW_KEYS = 256  # the same where they are sent
 # A sample has at least this number of rows, this number a column, and this share of
 # all; it is taken where there are this many times more rows, and solved to this gap.
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 4000, 400, 0.04
@@ -153,7 +155,10 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         whole = _PieceRun(Piece(problem.A, problem.state(), problem.R))
         whole.point = Iterate(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
         many_rows = problem.rows.shape[0] >= BAND_ROWS
-        band = _Band(problem, whole) if self.reduction and many_rows else None
+        # Doubled rows on a cluster have no numbers to be put back by.
+        there = isinstance(problem.y, RowVector) and not problem.has_unit_margins
+        reduces = self.reduction and many_rows and not there
+        band = _Band(problem, whole) if reduces else None
         numbers = itertools.count()
         sample = _sample(problem) if band and start is None else None
         if sample is not None:
@@ -273,7 +278,9 @@ class _Band:
         self._again = False  # try a band at once
         self._failures = 0  # bands in a row that were worth little
         m = problem.rows.shape[0]
-        self._rows = problem.A.state(row=np.arange(m, dtype=np.min_scalar_type(m)))
+        self._there = isinstance(problem.y, RowVector)  # bands stay beside the rows
+        row = np.arange(m, dtype=np.min_scalar_type(m)) if not self._there else range(m)
+        self._rows = problem.A.state(row=row)
 
     def goal(self, tol: float) -> float:
         """Gap to which the band is solved."""
@@ -306,7 +313,7 @@ class _Band:
         self._width = max(width, LEAST_WIDTH)
         self._penalty = whole.s, whole.steps
         inner = None
-        few = np.mean(keys <= width) <= BAND_MOST and self._fits()
+        few = np.mean(keys <= width) <= BAND_MOST and (self._there or self._fits())
         if self._failures < BAND_FAILURES and few:
             if whole.settled:
                 whole.renew()
@@ -327,39 +334,43 @@ class _Band:
         """The run on the rows at most ``width`` from 1; the others are fixed."""
         problem, whole = self._problem, self._whole
         state = whole.piece.state.join(self._rows)
-        fixed, constant, blocks, parts = problem.rows.sweep(
+        fixed, constant, found = problem.rows.sweep(
             _gather, state, self._width, problem.A.shape[1]
         )
-        self._index, y, C, self._multiplier, *q = (
-            np.concatenate(vectors) for vectors in zip(*parts, strict=True)
-        )
-        if not y.size:
+        if isinstance(found, Kept):
+            found = found.rows(problem.rows.options)
+        if found is None:
             return None
-        X = as_rows(linalg.stack(blocks), **problem.rows.options)
-        A = X.signed(y, problem.intercept != "none")
-        own = A.state(C=C, q=q[0]) if q else A.state(C=C)
-        inner = _PieceRun(Piece(A, own, problem.R, fixed, constant))
-        inner.piece.state.multiplier = self._multiplier
+        X, self._own = found
+        y = self._own.labels
+        A = X.signed(y if self._there else read_only(y), problem.intercept != "none")
+        inner = _PieceRun(Piece(A, self._own, problem.R, fixed, constant))
+        inner.piece.state.join(self._own.prefixed("given_")).sweep(_take_given)
         inner.begin(whole.point.v, whole.s)
         return inner
 
-    def _in_order(self, multiplier: Vector) -> tuple[Any, Vector]:
-        """The rows of the band in order, and their multipliers."""
-        order = np.argsort(self._index, kind="stable")  # doubled rows are in two runs
-        return self._index[order], np.asarray(multiplier)[order]
+    def _write(self, multiplier: Any) -> None:
+        """Multipliers of the rows of the band to where these come from."""
+        state = self._whole.piece.state
+        if self._there:
+            state.multiplier.put(multiplier, self._own.row)
+            return
+        # In order: doubled rows are in two runs.
+        order = np.argsort(self._own.row, kind="stable")
+        index, multiplier = self._own.row[order], np.asarray(multiplier)[order]
+        state.join(self._rows).sweep(_scatter, index, multiplier)
 
     def judge(self, inner: _PieceRun) -> None:
         """Take the answer of the inner run to all rows, if it is one for them."""
         whole, piece, old = self._whole, self._whole.piece, self._whole.point
-        state = piece.state.join(self._rows)
-        state.sweep(_scatter, *self._in_order(inner.piece.state.multiplier))
+        self._write(inner.piece.state.multiplier)
         point = piece.evaluate(inner.point.v, inner.s, hessian=False)
         movement, violation = (-least.key for least in piece.state.sweep(_changes))
         width = max(BEYOND * violation, OF_CHANGE * movement)
         self._again = True
         if point.primal > old.primal + max(inner.point.gap, 0.0):
             # Rows fixed wrongly cost more than all that was won.
-            state.sweep(_scatter, *self._in_order(self._multiplier))
+            self._write(self._own.multiplier)
             whole.s, whole.steps = self._penalty
             whole.point = piece.revisit(old.v, whole.s)
             self._width, self._failures = 2.0 * self._width, self._failures + 1
@@ -386,7 +397,8 @@ def _sample(problem: Problem) -> _PieceRun | None:
 
 def _keys(run: _PieceRun) -> Vector:
     """|1 - f| of some rows, from all blocks."""
-    step = max(1, run.piece.A.shape[0] // BAND_KEYS)
+    there = isinstance(run.piece.state.f, RowVector)
+    step = max(1, run.piece.A.shape[0] // (FEW_KEYS if there else BAND_KEYS))
     return np.concatenate(run.piece.state.sweep(_some_keys, step))
 
 
@@ -399,6 +411,10 @@ def _some_keys(part: RowState, step: int) -> list[Vector]:
 
 def _take_multipliers(part: RowState) -> None:
     part.multiplier = part.given_alpha
+
+
+def _take_given(part: RowState) -> None:
+    part.multiplier = part.given_multiplier
 
 
 def _halfway(part: RowState) -> None:
@@ -426,10 +442,9 @@ def _gather(block: Any, part: RowState, width: float, k: int) -> Any:
     part.multiplier = np.where(free, part.multiplier, part.alpha)
     index = np.flatnonzero(free)
     q = margins(part)
-    vectors = [part.row, part.labels, part.C, part.multiplier]
-    vectors += [q] if np.ndim(q) else []
-    chosen = [tuple(vector[index] for vector in vectors)]
-    return g, float((q * fixed).sum()), [block[index]], chosen
+    names = ["row", "labels", "C", "multiplier", *(["q"] if np.ndim(q) else [])]
+    chosen = {name: [getattr(part, name)[index]] for name in names}
+    return g, float((q * fixed).sum()), Kept([block[index]], chosen)
 
 
 def _scatter(

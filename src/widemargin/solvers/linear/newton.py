@@ -25,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.data.kept import Kept, Spread
 from widemargin.data.memory import as_rows
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
@@ -289,11 +291,11 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     One random row of each of ``size`` equal slices, or as many as may be copied,
     weighted so that sum C is the same.
     """
-    m = problem.rows.shape[0]
     size = int(min(size, problem.rows.copy_rows))
-    # Anywhere in its slice, or periodic data would show one face only.
-    offset = np.random.default_rng(seed).integers(0, m, size)
-    index = (np.arange(size) * m + offset) // size
+    spread = Spread(problem.rows.shape[0], size, seed)
+    if isinstance(problem.y, RowVector):
+        return _sampled_there(problem, spread)
+    index = spread.index()
     kept = slice(None) if problem.kept is None else problem.kept
     y, C = problem.y[kept][index], problem.C[kept][index]
     vectors = {} if problem.has_unit_margins else {"q": problem.q[kept][index]}
@@ -305,7 +307,28 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
     return Piece(A, A.state(C=C, **vectors), problem.R, bounded=problem.is_bounded)
 
 
+def _sampled_there(problem: Problem, spread: Spread) -> Piece | None:
+    """The same where the rows are. One sweep."""
+    if not spread.size or not problem.has_unit_margins:
+        return None
+    state = problem.state().join(problem.A.state(row=range(spread.m)))
+    found = problem.rows.sweep(_sample, state, spread)
+    if found is None or found[1].labels.min() == found[1].labels.max():
+        return None
+    rows, own = found
+    A = rows.signed(own.labels, problem.intercept != "none")
+    C = own.C * (problem.total_weight / own.C.sum())
+    return Piece(A, A.state(C=C), problem.R, bounded=problem.is_bounded)
+
+
 # -- functions of one block ------------------------------------------------------------
+
+
+def _sample(block: Any, part: RowState, spread: Spread) -> Kept:
+    """The rows of a sample."""
+    own = spread.among(int(part.row[0]), len(part.row))
+    vectors = {"labels": [part.labels[own]], "C": [part.C[own]]}
+    return Kept([block[own]], vectors)
 
 
 def _evaluate(

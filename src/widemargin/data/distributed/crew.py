@@ -1,0 +1,493 @@
+"""The hosts of a fit, from the client: placed, loaded, asked, and restored when lost.
+
+Everything that changes row vectors is an entry of a log. A request is sent to the root
+of the hosts, which passes it on; where a host is lost, its lanes are loaded again from
+the graph of the collection on other workers, do what the log says, and the request is
+sent once more: lanes that have answered it answer the same again.
+"""
+
+import asyncio
+import heapq
+import itertools
+import math
+import pickle
+import time
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+from widemargin.data.distributed.collection import ClusterLostError
+from widemargin.data.distributed.host import Address, Host, Reply, ask
+from widemargin.data.distributed.lane import Lane
+from widemargin.data.distributed.sums import merged, padding
+
+# Seconds: between two looks at which workers there are, for a look, and until the fit
+# gives up where there is no worker at all. Not tuned.
+LOOK, ANSWER, PATIENCE = 0.25, 5.0, 15.0
+# Times that the hosts are put up again without one answer.
+ATTEMPTS = 30
+FAN = 2  # hosts below a host
+
+
+class _LostError(Exception):
+    """A worker has gone; the others can go on without it."""
+
+
+class _NoHostError(Exception):
+    """A task has come to a worker without the host it is for."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a lane once it is loaded.
+
+    Attributes
+    ----------
+    sizes : rows of each partition
+    columns : int or None where there are no rows
+    dtype : of its numbers
+    stored : int, entries that are stored
+    found : what the reader says of each partition
+    error : what is wrong with the data, or None
+    """
+
+    number: int
+    sizes: list[int]
+    columns: int | None
+    dtype: Any
+    stored: int
+    found: list[Any]
+    error: Exception | None = None
+
+
+# Makes a lane and its facts of partitions: (number, partitions) -> (Lane, Facts).
+Reader = Callable[[int, Sequence[Any]], tuple[Lane, Facts]]
+
+
+class Crew:
+    """Hosts on the workers of a client, and the log of what they were asked.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    lanes : sequence of partitions, delayed, of each lane
+    weights : sequence of float, what each lane weighs when they are shared out
+    read : Reader
+
+    Attributes
+    ----------
+    shipped : Counter of bytes sent to and got from the root, and of requests
+    facts : dict of Facts by lane
+    restored : int, how many lanes were loaded again
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        lanes: Sequence[Any],
+        weights: Sequence[float],
+        read: Reader,
+    ) -> None:
+        self._client, self._read = client, read
+        self._lanes, self._weights = lanes, weights
+        self._hosts: dict[str, Address] = {}  # by worker
+        self._futures: dict[str, Any] = {}  # of the actors, by worker
+        self._log: list[bytes] = []
+        self._constants: dict[str, bytes] = {}
+        self._top: Address | None = None  # the root, where all is well
+        self._direct: bool | None = None
+        self._closed = False
+        self._task: Any = None
+        self.shipped: Counter[str] = Counter()
+        self.facts: dict[int, Facts] = {}
+        self.restored = 0
+
+    # -- from any thread ---------------------------------------------------------------
+
+    def load(self, timeout: float | None = None) -> dict[int, Facts]:
+        """Load all lanes."""
+        self._wait(self._restore(), timeout)
+        return self.facts
+
+    @property
+    def n_lanes(self) -> int:
+        """How many lanes there are."""
+        return len(self._lanes)
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last entry."""
+        return len(self._log)
+
+    def add(self, data: bytes, timeout: float | None = None) -> Any:
+        """Add an entry to the log; the sum of what the lanes return.
+
+        An entry whose wait is interrupted stays in the log: lanes that have missed it
+        catch up.
+        """
+        self._log.append(data)
+        return self._wait(self._request(data), timeout)
+
+    def pin(self, name: str, data: bytes) -> None:
+        """Send a constant to all hosts, now and whenever there are new ones."""
+        if name not in self._constants:
+            self._constants[name] = data
+            self._wait(self._pin(name), None)
+
+    def memory(self) -> float:
+        """Bytes that the workers may use, all together."""
+        return float(self._wait(self._memory(), None))
+
+    async def _memory(self) -> float:
+        known = await self._client.scheduler.identity(n_workers=-1)
+        limits = [one["memory_limit"] for one in known["workers"].values()]
+        return sum(limit or math.inf for limit in limits)
+
+    def close(self) -> None:
+        """Let all hosts go."""
+        self._closed = True
+        futures, self._futures, self._hosts = list(self._futures.values()), {}, {}
+        for future in futures:
+            future.release()
+        self._log.clear()
+
+    def _wait(self, work: Coroutine[Any, Any, Any], timeout: float | None) -> Any:
+        """The result of work in the loop of the client, which Ctrl-C ends."""
+        if self._closed:
+            work.close()
+            raise ClusterLostError(
+                "The rows on the cluster are closed: the fit that read them is over."
+            )
+        loop = self._client.loop.asyncio_loop
+        task = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return task.result(timeout)
+        except BaseException:
+            task.cancel()
+            raise
+
+    # -- in the loop of the client -----------------------------------------------------
+
+    async def _request(self, data: bytes) -> Any:
+        """Send an entry until all lanes have answered."""
+        why = ""
+        for _ in range(ATTEMPTS):
+            try:
+                if self._top is None:
+                    await self._restore()
+                assert self._top is not None
+                answer = await self._watched(self._ask(self._top, "sweep", data))
+            except (_LostError, OSError) as error:
+                self._top, why = None, repr(error)
+                continue
+            self.shipped["sent"] += len(data)
+            self.shipped["got"] += len(answer)
+            self.shipped["requests"] += 1
+            reply: Reply = pickle.loads(answer)
+            if not reply.failed:
+                parts = merged(reply.parts | padding(len(self._lanes)))
+                if len(parts) == 1:
+                    return next(iter(parts.values()))
+                reply.failed.append(f"lanes are missing: {sorted(parts)}")
+            self._top, why = None, "; ".join(reply.failed)
+        raise ClusterLostError(f"The workers did not answer {ATTEMPTS} times: {why}")
+
+    async def _restore(self) -> None:
+        """Have every lane on a worker, loaded and up to date, and the hosts in a tree.
+
+        From whatever is there.
+        """
+        self._top, why = None, ""
+        for _ in range(ATTEMPTS):
+            try:
+                alive = await self._workers()
+                held = await self._held(alive)
+                await self._place(alive, held)
+                await self._catch_up(await self._held(alive))
+                await self._join()
+                return
+            except (_LostError, OSError) as error:
+                why = repr(error)
+                await asyncio.sleep(LOOK)
+        raise ClusterLostError(
+            f"Workers were lost faster than their rows were loaded: {why}"
+        )
+
+    async def _workers(self) -> dict[str, int]:
+        """The workers that are there, with their threads; waits for one if needed."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            alive = await self._look()
+            if alive:
+                return alive
+            if time.monotonic() > end:
+                raise ClusterLostError(
+                    "No worker is left on the cluster, and none has come back in "
+                    f"{PATIENCE:g} s. Start workers and fit again."
+                )
+            await asyncio.sleep(LOOK)
+
+    async def _look(self) -> dict[str, int]:
+        """Workers and their threads, as the scheduler knows them now."""
+        end = time.monotonic() + ANSWER
+        while True:
+            try:
+                if self._client.status == "running":
+                    found = await asyncio.wait_for(
+                        self._client.scheduler.ncores(), ANSWER
+                    )
+                    return dict(found)
+            except (TimeoutError, OSError):
+                pass
+            if time.monotonic() > end or self._client.status == "closed":
+                raise ClusterLostError(
+                    "The scheduler of the Dask cluster does not answer any more. "
+                    "Connect a client to a running cluster and fit again."
+                )
+            await asyncio.sleep(LOOK)
+
+    async def _held(self, alive: dict[str, int]) -> dict[int, tuple[Address, int]]:
+        """Where each lane is, and its last epoch. Hosts that do not answer are out."""
+        held: dict[int, tuple[Address, int]] = {}
+        asked = [host for host in self._hosts.values() if host.worker in alive]
+        answers = await asyncio.gather(
+            *(self._report(host) for host in asked),
+            return_exceptions=True,
+        )
+        good = {}
+        for host, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, BaseException):
+                continue
+            good[host.worker] = host
+            extra = False
+            for number, epoch in answer.items():
+                extra |= number in held
+                held.setdefault(number, (host, epoch))
+            if extra:
+                own = [k for k, (at, _) in held.items() if at == host]
+                await self._ask(host, "keep", own)
+        for worker in set(self._hosts) - set(good):
+            del self._hosts[worker]
+            self._futures.pop(worker).release()
+        return held
+
+    async def _report(self, host: Address) -> Any:
+        """The last epoch of each lane of a host, which should take no time."""
+        task = asyncio.ensure_future(self._ask(host, "report"))
+        end = time.monotonic() + ANSWER
+        try:
+            while not (await asyncio.wait({task}, timeout=LOOK))[0]:
+                late = time.monotonic() > end
+                if late or host.worker not in await self._look():
+                    raise _LostError(f"{host.worker} does not answer")
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def _place(
+        self, alive: dict[str, int], held: dict[int, tuple[Address, int]]
+    ) -> None:
+        """Load the lanes that no host has."""
+        missing = [k for k in range(len(self._lanes)) if k not in held]
+        if not missing:
+            return
+        self.restored += len(missing) if self.facts else 0
+        shares = self._share_out(alive, held, missing)
+        loads = [self._load(worker, alive[worker], own) for worker, own in shares]
+        await self._watched(_all(loads), {worker for worker, _ in shares})
+        for number in missing:
+            error = self.facts[number].error
+            if error is not None:
+                raise error
+
+    def _share_out(
+        self,
+        alive: dict[str, int],
+        held: dict[int, tuple[Address, int]],
+        missing: list[int],
+    ) -> list[tuple[str, list[int]]]:
+        """Which worker is to have which lanes: by threads, and contiguous at first."""
+        load = dict.fromkeys(sorted(alive), 0.0)
+        for number, (host, _) in held.items():
+            load[host.worker] += self._weights[number] / alive[host.worker]
+        shares: dict[str, list[int]] = {}
+        if not held:
+            total = sum(self._weights) or 1.0
+            ends = list(itertools.accumulate(alive[worker] for worker in load))
+            done = 0.0
+            for number in missing:
+                middle = (done + 0.5 * self._weights[number]) / total * ends[-1]
+                place = next(i for i, end in enumerate(ends) if middle <= end)
+                shares.setdefault(list(load)[place], []).append(number)
+                done += self._weights[number]
+            return list(shares.items())
+        heap = [(weight, worker) for worker, weight in load.items()]
+        heapq.heapify(heap)
+        for number in missing:
+            weight, worker = heapq.heappop(heap)
+            shares.setdefault(worker, []).append(number)
+            more = self._weights[number] / alive[worker]
+            heapq.heappush(heap, (weight + more, worker))
+        return list(shares.items())
+
+    async def _load(self, worker: str, threads: int, numbers: list[int]) -> None:
+        """Load lanes on a worker, with a host for them."""
+        from dask.delayed import delayed
+
+        host = self._hosts.get(worker) or await self._host(worker, threads)
+        deliver = delayed(_deliver, pure=False)
+        tasks = [
+            deliver(
+                host.key,
+                number,
+                self._read,
+                self._lanes[number],
+                dask_key_name=f"widemargin-load-{uuid.uuid4().hex}",
+            )
+            for number in numbers
+        ]
+        futures = self._client.compute(
+            tasks, workers=[worker], allow_other_workers=False, optimize_graph=False
+        )
+        try:
+            found = await _all(futures)
+        except (_NoHostError, CancelledError) as error:
+            raise _LostError(repr(error)) from None
+        for facts in found:
+            self.facts[facts.number] = facts
+
+    async def _host(self, worker: str, threads: int) -> Address:
+        """A new host on a worker."""
+        future = self._client.submit(
+            Host,
+            threads,
+            key=f"widemargin-host-{uuid.uuid4().hex}",
+            workers=[worker],
+            allow_other_workers=False,
+            actor=True,
+            pure=False,
+        )
+        self._futures[worker] = future
+        try:
+            await future
+        except RuntimeError as error:  # it was lost as soon as it was there
+            raise _LostError(repr(error)) from None
+        host = Address(worker, future.key)
+        if self._direct is None:
+            self._direct = await self._reaches(host)
+        if self._constants:
+            await self._ask(host, "pin", self._constants)
+        self._hosts[worker] = host
+        return host
+
+    async def _reaches(self, host: Address) -> bool:
+        """Whether the client can talk to workers without the scheduler."""
+        try:
+            call = ask(self._client.rpc(host.worker), host, "report", ())
+            await asyncio.wait_for(call, ANSWER)
+        except (TimeoutError, OSError):
+            return False
+        return True
+
+    async def _pin(self, name: str) -> None:
+        """Send a constant to the hosts that there are."""
+        if self._top is None:
+            return
+        only = {name: self._constants[name]}
+        calls = [self._ask(host, "pin", only) for host in self._hosts.values()]
+        try:
+            await self._watched(_all(calls))
+        except (_LostError, OSError):
+            self._top = None
+
+    async def _catch_up(self, held: dict[int, tuple[Address, int]]) -> None:
+        """Let lanes do what of the log they have not done."""
+        if len(held) < len(self._lanes):
+            raise _LostError("lanes are missing")
+        # The last entry is on its way to all of them; the same again is no harm.
+        behind = [
+            self._ask(host, "replay", number, self._log[epoch:])
+            for number, (host, epoch) in held.items()
+            if epoch < len(self._log)
+        ]
+        if behind:
+            await self._watched(_all(behind))
+
+    async def _join(self) -> None:
+        """Make a tree of the hosts."""
+        hosts = sorted(self._hosts.values(), key=lambda host: host.key)
+        below = [hosts[FAN * i + 1 : FAN * i + 1 + FAN] for i in range(len(hosts))]
+        calls = [
+            self._ask(host, "connect", children)
+            for host, children in zip(hosts, below, strict=True)
+        ]
+        await self._watched(_all(calls))
+        self._top = hosts[0]
+
+    async def _ask(self, host: Address, method: str, *arguments: Any) -> Any:
+        """Call a method of a host."""
+        client = self._client
+        if self._direct is not False:
+            worker = client.rpc(host.worker)
+        else:
+            worker = _Through(client.scheduler, host.worker)
+        try:
+            return await ask(worker, host, method, arguments)
+        except KeyError as error:  # the worker has no such actor (any more)
+            raise _LostError(repr(error)) from None
+
+    async def _watched(self, work: Awaitable[Any], also: Iterable[str] = ()) -> Any:
+        """The result of work that needs all hosts; `_LostError` where one is gone."""
+        task = asyncio.ensure_future(work)
+        try:
+            while True:
+                done, _ = await asyncio.wait({task}, timeout=LOOK)
+                if done:
+                    return task.result()
+                gone = (set(self._hosts) | set(also)) - set(await self._look())
+                if gone:
+                    raise _LostError(f"workers are gone: {sorted(gone)}")
+        finally:
+            if not task.done():
+                task.cancel()
+
+
+async def _all(work: Iterable[Awaitable[Any]]) -> list[Any]:
+    """The results of all, or the first error once all have ended."""
+    found = await asyncio.gather(*work, return_exceptions=True)
+    for result in found:
+        if isinstance(result, BaseException):
+            raise result
+    return found
+
+
+class _Through:
+    """A worker that is reached through the scheduler only."""
+
+    def __init__(self, scheduler: Any, worker: str) -> None:
+        self._scheduler, self._worker = scheduler, worker
+
+    async def actor_execute(self, **message: Any) -> Any:
+        message["op"] = "actor_execute"
+        return await self._scheduler.proxy(worker=self._worker, msg=message)
+
+
+def _deliver(key: str, number: int, read: Reader, partitions: Sequence[Any]) -> Facts:
+    """Make a lane of its partitions and give it to the host on this worker. A task.
+
+    What is wrong with the data is an answer, not a failure of the cluster.
+    """
+    from distributed import get_worker
+
+    try:
+        lane, facts = read(number, partitions)
+    except ValueError as error:
+        return Facts(number, [], None, None, 0, [], error)
+    host = get_worker().state.actors.get(key)
+    if host is None:
+        raise _NoHostError(key)
+    host.lanes[number] = lane
+    return facts

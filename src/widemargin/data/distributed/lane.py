@@ -1,0 +1,222 @@
+"""A lane: a range of the rows of a collection with its row vectors, on a worker.
+
+A lane does what the client's log says, entry by entry, and counts: the same entries
+make the same bits on any worker, so that a lost lane is loaded again and replayed.
+"""
+
+import io
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.distributed.sums import Raised
+from widemargin.data.kept import Kept, KeptThere, exchanged
+from widemargin.data.matrix import as_matrix
+from widemargin.data.memory import MemoryRows
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
+from widemargin.numerics import linalg
+
+# Numbers for rows that an entry keeps and their vectors, and how often it may do so.
+NAMES, MOST_KEPT = 32, 4096
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the log.
+
+    Attributes
+    ----------
+    epoch : int, its number, from 1
+    steps : list of (method of `Lane`, arguments); the value of the last one counts
+    errstate : how NumPy treats floating-point errors
+    """
+
+    epoch: int
+    steps: list[tuple[str, tuple[Any, ...]]]
+    errstate: dict[str, Any]
+
+
+class Constants(dict[str, Any]):
+    """What many entries refer to and is sent once, by the hash of its content."""
+
+    def loads(self, data: bytes) -> Entry:
+        """An entry from its bytes."""
+        reader = pickle.Unpickler(io.BytesIO(data))
+        reader.persistent_load = self.__getitem__  # type: ignore[method-assign]
+        entry: Entry = reader.load()
+        return entry
+
+
+@dataclass
+class Lane:
+    """Rows in memory with vectors beside them, each known by a number.
+
+    Attributes
+    ----------
+    number : int, its place among the lanes
+    rows : Rows, or None where it has none
+    loaded : dict of vectors that came with the rows
+    applied : int, the epoch of the last entry
+    """
+
+    number: int
+    rows: MemoryRows | None
+    loaded: Mapping[str, NDArray[Any]]
+    applied: int = 0
+    _value: Any = None
+    _kept: int = 0
+    _vectors: dict[int, NDArray[Any]] = field(default_factory=dict)
+    _rows: dict[int, Rows] = field(default_factory=dict)
+    _starts: dict[int, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if self.rows is not None:
+            self._rows[0] = self.rows
+
+    def apply(self, entry: Entry) -> Any:
+        """The value of an entry: kept where it was applied before."""
+        with self._lock:
+            if entry.epoch == self.applied:
+                return self._value
+            if entry.epoch != self.applied + 1:
+                raise LookupError(f"lane {self.number} is at {self.applied}")
+            value, self._kept = None, 0
+            with np.errstate(**entry.errstate):
+                try:
+                    for name, arguments in entry.steps:
+                        value = getattr(self, name)(*arguments)
+                except Exception as error:  # noqa: BLE001  (raised by the client)
+                    value = Raised(error)
+            self.applied, self._value = entry.epoch, value
+            return value
+
+    # -- steps -------------------------------------------------------------------------
+
+    def place(self, rows: int, starts: list[int]) -> None:
+        """Learn where its rows begin among all rows."""
+        self._starts[rows] = int(starts[self.number])
+
+    def unpack(self, numbers: dict[str, int]) -> None:
+        """Number the vectors that came with the rows."""
+        for name, number in numbers.items():
+            if name in self.loaded:
+                self._vectors[number] = self.loaded[name]
+        self.loaded = {}
+
+    def fill(self, rows: int, number: int, value: NDArray[Any]) -> None:
+        """Make a vector of one value."""
+        if (base := self._rows.get(rows)) is not None:
+            shape = (base.shape[0], *value.shape)
+            zero = not value.any()
+            made = np.zeros(shape, value.dtype) if zero else np.full(shape, value)
+            self._vectors[number] = made
+
+    def count(self, rows: int, number: int) -> None:
+        """Make a vector of the numbers of the rows."""
+        if (base := self._rows.get(rows)) is not None:
+            start = self._starts.get(rows, 0)
+            self._vectors[number] = np.arange(start, start + base.shape[0])
+
+    def cut(self, rows: int, number: int, whole: NDArray[Any]) -> None:
+        """Take its part of a vector of all rows."""
+        if (base := self._rows.get(rows)) is not None:
+            start = self._starts[rows]
+            self._vectors[number] = whole[start : start + base.shape[0]].copy()
+
+    def copy(self, number: int, source: int) -> None:
+        """Copy a vector."""
+        if source in self._vectors:
+            self._vectors[number] = self._vectors[source].copy()
+
+    def write(self, rows: int, number: int, value: Any) -> None:
+        """Write a value, or its part of the values of all rows, into a vector."""
+        if number in self._vectors:
+            vector = self._vectors[number]
+            if np.ndim(value):
+                start = self._starts[rows]
+                value = value[start : start + len(vector)]
+            vector[...] = value
+
+    def forget(self, numbers: list[int]) -> None:
+        """Drop vectors, or rows: no two have the same number."""
+        for number in numbers:
+            self._vectors.pop(number, None)
+            self._rows.pop(number, None)
+            self._starts.pop(number, None)
+
+    def sweep(
+        self,
+        rows: int,
+        f: Callable[..., Any],
+        numbers: dict[str, int] | None,
+        broadcast: tuple[Any, ...],
+        reads: bool,
+    ) -> Any:
+        """The value of a sweep over rows, or over row vectors alone."""
+        if (base := self._rows.get(rows)) is None:
+            return None
+        state = None if numbers is None else self._state(base, numbers)
+        if reads:
+            value = base.sweep(f, state, *broadcast)
+            return exchanged(value, Kept, self._stay)
+        assert state is not None
+        return state.sweep(f, *broadcast)
+
+    def _stay(self, kept: Kept) -> KeptThere:
+        """Make rows of what a sweep has picked out.
+
+        They and their vectors are called by the number of the entry.
+        """
+        number = -NAMES * (MOST_KEPT * (self.applied + 1) + self._kept)
+        self._kept += 1
+        blocks = [block for block in kept.blocks if block.shape[0]]
+        if not blocks:
+            return KeptThere(number, {}, 0, 0, None, {})
+        X = as_matrix(blocks[0] if len(blocks) == 1 else linalg.stack(blocks))
+        rows = self._rows[number] = MemoryRows(X, n_jobs=1)
+        vectors = {name: kept.vector(name) for name in kept.vectors}
+        for i, vector in enumerate(vectors.values(), 1):
+            self._vectors[number - i] = vector
+        return KeptThere(
+            number,
+            {self.number: rows.shape[0]},
+            round(rows.density * X.shape[0] * X.shape[1]),
+            X.shape[1],
+            X.dtype,
+            {name: vector.dtype for name, vector in vectors.items()},
+        )
+
+    def spread(self, rows: int, target: int, source: int, places: int) -> None:
+        """Write a vector of kept rows to where they come from, by their numbers."""
+        if source in self._vectors:
+            index = self._vectors[places].astype(np.intp) - self._starts[rows]
+            self._vectors[target][index] = self._vectors[source]
+
+    def take(self, rows: int, index: NDArray[np.intp]) -> Any:
+        """The rows of a sorted index that are its own, in a list."""
+        own = self._own(rows, index)
+        return [self._rows[rows].take(own)] if own.size else None
+
+    def _own(self, rows: int, index: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Its own rows of a sorted index, as it counts them."""
+        if (base := self._rows.get(rows)) is None:
+            return index[:0]
+        start = self._starts[rows]
+        low, high = np.searchsorted(index, [start, start + base.shape[0]])
+        return index[low:high] - start
+
+    def pick(self, rows: int, number: int, index: NDArray[np.intp]) -> Any:
+        """The entries of a vector at a sorted index, in a list."""
+        own = self._own(rows, index)
+        return [self._vectors[number][own]] if own.size else None
+
+    def _state(self, base: Rows, numbers: dict[str, int]) -> RowState:
+        vectors = {name: self._vectors[number] for name, number in numbers.items()}
+        return RowState(vectors, base._blocks)  # type: ignore[attr-defined]

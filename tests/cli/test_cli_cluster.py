@@ -1,0 +1,63 @@
+"""The command line on a Dask cluster."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.cases.cli import refused
+from tests.cases.clusters import cluster, mixture
+from widemargin import LinearSVC, load_model
+from widemargin.cli import main
+
+pytestmark = pytest.mark.dask
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A current folder with shards, and the rows in them."""
+    monkeypatch.chdir(tmp_path)
+    X, y = mixture(900)
+    (tmp_path / "shards").mkdir()
+    for k, part in enumerate(np.array_split(np.arange(900), 5)):
+        np.save(f"shards/X-{k}.npy", X[part])
+        np.save(f"shards/y-{k}.npy", y[part])
+    np.save("X.npy", X)
+    np.save("y.npy", y)
+    return X, y
+
+
+@pytest.mark.parametrize("data", [["shards"], ["X.npy", "--label", "y.npy"]])
+def test_a_model_is_that_of_rows_here(here, capsys, data):
+    with cluster(2) as client:
+        where = ["--cluster", client.scheduler.address]
+        command = ["train", data[0], "model.wm", *data[1:], *where, "--tol", "1e-9"]
+        assert main([*command, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["rows"], facts["features"]) == (900, 5)
+    assert facts["status"] == "solved"
+    whole = LinearSVC(tol=1e-9).fit(*here)
+    found = load_model("model.wm").decisions[0]
+    np.testing.assert_allclose(found.w, whole.coef_[0], rtol=1e-9)
+    assert facts["support_vectors"] == whole.support_.size
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cv", "3"], "--workers and --cv cannot go together"),
+        (["--kernel", "rbf"], "--workers and a kernel need --rank"),
+        (["--cluster", "tcp://x:1"], "--cluster and --workers cannot go together"),
+        (["--class-weight", "1:2"], "--workers needs --class-weight balanced"),
+    ],
+)
+def test_what_a_cluster_does_not_do_is_refused(here, capsys, options, message):
+    command = ["train", "shards", "model.wm", "--workers", "1", *options]
+    assert message in refused(capsys, *command)
+
+
+def test_files_that_are_no_arrays_are_refused(here, capsys, tmp_path):
+    (tmp_path / "data.svm").write_text("1 1:1\n")
+    with cluster(1) as client:
+        command = ["train", "data.svm", "m.wm", "--cluster", client.scheduler.address]
+        assert "expected .npy files" in refused(capsys, *command)

@@ -1,0 +1,223 @@
+"""Fits on a cluster whose workers are killed, that is lost, or that are ended."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.cases.clusters import cluster, mixture, process_ids
+from widemargin import LinearSVC
+from widemargin.data.distributed import ClusterLostError
+from widemargin.data.distributed import crew as crew_module
+from widemargin.data.distributed import rows as rows_module
+from widemargin.data.distributed.crew import Crew
+
+pytestmark = pytest.mark.dask
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster(2, processes=True) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data():
+    return arrays(*mixture(8000))
+
+
+def arrays(X, y, rows=1000):
+    return da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=rows)
+
+
+class Killer(Crew):
+    """Kills a worker before one request; counts requests."""
+
+    at, which, processes, made = None, 0, {}, []
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.count = 0
+        Killer.made.append(self)
+
+    def add(self, data, timeout=None):
+        self.count += 1
+        if self.count == Killer.at:
+            worker = sorted(self._hosts)[Killer.which % len(self._hosts)]
+            os.kill(Killer.processes[worker], signal.SIGKILL)
+        return super().add(data, timeout)
+
+
+@pytest.fixture
+def killer(monkeypatch):
+    monkeypatch.setattr(rows_module, "Crew", Killer)
+    monkeypatch.setattr(Killer, "made", [])
+    return Killer
+
+
+def fitted(data, **options):
+    return LinearSVC(tol=1e-8, **options).fit(*data)
+
+
+def assert_same_bits(one, other):
+    assert one.coef_.tobytes() == other.coef_.tobytes()
+    assert one.intercept_.tobytes() == other.intercept_.tobytes()
+    assert one.solution_.certificate == other.solution_.certificate
+
+
+def wait_for(client, n_workers):
+    """Wait until there are so many workers; LocalCluster may give up to start one."""
+    try:
+        client.wait_for_workers(n_workers, timeout=20)
+    except TimeoutError:
+        client.cluster.scale(len(client.cluster.worker_spec) + 1)
+        client.wait_for_workers(n_workers, timeout=60)
+
+
+def killed_fits(client, data, killer, at, **options):
+    """The answer, and those of fits in which a worker was killed."""
+    whole = fitted(data, **options)
+    n_requests = killer.made[-1].count
+    for which, place in enumerate(at):
+        wait_for(client, 2)
+        killer.processes = process_ids(client)
+        killer.at, killer.which = max(1, round(place * n_requests)), which
+        found = fitted(data, **options)
+        killer.at = None
+        assert killer.made[-1].restored > 0
+        assert_same_bits(found, whole)
+
+
+def test_a_killed_worker_changes_no_bit(client, data, killer):
+    killed_fits(client, data, killer, [0.5])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_a_worker_killed_at_any_time_changes_no_bit(client, data, killer, loss):
+    places = [0.0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0]
+    killed_fits(client, data, killer, places, loss=loss)
+
+
+def killed_once(block, flag):
+    """A block, but the first process to make it is killed."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+        os.kill(os.getpid(), signal.SIGKILL)
+    except FileExistsError:
+        pass
+    return block
+
+
+@pytest.mark.full
+def test_a_worker_killed_while_loading_changes_no_bit(client, data, tmp_path):
+    wait_for(client, 2)
+    X, y = data
+    deadly = X.map_blocks(killed_once, str(tmp_path / "flag"), dtype=X.dtype, meta=X)
+    assert_same_bits(fitted((deadly, y)), fitted(data))
+
+
+@pytest.mark.full
+def test_the_number_of_workers_changes_no_bit(data):
+    found = []
+    for n_workers in (1, 2, 4):
+        with cluster(n_workers, processes=True):
+            for loss in ("squared_hinge", "hinge"):
+                found.append(fitted(data, loss=loss))
+    for k, one in enumerate(found):
+        assert_same_bits(one, found[k % 2])
+
+
+def test_workers_of_one_process_have_the_same_bits(client, data):
+    wait_for(client, 2)
+    there = fitted(data, loss="hinge")
+    with cluster(3):
+        assert_same_bits(fitted(data, loss="hinge"), there)
+
+
+@pytest.mark.full
+def test_fifty_fits_while_workers_are_killed(data):
+    """As `distributed.chaos.KillWorker` does, at random times."""
+    with cluster(3, processes=True) as client:
+        whole, stop = fitted(data, loss="hinge"), threading.Event()
+        rng = np.random.default_rng(0)
+
+        def kill():
+            while not stop.wait(rng.uniform(0.5, 4.0)):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    processes = list(process_ids(client).values())
+                if len(processes) > 1:
+                    os.kill(processes[rng.integers(len(processes))], signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        try:
+            for _ in range(50):
+                assert_same_bits(fitted(data, loss="hinge"), whole)
+        finally:
+            stop.set()
+            thread.join()
+
+
+# -- the end of all workers, of the scheduler, of the user's patience -------------------
+
+
+def test_no_worker_left_is_said_with_the_best_model(data, monkeypatch):
+    monkeypatch.setattr(crew_module, "PATIENCE", 0.5)
+    with cluster(2) as client:
+
+        def end(step):
+            if step.iteration == 3:
+                client.cluster.scale(0)
+                while client.nthreads():
+                    time.sleep(0.01)
+
+        with pytest.raises(ClusterLostError, match="No worker is left") as lost:
+            fitted(data, callback=end)
+    w, _, gap = lost.value.best
+    assert w.shape == (5,)
+    assert 0.0 < gap <= 1.0
+
+
+@pytest.mark.full
+def test_a_scheduler_that_goes_away_is_said(data, monkeypatch):
+    monkeypatch.setattr(crew_module, "ANSWER", 0.5)
+    with cluster(2) as client:
+
+        def end(step):
+            if step.iteration == 3:
+                client.cluster.sync(client.cluster.scheduler.close)
+
+        with pytest.raises(ClusterLostError, match="scheduler of the Dask cluster"):
+            fitted(data, callback=end)
+
+
+def test_ctrl_c_keeps_the_best_model(client, data):
+    wait_for(client, 2)
+
+    def press(step):
+        if step.iteration == 2:
+            threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGINT)).start()
+            time.sleep(0.002)
+
+    clf = LinearSVC(loss="hinge", tol=1e-9, callback=press)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*data)
+    assert clf.status_ == "interrupted"
+    assert clf.coef_.shape == (1, 5)
+
+
+def test_a_time_limit_ends_a_fit(client, data):
+    wait_for(client, 2)
+    slow = LinearSVC(loss="hinge", time_limit=1.0, tol=1e-15)
+    with pytest.warns(ConvergenceWarning):
+        slow.fit(*data)
+    with pytest.raises(TimeoutError, match="before the rows of X were loaded"):
+        LinearSVC(time_limit=1e-3).fit(*data)
