@@ -75,6 +75,34 @@ inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* in
   }
 }
 
+// Bytes that are added at once, and how many ones a byte can count.
+constexpr std::size_t kBytes = kVectorBytes < 32 ? kVectorBytes : 32;
+constexpr std::size_t kMostOnes = 255;
+typedef std::uint8_t Bytes __attribute__((vector_size(kBytes)));
+
+// The products of samples of ones with a sparse row of ones: counts of the ones that both have.
+template <typename Real>
+inline void ones_tile(const std::uint8_t* strip, const std::int32_t* indices, std::size_t count,
+                      Real* tile) {
+  constexpr std::size_t vectors = kStrip / kBytes;
+  for (std::size_t first = 0; first == 0 || first < count; first += kMostOnes) {
+    const std::size_t last = count - first < kMostOnes ? count : first + kMostOnes;
+    Bytes sums[vectors] = {};
+    for (std::size_t p = first; p < last; ++p) {
+      const std::uint8_t* x = strip + static_cast<std::size_t>(indices[p]) * kStrip;
+      for (std::size_t v = 0; v < vectors; ++v) {
+        Bytes line;
+        std::memcpy(&line, x + v * kBytes, kBytes);
+        sums[v] += line;
+      }
+    }
+    std::uint8_t counts[kStrip];
+    std::memcpy(counts, sums, kStrip);
+    for (std::size_t s = 0; s < kStrip; ++s)
+      tile[s] = first == 0 ? Real(counts[s]) : tile[s] + Real(counts[s]);
+  }
+}
+
 // The products of sparse samples with a group of packed rows.
 template <typename Real, Term kind>
 inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* group, Real* tile) {
@@ -143,8 +171,16 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
     group_tile<Real, kind>(X, strip_number, batch.data + row * n, tile);
     return left < kGroup ? left : kGroup;
   }
-  const Real* strip = X.data + strip_number * n * kStrip;
   const std::size_t rows = left < kTileRows ? left : kTileRows;
+  if (X.ones != nullptr) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto first = batch.begin[row + r];
+      ones_tile<Real>(X.ones + strip_number * n * kStrip, batch.indices + first,
+                      static_cast<std::size_t>(batch.end[row + r] - first), tile + r * kStrip);
+    }
+    return rows;
+  }
+  const Real* strip = X.data + strip_number * n * kStrip;
   if (batch.begin != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];
