@@ -130,16 +130,25 @@ def table(found):
     """Lines: causes in rows, sets in columns."""
     lines = [f"{'millions (of SV rows once)':28}" + "".join(f"{n:>16}" for n in found)]
     for cause in CAUSES:
-        cells = [f"{by[cause]:.1f} ({by[cause] / of['least']:.2f})" for by, of in found.values()]
+        cells = [
+            f"{by[cause]:.1f} ({by[cause] / of['least']:.2f})"
+            for by, of in found.values()
+        ]
         lines.append(f"{cause:28}" + "".join(f"{cell:>16}" for cell in cells))
     whole = {n: sum(by.values()) for n, (by, _) in found.items()}
     cells = [f"{whole[n]:.1f} ({whole[n] / found[n][1]['least']:.2f})" for n in found]
     lines.append(f"{'all':28}" + "".join(f"{cell:>16}" for cell in cells))
     for name in ("evaluations", "least", "kept", "cpu"):
-        lines.append(f"{name:28}" + "".join(f"{of[name]:16.1f}" for _, of in found.values()))
+        lines.append(
+            f"{name:28}" + "".join(f"{of[name]:16.1f}" for _, of in found.values())
+        )
     for name in ("support_vectors", "m", "sets"):
-        lines.append(f"{name:28}" + "".join(f"{of[name]:16,}" for _, of in found.values()))
-    lines.append(f"{'gap':28}" + "".join(f"{of['gap']:16.1e}" for _, of in found.values()))
+        lines.append(
+            f"{name:28}" + "".join(f"{of[name]:16,}" for _, of in found.values())
+        )
+    lines.append(
+        f"{'gap':28}" + "".join(f"{of['gap']:16.1e}" for _, of in found.values())
+    )
     return lines
 
 
