@@ -1,6 +1,6 @@
 """What every kernel value of a fit is made for: a table of causes.
 
-Counts stand where values are asked for, in Python, so the engine runs as it always does.
+Counts stand where values are asked for, in Python: the engine runs as it always does.
 For each set: millions of kernel values by cause, and in units of the rows of K of the
 final support vectors once, the least that any method with exact scores computes. Prints
 a table and writes OUTPUT/account.txt.

@@ -66,6 +66,27 @@ def test_values_have_the_same_bits(form, dtype, monkeypatch):
     np.testing.assert_array_equal(counted, added)
 
 
+@on_every_simd
+@pytest.mark.parametrize("longest", [16, 40, 250, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_of_many_rows_have_the_same_bits(simd, dtype, longest, monkeypatch):
+    lengths = np.random.default_rng(0).integers(0, longest, 150, endpoint=True)
+    X = sparse.csr_array(np.arange(2000) < lengths[:, np.newaxis]).astype(np.float64)
+
+    def sums():
+        layout = Layout(RBF, X, dtype)
+        samples, batches = Samples(layout, X), Batches(layout, X)
+        out = np.zeros((1, padded(150)))
+        batch, weights = batches.take(slice(None), samples), np.ones((150, 1))
+        core = samples.core, batch, 0, 3, None, None, weights, out
+        _core.kernel_rows(RBF, *core, simd)
+        return out
+
+    counted = sums()
+    monkeypatch.setattr(linalg, "holds_ones", lambda *_: False)
+    np.testing.assert_array_equal(counted, sums())
+
+
 @pytest.mark.parametrize("rows", [1, 64, 150])
 def test_other_rows_meet_ones(rows):
     X, Z = 0.5 * ones(rows), ones(30, seed=1)
