@@ -56,8 +56,8 @@ std::tuple<std::int64_t, bool> solve_batch(
     samples += count(g);
   }
   require(rows.size() == static_cast<std::size_t>(samples) && are_below(rows, batch.count) &&
-          strips.indptr == nullptr && batch.n == strips.n && exact.count == batch.count &&
-          exact.n == batch.n && diagonal.size() == batch.count);
+          strips.data != nullptr && strips.indptr == nullptr && batch.n == strips.n &&
+          exact.count == batch.count && exact.n == batch.n && diagonal.size() == batch.count);
   require(group_end.size() == problems && ends_at(group_end, group.size()) &&
           are_below(group, groups) && ends_at(end, total) && C.size() == total &&
           q.size() == total && mass.size() == problems && c.size() == total &&

@@ -47,6 +47,15 @@ Strips<Real> strips(const Array<const Real>& data, const Array<const Real>& norm
   return {data.data(), norms.data(), ::data(indptr), ::data(indices), samples, n};
 }
 
+// Packed samples whose entries are 0 or 1.
+template <class Real>
+Strips<Real> strips_of_ones(const Array<const std::uint8_t>& ones, const Array<const Real>& norms,
+                            std::size_t samples, std::size_t n) {
+  require(norms.size() == strips_of(samples) * widemargin::kStrip &&
+          ones.size() == norms.size() * n);
+  return {nullptr, norms.data(), nullptr, nullptr, samples, n, ones.data()};
+}
+
 // Dense rows, or groups of them; or sparse rows whose columns Python has looked at, once for all of
 // them: there may be very many, of which a batch has a few.
 template <class Real>
@@ -79,12 +88,20 @@ void require_storage(widemargin::Term term, bool sparse_samples, bool sparse_bat
   require(!sparse_samples || (sparse_batch ? term != widemargin::Term::product : whole_groups));
 }
 
+// That samples of ones meet sparse rows, by products.
+template <class Real>
+void require_ones(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
+  const auto term = widemargin::row_term(static_cast<widemargin::KernelKind>(kind));
+  require(X.ones == nullptr || (batch.begin != nullptr && term == widemargin::Term::product));
+}
+
 // That there is such a kernel, and code for it.
 template <class Real>
 void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
   require(0 <= kind && kind < widemargin::kKernels && batch.n == X.n);
   require_storage(widemargin::row_term(static_cast<widemargin::KernelKind>(kind)),
                   X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
+  require_ones(kind, X, batch);
 }
 
 template <class Real>
@@ -186,6 +203,19 @@ void pack(const X& rows, const Array<const std::int64_t>& index, const Array<con
     run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
                                                                        rows.shape(1)},
         rows.shape(0), rows.shape(1));
+}
+
+// Strips of rows of ones, a byte for each entry, and how many each row has.
+template <class Real>
+void pack_ones(const widemargin::Csr& X, const Array<const std::int64_t>& index,
+               const Array<std::uint8_t>& out, const Array<Real>& norms) {
+  X.visit([&](const auto& view) {
+    const std::size_t padded = strips_of(index.size()) * widemargin::kStrip;
+    require(norms.size() == padded && out.size() == padded * X.n);
+    for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(view.rows()));
+    const nb::gil_scoped_release release;
+    widemargin::pack_ones(view, span(index), X.n, out.data(), norms.data());
+  });
 }
 
 template <class Real>
@@ -305,6 +335,10 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "samples"_a, "n"_a,
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
         nb::keep_alive<0, 4>());
+  m.def("strips_of_ones", &strips_of_ones<Real>, "ones"_a.noconvert(), "norms"_a.noconvert(),
+        "samples"_a, "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+  m.def("pack_ones", &pack_ones<Real>, "X"_a.noconvert(), "index"_a.noconvert(),
+        "out"_a.noconvert(), "norms"_a.noconvert());
   m.def("batch", &batch<Real>, "data"_a.noconvert(), "norms"_a.noconvert(),
         "begin"_a.noconvert().none(), "end"_a.noconvert().none(), "indices"_a.noconvert().none(),
         "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),

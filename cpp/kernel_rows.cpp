@@ -75,6 +75,40 @@ inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* in
   }
 }
 
+// Bytes that are added at once, and how many ones a byte can count.
+constexpr std::size_t kBytes = kVectorBytes < 32 ? kVectorBytes : 32;
+constexpr std::size_t kMostOnes = 255;
+typedef std::uint8_t Bytes __attribute__((vector_size(kBytes)));
+
+// How many of up to 255 entries of a sparse row of ones each sample has, too.
+inline void count_ones(const std::uint8_t* strip, const std::int32_t* indices, std::size_t count,
+                       std::uint8_t* counts) {
+  constexpr std::size_t vectors = kStrip / kBytes;
+  Bytes sums[vectors] = {};
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::uint8_t* x = strip + static_cast<std::size_t>(indices[p]) * kStrip;
+    for (std::size_t v = 0; v < vectors; ++v) {
+      Bytes line;
+      std::memcpy(&line, x + v * kBytes, kBytes);
+      sums[v] += line;
+    }
+  }
+  std::memcpy(counts, sums, kStrip);
+}
+
+// The products of samples of ones with a sparse row of ones: counts of the ones that both have.
+template <typename Real>
+inline void ones_tile(const std::uint8_t* strip, const std::int32_t* indices, std::size_t count,
+                      Real* tile) {
+  for (std::size_t first = 0; first == 0 || first < count; first += kMostOnes) {
+    std::uint8_t counts[kStrip];
+    count_ones(strip, indices + first, count - first < kMostOnes ? count - first : kMostOnes,
+               counts);
+    for (std::size_t s = 0; s < kStrip; ++s)
+      tile[s] = first == 0 ? Real(counts[s]) : tile[s] + Real(counts[s]);
+  }
+}
+
 // The products of sparse samples with a group of packed rows.
 template <typename Real, Term kind>
 inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* group, Real* tile) {
@@ -143,8 +177,16 @@ inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
     group_tile<Real, kind>(X, strip_number, batch.data + row * n, tile);
     return left < kGroup ? left : kGroup;
   }
-  const Real* strip = X.data + strip_number * n * kStrip;
   const std::size_t rows = left < kTileRows ? left : kTileRows;
+  if (X.ones != nullptr) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto first = batch.begin[row + r];
+      ones_tile<Real>(X.ones + strip_number * n * kStrip, batch.indices + first,
+                      static_cast<std::size_t>(batch.end[row + r] - first), tile + r * kStrip);
+    }
+    return rows;
+  }
+  const Real* strip = X.data + strip_number * n * kStrip;
   if (batch.begin != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];
@@ -184,6 +226,94 @@ struct Function {
   // A distance that is a difference of sums may be below zero by rounding.
   static Vector<Real> not_negative(Vector<Real> a) { return a > all<Real>(0) ? a : all<Real>(0); }
 };
+
+// Rows of a batch from which a table is worth being filled for a strip.
+constexpr std::size_t kTableRows = 32;
+
+// Values of rbf at the distances 0 .. 31 of samples of ones: exp takes longer than to choose one.
+template <typename Real, KernelKind kind>
+struct Table {
+  void fill(const Function<Real, kind>&, const Real*) {}
+  // Rows of a tile, as `products` has them: values where `made`, else products.
+  std::size_t lines(const Strips<Real>& X, std::size_t strip, const Batch<Real>& batch,
+                    std::size_t row, Real* tile, bool*) const {
+    return products<Real, row_term(kind), 1, 1, kStrip>(X, strip, batch, row, kStrip, tile);
+  }
+};
+#if defined(__AVX2__)
+template <>
+struct Table<float, KernelKind::rbf> {
+  static constexpr std::size_t size = 32;
+  __m256 values[size / 8];
+  alignas(64) std::uint8_t norms[kStrip];
+  std::size_t most = 0;  // of the norms: too large where bytes do not hold them
+
+  // For the samples of a strip.
+  void fill(const Function<float, KernelKind::rbf>& f, const float* x_norms) {
+    alignas(64) float at[size];
+    for (std::size_t d = 0; d < size; d += kLanes<float>) {
+      Vector<float> distance;
+      for (std::size_t lane = 0; lane < kLanes<float>; ++lane)
+        distance[lane] = static_cast<float>(d + lane);
+      store(at + d, f(all(0.0f), distance, 0.0f));
+    }
+    for (std::size_t v = 0; v < size / 8; ++v) values[v] = _mm256_load_ps(at + 8 * v);
+    for (std::size_t s = 0; s < kStrip; ++s) {
+      const auto norm = static_cast<std::size_t>(x_norms[s]);
+      norms[s] = static_cast<std::uint8_t>(norm);
+      most = norm > most ? norm : most;
+    }
+  }
+
+  // The values of a row with `own` ones, which are few; or false, with its products, where a
+  // distance is not in the table.
+  bool line(const std::uint8_t* strip, const std::int32_t* indices, std::size_t own,
+            float* out) const {
+    alignas(64) std::uint8_t counts[kStrip], distances[kStrip];
+    count_ones(strip, indices, own, counts);
+    __m256i largest = _mm256_setzero_si256();
+    const __m256i mine = _mm256_set1_epi8(static_cast<char>(own));
+    for (std::size_t s = 0; s < kStrip; s += 32) {
+      const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(counts + s));
+      const __m256i x = _mm256_load_si256(reinterpret_cast<const __m256i*>(norms + s));
+      const __m256i d = _mm256_add_epi8(_mm256_sub_epi8(x, both), _mm256_sub_epi8(mine, both));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(distances + s), d);
+      largest = _mm256_or_si256(largest, d);
+    }
+    if (!_mm256_testz_si256(largest, _mm256_set1_epi8(static_cast<char>(~(size - 1))))) {
+      for (std::size_t s = 0; s < kStrip; ++s) out[s] = static_cast<float>(counts[s]);
+      return false;
+    }
+    for (std::size_t s = 0; s < kStrip; s += 8) {
+      const __m256i d =
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(distances + s)));
+      const __m256 in_8 = _mm256_castsi256_ps(_mm256_slli_epi32(d, 28));
+      const __m256 in_16 = _mm256_castsi256_ps(_mm256_slli_epi32(d, 27));
+      const __m256 low = _mm256_blendv_ps(_mm256_permutevar8x32_ps(values[0], d),
+                                          _mm256_permutevar8x32_ps(values[1], d), in_8);
+      const __m256 high = _mm256_blendv_ps(_mm256_permutevar8x32_ps(values[2], d),
+                                           _mm256_permutevar8x32_ps(values[3], d), in_8);
+      _mm256_storeu_ps(out + s, _mm256_blendv_ps(low, high, in_16));
+    }
+    return true;
+  }
+
+  std::size_t lines(const Strips<float>& X, std::size_t strip, const Batch<float>& batch,
+                    std::size_t row, float* tile, bool* made) const {
+    const std::size_t left = batch.count - row, rows = left < kTileRows ? left : kTileRows;
+    const std::uint8_t* ones = X.ones + strip * X.n * kStrip;
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::int32_t* indices = batch.indices + batch.begin[row + r];
+      const auto own = static_cast<std::size_t>(batch.end[row + r] - batch.begin[row + r]);
+      if (own + most <= kMostOnes)
+        made[r] = line(ones, indices, own, tile + r * kStrip);
+      else
+        ones_tile(ones, indices, own, tile + r * kStrip);
+    }
+    return rows;
+  }
+};
+#endif
 
 // Sums of one strip for each column of the weights: of a tile in float32, then added to float64.
 // Longer float32 sums were the largest error of all.
@@ -272,13 +402,18 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   double* total = target.sums + first_column * target.width + strip * kStrip;
   alignas(64) Real tile[kGroup * kStrip];
   sums.clear(columns, width);
+  Table<Real, kind> table;
+  const bool has_table = samples == kStrip && X.ones != nullptr && batch.count >= kTableRows;
+  if (has_table) table.fill(f, norms);
   for (std::size_t row = 0; row < batch.count;) {
-    const std::size_t rows =
-        products<Real, terms, dense, sparse, samples>(X, strip, batch, row, width, tile);
+    bool made[kGroup] = {};
+    const std::size_t rows = has_table ? table.lines(X, strip, batch, row, tile, made)
+                                       : products<Real, terms, dense, sparse, samples>(
+                                             X, strip, batch, row, width, tile);
     for (std::size_t r = 0; r < rows; ++r) {
       const Real z_norm = batch.norms[row + r];
       Real* line = tile + r * kStrip;
-      for (std::size_t s = 0; s < width; s += lanes)
+      for (std::size_t s = 0; s < width && !made[r]; s += lanes)
         store(line + s, f(load(line + s), load(norms + s), z_norm));
       if (target.out != nullptr && first_column == 0) {
         const auto place =

@@ -29,6 +29,9 @@ struct Strips {
   const std::int32_t* indices;
   std::size_t samples;
   std::size_t n;  // features
+  // In place of `data` where all entries are 0 or 1, as those of the sparse rows that meet them:
+  // a byte each. Their products are counts, which have the bits of sums of floating point numbers.
+  const std::uint8_t* ones = nullptr;
 };
 
 // The rows that are computed: dense (count x n); sparse, row b from entry begin[b] to end[b] - 1;

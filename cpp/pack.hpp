@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -61,6 +62,24 @@ void pack(const View& X, std::span<const std::int64_t> rows, std::size_t n, cons
     for (std::size_t j = 0; j < n; ++j)
       for (std::size_t s = 0; s < kStrip; ++s) sums[s] += std::abs(out[j * kStrip + s]);
     for (std::size_t s = 0; s < kStrip; ++s) norms[s] = static_cast<Real>(sums[s]);
+  }
+}
+
+// Rows of ones, a byte for each entry, and how many ones each row has.
+template <typename T, typename Index, typename Real>
+void pack_ones(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, std::size_t n,
+               std::uint8_t* out, Real* norms) {
+  std::fill(norms, norms + (rows.size() + kStrip - 1) / kStrip * kStrip, Real(0));
+  for (std::size_t first = 0; first < rows.size();
+       first += kStrip, out += n * kStrip, norms += kStrip) {
+    std::fill(out, out + n * kStrip, std::uint8_t{0});
+    const std::size_t count = std::min(rows.size() - first, kStrip);
+    for (std::size_t s = 0; s < count; ++s) {
+      const auto begin = X.indptr[rows[first + s]], end = X.indptr[rows[first + s] + 1];
+      for (auto p = begin; p < end; ++p)
+        out[static_cast<std::size_t>(X.indices[p]) * kStrip + s] = 1;
+      norms[s] = static_cast<Real>(end - begin);
+    }
   }
 }
 

@@ -146,6 +146,15 @@ def strips(
     samples: int,
     n: int,
 ) -> Strips32 | Strips64: ...
+def strips_of_ones(
+    ones: NDArray[np.uint8], norms: NDArray[Any], samples: int, n: int
+) -> Strips32 | Strips64: ...
+def pack_ones(
+    X: Any,
+    index: NDArray[np.int64],
+    out: NDArray[np.uint8],
+    norms: NDArray[Any],
+) -> None: ...
 def batch(
     data: NDArray[Any],
     norms: NDArray[Any],

@@ -62,6 +62,7 @@ class GroupedSamples:
         self.first = np.cumsum(self.count) - self.count
         wide = max(WIDE, MOST_BYTES // (4 * X.shape[0]))
         self._layout = Layout(kernel.form, X, np.float32, SPARSE_MODEL, wide)
+        self._layout.is_ones = False  # its engine reads packed numbers
         self._diagonal = kernel.diag(X)
         rough = is_rough(self._layout, kernel, X, self._diagonal)
         self.is_fit = not (self._layout.stays_sparse or rough)

@@ -141,6 +141,7 @@ class Layout:
     value : str, what becomes of the sum
     center : ndarray (n,), subtracted from all rows where distances allow it
     is_sparse : bool, whether batches are sparse
+    is_ones : bool, whether batches are sparse and all their entries are 1
     is_far : bool, whether the rows lie far from zero, for their spread
     reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of other distances
     by_differences : bool, whether distances are sums of differences of the numbers as
@@ -169,6 +170,8 @@ class Layout:
         spread = squares.sum() / Z.shape[0] - mean @ mean
         self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
         self.reach, self.by_differences = 0.0, False
+        counts = self.is_sparse and not (self.stays_sparse or self.begins_at_lengths)
+        self.is_ones = counts and linalg.holds_ones(Z)
         if self.is_distance:
             self._choose_center(mean)
             self.reach = _reach(Z, self.center, self.sums)
@@ -205,6 +208,7 @@ class Layout:
             self.is_far = False
         elif not self.stays_sparse and (self.is_far or not self.is_sparse):
             self.center, self.is_sparse, self.is_far = mean, False, False
+            self.is_ones = False
 
     def _has_to_subtract(self) -> bool:
         """Whether differences are worth their time, or cost none."""
@@ -218,7 +222,7 @@ class Layout:
 
     def _subtract(self) -> None:
         """Sum differences; a center would round them."""
-        self.by_differences, self.is_far = True, False
+        self.by_differences, self.is_far, self.is_ones = True, False, False
         self.center, self.is_sparse = np.zeros_like(self.center), self.stays_sparse
         if self.sums == "square":
             self.form = (RBF_BY_DIFFERENCES, *self.form[1:])
@@ -321,6 +325,9 @@ class Batches:
 class Samples:
     """Samples as the core reads them: packed, or sparse where they are wide.
 
+    Where they and the rows that meet them are of ones, each entry is a byte: a quarter
+    of float32, and products that are counts take less time and have the same bits.
+
     Attributes
     ----------
     m : int
@@ -352,9 +359,26 @@ class Samples:
             self._packed = rows.data
             inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
             self._inside = inside
+        elif layout.is_ones and linalg.holds_ones(X, index):
+            self._pack_ones(X, np.arange(self.m) if index is None else index)
+            self.core = _core.strips_of_ones(self._packed, self.norms, self.m, n)
+            return
         else:
             self._pack(X, np.arange(self.m) if index is None else index)
         self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
+
+    def _pack_ones(self, X: Matrix, index: NDArray[np.int64]) -> None:
+        n, X = X.shape[1], linalg.in_core(X)
+        self._packed = aligned((self.norms.size * n,), np.uint8)
+
+        def task(strips: slice) -> None:
+            part = slice(strips.start * STRIP, strips.stop * STRIP)
+            packed = self._packed[part.start * n : part.stop * n]
+            _core.pack_ones(X, index[part], packed, self.norms[part])
+
+        self.parts(task, self.m * n)
+        if not self.layout.expands_squares:
+            self.norms[:] = 0
 
     def _pack(self, X: Matrix, index: NDArray[np.int64]) -> None:
         n, X = X.shape[1], linalg.in_core(X)

@@ -49,6 +49,19 @@ def density(X: Matrix) -> float:
     )
 
 
+def holds_ones(X: Matrix, index: NDArray[Any] | None = None) -> bool:
+    """Whether sparse rows have no entries but 0 and 1; no others if they lie in a row.
+
+    False for a dense matrix, for entries that occur twice and zeros that are stored.
+    """
+    if isinstance(X, np.ndarray) or not X.has_canonical_format:
+        return False
+    data = X.data
+    if index is not None and len(index) and index[-1] - index[0] + 1 == len(index):
+        data = data[X.indptr[index[0]] : X.indptr[index[-1] + 1]]
+    return bool(np.all(data == 1))
+
+
 def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     """Rows start..stop-1 of X as a view: (stop - start, n)."""
     if isinstance(X, np.ndarray):
