@@ -85,8 +85,8 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     m, n = training.rows.shape
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
-    is_cold = training.starts is None
-    return _by_products(training) if is_cold and m <= MOST_LINEAR else None
+    suits = training.starts is None and training.recipe.q is None
+    return _by_products(training) if suits and m <= MOST_LINEAR else None
 
 
 def _most_entries(training: Training) -> int:
@@ -110,10 +110,13 @@ def _by_newton(training: Training) -> list[Solution] | None:
     C = np.broadcast_to(np.asarray(training.C, np.float64), m)
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
+    q = training.recipe.q
     kept = C > 0.0
     if not kept.all():
         X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
-    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training))
+        q = q if q is None else q[np.tile(kept, 2)]
+    q = q if q is None else np.tile(q, (t, 1))
+    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
     threads = n_threads(rows.options.get("n_jobs"))
     found = solve_many_linear(problems, training.limits, threads)
     if any(solution.status is Status.STALLED for solution in found):
@@ -123,8 +126,9 @@ def _by_newton(training: Training) -> list[Solution] | None:
 
 def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
     """The same where rows without weight have their alpha, too."""
-    alpha = np.zeros(len(kept))
-    alpha[kept] = solution.alpha
+    alpha = np.zeros((len(solution.alpha) // np.count_nonzero(kept), len(kept)))
+    alpha[:, kept] = solution.alpha.reshape(len(alpha), -1)
+    alpha = alpha.ravel()
     return dataclasses.replace(solution, alpha=alpha)
 
 
