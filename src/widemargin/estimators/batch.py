@@ -102,15 +102,15 @@ def _most_entries(training: Training) -> int:
 def _by_newton(training: Training) -> list[Solution] | None:
     """The same by Newton's method on the columns."""
     rows, memory = training.rows, training.memory_limit
-    t, (m, n) = len(training.tasks), rows.shape
-    if memory is not None and 8 * m * (n + t * LINEAR_PLACES) > memory:
+    t, (m, n), q = len(training.tasks), rows.shape, training.recipe.q
+    copies = 1 if q is None else 2
+    if memory is not None and 8 * m * (n + t * copies * LINEAR_PLACES) > memory:
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     X: Any = rows.in_memory()
     C = np.broadcast_to(np.asarray(training.C, np.float64), m)
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
-    q = training.recipe.q
     kept = C > 0.0
     if not kept.all():
         X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
@@ -126,10 +126,10 @@ def _by_newton(training: Training) -> list[Solution] | None:
 
 def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
     """The same where rows without weight have their alpha, too."""
-    alpha = np.zeros((len(solution.alpha) // np.count_nonzero(kept), len(kept)))
-    alpha[:, kept] = solution.alpha.reshape(len(alpha), -1)
-    alpha = alpha.ravel()
-    return dataclasses.replace(solution, alpha=alpha)
+    copies = len(solution.alpha) // np.count_nonzero(kept)
+    alpha = np.zeros((copies, len(kept)))
+    alpha[:, kept] = solution.alpha.reshape(copies, -1)
+    return dataclasses.replace(solution, alpha=alpha.ravel())
 
 
 def _by_products(training: Training) -> list[Solution] | None:

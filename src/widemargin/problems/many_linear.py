@@ -89,26 +89,28 @@ class ManyLinearProblems:
             bounds.
         """
         with np.errstate(all="ignore"):
+            alpha = alpha.reshape(len(alpha), -1, len(self.C))
             primal, over = self._upper(W, b)
             dual, under = self._lower(alpha)
-            right = (alpha >= 0.0) & (alpha <= self.loss.upper(self._weights))
-            dual[~right.all(axis=1) | ~np.isfinite(dual)] = -np.inf  # false for NaN
+            right = (alpha >= 0.0) & (alpha <= self.loss.upper(self.C))
+            dual[~right.all(axis=(1, 2)) | ~np.isfinite(dual)] = -np.inf  # so is NaN
             primal[np.isnan(primal)] = np.inf
-            found = zip(
-                primal.tolist(),
-                dual.tolist(),
-                self._scales,
-                (over + under).tolist(),
-                strict=True,
-            )
+            bounds = primal.tolist(), dual.tolist(), self._scales
+            found = zip(*bounds, (over + under).tolist(), strict=True)
             return [Certificate(*numbers) for numbers in found]
 
     @functools.cached_property
     def zero_objectives(self) -> Vector:
         """The objectives at zero: (t,)."""
+        losses = self.loss.value(self._margins) * self.C
+        return np.asarray(np.broadcast_to(losses.sum(axis=(1, 2)), len(self.y)))
+
+    @functools.cached_property
+    def _margins(self) -> Vector:
+        """What margins have to reach: (t, 2, m), or 1."""
         if self.q is None:
-            return np.full(len(self.y), self.C.sum())
-        return np.asarray((self._weights * self.loss.value(self.q)).sum(axis=1))
+            return np.ones((1, 1, 1))
+        return self.q.reshape(len(self.q), 2, -1)
 
     @property
     def _scales(self) -> list[float]:
@@ -118,32 +120,21 @@ class ManyLinearProblems:
         scales = np.maximum(FLOOR * self.zero_objectives, LEAST_FLOOR)
         return [float(scale) for scale in scales]
 
-    @functools.cached_property
-    def _weights(self) -> Vector:
-        """C of each dual variable."""
-        return self.C if self.q is None else np.tile(self.C, 2)
-
     def _upper(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """Upper bounds, and what they allow for rounding: (t,)."""
-        m, n = self.X.shape
-        off, more = gamma_n(n + 8), gamma_n(m + 8)
+        (m, n), q = self.X.shape, self._margins
+        off, more = gamma_n(n + 8), gamma_n(q.shape[1] * m + 8)
         squares = np.einsum("ij,ij->i", W, W)
         f = W @ self.X.T
         f += b[:, np.newaxis]
-        size = np.sqrt(squares) + np.abs(b)  # of a score, by the length of a row
         f *= self.y
-        if self.q is None:
-            slack = 1.0 - f
-            errors = np.multiply.outer(off * SLACK * (size + 1.0), self._lengths[0] + 1.0)
-        else:
-            slack, more = self.q.copy(), gamma_n(2 * m + 8)
-            slack[:, :m] -= f
-            slack[:, m:] += f
-            errors = np.multiply.outer(size, self._lengths[0] + 1.0)
-            errors = (off * SLACK) * (np.tile(errors, 2) + np.abs(self.q))
-        plain = (self._weights * self.loss.value(slack)).sum(axis=1)
+        slack = q - (f[:, np.newaxis] if self.q is None else np.stack([f, -f], axis=1))
+        size = np.sqrt(squares) + np.abs(b)  # of a score, by the length of a row
+        errors = np.multiply.outer(off * SLACK * size, self._lengths + 1.0)
+        errors = errors[:, np.newaxis] + (off * SLACK) * np.abs(q)
+        plain = (self.C * self.loss.value(slack)).sum(axis=(1, 2))
         slack += errors
-        losses = (self._weights * self.loss.value(slack)).sum(axis=1) * (1.0 + more)
+        losses = (self.C * self.loss.value(slack)).sum(axis=(1, 2)) * (1.0 + more)
         rest = 0.5 * squares
         if self.intercept == "penalized":
             rest += 0.5 * b * b
@@ -151,46 +142,57 @@ class ManyLinearProblems:
         return rest + over + losses, over + losses - plain
 
     def _lower(self, alpha: Vector) -> tuple[Vector, Vector]:
-        """Lower bounds, and how much they may lack by rounding: (t,)."""
-        m, n = self.X.shape
-        off, c, mass = gamma_n(m + n + 8), alpha, alpha.sum(axis=1)
-        linear, reached = mass, mass
-        if self.q is not None:
-            off, c = gamma_n(2 * m + n + 8), alpha[:, :m] - alpha[:, m:]
-            product = self.q * alpha
-            linear, reached = product.sum(axis=1), np.abs(product).sum(axis=1)
-        c = self.y * c
-        rows, columns = self._lengths
+        """Lower bounds, and how much they may lack by rounding: (t,).
+
+        By alpha (t, 1 or 2, m).
+        """
+        off = gamma_n(alpha[0].size + self.X.shape[1] + 8)
+        (linear, mass, reach), rows = self._linear(alpha), self._lengths
+        c = self._signed(alpha)
         G = c @ self.X
         total = np.abs(c.sum(axis=1)) + off * mass
-        length = np.sqrt(np.einsum("ij,ij->i", alpha, alpha)) * SLACK + TINY
-        # Of each column of G by its length; together by the length of them all.
-        error = off * length * float(np.sqrt(columns @ columns)) * SLACK
+        length = np.sqrt(np.einsum("ijk,ijk->i", alpha, alpha)) * SLACK + TINY
+        # Of each column of G by its length; together by the length of them all, which
+        # is that of all rows.
+        error = off * length * float(np.sqrt(rows @ rows)) * SLACK
         squares = np.einsum("ij,ij->i", G, G)
         rest = 0.5 * squares
         under = (np.sqrt(squares) * SLACK + error) * error
         if self.intercept == "penalized":
             rest += 0.5 * total * total
         if self.loss.dual_share:
-            rest += (0.25 * self.loss.dual_share) * (alpha * (alpha / self._weights)).sum(1)
-        under += off * (reached + rest)
+            shares = (alpha * (alpha / self.C)).sum(axis=(1, 2))
+            rest += (0.25 * self.loss.dual_share) * shares
+        under += off * (reach + rest)
         if self.intercept == "free":
-            both = alpha if self.q is None else alpha[:, :m] + alpha[:, m:]
-            reach = (both @ rows) * SLACK  # at least sum alpha |x|
-            slope = reached + reach * (np.sqrt(squares) * SLACK + error)
+            far = (alpha.sum(axis=1) @ rows) * SLACK  # at least sum alpha |x|
+            slope = reach + far * (np.sqrt(squares) * SLACK + error)
             costs = map(
                 repair_error,
                 total.tolist(),
                 mass.tolist(),
                 slope.tolist(),
-                (reach * reach).tolist(),
+                (far * far).tolist(),
             )
             under += np.fromiter(costs, np.float64)
         return linear - rest - under, under
 
+    def _signed(self, alpha: Vector) -> Vector:
+        """Coefficients of the rows: (t, m)."""
+        if self.q is None:
+            return np.asarray(self.y * alpha[:, 0])
+        return np.asarray(self.y * (alpha[:, 0] - alpha[:, 1]))
+
+    def _linear(self, alpha: Vector) -> tuple[Vector, Vector, Vector]:
+        """Sums q'alpha, sum alpha and |q|'alpha: (t,)."""
+        mass = alpha.sum(axis=(1, 2))
+        if self.q is None:
+            return mass, mass, mass
+        product = self._margins * alpha
+        return product.sum(axis=(1, 2)), mass, np.abs(product).sum(axis=(1, 2))
+
     @functools.cached_property
-    def _lengths(self) -> tuple[Vector, Vector]:
-        """Lengths of the rows and of the columns, or a little more."""
-        rows = np.sqrt(np.einsum("ij,ij->i", self.X, self.X)) * SLACK + TINY
-        columns = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)) * SLACK + TINY
-        return rows, columns
+    def _lengths(self) -> Vector:
+        """Lengths of the rows, or a little more."""
+        squares = np.einsum("ij,ij->i", self.X, self.X)
+        return np.asarray(np.sqrt(squares) * SLACK + TINY)
