@@ -38,6 +38,8 @@ Vector = NDArray[np.float64]
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# The least gap of Newton's method: rounding decides below.
+LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
 LINEAR_PLACES = 16
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
@@ -80,12 +82,12 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     """
     # Along a path, too: from zero it is faster than others are from the last answer.
     cold = dataclasses.replace(training, starts=None)
-    if not _suits(cold):
+    if not _suits(cold, LEAST_LINEAR_GAP):
         return None
     m, n = training.rows.shape
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
-    suits = training.starts is None and training.recipe.q is None
+    suits = _suits(training) and training.recipe.q is None
     return _by_products(training) if suits and m <= MOST_LINEAR else None
 
 
@@ -161,11 +163,12 @@ def _by_products(training: Training) -> list[Solution] | None:
     return out
 
 
-def _suits(training: Training) -> bool:
+def _suits(training: Training, least: float = LEAST_GAP) -> bool:
     """Whether all problems may be solved at once.
 
     Not where something is said about single iterations, where there is another start
-    than zero, where float32 has too few digits for the gap, or where C is infinite.
+    than zero, where the gap is below the ``least`` that the digits allow, or where C is
+    infinite.
     """
     limits = training.limits
     return (
@@ -176,7 +179,7 @@ def _suits(training: Training) -> bool:
         and training.starts is training.known is None
         and limits.checkpoint is None
         and limits.max_iter is None
-        and limits.tol >= LEAST_GAP
+        and limits.tol >= least
         and training.callbacks.is_silent
         and not limits.is_late
     )
