@@ -56,12 +56,12 @@ void solve(Numbers& H, Numbers& b) {
   }
 }
 
-// v, the scores f = A v, alpha by them, and the sums of a sweep.
+// v, the scores f = A v, or f + 1 - q where q is given, alpha by them, and the sums of a sweep.
 struct Point {
   Numbers v, f, alpha, residual;
   double primal, dual, value, imbalance;
 
-  Point(std::size_t m, std::size_t k) : v(k), f(m), alpha(m), residual(k) {}
+  Point(std::size_t places, std::size_t k) : v(k), f(places), alpha(places), residual(k) {}
   double gap() const { return primal - dual; }
 };
 
@@ -76,20 +76,22 @@ void add_gram(const FusedDense<double>& X, const Numbers& d, std::size_t order, 
 
 class Newton {
  public:
-  // `whole` is A'CA of all rows.
+  // `whole` is X'CX, with a column of ones for an intercept.
   Newton(const Compiled& code, const NewtonProblems& all, const Numbers& whole, std::size_t t)
       : all_(all),
         m_(all.C.size()),
         k_(all.order()),
+        copies_(all.copies()),
+        q_(all.q.empty() ? all.q : all.q.subspan(2 * t * m_, 2 * m_)),
         X_{all.X, code.dense.f64},
         A_{X_, all.y.subspan(t * m_, m_), all.intercept > 0, code.steps},
-        here_(m_, k_),
-        there_(m_, k_),
-        multiplier_(all.squared ? 0 : m_),
+        here_(copies_ * m_, k_),
+        there_(copies_ * m_, k_),
+        multiplier_(all.squared ? 0 : copies_ * m_),
         d_(m_),
         R_(k_, 1.0),
         gram_(whole),
-        counted_(m_, true),
+        counted_(m_, 1),
         s_(all.squared ? 2.0 : kStartPenalty) {
     if (all.intercept == 1) {
       R_.back() = 0;
@@ -114,9 +116,10 @@ class Newton {
   }
 
   void write(std::span<double> alpha, std::span<double> v) {
+    if (copies_ == 2) cancel();
     if (all_.intercept == 1) balance();
     const bool good = std::isfinite(here_.primal);
-    for (std::size_t i = 0; i < m_; ++i) alpha[i] = good ? here_.alpha[i] : 0.0;
+    for (std::size_t i = 0; i < alpha.size(); ++i) alpha[i] = good ? here_.alpha[i] : 0.0;
     for (std::size_t j = 0; j < k_; ++j) v[j] = good ? here_.v[j] : 0.0;
   }
 
@@ -131,8 +134,42 @@ class Newton {
     return half <= kSettled * here_.gap() && here_.imbalance <= kBalanced * here_.gap();
   }
 
-  PenaltyRows rows(const Point& point) const {
-    return {all_.C.data(), all_.squared ? nullptr : multiplier_.data(), point.f.data(), s_, m_};
+  // The first or the second copy of the rows.
+  PenaltyRows rows(const Point& point, std::size_t copy = 0) const {
+    const std::size_t from = copy * m_;
+    return {all_.C.data(), all_.squared ? nullptr : &multiplier_[from], &point.f[from], s_, m_};
+  }
+
+  // Scores, unless v is empty, alpha, and their sums.
+  PenaltySums sweep(Point& point, std::span<const double> v, Numbers& g) const {
+    if (copies_ == 1)
+      return penalty_sweep(A_, v, rows(point),
+                           {point.f.data(), point.alpha.data(), g, nullptr, nullptr, nullptr})
+          .first;
+    PenaltySums total{};
+    A_.sweep<1>(v, g, [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
+      if (!v.empty()) reach(point, begin, end, z);
+      for (std::size_t copy = 0; copy < 2; ++copy) {
+        const std::size_t from = copy * m_;
+        double* alpha = &point.alpha[from];
+        const auto sums = A_.steps.penalty(rows(point, copy).part(begin, end), alpha + begin);
+        total.losses += sums.losses;
+        total.linear += sums.linear;
+        total.value += sums.value;
+        for (std::size_t i = begin; i < end; ++i) total.linear += (q_[from + i] - 1) * alpha[i];
+      }
+      for (std::size_t i = begin; i < end; ++i)
+        u[0][i - begin] = point.alpha[i] - point.alpha[m_ + i];
+    });
+    return total;
+  }
+
+  // What stands for the scores of both copies where their margins are to reach q, not 1.
+  void reach(Point& point, std::size_t begin, std::size_t end, const double* z) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      point.f[i] = z[i - begin] + (1 - q_[i]);
+      point.f[m_ + i] = (1 - q_[m_ + i]) - z[i - begin];
+    }
   }
 
   // What the point is at its v; with the scores that it has, if they are not asked for.
@@ -140,10 +177,7 @@ class Newton {
     Numbers g(k_);
     const std::span<const double> v =
         scores ? std::span<const double>(point.v) : std::span<const double>();
-    const auto sums =
-        penalty_sweep(A_, v, rows(point),
-                      {point.f.data(), point.alpha.data(), g, nullptr, nullptr, nullptr})
-            .first;
+    const auto sums = sweep(point, v, g);
     double ridge = 0, square = 0;
     for (std::size_t j = 0; j < k_; ++j) {
       ridge += 0.5 * R_[j] * point.v[j] * point.v[j];
@@ -188,7 +222,7 @@ class Newton {
     if (!(change <= 1e-4 * slope || (flat && next <= -0.5 * slope))) {
       const double t = search(dv, -slope);
       for (std::size_t j = 0; j < k_; ++j) there_.v[j] = here_.v[j] - t * dv[j];
-      for (std::size_t i = 0; i < m_; ++i)
+      for (std::size_t i = 0; i < here_.f.size(); ++i)
         there_.f[i] = here_.f[i] + t * (there_.f[i] - here_.f[i]);
       evaluate(there_, false);
     }
@@ -204,7 +238,12 @@ class Newton {
     }
     double t = 0.5, low = 0, high = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 60; ++i) {
-      const auto sums = A_.steps.slope(rows(here_), there_.f.data(), t);
+      auto sums = A_.steps.slope(rows(here_), there_.f.data(), t);
+      if (copies_ == 2) {
+        const auto others = A_.steps.slope(rows(here_, 1), &there_.f[m_], t);
+        sums.first += others.first;
+        sums.second += others.second;
+      }
       const double slope = sums.first + first + t * second;
       if (std::abs(slope) <= 0.1 * scale) break;
       (slope > 0 ? high : low) = t;
@@ -218,39 +257,56 @@ class Newton {
   void update() {
     std::size_t active = 0, changed = 0;
     for (std::size_t i = 0; i < m_; ++i) {
-      const double a = here_.alpha[i], C = all_.C[i];
-      const bool inside = a > 0 && (all_.squared || a < C), before = counted_[i];
-      active += inside, changed += inside != before;
-      d_[i] = C * (static_cast<double>(inside) - static_cast<double>(before));
-      counted_[i] = inside;
+      const int inside = counts(i) + (copies_ == 2 && counts(m_ + i)), before = counted_[i];
+      active += inside > 0, changed += inside != before;
+      d_[i] = all_.C[i] * (inside - before);
+      counted_[i] = static_cast<char>(inside);
     }
     if (changed == 0) return;
     if (changed >= active || ++updates_ > kMostUpdates) {
       updates_ = 0;
       std::fill(gram_.begin(), gram_.end(), 0.0);
-      for (std::size_t i = 0; i < m_; ++i) d_[i] = counted_[i] ? all_.C[i] : 0.0;
+      for (std::size_t i = 0; i < m_; ++i) d_[i] = counted_[i] * all_.C[i];
     }
     add_gram(X_, d_, k_, gram_);
   }
 
+  // Whether alpha is strictly between its bounds.
+  bool counts(std::size_t place) const {
+    const double a = here_.alpha[place];
+    return a > 0 && (all_.squared || a < all_.C[place % m_]);
+  }
+
+  // What both copies of a row have of alpha only costs: their sums are the same without it.
+  void cancel() {
+    for (std::size_t i = 0; i < m_; ++i) {
+      const double both = std::min(here_.alpha[i], here_.alpha[m_ + i]);
+      here_.alpha[i] -= both;
+      here_.alpha[m_ + i] -= both;
+    }
+  }
+
+  bool is_positive(std::size_t place) const { return (A_.y[place % m_] > 0) == (place < m_); }
+
   // The heavier class gives up what the other one lacks.
   void balance() {
     double sums[2] = {0, 0};
-    for (std::size_t i = 0; i < m_; ++i) sums[A_.y[i] > 0] += here_.alpha[i];
+    for (std::size_t i = 0; i < here_.alpha.size(); ++i) sums[is_positive(i)] += here_.alpha[i];
     const bool heavy = sums[1] > sums[0];
     if (sums[heavy] == sums[!heavy]) return;
     const double share = sums[!heavy] / sums[heavy];
-    for (std::size_t i = 0; i < m_; ++i)
-      if ((A_.y[i] > 0) == heavy) here_.alpha[i] *= share;
+    for (std::size_t i = 0; i < here_.alpha.size(); ++i)
+      if (is_positive(i) == heavy) here_.alpha[i] *= share;
   }
 
   const NewtonProblems& all_;
-  std::size_t m_, k_;
+  std::size_t m_, k_, copies_;
+  std::span<const double> q_;
   FusedDense<double> X_;
   Block A_;
   Point here_, there_;
   Numbers multiplier_, d_, R_, gram_;
-  std::vector<char> counted_;  // whether the matrix counts a row
+  std::vector<char> counted_;  // how often the matrix counts a row
   double s_, least_ = 0;
   int since_ = 0, updates_ = 0;
 };
@@ -260,13 +316,14 @@ class Newton {
 void newton_batch(const Compiled& code, const NewtonProblems& problems, const NewtonLimits& limits,
                   std::span<std::int64_t> steps) {
   const std::size_t m = problems.C.size(), k = problems.order();
+  const std::size_t places = problems.copies() * m;
   Numbers whole(k * k);
   add_gram({problems.X, code.dense.f64}, Numbers(problems.C.begin(), problems.C.end()), k, whole);
   Crew crew(limits.threads, limits.stop);
   crew.run(problems.size(), [&](std::size_t t, bool is_caller) {
     Newton one(code, problems, whole, t);
     steps[t] = one.run(limits, crew, is_caller);
-    one.write(problems.alpha.subspan(t * m, m), problems.v.subspan(t * k, k));
+    one.write(problems.alpha.subspan(t * places, places), problems.v.subspan(t * k, k));
   });
 }
 

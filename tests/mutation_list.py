@@ -28,6 +28,7 @@ MANY = ("tests/problems/test_many.py",)
 MANY_DRAWN = ("tests/certificates/test_campaign.py",)
 FAMILY = ("tests/solvers/kernel/test_batch_family.py",)
 BATCH = ("tests/solvers/kernel/test_batch.py",)
+NEWTON_TWICE = ("tests/solvers/linear/test_newton_batch_regression.py",)
 NEWTON = (
     "tests/solvers/linear/test_newton_batch.py",
     "tests/certificates/test_campaign.py",
@@ -578,6 +579,27 @@ MUTATIONS = [
         "(alpha >= 0.0) & (alpha <= self.loss.upper(self.C))",
         "(alpha >= 0.0) | (alpha <= self.loss.upper(self.C))",
         NEWTON,
+    ),
+    Mutation(
+        "linear regressions at once: signs of both rows",
+        "many_linear.py",
+        "np.stack([f, -f], axis=1)",
+        "np.stack([f, f], axis=1)",
+        NEWTON_TWICE,
+    ),
+    Mutation(
+        "linear regressions at once: q'alpha",
+        "many_linear.py",
+        "        return product.sum(axis=(1, 2)), mass,",
+        "        return mass, mass,",
+        NEWTON_TWICE,
+    ),
+    Mutation(
+        "linear regressions at once: C in units of the margins",
+        "many_linear.py",
+        "C = self.C / unit if self.loss.is_bounded else self.C",
+        "C = self.C",
+        NEWTON_TWICE,
     ),
     Mutation(
         "many problems: the quadratic term",

@@ -308,6 +308,7 @@ def newton_batch(
     v: Vector,
     steps: NDArray[np.int64],
     simd: int = -1,
+    q: Vector | None = None,
 ) -> bool: ...
 def solve_batch(
     form: tuple[int, float, float, int],

@@ -38,6 +38,8 @@ Vector = NDArray[np.float64]
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# The least gap of Newton's method: rounding decides below.
+LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
 LINEAR_PLACES = 16
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
@@ -80,13 +82,13 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     """
     # Along a path, too: from zero it is faster than others are from the last answer.
     cold = dataclasses.replace(training, starts=None)
-    if not _suits(cold):
+    if not _suits(cold, LEAST_LINEAR_GAP):
         return None
     m, n = training.rows.shape
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
-    is_cold = training.starts is None
-    return _by_products(training) if is_cold and m <= MOST_LINEAR else None
+    suits = _suits(training) and training.recipe.q is None
+    return _by_products(training) if suits and m <= MOST_LINEAR else None
 
 
 def _most_entries(training: Training) -> int:
@@ -102,8 +104,9 @@ def _most_entries(training: Training) -> int:
 def _by_newton(training: Training) -> list[Solution] | None:
     """The same by Newton's method on the columns."""
     rows, memory = training.rows, training.memory_limit
-    t, (m, n) = len(training.tasks), rows.shape
-    if memory is not None and 8 * m * (n + t * LINEAR_PLACES) > memory:
+    t, (m, n), q = len(training.tasks), rows.shape, training.recipe.q
+    copies = 1 if q is None else 2
+    if memory is not None and 8 * m * (n + t * copies * LINEAR_PLACES) > memory:
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     X: Any = rows.in_memory()
@@ -113,7 +116,9 @@ def _by_newton(training: Training) -> list[Solution] | None:
     kept = C > 0.0
     if not kept.all():
         X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
-    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training))
+        q = q if q is None else q[np.tile(kept, 2)]
+    q = q if q is None else np.tile(q, (t, 1))
+    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
     threads = n_threads(rows.options.get("n_jobs"))
     found = solve_many_linear(problems, training.limits, threads)
     if any(solution.status is Status.STALLED for solution in found):
@@ -123,9 +128,10 @@ def _by_newton(training: Training) -> list[Solution] | None:
 
 def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
     """The same where rows without weight have their alpha, too."""
-    alpha = np.zeros(len(kept))
-    alpha[kept] = solution.alpha
-    return dataclasses.replace(solution, alpha=alpha)
+    copies = len(solution.alpha) // np.count_nonzero(kept)
+    alpha = np.zeros((copies, len(kept)))
+    alpha[:, kept] = solution.alpha.reshape(copies, -1)
+    return dataclasses.replace(solution, alpha=alpha.ravel())
 
 
 def _by_products(training: Training) -> list[Solution] | None:
@@ -157,11 +163,12 @@ def _by_products(training: Training) -> list[Solution] | None:
     return out
 
 
-def _suits(training: Training) -> bool:
+def _suits(training: Training, least: float = LEAST_GAP) -> bool:
     """Whether all problems may be solved at once.
 
     Not where something is said about single iterations, where there is another start
-    than zero, where float32 has too few digits for the gap, or where C is infinite.
+    than zero, where the gap is below the ``least`` that the digits allow, or where C is
+    infinite.
     """
     limits = training.limits
     return (
@@ -172,7 +179,7 @@ def _suits(training: Training) -> bool:
         and training.starts is training.known is None
         and limits.checkpoint is None
         and limits.max_iter is None
-        and limits.tol >= LEAST_GAP
+        and limits.tol >= least
         and training.callbacks.is_silent
         and not limits.is_late
     )

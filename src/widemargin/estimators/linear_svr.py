@@ -15,7 +15,11 @@ from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.regression import coefficients, regression_problem
+from widemargin.problems.regression import (
+    coefficients,
+    margins,
+    regression_problem,
+)
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver
 
@@ -186,4 +190,5 @@ def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Rec
     def _at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
         return {"coef_": w[np.newaxis] if in_a_row else w, "intercept_": np.array([b])}
 
-    return Recipe(_make, _at, regressor.solver)
+    q, form = margins(target, epsilon), (loss, intercept)
+    return Recipe(_make, _at, regressor.solver, form=form, q=q)

@@ -26,9 +26,9 @@ def as_target(check: Checker, y: Any, m: int) -> Vector:
     if y.ndim != 1 and not (y.ndim == 2 and y.shape[1] == 1):
         expected = "be one-dimensional: one target for each row"
         check.refuse_part("y", expected, f"shape {y.shape}")
-    shape = np.shape(y)
-    numbers = _numbers(check, y.ravel()).reshape(shape)
-    target: Vector = np.asarray(column_or_1d(numbers, warn=True))
+    target = _numbers(check, y.ravel())
+    if y.ndim == 2:
+        column_or_1d(target.reshape(y.shape), warn=True)  # says so
     if len(target) != m:
         check.refuse_part("y", f"have length {m}", f"length {len(target)}")
     if not np.isfinite(target).all():

@@ -45,8 +45,8 @@ class Recipe:
     kernel : Kernel or None, of the problems; None: they are linear in the columns
     form : loss and intercept of problems that have no norm, or None
     q : ndarray (2 m,) or None
-        Of a regression with a kernel: what the margins of its two rows for each sample
-        have to reach. None: 1.
+        Of a regression: what the margins of its two rows for each sample have to
+        reach. None: 1.
     nu : float in (0, 1] or None
         Of one-class and nu machines: the share that the sum of alpha has of what its
         bounds allow (`widemargin.problems.nu`). None: the sum is free.

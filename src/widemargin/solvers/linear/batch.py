@@ -44,13 +44,15 @@ def solve_many_linear(
         One that is stalled is for another solver.
     """
     begin, (t, m), n = limits.clock.seconds(), problems.y.shape, problems.X.shape[1]
-    alpha, steps = np.zeros((t, m)), np.zeros(t, np.int64)
+    core, units = problems.in_units()
+    places = m if problems.q is None else 2 * m
+    alpha, steps = np.zeros((t, places)), np.zeros(t, np.int64)
     v = np.zeros((t, n + (problems.intercept != "none")))
     deadline = limits.deadline
     interrupted = _core.newton_batch(
-        problems.X,
-        problems.y,
-        problems.C,
+        core.X,
+        core.y,
+        core.C,
         not problems.loss.is_bounded,
         INTERCEPTS[problems.intercept],
         limits.tol,
@@ -60,38 +62,43 @@ def solve_many_linear(
         alpha,
         v,
         steps,
+        q=core.q,
     )
+    alpha *= units.unit
+    v *= units.unit
     W = np.ascontiguousarray(v[:, :n])
-    b = np.zeros(t) if problems.intercept == "none" else v[:, n]
+    b = np.zeros(t) if problems.intercept == "none" else v[:, n] + units.shift
     with ONE_BLAS_THREAD:  # others would wait for a busy core longer than it takes
         bounds = problems.certificates(alpha, W, b)
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / t
-    ends = zip(alpha, W, b.tolist(), bounds, steps.tolist(), strict=True)
+    zeros = problems.zero_objectives.tolist()
+    ends = zip(alpha, W, b.tolist(), bounds, steps.tolist(), zeros, strict=True)
     return [_solution(problems, end, status, seconds, limits) for end in ends]
 
 
 def _solution(
     problems: ManyLinearProblems,
-    end: tuple[Vector, Vector, float, Certificate, int],
+    end: tuple[Vector, Vector, float, Certificate, int, float],
     status: Status,
     seconds: float,
     limits: Limits,
 ) -> Solution:
     """What a problem ended with, as other solvers say it."""
-    alpha, w, b, bounds, steps = end
+    alpha, w, b, bounds, steps, zero = end
     m, n = problems.X.shape
     # No press of Ctrl-C is lost.
     if status is not Status.INTERRUPTED and bounds.relative_gap <= limits.tol:
         status = Status.SOLVED
-    zero, at_bound = float(problems.C.sum()), None
+    at_bound = None
     if problems.loss.is_bounded:
-        at_bound = int(np.count_nonzero(alpha >= problems.C))
-    first = Step(0, zero, 0.0, 0.0, m)
+        C = problems.C if problems.q is None else np.tile(problems.C, 2)
+        at_bound = int(np.count_nonzero(alpha >= C))
+    first = Step(0, zero, 0.0, 0.0, len(alpha))
     first.best_primal, first.best_dual = zero, 0.0
-    last = Step(1, bounds.primal, bounds.dual, 0.0, m, seconds=seconds)
+    last = Step(1, bounds.primal, bounds.dual, 0.0, len(alpha), seconds=seconds)
     last.details = {
         "support_vectors": float(np.count_nonzero(alpha)),
         "steps": float(steps),
