@@ -26,7 +26,8 @@ CHECKS := lint layout types layers core-layout docstrings
 MAKEFLAGS += --jobs=2
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/demo.py
+	@echo "Training (5 to 15 seconds) ..."
+	@$(BIN)/python examples/demo.py
 
 test: tests check
 
@@ -36,7 +37,7 @@ test: tests check
 # for more. `test-full` leaves BLAS its threads.
 # worksteal: the tests of a file stay in one process, which solves their problems once.
 WORKERS = -n auto --dist worksteal
-tests: $(VENV)/installed
+tests: $(VENV)/tested
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS)
 
 # As many examples of each property as hypothesis draws where it is not told.
@@ -51,52 +52,65 @@ test-full: check
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS) $(EXAMPLES) -m full
 
 # tests/compat/table.txt says which pass, and why the others do not.
-compat: $(VENV)/installed
+compat: $(VENV)/tested
 	$(BIN)/python -m tests.compat
 
-mutations: $(VENV)/installed
+mutations: $(VENV)/tested
 	$(BIN)/python -m tests.mutations
 
 check: $(CHECKS)
 
-lint: $(VENV)/installed
+lint: $(VENV)/tested
 	$(BIN)/ruff check .
 
-layout: $(VENV)/installed
+layout: $(VENV)/tested
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/installed
+types: $(VENV)/tested
 	$(BIN)/mypy
 
-layers: $(VENV)/installed
+layers: $(VENV)/tested
 	$(BIN)/lint-imports
 
-core-layout: $(VENV)/installed
+core-layout: $(VENV)/tested
 	$(BIN)/clang-format --dry-run --Werror cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
 
-docstrings: $(VENV)/installed
+docstrings: $(VENV)/tested
 	$(BIN)/numpydoc lint $$(find src -name "*.py")
 
-bench: $(VENV)/installed
+bench: $(VENV)/tested
 	$(BIN)/pip install -q -e ".[bench]"
 	$(BIN)/python -m benchmarks.run --timeout 10 --budget 600 --output build/bench
 	$(BIN)/python -m benchmarks.kernel.run --quick --budget 240 --output build/bench/kernel
 	@echo "All sets: see benchmarks/README.md. Tables and pictures: build/bench"
 
-docs: $(VENV)/installed
+docs: $(VENV)/tested
 	$(BIN)/pip install -q -e ".[docs]"
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
-format: $(VENV)/installed
+format: $(VENV)/tested
 	$(BIN)/ruff check --fix -q .
 	$(BIN)/ruff format -q .
 	$(BIN)/clang-format -i cpp/*.hpp cpp/*.cpp tests/fuzz/*.cpp
 
 # Python sources are used in place; only the C++ core is built, when it changed.
+#
+# `installed`: what a first look needs, with a core for this processor alone, which compiles in
+# half of the time. `tested`: the tools of the tests, and the core as it is shipped. Either does
+# for `make demo`.
+NATIVE = --config-settings=cmake.define.WIDEMARGIN_NATIVE
+INSTALL = $(BIN)/python .ci/install.py
+
 $(VENV)/installed: $(SOURCES)
-	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
-	touch $@
+	@test -d $(VENV) || { echo "Making the environment $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(INSTALL) --no-compile -e ".[plot]" $(NATIVE)=ON
+	@touch $@
+
+# Not beside `installed`, where both are made.
+$(VENV)/tested: $(SOURCES) $(if $(filter demo,$(MAKECMDGOALS)),$(VENV)/installed)
+	@test -d $(VENV) || { echo "Making the environment $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(INSTALL) -e ".[test]" $(NATIVE)=OFF
+	@touch $(VENV)/installed $@
 
 clean:
 	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

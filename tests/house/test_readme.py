@@ -38,6 +38,11 @@ def test_python_examples(here, page):
     assert all(name.endswith(".wm") for name in left)  # which git ignores
 
 
+def test_the_readme_is_short():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100
+
+
 def thinned(folder, rows):
     """Leave the first rows of each set in a folder."""
     for path in folder.glob("*.bz2"):
@@ -50,9 +55,11 @@ def thinned(folder, rows):
 @pytest.mark.parametrize("rows", [2000, pytest.param(None, marks=pytest.mark.full)])
 def test_commands_of_the_readme(here, rows):
     """The indented commands, in their order, on Adult: as they are, or on few rows."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^    widemargin (.*)$", text, re.MULTILINE)
-    assert len(commands) >= 4
+    pages = "README.md", "docs/tutorial/tour.md", "docs/tutorial/command_line.md"
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in pages]
+    found = [re.findall(r"^    widemargin (.*)$", t, re.MULTILINE) for t in texts]
+    assert all(len(c) >= n for c, n in zip(found, (2, 1, 6), strict=True))
+    commands = [command for commands in found for command in commands]
     if rows:
         thinned(here / "examples" / "data", rows)
         commands = [re.sub(r"--rows \d+", f"--rows {rows}", c) for c in commands]

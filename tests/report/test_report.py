@@ -11,13 +11,20 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import accuracy_score, confusion_matrix
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    confusion_matrix,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.cases.report_pages import Page, clouds, words_only
-from widemargin import LinearSVC, as_rows
-from widemargin.report import html, write_report
+from widemargin import SVC, LinearSVC, as_rows
+from widemargin.report import Timing, html, write_report
 from widemargin.solution import Trace
 
 ALIEN = {"script", "link", "iframe", "object", "img", "image", "foreignobject"}
@@ -119,8 +126,9 @@ def test_page_can_be_read_by_all(page):
     headings = [tag for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert headings == ["h1"] + ["h2"] * (len(headings) - 1)
     pictures = page.named("svg")
-    drawn = [" × 2 features" in page.text, "Work per iteration" in page.text]
-    assert len(pictures) == 2 + sum(drawn)
+    headings = ["ROC curve", "Precision and recall", "Confusion map"]
+    drawn = [" × 2 features", "Work per iteration", *(f"{h}. " for h in headings)]
+    assert len(pictures) == 2 + sum(words in page.text for words in drawn)
     assert all(p["role"] == "img" and len(p["aria-label"]) > 20 for p in pictures)
     assert len(page.named("figcaption")) == len(page.named("figure")) > 2
     boxes = [attrs for attrs in page.named("div") if attrs["class"] == "box"]
@@ -312,7 +320,89 @@ def test_many_classes_show_the_largest_confusions(tmp_path):
     assert f"{i} {j} {wrong[i, j]} {wrong[i, j] / 8:.2%}"[:-1] in page.text
     assert "Confusion matrix" not in page.text
     assert "The 15 largest and the 15 smallest of 35 classes" in page.text
-    assert "These are the 30 largest relative gaps of 35." in page.text
+    assert "35 of 35 problems are solved." in page.text
+    assert "Confusion map" in page.text
+    gaps = [s.certificate.relative_gap for s in estimator.solutions_]
+    assert (
+        f"relative gap {min(gaps):.1e} {np.median(gaps):.1e} {max(gaps):.1e}"
+        in page.text
+    )
+
+
+@words_only
+def test_thresholds_are_those_of_scikit_learn(tmp_path):
+    X, y = clouds(2, 3, 100, spread=4.0)
+    estimator = LinearSVC().fit(X, y)
+    page = report(tmp_path, estimator, X, y)
+    scores, guesses = estimator.decision_function(X), estimator.predict(X)
+    assert f"The area below the curve is {roc_auc_score(y, scores):.4f}" in page.text
+    assert (
+        f"The mean precision is {average_precision_score(y, scores):.4f}" in page.text
+    )
+    found = recall_score(y, guesses)
+    assert f"(diamond, threshold 0) finds {found:.2%}"[:-1] in page.text
+    precision = precision_score(y, guesses, average=None)
+    for k in (0, 1):
+        right = recall_score(y, guesses, average=None)[k]
+        assert f"{100 * right:.2f} % {100 * precision[k]:.2f} %" in page.text
+
+
+@words_only
+def test_a_class_without_rows_has_no_curves(tmp_path):
+    X, y = clouds(2, 3, 100)
+    page = report(tmp_path, LinearSVC().fit(X, y), X, y, test=(X[y == 1], y[y == 1]))
+    assert "ROC curve" not in page.text
+    assert "no rows" in page.text
+
+
+@words_only
+def test_many_pairs_are_a_map_with_names(tmp_path):
+    X, y = clouds(6, 3, 20)
+    words = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])[y]
+    estimator = SVC().fit(X, words)
+    page = report(tmp_path, estimator, X, words)
+    counts = [np.count_nonzero(s.alpha) for s in estimator.solutions_]
+    assert f"ant 0 {' '.join(map(str, counts[:5]))} " in page.text
+    assert "Support vectors of each pair of classes" in page.text
+
+
+@words_only
+def test_times_of_programs_are_bars(tmp_path):
+    X, y = clouds(2, 3, 20)
+    notes = [Timing("linear", "other", 2.0, 0.01), ("Machine", "a fast one")]
+    page = report(tmp_path, LinearSVC().fit(X, y), X, y, notes=notes)
+    assert page.text.index("Seconds to a gap") < page.text.index("Convergence")
+    assert "Machine a fast one" in page.text
+
+
+@words_only
+@pytest.mark.parametrize("factor", [900.0, 1100.0])
+def test_scales_that_differ_a_thousand_times_get_advice(tmp_path, factor):
+    X, y = clouds(2, 2, 40)
+    X = X / X.std(axis=0) * [1.0, factor]
+    page = report(tmp_path, LinearSVC(max_iter=50).fit(X, y), X, y)
+    assert ("StandardScaler() in a pipeline" in page.text) == (factor > 1000)
+
+
+@words_only
+def test_columns_have_names_or_say_where_they_are_counted_from(tmp_path):
+    X, y = clouds(2, 2, 40)
+    page = report(tmp_path, LinearSVC().fit(X, y), X, y)
+    assert "columns 2, counted from 0 as in an array" in page.text
+    named = as_rows(X, names=["height", "weight"])
+    page = report(tmp_path, LinearSVC().fit(named, y), named, y)
+    assert "height" in page.text
+    assert "counted from" not in page.text
+
+
+def test_a_dark_screen_has_colors_of_its_own(binary, tmp_path):
+    page = report(tmp_path, *binary)
+    assert "prefers-color-scheme:dark" in page.source
+    style, drawn = page.source.split("</style>")
+    used = set(re.findall(r"var\(--(\w+)\)", drawn))
+    assert {"ink", "blue", "rust"} <= used
+    dark = style.split("prefers-color-scheme:dark")[1].split("@media print")[0]
+    assert used <= set(re.findall(r"--(\w+):", dark))
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Rows in memory, or in a memory-mapped array."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -96,7 +96,11 @@ def _cut(X: linalg.Matrix, n_jobs: int | None, memory_limit: int | None) -> Bloc
 
 
 def as_rows(
-    X: ArrayLike, *, n_jobs: int | None = None, memory_limit: int | None = None
+    X: ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+    memory_limit: int | None = None,
 ) -> Rows:
     """Rows over data in memory or in a memory-mapped file, without copying them.
 
@@ -107,6 +111,9 @@ def as_rows(
         arrays too; CSR with int32 or int64 indices, unsorted or duplicate entries and
         explicit zeros likewise. Other sparse formats and other dtypes are converted.
         `Rows` are returned as they are.
+    names : sequence of str (n,) or None, default=None
+        Names of the columns, which estimators, models and reports then use. None: those
+        of a table; other data have none.
     n_jobs : int or None, default=None
         Threads of a sweep. None: as many as BLAS may use at the moment, which is all
         cores, or fewer inside joblib and threadpoolctl.
@@ -142,7 +149,12 @@ def as_rows(
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     if isinstance(X, Rows):
+        if names is not None:
+            check.refuse_part("names", "be None for Rows, which have theirs", "names")
         return X
     rows = MemoryRows(as_matrix(X), n_jobs, memory_limit)
-    rows.names = column_names(X)
+    rows.names = column_names(X) if names is None else [str(name) for name in names]
+    if rows.names is not None and len(rows.names) != rows.shape[1]:
+        expected = f"have a name for each of the {rows.shape[1]} columns"
+        check.refuse_part("names", expected, f"{len(rows.names)} names")
     return rows

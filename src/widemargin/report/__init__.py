@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.losses.norms import LossNorm
-from widemargin.report import html, regression, weights
+from widemargin.report import certificates, html, regression, weights
 from widemargin.report.run import (
     SAMPLE,
     Counts,
@@ -23,11 +23,14 @@ from widemargin.report.run import (
     run_of,
     time_of,
 )
-from widemargin.solution import Solution, Status
+from widemargin.report.timing import Timing as Timing
+from widemargin.solution import Status
 from widemargin.system.files import missing_extra, replacing
 
 # Rows of a table, and classes of a confusion matrix; of more, the worst are shown.
 MOST = 30
+# Deviations of columns that are so many times apart call for scaling.
+UNEVEN = 1000.0
 # Classes of a confusion matrix that is no wider than a picture.
 WIDE = 10
 
@@ -40,7 +43,7 @@ def write_report(
     *,
     test: tuple[Any, ArrayLike] | None = None,
     title: str | None = None,
-    notes: Sequence[tuple[str, str]] | None = None,
+    notes: Sequence[tuple[str, str] | Timing] | None = None,
 ) -> None:
     """Write one HTML page that says how a training went.
 
@@ -63,8 +66,9 @@ def write_report(
         these are of the training data, and say so.
     title : str or None, default=None
         Heading of the page; None: "Training report".
-    notes : sequence of (str, str) or None, default=None
-        Labels and texts to show as a table, such as the timings of other programs.
+    notes : sequence of (str, str) and `Timing`, or None, default=None
+        Labels and texts to show as a table; each `Timing`, what a program took for a
+        problem, is a bar at the top of the page.
 
     Raises
     ------
@@ -99,17 +103,20 @@ def write_report(
     if run.model.has_weights:
         table = weights.table(run.model, run.names, run.columns)
         largest = html.section("Largest weights", table)
+    times = [note for note in notes or () if isinstance(note, Timing)]
+    told = [note for note in notes or () if not isinstance(note, Timing)]
     tables = [
-        html.section("Certificate", _certificate(run)),
+        html.section("Certificate", certificates.section(run)),
         largest,
         html.section("Data", _data(run)),
         html.section("Settings", _settings(estimator)),
-        html.section("Notes", _notes(notes)) if notes else "",
+        html.section("Notes", _notes(told)) if told else "",
         html.section("Versions", html.facts("Versions", _versions())),
     ]
     wide = 2 * (len(run.solutions) > 1)  # tables that have a column for each class
     content = [
         _summary(run),
+        html.section("Beside other programs", _bars(times)) if times else "",
         html.section("How the training went", _drawn(run)),
         *tables[:wide],
         f'<div class="columns">{"".join(tables[wide:])}</div>\n',
@@ -118,6 +125,15 @@ def write_report(
     page = html.page(heading, "".join(content))
     with replacing(path) as file:
         file.write(page.encode())
+
+
+def _bars(timings: Sequence[Timing]) -> str:
+    """Seconds and gaps of this library and of others."""
+    from widemargin.report import pictures
+    from widemargin.report.bars import bars
+
+    with pictures.style():
+        return html.figure(*bars(timings))
 
 
 def check_matplotlib() -> None:
@@ -248,7 +264,7 @@ def _right(counts: Counts) -> float:
 
 def _figures(run: Run) -> str:
     """Pictures of the solves, of the margins and of two features; the confusions."""
-    from widemargin.report import pictures
+    from widemargin.report import pictures, thresholds
 
     labels = run.labels if run.drawn is None else run.labels[run.drawn]
     known = labels >= 0
@@ -270,6 +286,8 @@ def _figures(run: Run) -> str:
                 pictures.margins_of_many(margin, which, scheme),
             ]
         drawn.append(pictures.activity(solutions, run.problems))
+        if run.curves is not None:
+            drawn += thresholds.pictures_of(run.curves, names, run.data)
         if hasattr(run.estimator, "Cs_"):
             drawn.append(pictures.selection(run.estimator))
         figures = [*(html.figure(*picture) for picture in drawn), _confusions(run)]
@@ -301,8 +319,12 @@ def _confusions(run: Run) -> str:
     counts = counts[: len(names)]
     right = f"{np.trace(counts):,} of {counts.sum():,} {run.data} rows are right"
     if c > MOST:
+        from widemargin.report import pictures
+
+        with pictures.style():
+            drawn = html.figure(*pictures.heat(counts, names, run.names))
         pairs = _worst_pairs(counts, names, run.names)
-        return html.figure("Largest confusions", pairs, f"{right}.")
+        return drawn + html.figure("Largest confusions", pairs, f"{right}.")
     caption = (
         f"{right}: see the diagonal (bold). A line holds the rows of one true "
         "class; a dark cell off the diagonal is a frequent error."
@@ -329,57 +351,13 @@ def _worst_pairs(counts: Counts, names: list[str], guesses: list[str]) -> str:
 # -- tables ----------------------------------------------------------------------------
 
 
-def _certificate(run: Run) -> str:
-    """Bounds of the optimum, for each binary problem."""
-    words = (
-        "The dual value is a lower bound of the smallest possible objective, so that "
-        "the objective (primal) is at most the gap above it. Both are recomputed from "
-        "the answer."
-    )
-    if hasattr(run.estimator, "feature_map_"):
-        words += " They belong to the approximate kernel matrix."
-    if hasattr(run.estimator, "exact_gap_"):
-        gap = run.estimator.exact_gap_
-        words += f" With the whole matrix the relative gap is at most {gap:.1e}."
-    bounds = [(s.certificate.primal, s.certificate.dual) for s in run.solutions]
-    digits = html.decimals(np.abs(bounds).max())
-    proofs = [_proof(solution, digits) for solution in run.solutions]
-    if len(proofs) == 1:
-        return f"<p>{words}</p>{html.facts('Certificate', proofs[0].items())}"
-    gaps = np.array([s.certificate.relative_gap for s in run.solutions])
-    shown = np.sort(np.argsort(-gaps, kind="stable")[:MOST])
-    if len(proofs) > MOST:
-        words += f" These are the {MOST} largest relative gaps of {len(proofs)}."
-    pairs = run.model.is_paired
-    header = ["pair of classes" if pairs else "class against the rest", *proofs[0]]
-    rows = [[run.problems[k], *proofs[k].values()] for k in shown]
-    return f"<p>{words}</p>{html.table('Certificates', header, rows, words=['status'])}"
-
-
-def _proof(solution: Solution, digits: int) -> dict[str, str]:
-    """The figures of one solution, by name."""
-    certificate, last = solution.certificate, solution.trace[-1]
-    return {
-        "status": solution.status.value,
-        "primal": f"{certificate.primal:,.{digits}f}",
-        "dual": f"{certificate.dual:,.{digits}f}",
-        "gap": f"{certificate.gap:.1e}",
-        "relative gap": f"{certificate.relative_gap:.1e}",
-        "tol": f"{solution.tol:.0e}",
-        "iterations": f"{last.iteration:,}",
-        "sweeps": f"{last.sweeps:,}",
-        "time of the solver": html.seconds(solution.seconds),
-        "support vectors": f"{np.count_nonzero(solution.alpha):,}",
-    }
-
-
 def _data(run: Any) -> str:
     """Facts on the training data, and its classes, or errors of a regression."""
     rows, (m, n) = run.rows, run.rows.shape
     share = rows.sweep(_count_nonzeros) / (m * n)
     facts = [
         ("rows", f"{m:,}"),
-        ("columns", f"{n:,}"),
+        ("columns", f"{n:,}{weights.counting(run.model)}"),
         ("numbers", f"{rows.dtype}, {html.percent(share)} nonzero"),
         ("repeated rows", _repeats(rows)),
         *_scales(rows, run.columns),
@@ -428,7 +406,16 @@ def _scales(rows: Rows, columns: list[str]) -> list[tuple[str, str]]:
             f"a factor of {std[high] / std[low]:,.1f}"
         )
         facts.append(("scale of columns", words))
+        if std[high] >= UNEVEN * std[low]:
+            facts.append(("advice", _SCALE))
     return facts
+
+
+_SCALE = (
+    "Scale the columns: with deviations as far apart as these the largest ones decide "
+    "alone, and a fit takes longer. StandardScaler() in a pipeline does it, or "
+    "widemargin train --scale standard."
+)
 
 
 def _classes(run: Run) -> str:
@@ -437,8 +424,9 @@ def _classes(run: Run) -> str:
     sizes, judged = (counts[:-1].sum(axis=1) for counts in (run.training, run.judged))
     right = np.diag(run.judged)
     support = run.estimator.n_support_
-    vectors, judged_on = run.model.vectors_name, f"right on {run.data} rows"
-    header = ["class", "rows", "share", vectors, judged_on]
+    guessed = run.judged.sum(axis=0)
+    recall, precision = f"recall ({run.data})", f"precision ({run.data})"
+    header = ["class", "rows", "share", run.model.vectors_name, recall, precision]
     rows = [
         [
             run.names[k],
@@ -446,14 +434,19 @@ def _classes(run: Run) -> str:
             html.percent(sizes[k] / sizes.sum()),
             f"{support[k]:,}",
             html.percent(right[k] / judged[k]) if judged[k] else "no rows",
+            html.percent(right[k] / guessed[k]) if guessed[k] else "never said",
         ]
         for k in range(c)
     ]
+    said = (
+        "<p>Recall: the share of a class that is found. Precision: the share of the "
+        "rows taken for a class that are of it.</p>"
+    )
     if c <= MOST:
-        return html.table("Classes", header, rows)
+        return said + html.table("Classes", header, rows)
     half, order = MOST // 2, np.argsort(-sizes, kind="stable")
     ends = [rows[k] for k in (*order[:half], *order[-half:])]
-    words = f"<p>The {half} largest and the {half} smallest of {c} classes:</p>"
+    words = said + f"<p>The {half} largest and the {half} smallest of {c} classes:</p>"
     return words + html.table("Classes", header, ends)
 
 

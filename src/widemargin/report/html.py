@@ -106,23 +106,51 @@ def table(
 
 def matrix(counts: NDArray[np.intp], rows: list[str], columns: list[str]) -> str:
     """A confusion matrix (r, c), each cell as dark as its share of the row."""
-    heads = "".join(_th(short(name), "col") for name in columns)
     top = f'<td></td><th scope="colgroup" colspan="{len(columns)}">predicted</th>'
-    lines = [top, f"<td>true</td>{heads}"]
     # The root lets an error of 1 % be seen beside the 99 % that are right.
     shades = np.sqrt(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
-    for i, name in enumerate(rows):
-        cells = [_cell(counts[i, j], shades[i, j], i == j) for j in range(len(columns))]
-        lines.append(_th(short(name), "row") + "".join(cells))
-    body = "</tr><tr>".join(lines)
-    return _box("Confusion matrix", f'<table class="matrix"><tr>{body}</tr></table>')
+    right = np.eye(*counts.shape) > 0
+    return _grid("Confusion matrix", (counts, shades, right), (rows, columns), top)
+
+
+def heat(name: str, counts: NDArray[np.intp], names: list[str]) -> str:
+    """Counts by two classes (c, c), each cell as dark as its share of the largest."""
+    shades = np.sqrt(counts / max(1, counts.max()))
+    return _grid(name, (counts, shades, np.zeros_like(counts, bool)), (names, names))
+
+
+def _grid(
+    name: str,
+    cells: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    names: tuple[list[str], list[str]],
+    top: str | None = None,
+) -> str:
+    """A table of shaded counts; of these, shades and what is right."""
+    counts, shades, right = cells
+    rows, columns = names
+    heads = "".join(_th(short(column), "col") for column in columns)
+    lines = [f"<td>{'true' if top else ''}</td>{heads}"]
+    for i, row in enumerate(rows):
+        places = range(len(columns))
+        cell = [_cell(counts[i, j], shades[i, j], bool(right[i, j])) for j in places]
+        lines.append(_th(short(row), "row") + "".join(cell))
+    body = "</tr><tr>".join([top, *lines] if top else lines)
+    return _box(name, f'<table class="matrix"><tr>{body}</tr></table>')
 
 
 def _cell(number: int, shade: float, right: bool) -> str:
-    """A cell of the confusion matrix, from white to dark blue."""
-    color = ",".join(f"{255 + shade * (end - 255):.0f}" for end in (16, 52, 92))
-    kind = ("right " if right else "") + ("dark" if shade > 0.62 else "")
-    return f'<td class="{kind}" style="background:rgb({color})">{number:,}</td>'
+    """A cell of a matrix, from the page's color to its darkest."""
+    kind = ("right " if right else "") + ("dark" if shade > DARK_CELL else "")
+    mixed = f"color-mix(in srgb,var(--heat) {100 * shade:.0f}%,var(--paper))"
+    # Browsers before 2023 know no color-mix, and take the first one.
+    plain_color = f"{255 + shade * (70 - 255):.0f}"
+    first = f"rgb({plain_color},{plain_color},{plain_color})"
+    style = f"background:{first};background:{mixed}"
+    return f'<td class="{kind}" style="{style}">{number:,}</td>'
+
+
+# From this shade on the letters of a cell are those of the page's color.
+DARK_CELL = 0.62
 
 
 def _th(text: str, scope: str, kind: str = "") -> str:
@@ -138,15 +166,24 @@ def _box(name: str, content: str) -> str:
 # -- the page --------------------------------------------------------------------------
 
 _STYLE = """
-:root{color-scheme:light}
-body{margin:0 auto;max-width:72rem;padding:1rem;background:#fff;color:#1a1a1a;
-font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}
+:root,.light{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--gray:#8a8a8a;
+--pale:#b4bec9;--blue:#10345c;--rust:#a8431a;--green:#1e6b4a;--purple:#6b3f94;
+--grid:#ddd;--line:#dde2e8;--up:#dfe8f2;--down:#f8e9e0;--heat:#464646}
+@media(prefers-color-scheme:dark){:root{--ink:#e8e8e8;--paper:#16191d;--gray:#8a8a8a;
+--pale:#4d5866;--blue:#8fbcf0;--rust:#f0936a;--green:#6fcf9f;--purple:#c3a0e8;
+--grid:#33383f;--line:#333a42;--up:#1d2c3d;--down:#3d251a;--heat:#d0d0d0}
+svg.light{background:#fff;color:#1a1a1a}}
+@media print{:root{color-scheme:light;--ink:#1a1a1a;--paper:#fff;--pale:#b4bec9;
+--blue:#10345c;--rust:#a8431a;--green:#1e6b4a;--purple:#6b3f94;--grid:#ddd;
+--line:#dde2e8;--up:#dfe8f2;--down:#f8e9e0;--heat:#464646}}
+body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--paper);
+color:var(--ink);font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}
 h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0}
-h2{font-size:1.25rem;margin:2rem 0 .5rem;border-bottom:1px solid #b4bec9}
+h2{font-size:1.25rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--pale)}
 p{max-width:48rem}
 p span,figcaption span{white-space:nowrap}
 .lead{font-size:1.2rem}
-.note{border-left:.3rem solid #a8431a;background:#f8e9e0;padding:.5rem .8rem}
+.note{border-left:.3rem solid var(--rust);background:var(--down);padding:.5rem .8rem}
 .grid,.columns{columns:26rem 2;column-gap:2.5rem}
 .columns section{break-inside:avoid;overflow:hidden}
 .wide{column-span:all}
@@ -154,22 +191,22 @@ figure{margin:0 0 1.5rem;break-inside:avoid}
 figcaption{max-width:36rem;font-size:.95rem}
 svg{width:100%;max-width:36rem;height:auto;display:block}
 svg *{stroke-linejoin:round;stroke-linecap:butt}
-svg text{font-family:inherit!important}
+svg text{font-family:inherit!important;fill:var(--ink)}
 .box{overflow-x:auto}
-.box th[scope=row]{position:sticky;left:0;background:#fff}
+.box th[scope=row]{position:sticky;left:0;background:var(--paper)}
 table{border-collapse:collapse;margin:.5rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;
-border-bottom:1px solid #dde2e8}
+border-bottom:1px solid var(--line)}
 th{font-weight:600}
 .n{text-align:right}
 td.n{white-space:nowrap}
-.matrix th,.matrix td{padding:.2rem .4rem;text-align:right;border:1px solid #fff;
-print-color-adjust:exact}
+.matrix th,.matrix td{padding:.2rem .4rem;text-align:right;
+border:1px solid var(--paper);print-color-adjust:exact}
 .matrix th{max-width:7rem}
 .matrix td{min-width:1.5rem}
 .matrix th[colspan]{text-align:left;max-width:none}
-.matrix .right{font-weight:700;outline:2px solid #1a1a1a;outline-offset:-2px}
-.matrix .dark{color:#fff}
+.matrix .right{font-weight:700;outline:2px solid var(--ink);outline-offset:-2px}
+.matrix .dark{color:var(--paper)}
 .wide .matrix{font-size:.8rem}
 @media(max-width:30rem){th,td{padding:.25rem .35rem}
 .matrix{font-size:.8rem}.matrix th,.matrix td{padding:.15rem;min-width:1.2rem}}

@@ -5,6 +5,7 @@ a phone, so that their letters are as large as the letters of the text.
 """
 
 import io
+import re
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,26 @@ Vector = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]
 
 WIDTH = 4.5  # inches, with letters of 10 points
+# One color, one meaning: rust and blue are the first and the second class, green and
+# purple the primal and the dual objective, black what is measured, gray what is beside.
 DARK, GRAY, PALE, BLUE, RUST = "#1a1a1a", "#8a8a8a", "#b4bec9", "#10345c", "#a8431a"
+GREEN, PURPLE = "#1e6b4a", "#6b3f94"
+# Colors that the page has names for, and sets anew on a dark screen.
+_NAMES = {
+    "#000000": "ink",
+    DARK: "ink",
+    "#ffffff": "paper",
+    GRAY: "gray",
+    PALE: "pale",
+    BLUE: "blue",
+    RUST: "rust",
+    GREEN: "green",
+    PURPLE: "purple",
+    "#dddddd": "grid",
+    "#dfe8f2": "up",
+    "#f8e9e0": "down",
+}
+_COLOR = re.compile("|".join(_NAMES))
 # Points of a line, lines, bins of a histogram, rows drawn as markers, points along an
 # axis of the plane: enough to see what there is, and few enough for a small page.
 POINTS, LINES, BINS, MARKERS, GRID = 200, 40, 60, 500, 160
@@ -54,18 +74,23 @@ _STYLE: Any = {
     "legend.handlelength": 1.8,
 }
 _BROAD: dict[str, Any] = {"color": PALE, "lw": 6, "solid_capstyle": "round"}
-_CIRCLES: dict[str, Any] = {"color": RUST, "ls": "--", "marker": "o", "ms": 4}
-_SQUARES: dict[str, Any] = {"color": BLUE, "ls": ":", "marker": "s", "ms": 4}
+_CIRCLES: dict[str, Any] = {"color": GREEN, "ls": "--", "marker": "o", "ms": 4}
+_SQUARES: dict[str, Any] = {"color": PURPLE, "ls": ":", "marker": "s", "ms": 4}
+_SLOWEST: dict[str, Any] = _SQUARES | {"color": DARK}
 _GAMMAS: list[dict[str, Any]] = [
     {"color": DARK, "ls": "-", "marker": "o"},
-    {"color": RUST, "ls": "--", "marker": "s"},
-    {"color": BLUE, "ls": ":", "marker": "^"},
+    {"color": GRAY, "ls": "--", "marker": "s"},
+    {"color": DARK, "ls": ":", "marker": "^"},
     {"color": GRAY, "ls": "-.", "marker": "v"},
-    {"color": RUST, "ls": "-", "marker": "x"},
-    {"color": BLUE, "ls": "--", "marker": "+"},
+    {"color": DARK, "ls": "-.", "marker": "x"},
+    {"color": GRAY, "ls": ":", "marker": "+"},
 ]
 _UP: dict[str, Any] = {"hatch": "////", "ec": BLUE, "fc": "#dfe8f2"}
+_PLAIN: dict[str, Any] = {"hatch": "////", "ec": GRAY, "fc": "white"}
 _DOWN: dict[str, Any] = {"hatch": "\\\\\\\\", "ec": RUST, "fc": "#f8e9e0"}
+# Bars of this library, and of others.
+OURS: dict[str, Any] = {"fc": DARK, "ec": DARK}
+THEIRS: dict[str, Any] = {"fc": PALE, "ec": GRAY, "hatch": "////"}
 _PAPER: dict[str, Any] = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1.5}
 
 # What scores of pairs count, and how far the true class is before the others.
@@ -235,7 +260,7 @@ def _lines(
     """One line a problem; the median and the slowest problem stand out."""
     lines = [(s.trace.column(x), s.trace.column(y)) for s in solutions]
     if len(lines) == 1:
-        _line(axes, *lines[0], **_SQUARES)
+        _line(axes, *lines[0], **_SLOWEST)
         return
     time = [(_reached(s), s.certificate.relative_gap) for s in solutions]
     order = sorted(range(len(lines)), key=time.__getitem__)
@@ -245,7 +270,7 @@ def _lines(
             _line(axes, *lines[k], color=GRAY, lw=0.6)
     _line(axes, *lines[median], label=f"median: {short(names[median], 12)}", **_BROAD)
     slow = f"slowest: {short(names[slowest], 12)}"
-    _line(axes, *lines[slowest], label=slow, **_SQUARES)
+    _line(axes, *lines[slowest], label=slow, **_SLOWEST)
 
 
 def _line(axes: Axes, x: NDArray[Any], y: NDArray[Any], **look: Any) -> None:
@@ -378,7 +403,8 @@ def _bars(
     """Histogram in percent, hatched and labeled, and the plane 0 with its sides."""
     counts, _ = np.histogram(np.clip(margin, edges[0], edges[-1]), edges)
     share = (100.0 if up else -100.0) / max(1, margin.size)
-    axes.stairs(share * counts, edges, fill=True, lw=1, **(_UP if up else _DOWN))
+    look = _PLAIN if not label else _UP if up else _DOWN
+    axes.stairs(share * counts, edges, fill=True, lw=1, **look)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{abs(y):g}"))
     axes.axvline(0, color=DARK, lw=1.2)
     y, va = (0.97, "top") if up else (0.03, "bottom")
@@ -388,6 +414,40 @@ def _bars(
         top = ("data", "axes fraction")
         _label(axes, "← wrong side", (0, 1), top, (-4, 3), "right")
         _label(axes, "right side →", (0, 1), top, (4, 3))
+
+
+def heat(
+    counts: NDArray[np.intp], rows: Sequence[str], columns: Sequence[str]
+) -> Picture:
+    """A confusion matrix of many classes as a map."""
+    figure, (axes,) = _figure(4.4)
+    shares = np.sqrt(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    cells = np.argsort(-shares, axis=None, kind="stable")[:_CELLS]
+    true, guessed = np.unravel_index(cells[shares.flat[cells] > 0], shares.shape)
+    level = np.ceil(_LEVELS * shares[true, guessed]) / _LEVELS
+    size = 200.0 / max(shares.shape)  # points, in a panel of some 230
+    for shade in np.unique(level):
+        some = level == shade
+        tint = str(1.0 - shade)
+        axes.plot(guessed[some], true[some], "s", ms=size, c=tint, mec="none")
+    axes.set(xlim=(-0.7, shares.shape[1] - 0.3), ylim=(shares.shape[0] - 0.3, -0.7))
+    for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
+        named = range(0, len(names), -(-len(names) // _NAMED))
+        axis.set_ticks(list(named), [short(names[k], 10) for k in named], fontsize=6)
+    axes.tick_params(axis="x", rotation=90)
+    axes.set(xlabel="predicted", ylabel="true")
+    axes.grid(visible=False)
+    return Picture(
+        "Confusion map",
+        _svg(figure, "heat", "Heat map: true classes by predicted classes"),
+        "A line holds the rows of one true class, by the class they were taken for: "
+        "dark off the diagonal is a frequent error. A light gray is one of few "
+        f"percent. Every class is drawn, and about {_NAMED} are named.",
+    )
+
+
+_NAMED = 35  # classes whose names have room beside a map
+_CELLS, _LEVELS = 2000, 8  # of a map: the largest shares, in some grays
 
 
 class Plane(NamedTuple):
@@ -462,7 +522,7 @@ _RING: dict[str, Any] = {"ls": "", "marker": "o", "ms": 8, "mfc": "none", "mew":
 
 def _marker(k: int) -> dict[str, Any]:
     """Look of the rows of class k."""
-    face = ("white", RUST, BLUE, PALE)[k % 4]
+    face = (RUST, BLUE, "white", PALE)[k % 4]
     shape = _MARKERS[k % len(_MARKERS)]
     return {"marker": shape, "ls": "", "ms": 4, "mfc": face, "mec": DARK, "mew": 0.6}
 
@@ -494,6 +554,8 @@ def _legend(figure: Figure, columns: int) -> None:
     figure.legend(*lines, loc="outside upper left", ncols=columns)
 
 
+# Pictures whose fills are no colors of the page: they stay as on paper.
+_LIGHT = ("plane", "heat")
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
 
@@ -512,9 +574,14 @@ def _svg(figure: Figure, name: str, alt: str) -> str:
             if key == "id":
                 value = f"{name}-{value}"
             elif key == "href":
-                value = f"#{name}-{value[1:]}"
+                value = f"#{name}-{value[1:]}" if value[0] == "#" else value
+            elif key == "style":
+                value = " ".join(value.split()).replace("url(#", f"url(#{name}-")
+                value = _COLOR.sub(lambda c: f"var(--{_NAMES[c[0]]})", value)
             else:
                 value = " ".join(value.split()).replace("url(#", f"url(#{name}-")
             element.set(key, value)
     root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": alt}
+    if name in _LIGHT:
+        root.set("class", "light")
     return ET.tostring(root, encoding="unicode")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from widemargin.report import pictures
 from widemargin.report.html import percent
-from widemargin.report.pictures import BINS, BLUE, DARK, MARKERS, Picture
+from widemargin.report.pictures import BINS, DARK, MARKERS, Picture
 
 Vector = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Pi
         "ls": "",
         "ms": 4,
         "mfc": "none",
-        "mec": BLUE,
+        "mec": DARK,
         "mew": 0.8,
     }
     axes.plot(truth[index], found[index], label="row", **look)
@@ -59,7 +59,7 @@ def residuals(error: Vector, epsilon: float, data: str) -> Picture:
     reach = reach if reach > 0 else 1.0  # all predictions are right
     edges = np.linspace(-reach, reach, BINS + 1)
     counts, _ = np.histogram(np.clip(error, -reach, reach), edges)
-    axes.stairs(100.0 * counts / len(error), edges, fill=True, lw=1, **pictures._UP)
+    axes.stairs(100.0 * counts / len(error), edges, fill=True, lw=1, **pictures._PLAIN)
     axes.axvline(0, color=DARK, lw=1.2)
     for side in (-epsilon, epsilon) if epsilon > 0 else ():
         axes.axvline(side, color=DARK, lw=1.2, ls="--")

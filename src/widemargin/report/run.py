@@ -14,6 +14,7 @@ from widemargin.data.state import RowState
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.report import html, weights
+from widemargin.report.curves import Curves, curves_of
 from widemargin.solution import Solution
 
 Vector = NDArray[np.float64]
@@ -37,6 +38,7 @@ class Run:
     scores : ndarray (k,) or (k, c), scores of the drawn rows
     training, test : ndarray (c + 1, c), rows by class and by guess; the last row counts
         labels of no class
+    curves : Curves or None, of two classes: what other thresholds would do
     """
 
     estimator: Any
@@ -49,6 +51,7 @@ class Run:
     scores: Vector
     training: Counts
     test: Counts | None
+    curves: Curves | None = None
 
     @property
     def judged(self) -> Counts:
@@ -101,11 +104,12 @@ def run_of(
             f"Got {html.plain(np.ravel(y)[0])} instead."
         )
     training, state = _counts(model, rows, labels)
-    tested = None
+    tested, truth, judged = None, labels, state
     if test is not None:
         others = as_rows(test[0])
         truth = _indices("y of test", model.classes, test[1], others)
-        tested, _ = _counts(model, others, truth)
+        tested, judged = _counts(model, others, truth)
+    curves = curves_of(judged, truth) if len(model.classes) == 2 else None
     names = [html.plain(c) for c in model.classes]
     solutions = list(estimator.solutions_)
     drawn = sample(rows)
@@ -121,6 +125,7 @@ def run_of(
         scores,
         training,
         tested,
+        curves,
     )
 
 

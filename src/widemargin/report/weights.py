@@ -40,6 +40,15 @@ def columns(model: Model) -> list[str] | range:
     return range(base, base + model.n_features)
 
 
+def counting(model: Model) -> str:
+    """Where the numbers of columns begin, where they have no names."""
+    names = columns(model)
+    if not isinstance(names, range):
+        return ""
+    why = "as in the file" if known_base(model.meta) else "as in an array"
+    return f", counted from {names[0]} {why}"
+
+
 def known_base(meta: Mapping[str, Any]) -> int | None:
     """Index of the first column in the data that a model was trained on, if known."""
     base = meta.get("index_base")
