@@ -50,17 +50,25 @@ class Checker:
         )
 
     def positive(
-        self, name: str, value: Any, *, most: float = np.inf, optional: bool = False
+        self,
+        name: str,
+        value: Any,
+        expected: str = "",
+        *,
+        most: float = np.inf,
+        optional: bool = False,
     ) -> None:
-        """Refuse what is no float in (0, most], nor None if that is an option."""
+        """Refuse what is no float in (0, most], nor None if that is an option.
+
+        ``expected`` takes the place of these words, where other values are allowed too.
+        """
         if optional and value is None:
             return
         number = isinstance(value, Real) and not isinstance(value, bool)
         if not (number and 0 < value <= most and np.isfinite(value)):
             end = "inf)" if most == np.inf else f"{most:g}]"
-            self.refuse(
-                name, f"a float in the range (0, {end}" + _or_none(optional), value
-            )
+            words = f"a float in the range (0, {end}" + _or_none(optional)
+            self.refuse(name, expected or words, value)
 
     def count(
         self, name: str, value: Any, *, least: int = 1, optional: bool = False

@@ -1,10 +1,12 @@
 """What a solver reports and what a solve returns."""
 
+import importlib
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -47,8 +49,8 @@ _ADVICE = {
         "features (StandardScaler) or a smaller C usually helps."
     ),
     Status.MAX_ITER: (
-        "Raise max_iter, scale the features (StandardScaler), lower C or try another "
-        "solver (solver='auto')."
+        "Raise max_iter or leave it out, scale the features (StandardScaler) or lower "
+        "C."
     ),
     Status.TIME_LIMIT: "Raise time_limit, raise tol or lower C.",
     Status.INTERRUPTED: "The best answer so far was kept.",
@@ -205,6 +207,64 @@ class Trace(list[Step]):
         """One number of every step, by attribute or key of ``details``: (steps,)."""
         return np.array([getattr(s, name, s.details.get(name, np.nan)) for s in self])
 
+    def to_frame(self) -> Any:
+        """All steps as a `pandas.DataFrame`: a row each, a column each number.
+
+        Columns are the attributes of `Step` that are numbers, and the keys of
+        ``details``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        import pandas
+
+        keys = dict.fromkeys(key for step in self for key in step.details)
+        names = [*_NUMBERS, *(key for key in keys if key not in _NUMBERS)]
+        return pandas.DataFrame({name: self.column(name) for name in names})
+
+    def _repr_html_(self) -> str:
+        """The steps as a table of a notebook: the first and the last of many."""
+        shown = [*self[:_ENDS], *self[-_ENDS:]] if len(self) > 2 * _ENDS else self
+        cells = [
+            [s.iteration, f"{s.seconds:.3g} s", f"{s.best_gap:.1e}", f"{s.active:,}"]
+            for s in shown
+        ]
+        head = ["iteration", "time", "relative gap", "active rows"]
+        note = f"{len(self):,} steps; to_frame() has all their numbers"
+        return f"{_html_table([head, *cells])}<p>{note}</p>"
+
+
+# Attributes of a step that are numbers: columns of a frame.
+_NUMBERS = (
+    "iteration",
+    "seconds",
+    "primal",
+    "dual",
+    "relative_gap",
+    "best_primal",
+    "best_dual",
+    "best_gap",
+    "residual",
+    "active",
+    "sweeps",
+)
+_ENDS = 5  # steps at either end of a long trace that a notebook shows
+
+
+def _html_table(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows of plain words as a table; the first row is its head."""
+    lines = [
+        "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in row)
+        for row, tag in zip(rows, ["th", *["td"] * len(rows)], strict=False)
+    ]
+    return f"<table><tr>{'</tr><tr>'.join(lines)}</tr></table>"
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -270,6 +330,45 @@ class Solution:
         known = (f for f in fields(self) if f.name in vars(self))
         facts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in known)
         return f"{type(self).__name__}({facts})"
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how the gap, the primal and the dual objective went, against time.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes or None, default=None
+            Where to draw. None: a new figure of pyplot.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        # By name, as this room lies below the one that knows matplotlib.
+        return importlib.import_module("widemargin.report.plot").plot(self, axes)
+
+    def _repr_html_(self) -> str:
+        """What `str` says, as a table of a notebook."""
+        head, _ = str(self).split("\n")
+        known = hasattr(self, "alpha")
+        vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
+        facts = [
+            ["certificate", ""],
+            ["status", self.status.value],
+            ["primal (upper bound)", f"{self.certificate.primal:.10g}"],
+            ["dual (lower bound)", f"{self.certificate.dual:.10g}"],
+            ["relative gap", f"{self.certificate.relative_gap:.1e}"],
+            ["support vectors", vectors],
+            ["iterations", f"{self.trace[-1].iteration:,}"],
+        ]
+        advice = (
+            "" if self.status == Status.SOLVED else f"<p>{escape(self.message)}</p>"
+        )
+        return f"<p>{escape(head)}</p>{_html_table(facts)}{advice}"
 
     def __str__(self) -> str:
         gap = self.certificate.relative_gap

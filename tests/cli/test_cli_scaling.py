@@ -137,7 +137,7 @@ def test_a_scaled_kernel_model_has_no_text(here, capsys):
 
 
 def test_bad_scales_and_data_are_refused(here, capsys):
-    assert "invalid choice: 'log'" in refused(
+    assert "found 'log'" in refused(
         capsys, "train", "train.svm", "m.wm", "--scale", "log"
     )
     X = np.load("train.npy")

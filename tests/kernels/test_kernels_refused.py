@@ -23,7 +23,7 @@ def changed(K, value, at=(3, 7)):
 
 # -- parameters ------------------------------------------------------------------------
 
-GAMMA = r"The 'gamma' parameter of Kernel must be a float in the range \(0, inf\). Got "
+GAMMA = r"The 'gamma' parameter of Kernel must be a float in the range \(0, inf\), or 'scale' or 'auto' or 'mean_distance'. Got "
 WORDS = "'gamma' .* must be one of 'scale', 'auto', 'mean_distance'. Got 'foo' instead."
 DEGREE = (
     r"The 'degree' parameter of Kernel must be an int in the range \[1, inf\). Got "

@@ -54,9 +54,19 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
         _refuse_useless(options, {"--format": options.format}, "a .model", f"a {kind}")
     model = reader(options.input)
     if kind == names.TEXT_MODEL:
+        _check_linear(options, model)
         _TEXTS[options.format or _text_of(model)](model, options.output)
     else:
         (write_onnx if kind == ".onnx" else save_model)(model, options.output)
+
+
+def _check_linear(options: argparse.Namespace, model: Model) -> None:
+    """Refuse to write a kernel in the words of a program that has none."""
+    if options.format == "liblinear" and not (model.is_linear and _has_columns(model)):
+        raise ValueError(
+            f"{options.input}: LIBLINEAR has linear models only, found one with the "
+            f"kernel {model.meta.get('kernel', 'rbf')}; --format libsvm writes it"
+        )
 
 
 def _text_of(model: Model) -> str:

@@ -14,6 +14,7 @@ from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
 from widemargin.report.weights import known_base
+from widemargin.system.files import is_delimited
 
 
 class Data(NamedTuple):
@@ -80,6 +81,8 @@ def _open_training(options: argparse.Namespace, path: str) -> Data:
     has_labels = options.label is not None or options.type != "one-class"
     if has_labels:
         stored.check_named(path, options.label, "--label")
+    if is_delimited(path):
+        stored.say_types(options, path)
     beside = weights.is_text(options.weight)
     chosen = {
         "label": options.label,

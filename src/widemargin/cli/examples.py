@@ -59,6 +59,11 @@ examples, with files of yours:
 Data go to .svm, .svmlight, .libsvm, .txt or a name without an ending, each plain or
 followed by .gz, .bz2 or .xz; query ids (qid) are kept.
 """
+COMPLETION_EXAMPLES = """\
+examples:
+  widemargin completion bash > ~/.local/share/bash-completion/completions/widemargin
+  widemargin completion zsh > ~/.widemargin-completion   (source it in ~/.zshrc)
+"""
 GENERATE_EXAMPLES = """\
 examples:
   widemargin generate ndc big.parquet --rows 7000000 --features 32 --seed 1

@@ -1,7 +1,7 @@
 """The arguments of the commands. Imports nothing slow: help comes at once."""
 
 import argparse
-import difflib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -9,11 +9,16 @@ from typing import Any, NoReturn
 
 from widemargin import __version__
 from widemargin.cli import examples, values
+from widemargin.cli.foreign import explained
 from widemargin.cli.output import BAD_INPUT, note, say
 from widemargin.kernels.table import GAMMAS, NAMES, having
 from widemargin.models.schemes import SCHEMES, SHAPES
 
-_FORMATS = "svmlight text, .npy, .parquet, or a folder of these two"
+_FORMATS = (
+    "svmlight text (- for standard input), .csv, .npy, .parquet, or a folder of the "
+    "last two"
+)
+_STANDARD_INPUT = "/dev/stdin"
 _GUESS = "0 if an index is 0, else 1"
 
 
@@ -22,19 +27,36 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options, unknown = _parser().parse_known_args(arguments)
     if unknown:  # argparse would point to the help that does not list the options
         options.parser.error(_unknown(unknown[0], options.parser.format_usage()))
+    for name in ("data", "input", "model"):
+        if getattr(options, name, None) == "-":
+            _take_standard_input(options, name)
     return options
+
+
+def _take_standard_input(options: argparse.Namespace, name: str) -> None:
+    """Read data from standard input; nothing else can be read there."""
+    if name == "model" or not os.path.exists(_STANDARD_INPUT):
+        options.parser.error(f"expected a file as the {name}, found '-'")
+    setattr(options, name, _STANDARD_INPUT)
+
+
+def commands() -> dict[str, Any]:
+    """The parsers of the commands, by name."""
+    found = next(a for a in _parser().listed() if a.dest == "command_name")
+    return dict(found.choices)
 
 
 def _unknown(word: str, usage: str) -> str:
     """What to say about an argument that a command does not know."""
     if not word.startswith("-"):
         return f"unexpected argument {word!r}"
+    if said := explained(word):
+        return said
     known = re.findall(r"--?[A-Za-z][\w-]*", usage)
     names = {option.lstrip("-"): option for option in known}  # dashes are alike in all
     given = word.split("=")[0].lstrip("-")
-    near = difflib.get_close_matches(given, names, n=1, cutoff=0.7)
-    meant = f" (did you mean {names[near[0]]}?)" if near else ""
-    return f"unknown option {word}{meant}"
+    meant = values.meant(given, names)
+    return f"unknown option {word}{meant and f' (did you mean {names[meant]}?)'}"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,6 +66,16 @@ class _Parser(argparse.ArgumentParser):
         note(f"{message} (see {self.prog} --help)", self.prog)
         sys.exit(BAD_INPUT)
 
+    def listed(self) -> list[Any]:
+        """The arguments, for those who write about them."""
+        return list(self._actions)
+
+    def _check_value(self, action: Any, value: Any) -> None:
+        """Refuse what is no choice; says which one may be meant."""
+        if action.choices is not None and value not in action.choices:
+            words = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(action, values.refusal(str(value), words))
+
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print help and version; argparse would keep quiet about errors."""
         if file is sys.stdout:
@@ -52,7 +84,7 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="widemargin",
         description="Support vector machines with a certified duality gap.",
@@ -60,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        metavar="COMMAND", required=True, dest="command_name"
+    )
     _add_train(_command(commands, "train", "train a model", examples.TRAIN_EXAMPLES))
     _add_predict(
         _command(commands, "predict", "apply a model", examples.PREDICT_EXAMPLES)
@@ -72,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_convert(_command(commands, "convert", what, examples.CONVERT_EXAMPLES))
     what = "make up data of any size"
     _add_generate(_command(commands, "generate", what, examples.GENERATE_EXAMPLES))
+    what = "print what lets a shell complete the commands"
+    completion = _command(commands, "completion", what, examples.COMPLETION_EXAMPLES)
+    completion.add_argument("shell", choices=("bash", "zsh"))
     return parser
 
 

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,28 @@ _PIECE = 4096
 _DELAY = 1.0  # seconds before a note on the work: as the progress bar's
 
 
+def fitted(text: str, stream: Any) -> str:
+    """The text with lines as wide as the terminal that it goes to; else as it is."""
+    if stream is None or not stream.isatty():
+        return text
+    width = max(20, shutil.get_terminal_size().columns)
+    lines = text.split("\n")
+    return "\n".join(_wrapped(line, width) for line in lines)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """A line of words in several; names and JSON stay whole."""
+    if len(line) <= width or line.startswith("{"):
+        return line
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def say(text: str) -> None:
     """Write to standard output at once; an error names it.
 
@@ -27,6 +51,7 @@ def say(text: str) -> None:
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        text = fitted(text, sys.stdout)
         for start in range(0, len(text), _PIECE):
             sys.stdout.write(text[start : start + _PIECE])
         sys.stdout.flush()
@@ -48,7 +73,7 @@ def _give_up_output() -> None:
 
 def note(sentence: str, program: str = "widemargin") -> None:
     """Write one line to standard error, whatever is in the sentence."""
-    _write_error(f"{program}: {escaped(sentence)}\n")
+    _write_error(fitted(f"{program}: {escaped(sentence)}", sys.stderr) + "\n")
 
 
 def describe(error: OSError | ValueError) -> str:

@@ -23,6 +23,8 @@ from widemargin.system.files import open_bytes
 _WORDS = {
     " because zero_based is False": " because indices start at 1 (see --index-base)",
     " because return_qid is True": " because other rows have one",
+    "The 'memory_limit' parameter": "--memory-limit",
+    "A low rank (rank=300) takes less": "A low rank (--rank 300) takes less",
     "expected a memory_limit of": "expected a --memory-limit of",
     "leave it out (columns=...)": "leave it out (--columns)",
 }

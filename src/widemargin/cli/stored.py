@@ -10,7 +10,13 @@ from scipy import sparse
 
 from widemargin.cli.output import doing, note
 from widemargin.cli.reading import in_words
-from widemargin.data.outofcore import columns_of, is_binary, is_parquet, open_rows
+from widemargin.data.outofcore import (
+    columns_of,
+    csv_columns,
+    is_binary,
+    is_parquet,
+    open_rows,
+)
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.system.files import COMPRESSED
@@ -67,6 +73,21 @@ def stored_labels(rows: StoredRows, path: str, option: str) -> Any:
             f"{option} FILE.npy{beside}"
         )
     return y
+
+
+def say_types(options: argparse.Namespace, path: str) -> None:
+    """Say what the columns of a CSV file hold, and which of them number the rows."""
+    facts = csv_columns(path)
+    note(f"{path}: {', '.join(f'{f.name}: {f.holds}' for f in facts[:_SHOWN])}")
+    used = options.columns or [f.name for f in facts]
+    others = {options.label, options.weight}
+    ids = [f.name for f in facts if f.is_id and f.name in used and f.name not in others]
+    if ids:
+        left = [name for name in used if name not in ids and name not in others]
+        note(
+            f"{path}: {', '.join(ids)} seems to number the rows, which a model cannot "
+            f"use for others; leave it out with --columns {','.join(left)}"
+        )
 
 
 def check_named(path: str, label: str | None, option: str) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from widemargin.cli.output import doing, note, say
 from widemargin.cli.reading import about
 from widemargin.estimators import BudgetSVC
 from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.labels import distinct
 from widemargin.estimators.low_rank import facts_of
 from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.models.schemes import PAIRED
@@ -48,12 +50,43 @@ def report_training(
         finite = {k: v if v != np.inf else None for k, v in facts.items()}
         say(f"{json.dumps(finite | files)}\n")
     else:
-        say("".join(f"{line}\n" for line in _lines(options, classifier, facts)))
+        say("".join(f"{line}\n" for line in _lines(options, classifier, data, facts)))
     if "increase" in facts and is_too_small(classifier):
         note(
             f"--budget {options.budget} is small for these data: the model may be far "
             "from the best one; give a larger budget"
         )
+
+
+def begin_training(options: argparse.Namespace, data: Data) -> None:
+    """Say to a person at once what was read, and what is done with it."""
+    if _is_watched(options):
+        say(f"{_read(options, data)}\n")
+    if sys.stderr is not None and sys.stderr.isatty():
+        kernel = "a linear machine"
+        if options.kernel != "linear":
+            kernel = f"a machine with the kernel {options.kernel}"
+        chosen = " and choosing C" if options.cv else ""
+        note(f"training {kernel}{chosen}; Ctrl-C stops, and keeps the best model")
+
+
+def _is_watched(options: argparse.Namespace) -> bool:
+    """Whether results go to a person; a file or a pipe gets them all at the end."""
+    return not options.json and sys.stdout is not None and sys.stdout.isatty()
+
+
+def _read(options: argparse.Namespace, data: Data) -> str:
+    """What was read, in words."""
+    m, n = data.X.shape
+    share = "" if data.nonzero is None else f"{100 * data.nonzero:.3g} % nonzero, "
+    if options.type == "one-class":
+        labels = f"one class, nu = {0.5 if options.nu is None else options.nu:.4g}"
+    elif options.type == "regress":
+        least, most = float(np.min(data.y)), float(np.max(data.y))
+        labels = f"targets from {least:.4g} to {most:.4g}"
+    else:
+        labels = f"{len(distinct(data.y))} classes"
+    return f"{options.data}: {m:,} rows x {n:,} features, {share}{labels}"
 
 
 def _points(search: SelectedClassifier) -> list[dict[str, Any]]:
@@ -155,22 +188,6 @@ def _against(classifier: Classifier) -> str:
     return f"one class against {'one' if one else 'the rest'}"
 
 
-def _labeled(facts: dict[str, Any]) -> str:
-    """What the labels are, in words."""
-    if "classes" in facts:
-        return f"{len(facts['classes'])} classes"
-    if "targets" not in facts:
-        return f"one class, nu = {facts['nu']:.4g}"
-    least, most = facts["targets"]
-    return f"targets from {least:.4g} to {most:.4g}"
-
-
-def _stored(facts: dict[str, Any]) -> str:
-    """The share of nonzeros, where it is known."""
-    share = facts["nonzero"]
-    return "" if share is None else f"{100 * share:.3g} % nonzero, "
-
-
 def _model_lines(facts: dict[str, Any]) -> list[str]:
     """What took the place of the whole machine, in words."""
     lines = []
@@ -202,13 +219,13 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _lines(
-    options: argparse.Namespace, classifier: Classifier, facts: dict[str, Any]
+    options: argparse.Namespace,
+    classifier: Classifier,
+    data: Data,
+    facts: dict[str, Any],
 ) -> list[str]:
     """The facts in words."""
-    lines = [
-        f"{options.data}: {facts['rows']:,} rows x {facts['features']:,} features, "
-        f"{_stored(facts)}{_labeled(facts)}"
-    ]
+    lines = [] if _is_watched(options) else [_read(options, data)]
     if "scale" in facts:
         stays = facts["scale"] != "maxabs" and (facts["nonzero"] or 1.0) < 1.0
         lines.append(f"columns scaled: {facts['scale']}{', not shifted' * stays}")

@@ -8,6 +8,8 @@ import sys
 import tempfile
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from widemargin.cli import machines, names, reading, weights
@@ -18,12 +20,13 @@ from widemargin.cli.output import (
     NOT_TO_TOL,
     SOLVED,
     describe,
+    doing,
     note,
 )
 from widemargin.cli.probabilities import KEY
 from widemargin.cli.scaling import read_scaling, scaled
 from widemargin.cli.solver_options import made
-from widemargin.cli.summary import report_training
+from widemargin.cli.summary import begin_training, report_training
 from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
 from widemargin.estimators.classifier import Classifier, keep_in_model
 from widemargin.estimators.labels import distinct
@@ -36,6 +39,7 @@ from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
 from widemargin.solution import Status
+from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
 from widemargin.system.files import check_outputs
@@ -45,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
     machines.check_type(options)
     _check_kernel(options)
+    _check_solver(options)
     _check_budget(options)
     _check_rank(options)
     _check_classes(options)
@@ -69,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     scaling = read_scaling(options, data)
     data = scaled(options, data, scaling)
     test = test and scaled(options, test, scaling)
+    begin_training(options, data)
     search = _search(options, data, solver) if options.cv else None
     classifier = (
         search.best_estimator_
@@ -101,6 +107,19 @@ def _check_kernel(options: argparse.Namespace) -> None:
                 f"--{name} is of the kernel {' or '.join(having(name))}, "
                 f"found --kernel {options.kernel}"
             )
+
+
+def _check_solver(options: argparse.Namespace) -> None:
+    """Refuse a solver of linear problems where there is a kernel."""
+    whole = options.kernel != "linear" and options.rank is None
+    if options.type in ("nu", "one-class") or options.solver == "auto" or not whole:
+        return
+    if not SOLVERS[options.solver].for_kernels:
+        there = [n for n, kind in SOLVERS.items() if kind.for_kernels and n != "budget"]
+        raise ValueError(
+            f"--solver {options.solver} is of linear machines; --kernel "
+            f"{options.kernel} needs --solver auto, {', '.join(there)}, or a --rank"
+        )
 
 
 def _check_budget(options: argparse.Namespace) -> None:
@@ -298,7 +317,8 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
         ):
             warnings.simplefilter("ignore")  # the status is told at the end
             warnings.filterwarnings("always", message="The kernel is not positive")
-            classifier.fit(data.X, data.y, data.weights)
+            with _making_features(options, printer):
+                classifier.fit(data.X, data.y, data.weights)
     except (KeyboardInterrupt, MemoryError) as error:
         found = getattr(classifier, "solutions_", [])
         if not any(solution.w.any() for solution in found):  # zero is no model
@@ -310,6 +330,18 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     for warning in caught:
         note(str(warning.message))
     return classifier
+
+
+@contextmanager
+def _making_features(options: argparse.Namespace, printer: Printer) -> Iterator[None]:
+    """Say that features are made, until the first step of a solver."""
+    if options.rank is None:
+        yield
+        return
+    with ExitStack() as making:
+        making.enter_context(doing(f"making the features of rank {options.rank}"))
+        printer.before = making.close
+        yield
 
 
 def _problems(classifier: Classifier, data: Data) -> int:

@@ -1,9 +1,29 @@
 """Values of options: numbers, sizes and names, or a sentence. Imports nothing slow."""
 
 import argparse
+import difflib
 import re
+from collections.abc import Iterable
 
 from widemargin.kernels.table import GAMMAS
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like one; "" where none is."""
+    words = list(known)
+    if near := difflib.get_close_matches(word, words, n=1, cutoff=0.7):
+        return near[0]
+    # Short words with two letters exchanged, such as rfb, are below any useful cutoff.
+    return next((w for w in words if sorted(w) == sorted(word)), "")
+
+
+def refusal(word: str, known: Iterable[str], others: str = "") -> str:
+    """What to say about a word that is none of those known, nor of the others."""
+    words = list(known)
+    near = meant(word, words)
+    hint = f" (did you mean {near}?)" if near else ""
+    return f"expected {others}{', '.join(words)}, found {word!r}{hint}"
+
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST_BYTES = 1 << 14
@@ -135,7 +155,7 @@ def gamma(text: str) -> float | str:
         return positive(text)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
-            f"expected a positive number, or {', '.join(GAMMAS)}, found {text!r}"
+            refusal(text, GAMMAS, "a positive number, or ")
         ) from None
 
 
@@ -156,8 +176,7 @@ def solver(text: str) -> str:
         from widemargin.solvers.auto import SOLVERS
 
         if text not in SOLVERS:
-            names = ", ".join(("auto", *SOLVERS))
-            raise argparse.ArgumentTypeError(f"expected {names}, found {text!r}")
+            raise argparse.ArgumentTypeError(refusal(text, ("auto", *SOLVERS)))
     return text
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from widemargin.data.matrix import column_names
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import objects
@@ -86,7 +87,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
     A kernel matrix is checked at once: scikit-learn expects NaN reported first.
     """
-    X = _without_objects(estimator, X, reset)
+    table = X = _without_objects(estimator, X, reset)
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
@@ -94,7 +95,22 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     if reset and not is_kernel and _is_plain(X):
         estimator.n_features_in_ = X.shape[1]
     elif reset or is_kernel or not _is_expected(estimator, X):
-        X = validate_data(
+        X = _validated(estimator, X, reset, is_kernel)
+    given = {"n_jobs": estimator.n_jobs, "memory_limit": estimator.memory_limit}
+    try:
+        rows = as_rows(X, **given)
+    except ValueError as error:
+        _refuse_words(table, error)
+        raise
+    if rows.names is None and not is_kernel:  # for sentences that name a column
+        rows.names = vars(estimator).get("feature_names_in_")
+    return rows
+
+
+def _validated(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Any:
+    """X as scikit-learn checks it; names a column of words."""
+    try:
+        return validate_data(
             estimator,
             X,
             reset=reset,
@@ -103,7 +119,22 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
             accept_sparse="csr",
             accept_large_sparse=True,
         )
-    return as_rows(X, n_jobs=estimator.n_jobs, memory_limit=estimator.memory_limit)
+    except ValueError as error:
+        _refuse_words(X, error)
+        raise
+
+
+def _refuse_words(X: Any, error: ValueError) -> None:
+    """Name the first column of a table that holds no numbers, if that is the error."""
+    for name in column_names(X) or ():
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            found = str(next(iter(X[name])))
+            raise ValueError(
+                f"X must hold numbers only. Got {found!r} in column {name!r} instead: "
+                "leave it out, or make numbers of words (OneHotEncoder)."
+            ) from error
 
 
 def _without_objects(estimator: Any, X: Any, reset: bool) -> Any:

@@ -4,6 +4,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tqdm import tqdm
@@ -49,6 +50,7 @@ class Printer:
         self._iterations: dict[int, int] = {}
         self._details: dict[int, dict[str, float]] = {}
         self._begin = time.perf_counter()
+        self.before: Callable[[], Any] | None = None  # called before the first step
         self._bar: Any = tqdm(
             total=1.0,
             bar_format=self._line(_columns()),
@@ -64,6 +66,8 @@ class Printer:
 
     def __call__(self, step: Step) -> None:
         """Show a step."""
+        if self.before is not None:
+            self.before()
         self._iterations[step.problem] = step.iteration
         self._details[step.problem] = step.details
         self._note(step.problem, step.relative_gap)

@@ -262,7 +262,8 @@ def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:
     if isinstance(kernel.gamma, str):
         check.choice("gamma", kernel.gamma, GAMMAS)
     else:
-        check.positive("gamma", kernel.gamma)
+        words = f"a float in the range (0, inf), or {' or '.join(map(repr, GAMMAS))}"
+        check.positive("gamma", kernel.gamma, words)
     check.count("degree", kernel.degree)
     if kernel.degree > MOST_DEGREE:
         check.refuse("degree", f"at most {MOST_DEGREE}", kernel.degree)

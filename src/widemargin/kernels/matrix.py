@@ -130,7 +130,7 @@ class Columns:
                 "The 'memory_limit' parameter must be at least "
                 f"{source.n_bytes + needed:,} bytes for {self.shape[0]:,} rows with a "
                 "kernel: the packed samples and a block of kernel values. "
-                f"Got {self._limit:,} instead."
+                f"Got {self._limit:,} instead. A low rank (rank=300) takes less."
             )
         block_rows = math.isqrt(room // (8 * size))
         room -= room // 4

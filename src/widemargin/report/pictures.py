@@ -128,19 +128,9 @@ def style() -> Iterator[None]:
 def convergence(solution: Solution) -> Picture:
     """Relative gap, primal and dual of one problem against time."""
     figure, (axes,) = _figure(3.1)
-    certificate, trace = solution.certificate, solution.trace
-    time, primal, gap = map(trace.column, ("seconds", "best_primal", "best_gap"))
-    # Distances to the other bound: they prove something, and are never zero.
-    with np.errstate(all="ignore"):  # where the objective is infinite or zero
-        above = (primal - certificate.dual) / np.abs(primal)
-        below = (certificate.primal - trace.column("best_dual")) / np.abs(primal)
-    _line(axes, time, gap, label="relative gap", **_BROAD)
-    _line(axes, time, above, label="primal", **_CIRCLES)
-    _line(axes, time, below, label="dual", **_SQUARES)
-    end = certificate.relative_gap
-    axes.plot(solution.seconds, end, "D", color=DARK, label="certificate")
-    goal = _goal(axes, solution.tol, _reached(solution))
+    goal = draw_convergence(axes, solution)
     _legend(figure, 4)
+    gap, end = solution.trace.column("best_gap"), solution.certificate.relative_gap
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gap, primal and dual against time"),
@@ -152,6 +142,22 @@ def convergence(solution: Solution) -> Picture:
         "recomputed from the answer. Lines are flat while a solver works on a part of "
         "the rows, before it looks at all of them again.",
     )
+
+
+def draw_convergence(axes: Axes, solution: Solution) -> str:
+    """Draw the bounds of one problem against time; whether they got near enough."""
+    certificate, trace = solution.certificate, solution.trace
+    time, primal, gap = map(trace.column, ("seconds", "best_primal", "best_gap"))
+    # Distances to the other bound: they prove something, and are never zero.
+    with np.errstate(all="ignore"):  # where the objective is infinite or zero
+        above = (primal - certificate.dual) / np.abs(primal)
+        below = (certificate.primal - trace.column("best_dual")) / np.abs(primal)
+    _line(axes, time, gap, label="relative gap", **_BROAD)
+    _line(axes, time, above, label="primal", **_CIRCLES)
+    _line(axes, time, below, label="dual", **_SQUARES)
+    end = certificate.relative_gap
+    axes.plot(solution.seconds, end, "D", color=DARK, label="certificate")
+    return _goal(axes, solution.tol, _reached(solution))
 
 
 def convergence_of_many(

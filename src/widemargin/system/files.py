@@ -16,6 +16,7 @@ Path = str | os.PathLike[str]
 Opener = Callable[[Any, Any], Any]
 
 TEXT = (".svm", ".svmlight", ".libsvm", ".txt")  # endings of svmlight text
+DELIMITED = (".csv", ".tsv")  # endings of tables in text
 COMPRESSED = (".gz", ".bz2", ".xz")
 
 
@@ -23,6 +24,11 @@ def ending(path: str) -> str:
     """The ending in lower case, without .gz and the like; "" for none."""
     name, last = os.path.splitext(path.lower())
     return os.path.splitext(name)[1] if last in COMPRESSED else last
+
+
+def is_delimited(path: str) -> bool:
+    """Whether a name stands for CSV, plain or compressed as pyarrow knows it."""
+    return ending(path) in DELIMITED and not path.lower().endswith(".xz")
 
 
 def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:

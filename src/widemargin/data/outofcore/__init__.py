@@ -9,7 +9,7 @@ from widemargin.data.outofcore.source import Source
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.outofcore.text import TextSource
 from widemargin.parameters import Checker, is_integer
-from widemargin.system.files import ending
+from widemargin.system.files import ending, is_delimited
 from widemargin.system.threads import n_threads
 
 
@@ -32,7 +32,9 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
         ``*.npy``: a matrix. A folder: files ``X-*.npy`` in the order of their names
         (shards), or files ``*.parquet``. ``*.parquet``: one such file. Other names:
         svmlight text, plain or compressed, which is converted here, once, to temporary
-        files.
+        files. ``*.csv`` and ``*.tsv``: a table with a line of names, read into memory
+        and converted once to a temporary Parquet file; words of up to 50 kinds are
+        categories.
     label, weight : str, int or None, default=None
         What `StoredRows.vector` returns, and is no feature: of Parquet the name of a
         column; of arrays the number of a column (negative: from the end), or a .npy
@@ -127,18 +129,26 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
 
 
 def is_binary(path: str) -> bool:
-    """Whether a name stands for arrays or Parquet: a folder, or by its ending."""
-    return os.path.isdir(path) or ending(path) in (".npy", ".parquet")
+    """Whether a name stands for arrays or tables: a folder, or by its ending."""
+    kinds = (".npy", ".parquet")
+    return os.path.isdir(path) or ending(path) in kinds or is_delimited(path)
 
 
 def is_parquet(path: str) -> bool:
-    """Whether a name stands for Parquet: a file, or a folder with such files."""
+    """Whether a name stands for Parquet or CSV: a file, or a folder of Parquet."""
     if os.path.isdir(path):
         try:
             return any(ending(name) == ".parquet" for name in os.listdir(path))
         except PermissionError:
             raise PermissionError(f"no permission to read {path}") from None
-    return ending(path) == ".parquet"
+    return ending(path) == ".parquet" or is_delimited(path)
+
+
+def csv_columns(path: str) -> list[Any]:
+    """What the columns of a CSV file hold: see `delimited.ColumnFacts`."""
+    from widemargin.data.outofcore.delimited import facts_of
+
+    return facts_of(path)
 
 
 def columns_of(path: str) -> list[str]:

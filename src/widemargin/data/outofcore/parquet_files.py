@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from widemargin.data.outofcore.delimited import parquet_of
 from widemargin.data.outofcore.source import FileStamp
 from widemargin.system import files
 
@@ -49,7 +50,7 @@ def list_files(path: str) -> list[str]:
 
 
 class DataFile:
-    """One Parquet file, as it was when it was opened.
+    """One Parquet file, or CSV as such a file, as it was when it was opened.
 
     Attributes
     ----------
@@ -61,6 +62,7 @@ class DataFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._stamp = FileStamp.of(path)
+        self._converted = parquet_of(path) if files.is_delimited(path) else None
         with self._stream() as stream:
             try:
                 opened = pq.ParquetFile(stream, pre_buffer=False)
@@ -139,7 +141,8 @@ class DataFile:
             raise
 
     def _stream(self) -> Any:
-        return files.open_bytes(self.path, lambda path, mode: pa.OSFile(path, mode))
+        path = self.path if self._converted is None else self._converted.name
+        return files.open_bytes(path, lambda path, mode: pa.OSFile(path, mode))
 
 
 class Part(NamedTuple):

@@ -63,16 +63,24 @@ def message(end: Ending) -> str:
     }.get(status, "lack of progress")
     if end.last.details.get("is_ball"):
         cause = "epsilon, the rule of the ball,"
-    usable = (
-        "The model is usable: its objective is at most "
-        f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
-        if gap < 0.5
-        else "The model is far from optimal."
-    )
     return (
         f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
-        f"{usable} {_scaling_advice(end.problem, end.names)}{status.advice}"
+        f"{_worth(gap)} {_scaling_advice(end.problem, end.names)}{status.advice}"
     )
+
+
+# Relative gaps from which a model is called rough, and far from optimal.
+ROUGH, FAR = 0.1, 0.5
+
+
+def _worth(gap: float) -> str:
+    """How good a model is, by its gap."""
+    if gap >= FAR:
+        return "The model is far from optimal."
+    above = f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
+    if gap >= ROUGH:
+        return f"The model is rough: its objective may be {above}"
+    return f"The model is usable: its objective is at most {above}"
 
 
 def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:

@@ -1,0 +1,142 @@
+"""What a person sees: words that are meant, tables in text, lines that fit."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.cases.cli import refused
+from widemargin import load_model
+from widemargin.cli import main, output, values
+from widemargin.cli.completion import _script
+from widemargin.cli.options import commands
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """A table in text: a column counts the rows, one has words, one is the label."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = ["id,age,job,bought"]
+    for i, age in enumerate(rng.integers(18, 80, 60)):
+        job = ("clerk", "smith")[i % 2]
+        lines.append(f"{i},{age},{job},{'yes' if age > 40 else 'no'}")
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_a_table_in_text_is_read_with_its_types(people, capsys):
+    asked = ["people.csv", "m.wm", "--label", "bought", "--columns", "age,job"]
+    assert main(["train", *asked, "--scale", "standard"]) == 0
+    said = capsys.readouterr()
+    assert "id: whole numbers, age: whole numbers, job: words (2 of them)" in said.err
+    assert "seems to number the rows" not in said.err
+    names = load_model("m.wm").meta["feature_names"]
+    assert names == ["age", "job=clerk", "job=smith"]
+    assert main(["predict", "m.wm", "people.csv"]) == 0
+    found = capsys.readouterr().out.split()
+    truth = [
+        line.split(",")[3] for line in (people / "people.csv").read_text().split()[1:]
+    ]
+    assert np.mean(np.array(found) == truth) > 0.9
+
+
+def test_a_column_that_numbers_the_rows_is_told(people, capsys):
+    assert main(["train", "people.csv", "m.wm", "--label", "bought"]) in (0, 1)
+    said = capsys.readouterr().err
+    assert "id seems to number the rows" in said
+    assert "leave it out with --columns age,job" in said
+
+
+def test_a_table_that_is_none_is_one_sentence(people, capsys):
+    (people / "bad.csv").write_text("a,b\n1,2\n3\n")
+    assert "bad.csv: expected a table" in refused(
+        capsys, "train", "bad.csv", "m.wm", "--label", "b"
+    )
+    message = refused(capsys, "train", "people.csv", "m.wm")
+    assert "expected --label NAME, the column of the labels: id, age" in message
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("train a m.wm --kernel rfb", "(did you mean rbf?)"),
+        ("train a m.wm --loss hinges", "(did you mean hinge?)"),
+        ("train a m.wm --solver irwl", "(did you mean irwls?)"),
+        ("train a m.wm --gamma scael", "(did you mean scale?)"),
+        ("trian a m.wm", "(did you mean train?)"),
+        ("train a m.wm -s 2", "-s of LIBSVM: the machine is --type"),
+        ("train a m.wm -t 2", "write --kernel linear, poly, rbf or sigmoid"),
+        ("train a m.wm -v 5", "-v of LIBSVM: write --cv K"),
+        ("train a m.wm -b 1", "write --probability"),
+        ("train a m.wm -w-1 5", "write --class-weight LABEL:FACTOR"),
+        ("train a m.wm -c 2", "write -C"),
+        ("train a -", "expected a file as the model, found '-'"),
+    ],
+)
+def test_words_that_are_meant(capsys, typed, meant):
+    assert meant in refused(capsys, *typed.split())
+
+
+def test_a_far_word_is_not_guessed():
+    assert values.meant("cosine", ["rbf", "linear"]) == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no /dev/stdin")
+def test_a_line_stands_for_standard_input(tmp_path):
+    lines = b"".join(b"%d 1:%d\n" % (i % 2, 10 * (i % 2) + i) for i in range(20))
+    run = [sys.executable, "-m", "widemargin"]
+    model = str(tmp_path / "m.wm")
+    done = subprocess.run([*run, "train", "-", model], input=lines, capture_output=True)
+    assert done.returncode == 0
+    assert b"20 rows x 1 features" in done.stdout
+    done = subprocess.run(
+        [*run, "predict", model, "-"], input=lines, capture_output=True
+    )
+    assert len(done.stdout.split()) == 20
+
+
+class Terminal:
+    """A stream that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_lines_are_as_wide_as_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    words = "a sentence that is far too long for a terminal of forty columns"
+    lines = output.fitted(f"{words}\nshort\n", Terminal()).split("\n")
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines).split()) == f"{words} short"
+    assert output.fitted(words, None) == words
+    facts = '{"name": "' + "x " * 50 + '"}'
+    assert output.fitted(facts, Terminal()) == facts
+
+
+def test_a_shell_completes_commands_options_and_values(capsys):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert script == _script(commands())
+    for typed, place, found in [
+        ("widemargin tr", 1, "train"),
+        ("widemargin train --kern", 2, "--kernel"),
+        ("widemargin train --kernel r", 3, "rbf"),
+        ("widemargin train exam", 2, ""),
+    ]:
+        tail = f'COMP_WORDS=({typed}); COMP_CWORD={place}; _widemargin; echo "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", f"{script}\n{tail}"], capture_output=True)
+        assert done.stdout.decode().strip() == found
+    assert main(["completion", "zsh"]) == 0
+    assert (
+        capsys.readouterr().out
+        == f"autoload -Uz bashcompinit && bashcompinit\n{script}"
+    )
+
+
+def test_a_kernel_has_no_solver_of_linear_machines(capsys):
+    typed = "train a m.wm --kernel rbf --solver active_set"
+    message = refused(capsys, *typed.split())
+    assert "--solver active_set is of linear machines" in message
+    assert "solver='" not in message

@@ -1,0 +1,71 @@
+"""Solutions in notebooks: pictures, tables and frames."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tests.cases.report_pages import clouds
+from widemargin import SVC, LinearSVC
+
+
+@pytest.fixture(scope="module")
+def solution():
+    return SVC(tol=1e-6, max_iter=1000).fit(*clouds(2, 3, 100, spread=3.0)).solution_
+
+
+def test_the_picture_ends_at_the_certificate(solution):
+    axes = Figure().subplots()
+    assert solution.plot(axes) is axes
+    drawn = {line.get_label(): line for line in axes.lines}
+    assert {"relative gap", "primal", "dual", "certificate"} <= set(drawn)
+    end = drawn["certificate"].get_xydata()[-1]
+    assert tuple(end) == (solution.seconds, solution.certificate.relative_gap)
+    assert axes.get_yscale() == "log"
+
+
+def test_without_axes_there_is_a_figure(solution):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    axes = solution.plot()
+    assert axes.figure.number in pyplot.get_fignums()
+    pyplot.close(axes.figure)
+
+
+def test_drawing_is_not_imported_before_it_is_asked_for():
+    code = "import sys; from widemargin.solution import Solution; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "False\n"
+
+
+def test_the_trace_is_a_frame(solution):
+    frame = solution.trace.to_frame()
+    assert len(frame) == len(solution.trace)
+    for name in ("iteration", "primal", "best_gap", *solution.trace[-1].details):
+        np.testing.assert_array_equal(frame[name], solution.trace.column(name))
+
+
+def test_a_notebook_shows_the_certificate(solution):
+    page = solution._repr_html_()
+    assert f"<td>{solution.certificate.relative_gap:.1e}</td>" in page
+    assert page.count("<tr>") == page.count("</tr>") == 7
+    assert "<p>Solved to" in page
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_notebook_says_what_helps():
+    X, y = clouds(2, 3, 100, spread=3.0)
+    stopped = LinearSVC(loss="hinge", max_iter=1, tol=1e-9).fit(X, y).solution_
+    assert "Raise max_iter" in stopped._repr_html_()
+
+
+def test_a_long_trace_is_cut_in_a_notebook(solution):
+    trace = type(solution.trace)(solution.trace[-1:] * 50)
+    page = trace._repr_html_()
+    assert page.count("<tr>") == 11
+    assert "50 steps" in page
