@@ -15,7 +15,7 @@ from widemargin import SVC, BudgetSVC
 X, y = load_digits(return_X_y=True)
 parity = y % 2  # is the digit odd?
 X_train, X_test, y_train, y_test = train_test_split(X, parity, random_state=0)
-options = {"C": 10.0, "gamma": 0.001}
+options = {"C": 1.0, "gamma": 0.001}
 full = SVC(**options).fit(X_train, y_train)
 right = full.score(X_test, y_test)
 
@@ -29,7 +29,9 @@ costs = [100 * model.increase_[0] for model in models]
 
 figure, (left, other) = plt.subplots(1, 2, figsize=(9, 3.8))
 left.plot(budgets, scores, "o-", label="BudgetSVC")
-left.axhline(right, color="k", linestyle=":", label=f"SVC, {len(full.support_)} support vectors")
+left.axhline(
+    right, color="k", linestyle=":", label=f"SVC, {len(full.support_)} support vectors"
+)
 left.set(xscale="log", xlabel="support vectors", ylabel="share of test rows right")
 left.legend()
 other.plot(budgets, costs, "o-")

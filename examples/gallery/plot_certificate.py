@@ -26,12 +26,15 @@ rights = []
 
 
 def note(step):
-    v, _ = step.point  # the weights, and the intercept behind them
-    rights.append(np.mean((X_test @ v[:-1] + v[-1] > 0) == (y_test == 1)))
+    w, b = step.point()
+    rights.append(np.mean((X_test @ w + b > 0) == (y_test == 1)))
 
 
 solution = solve(
-    Problem(X_train, np.where(y_train == 1, 1, -1), C=1.0), "interior_point", tol=1e-8, callback=note
+    Problem(X_train, np.where(y_train == 1, 1, -1), C=1.0),
+    "interior_point",
+    tol=1e-8,
+    callback=note,
 )
 trace = solution.trace
 print(solution)

@@ -29,7 +29,9 @@ for gamma, mean, error in zip(clf.gammas_, means, errors, strict=True):
     chosen = gamma == clf.gamma_
     (line,) = axis.plot(Cs, mean, ".-", label=f"gamma={gamma:g}", linewidth=1 + chosen)
     if chosen:
-        axis.fill_between(Cs, mean - error, mean + error, color=line.get_color(), alpha=0.2)
+        axis.fill_between(
+            Cs, mean - error, mean + error, color=line.get_color(), alpha=0.2
+        )
 axis.axvline(clf.C_, color="k", linestyle=":", label="chosen")
 axis.set(xscale="log", xlabel="C", ylabel="accuracy on rows held out")
 axis.legend()

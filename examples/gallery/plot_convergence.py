@@ -41,7 +41,12 @@ for axis, (name, problem) in zip(axes, problems.items(), strict=True):
         solution = solve(problem, solver, tol=1e-6, time_limit=2)
         trace = solution.trace
         best = trace.column("best_primal") - trace.column("best_dual")
-        axis.plot(trace.column("seconds"), best / trace.column("best_primal"), ".-", label=solver)
+        axis.plot(
+            trace.column("seconds"),
+            best / trace.column("best_primal"),
+            ".-",
+            label=solver,
+        )
         print(f"{name}: {solver} ended as {solution.status.value}")
     axis.set(title=name, xlabel="seconds", xscale="log", yscale="log", ylim=(1e-7, 2))
     axis.legend(fontsize=8)

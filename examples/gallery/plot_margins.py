@@ -26,12 +26,16 @@ figure, axes = plt.subplots(2, 2, figsize=(8, 6), sharex=True, sharey=True)
 for axis, (C, gamma) in zip(axes.flat, settings, strict=True):
     clf = SVC(C=C, gamma=gamma).fit(X, y)
     values = clf.decision_function(points).reshape(across.shape)
-    axis.contourf(across, up, values > 0, levels=[-0.5, 0.5, 1.5], cmap="coolwarm", alpha=0.3)
+    axis.contourf(
+        across, up, values > 0, levels=[-0.5, 0.5, 1.5], cmap="coolwarm", alpha=0.3
+    )
     axis.contour(
         across, up, values, levels=[-1, 0, 1], colors="k", linestyles=["--", "-", "--"]
     )
     axis.scatter(*X.T, c=y, cmap="coolwarm", s=12)
-    axis.scatter(*X[clf.support_].T, facecolors="none", edgecolors="k", s=40, linewidths=0.5)
+    axis.scatter(
+        *X[clf.support_].T, facecolors="none", edgecolors="k", s=40, linewidths=0.5
+    )
     axis.set_title(f"C={C:g}, gamma={gamma:g}: {len(clf.support_)} support vectors")
 figure.tight_layout()
 

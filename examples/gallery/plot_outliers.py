@@ -12,7 +12,9 @@ import numpy as np
 from widemargin import EnclosingBall, OneClassSVM
 
 rng = np.random.default_rng(0)
-inside = np.vstack([rng.normal([-2, 0], 0.5, (150, 2)), rng.normal([2, 0], 0.7, (150, 2))])
+inside = np.vstack(
+    [rng.normal([-2, 0], 0.5, (150, 2)), rng.normal([2, 0], 0.7, (150, 2))]
+)
 X = np.vstack([inside, rng.uniform(-5, 5, (15, 2))])
 
 # %%

@@ -27,6 +27,8 @@ for axis, epsilon in zip(axes, (0.05, 0.2, 0.6), strict=True):
     axis.plot(at, line)
     axis.scatter(x, y, s=8, color="0.5")
     axis.scatter(x[reg.support_], y[reg.support_], s=12, color="C3")
-    axis.set_title(f"epsilon={epsilon}: {len(reg.support_)} support vectors", fontsize=10)
+    axis.set_title(
+        f"epsilon={epsilon}: {len(reg.support_)} support vectors", fontsize=10
+    )
 figure.tight_layout()
 print(reg.status_, reg.dual_gap_)
