@@ -6,7 +6,7 @@
 # make mutations   faults put into a copy, one at a time: the tests must see each
 # make check  lint, types, layers, formats, docstrings
 # make bench  comparison with other packages (a quarter of an hour; benchmarks/README.md has more)
-# make docs   the documentation as HTML in docs/_build
+# make docs   the documentation as HTML in docs/_build, with its examples run and its links checked
 
 PYTHON ?= python3
 VENV := .venv
@@ -86,7 +86,9 @@ bench: $(VENV)/tested
 
 docs: $(VENV)/tested
 	$(BIN)/pip install -q -e ".[docs]"
-	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W -q -b html docs docs/_build
+	$(BIN)/python .ci/links.py docs/_build
+	@echo "Open docs/_build/index.html in a browser."
 
 format: $(VENV)/tested
 	$(BIN)/ruff check --fix -q .
@@ -113,4 +115,4 @@ $(VENV)/tested: $(SOURCES) $(if $(filter demo,$(MAKECMDGOALS)),$(VENV)/installed
 	@touch $(VENV)/installed $@
 
 clean:
-	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

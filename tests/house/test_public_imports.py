@@ -33,7 +33,6 @@ def documented():
     yield from re.findall(r"^   (widemargin\.\S+)$", text, re.MULTILINE)
 
 
-
 EXPORTED = {
     f"{room.__name__}.{n}" for room in (widemargin, solvers) for n in room.__all__
 }
