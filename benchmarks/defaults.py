@@ -1,7 +1,7 @@
 """Programs at their default settings: ``python -m benchmarks.defaults``.
 
-From the results: seconds and certified gaps of linear machines (hinge, penalized intercept). Writes
-benchmarks/results/defaults.txt and defaults.svg.
+Seconds and certified gaps of linear machines (hinge, penalized intercept), from the
+results. Writes benchmarks/results/defaults.txt and defaults.svg.
 """
 
 import json

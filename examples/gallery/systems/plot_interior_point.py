@@ -27,6 +27,9 @@ for reduction in (None, "omega"):
     trace = solve(problem, solver, tol=1e-8).trace
     name = "all rows" if reduction is None else "reduced"
     left.plot(trace.column("iteration"), trace.column("relative_gap"), ".-", label=name)
+    print(
+        f"{name}: {len(trace)} iterations, {trace.column('active').sum():,} rows in all"
+    )
     right.plot(trace.column("iteration"), trace.column("active"), ".-", label=name)
 left.set(yscale="log", xlabel="iteration", ylabel="relative gap")
 right.set(xlabel="iteration", ylabel="rows in the matrix", ylim=(0, None))
