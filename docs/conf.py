@@ -77,6 +77,7 @@ html_title = "widemargin"
 html_static_path = ["_static"]
 html_css_files = ["widemargin.css"]
 html_show_sourcelink = False
+smartquotes = False  # of -- they would make a dash, of options too
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": False,
