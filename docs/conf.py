@@ -3,6 +3,7 @@
 import functools
 import importlib
 import os
+import types
 import warnings
 
 import widemargin
@@ -34,27 +35,30 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
 
-def _definition(name: str, member: str) -> tuple[type, object]:
-    """The class that defines a member of a class, and what it defines."""
+def _members(name: str) -> dict[str, object]:
+    """What classes of the library define for a class: public names, and what they are."""
     module, _, cls = name.rpartition(".")
-    owners = getattr(importlib.import_module(module), cls).__mro__
-    owner = next(c for c in owners if member in vars(c))
-    return owner, vars(owner)[member]
+    found: dict[str, object] = {}
+    for owner in reversed(getattr(importlib.import_module(module), cls).__mro__):
+        if owner.__module__.startswith(project):
+            found |= {m: v for m, v in vars(owner).items() if not m.startswith("_")}
+    return found
 
 
-def _methods(name: str, members: list[str]) -> list[str]:
-    """Those methods of a class that the library defines."""
-    found = [m for m in members if m[0] != "_" and not m.endswith("_request")]
-    return [m for m in found if _definition(name, m)[0].__module__.startswith(project)]
+def _methods(name: str) -> list[str]:
+    """Methods, but those that scikit-learn writes (set_fit_request, ...)."""
+    kinds = (types.FunctionType, classmethod, staticmethod)
+    found = (m for m, v in _members(name).items() if isinstance(v, kinds))
+    return sorted(m for m in found if not m.endswith("_request"))
 
 
-def _properties(name: str, members: list[str]) -> list[str]:
-    """Those attributes of a class that are computed when they are asked for."""
+def _properties(name: str) -> list[str]:
+    """Attributes that are computed when they are asked for."""
     kinds = (property, functools.cached_property)
-    return [m for m in members if isinstance(_definition(name, m)[1], kinds)]
+    return sorted(m for m, v in _members(name).items() if isinstance(v, kinds))
 
 
-autosummary_context = {"own_methods": _methods, "properties": _properties}
+autosummary_context = {"methods_of": _methods, "properties_of": _properties}
 
 # The pictures of the gallery are drawn anew in each build. One that fails ends it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
