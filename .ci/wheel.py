@@ -1,4 +1,4 @@
-"""Build the wheel of this machine and try it where there is no compiler: ``make wheel``.
+"""Build the wheel of this machine, try it where there is no compiler: ``make wheel``.
 
 The source distribution is made first and the wheel from it. A fresh environment then
 gets the wheel alone, with its dependencies as wheels.

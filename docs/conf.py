@@ -36,7 +36,7 @@ autodoc_typehints = "none"
 
 
 def _members(name: str) -> dict[str, object]:
-    """What classes of the library define for a class: public names, and what they are."""
+    """What classes of the library define for a class, by public names."""
     module, _, cls = name.rpartition(".")
     found: dict[str, object] = {}
     for owner in reversed(getattr(importlib.import_module(module), cls).__mro__):
