@@ -6,7 +6,8 @@
 # make mutations   faults put into a copy, one at a time: the tests must see each
 # make check  lint, types, layers, formats, docstrings
 # make bench  comparison with other packages (a quarter of an hour; benchmarks/README.md has more)
-# make docs   the documentation as HTML in docs/_build
+# make wheel  what a release uploads for this machine, tried in an environment without a compiler
+# make docs   the documentation as HTML in docs/_build, with its examples run and its links checked
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 CHECKS := lint layout types layers core-layout docstrings
 
-.PHONY: demo test tests test-full compat mutations check $(CHECKS) bench docs format clean
+.PHONY: demo test tests test-full compat mutations check $(CHECKS) bench docs wheel format clean
 
 # Two at a time: the checks run beside the tests.
 MAKEFLAGS += --jobs=2
@@ -86,7 +87,13 @@ bench: $(VENV)/tested
 
 docs: $(VENV)/tested
 	$(BIN)/pip install -q -e ".[docs]"
-	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W -q -b html docs docs/_build
+	$(BIN)/python .ci/links.py docs/_build
+	@echo "Open docs/_build/index.html in a browser."
+
+wheel: $(VENV)/tested
+	$(BIN)/pip install -q -e ".[release]"
+	$(BIN)/python .ci/wheel.py
 
 format: $(VENV)/tested
 	$(BIN)/ruff check --fix -q .
@@ -125,4 +132,4 @@ $(VENV):
 	@$(PYTHON) -m venv $@
 
 clean:
-	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

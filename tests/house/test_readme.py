@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from tests.cases.problems import PROBLEMS
 from widemargin import Kernel, Problem, solve
@@ -72,6 +73,24 @@ def test_commands_of_the_readme(here, rows):
         assert main(command.split()) == 0
     for made in ("rbf.wm", "adult.wm", "adult.html", "adult.onnx"):
         assert (here / made).stat().st_size > 100
+
+
+def test_commands_of_the_tutorial(here, capsys):
+    """The page makes tumors.csv in Python, and trains on it in a shell."""
+    table = load_breast_cancer(as_frame=True).frame
+    table["diagnosis"] = table.pop("target").map({0: "malignant", 1: "benign"})
+    table.to_csv("tumors.csv", index=False)
+    text = (ROOT / "docs/tutorial/from_csv.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^    widemargin (.*)$", text, re.MULTILINE)
+    assert [c.split()[0] for c in commands] == [
+        "train",
+        "inspect",
+        "predict",
+        "convert",
+    ]
+    for command in commands:
+        assert main(command.split()) == 0
+    assert capsys.readouterr().out.count("malignant") > 100
 
 
 GUIDES = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs/guides").glob("*"))

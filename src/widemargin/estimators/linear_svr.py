@@ -29,7 +29,7 @@ class LinearSVR(Regressor):
 
     Minimizes, for targets y_i,
 
-        1/2 (w'w + p b^2) + C sum_i s_i L(|y_i - x_i'w - b| - epsilon),
+        1/2 (w'w + p b^2) + C sum_i s_i L(abs(y_i - x_i'w - b) - epsilon),
 
     with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
     intercept), p = 1 (penalized) or b = 0 (none).

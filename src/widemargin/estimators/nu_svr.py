@@ -28,7 +28,8 @@ class NuSVR(SVR):
 
     Minimizes, for targets y_i and features with phi(x)'phi(z) = k(x, z),
 
-        1/2 w'w + C (nu S epsilon + sum_i s_i max(0, |y_i - phi(x_i)'w - b| - epsilon)),
+        1/2 w'w + C (nu S epsilon + sum_i s_i max(0, abs(r_i) - epsilon)),
+        r_i = y_i - phi(x_i)'w - b,
 
     over w, b and epsilon, with sample weights s_i and their sum S. At most a share nu
     of the rows, by their weights, has an error above epsilon, and at least as large a

@@ -46,7 +46,7 @@ class SVR(Regressor):
 
     Minimizes, for targets y_i and features with phi(x)'phi(z) = k(x, z),
 
-        1/2 (w'w + p b^2) + C sum_i s_i L(|y_i - phi(x_i)'w - b| - epsilon),
+        1/2 (w'w + p b^2) + C sum_i s_i L(abs(y_i - phi(x_i)'w - b) - epsilon),
 
     with L(t) = max(0, t) or max(0, t)^2, sample weights s_i, and p = 0 (free
     intercept), p = 1 (penalized) or b = 0 (none).

@@ -326,9 +326,9 @@ class Problem:
 
     @property
     def kappa(self) -> float:
-        """Mean C times mean |z|^2 of the rows z of A: how far from v = 0 they pull.
+        """Mean C times mean ``|z|^2`` of the rows z of A: how far from v = 0 they pull.
 
-        The mean of C |z|^2 where all weights are equal. By the moments of the rows,
+        The mean of ``C |z|^2`` where all weights are equal. By the moments of the rows,
         which a sweep finds once.
         """
         mean, std = self.rows.moments

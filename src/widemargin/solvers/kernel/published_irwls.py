@@ -111,7 +111,7 @@ class Table1:  # numpydoc ignore=PR02
     def passes(self, small: Small) -> Iterator[Pass]:
         """Yield passes without end, or until the system of (1) is singular.
 
-        A pass costs 2/3 (|S1| + 1)^3 + 2 q^2 flops.
+        A pass costs ``2/3 (|S1| + 1)^3 + 2 q^2`` flops.
         """
         K, y, C = _square(small), np.sign(small.lower + small.upper), _bounds(small)
         H = y[:, np.newaxis] * K * y
