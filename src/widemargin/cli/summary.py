@@ -81,7 +81,7 @@ def _read(options: argparse.Namespace, data: Data) -> str:
     share = "" if data.nonzero is None else f"{100 * data.nonzero:.3g} % nonzero, "
     if options.type == "one-class":
         labels = f"one class, nu = {0.5 if options.nu is None else options.nu:.4g}"
-    elif options.type == "regress":
+    elif options.type in ("regress", "nu-regress"):
         least, most = float(np.min(data.y)), float(np.max(data.y))
         labels = f"targets from {least:.4g} to {most:.4g}"
     else:
