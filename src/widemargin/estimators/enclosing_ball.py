@@ -30,6 +30,7 @@ from widemargin.estimators.checks import (
     tell_end,
     users_level,
 )
+from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
 from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
@@ -78,6 +79,7 @@ class _Points:
 
 
 class EnclosingBall(
+    AdvisingMixin,
     TrainingDataMixin,
     CallbackSupportMixin,  # type: ignore[misc]
     OutlierMixin,  # type: ignore[misc]
