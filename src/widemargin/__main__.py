@@ -1,6 +1,5 @@
 """The command line as a program; Ctrl-C ends it with a sentence at any moment."""
 
-import signal
 import sys
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells say it
@@ -18,6 +17,8 @@ def run() -> int:
 
         return main()
     except KeyboardInterrupt:
+        import signal  # not before: its import takes longer than all above
+
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # another one ends all at once
         words = "".join(_NOT_DONE.get(word, "") for word in sys.argv[1:2])
         if sys.stderr is not None:

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import widemargin
 from widemargin import load_model, save_model, save_svmlight
 from widemargin.cli.output import doing
 from widemargin.models.model import Decision, Model
@@ -132,6 +134,17 @@ def test_ctrl_c_while_importing(here):
     assert end(process) == (130, "widemargin: interrupted; no model was written\n")
     process = start("inspect", "m.wm", env=environment)
     assert end(process) == (130, "widemargin: interrupted\n")
+
+
+def test_little_is_imported_before_ctrl_c_is_a_sentence():
+    """What comes before `run` is to take some milliseconds: Ctrl-C shows a traceback."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(widemargin.__file__).parents[1])!r})\n"
+        "import widemargin.__main__\n"
+        "print([m for m in ('typing', 're', 'signal', 'enum') if m in sys.modules])"
+    )
+    command = [sys.executable, "-S", "-c", code]
+    assert subprocess.check_output(command, text=True) == "[]\n"
 
 
 def test_ctrl_c_while_reading(here):

@@ -18,7 +18,15 @@ from sklearn.utils.estimator_checks import (
 
 from tests.cases.pairwise import checks_by_turns
 from tests.cases.problems import PROBLEMS
-from widemargin import EnclosingBall, Kernel, Problem, as_rows, solve
+from widemargin import (
+    SVC,
+    Checkpoint,
+    EnclosingBall,
+    Kernel,
+    Problem,
+    as_rows,
+    solve,
+)
 from widemargin.solvers.kernel.enclosing_ball import BallDescent
 
 # Few rows, or a low price: most are outside then, which test_contamination.py is about.
@@ -153,6 +161,87 @@ def test_pipelines_copies_and_equal_seeds():
         EnclosingBall(C=0.1, n_jobs=k).fit(X).decision_function(X) for k in (1, 2)
     )
     np.testing.assert_array_equal(one, two)
+
+
+# -- checkpoints -----------------------------------------------------------------------
+
+BALLS = {
+    "hard": {"C": None},
+    "soft": {"C": 0.1},
+    "empty": {"C": 1e-6},  # sigma < 1: the radius is 0
+    "linear": {"C": 1e-4, "kernel": "linear"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:No point lies inside")
+@pytest.mark.parametrize("name", BALLS)
+def test_a_fit_in_pieces_ends_at_the_same_gap(name, tmp_path):
+    X, path = points(700, 6), tmp_path / "a.checkpoint"
+    form = {"gamma": 0.1, "tol": 1e-5} | BALLS[name]
+    whole, n_steps, pieces = EnclosingBall(**form).fit(X), 0, []
+    while not pieces or pieces[-1].status_ == "max_iter":
+        n_steps += max(1, whole.n_iter_ // 4)
+        ball = EnclosingBall(**form, max_iter=n_steps, checkpoint=path)
+        with contextlib.suppress(ConvergenceWarning):
+            ball.fit(X)
+        pieces.append(ball)
+        if ball.status_ == "max_iter":
+            assert ball.n_iter_ == n_steps
+            assert path.exists()
+    gaps = [ball.dual_gap_ for ball in pieces]
+    assert gaps == sorted(gaps, reverse=True)
+    assert len(pieces) > 1
+    assert pieces[-1].status_ == whole.status_ == "solved"
+    assert not path.exists()
+    assert pieces[-1].n_iter_ <= 2 * whole.n_iter_
+    np.testing.assert_allclose(pieces[-1].radius_, whole.radius_, rtol=1e-3)
+
+
+def test_ctrl_c_leaves_a_checkpoint_that_a_fit_goes_on_from(tmp_path):
+    X, path = points(700, 6), tmp_path / "a.checkpoint"
+    form = {"C": 0.1, "gamma": 0.1, "tol": 1e-5, "checkpoint": Checkpoint(path, 1e-9)}
+
+    def press(step):
+        _thread.interrupt_main()
+
+    with pytest.warns(ConvergenceWarning, match="max_iter=200"):
+        EnclosingBall(**form, max_iter=200).fit(X)
+    ball = EnclosingBall(**form, callback=press)
+    with pytest.raises(KeyboardInterrupt):
+        ball.fit(X)
+    assert path.exists()
+    steps = []
+    again = EnclosingBall(**form, callback=steps.append).fit(X)
+    assert (again.status_, path.exists()) == ("solved", False)
+    assert steps[0].iteration == ball.n_iter_ == 200
+
+
+def test_a_fit_without_time_keeps_the_ball_of_its_checkpoint(tmp_path):
+    X, path = points(700, 6), tmp_path / "a.checkpoint"
+    form = {"C": None, "gamma": 0.1, "tol": 1e-9, "checkpoint": path}
+    with pytest.warns(ConvergenceWarning, match="max_iter=200"):
+        ball = EnclosingBall(**form, max_iter=200).fit(X)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        late = EnclosingBall(**form, time_limit=1e-9).fit(X)
+    assert late.dual_gap_ <= 1.0001 * ball.dual_gap_
+
+
+def test_the_checkpoint_of_something_else_is_refused(tmp_path):
+    X, path = points(700, 6), tmp_path / "a.checkpoint"
+    with pytest.warns(ConvergenceWarning, match="max_iter=20"):
+        EnclosingBall(checkpoint=path, max_iter=20).fit(X)
+    for form, words in (
+        ({"C": None}, r"\(loss hard ball\), found another one's \(soft ball"),
+        ({"C": 2.0}, r"\(total C 1400.0\), found another one's \(700.0"),
+        ({"gamma": 3.0}, r"\(gamma 3.0\)"),
+        ({"kernel": "laplacian"}, r"\(kernel laplacian\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            EnclosingBall(checkpoint=path, **form).fit(X)
+    with pytest.raises(ValueError, match=r"rows 700.*intercept|loss hinge"):
+        SVC(checkpoint=path).fit(X, np.sign(X[:, 0]))
+    with pytest.raises(ValueError, match="'checkpoint' parameter of EnclosingBall"):
+        EnclosingBall(checkpoint=3).fit(X)
 
 
 # -- bad input -------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn.svm
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -14,12 +15,22 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC as LibSVC
 from sklearn.svm import LinearSVC as LibLinear
 
+import widemargin
 from tests.cases.pairwise import product
-from widemargin import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
+from widemargin import (
+    SVC,
+    SVCCV,
+    BudgetSVC,
+    EnclosingBall,
+    LinearSVC,
+    LinearSVCCV,
+    NuSVR,
+)
 from widemargin.estimators.foreign import ADVICE
 
 KINDS = {
-    kind.__name__: kind for kind in (SVC, LinearSVC, SVCCV, LinearSVCCV, BudgetSVC)
+    kind.__name__: kind
+    for kind in (SVC, LinearSVC, SVCCV, LinearSVCCV, BudgetSVC, EnclosingBall)
 }
 WORDS = ["abc", "abd", "xyz", "xyw", "bcd", "zyx", "aab", "zzy"]
 SIDES = [0, 0, 1, 1, 0, 1, 0, 1]
@@ -67,11 +78,33 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
         KINDS[kind]().set_params(**{name: 1})
 
 
+@pytest.mark.parametrize("kind", [SVC, EnclosingBall, SVCCV, NuSVR])
+def test_a_misspelled_keyword_says_which_was_meant(kind):
+    words = f"^{kind.__name__} has no parameter 'gama' .did you mean 'gamma'"
+    with pytest.raises(TypeError, match=words):
+        kind(gama=1)
+    with pytest.raises(ValueError, match=words):
+        kind().set_params(gama=1)
+
+
 def test_any_other_keyword_is_pythons():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'gama'"):
-        SVC(gama=1)
-    with pytest.raises(ValueError, match="Invalid parameter 'gama'"):
-        SVC().set_params(gama=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wide'"):
+        SVC(wide=1)
+    with pytest.raises(ValueError, match="Invalid parameter 'wide'"):
+        SVC().set_params(wide=1)
+
+
+@pytest.mark.parametrize(
+    "name", ["SVC", "LinearSVC", "SVR", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM"]
+)
+def test_parameters_are_in_the_order_of_scikit_learn(name):
+    ours, theirs = (
+        list(inspect.signature(getattr(module, name)).parameters)
+        for module in (widemargin, sklearn.svm)
+    )
+    shared = [word for word in ours if word in theirs]
+    assert len(shared) > 5
+    assert shared == [word for word in theirs if word in ours]
 
 
 def test_signatures_are_those_of_the_constructors():

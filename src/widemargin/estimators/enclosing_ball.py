@@ -30,11 +30,13 @@ from widemargin.estimators.checks import (
     tell_end,
     users_level,
 )
+from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
 from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
     keep_support_vectors,
 )
+from widemargin.estimators.training import limits_of
 from widemargin.kernels.distances import (
     Distances,
     from_center,
@@ -48,6 +50,7 @@ from widemargin.numerics.rounding import gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.ball import BallProblem
 from widemargin.solution import Certificate, Status, Step
+from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.enclosing_ball import Ball, enclose, unbounded
 from widemargin.solvers.kernel.simplex import STEPS
@@ -76,6 +79,7 @@ class _Points:
 
 
 class EnclosingBall(
+    AdvisingMixin,
     TrainingDataMixin,
     CallbackSupportMixin,  # type: ignore[misc]
     OutlierMixin,  # type: ignore[misc]
@@ -151,6 +155,10 @@ class EnclosingBall(
     callback : callable or None, default=None
         Called with a `widemargin.solution.Step` every 0.05 s or so; returning True
         stops the fit, and an error ends it.
+    checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
+        File of a fit that is not finished: a later fit to the same data goes on from
+        it. It keeps the points with their weights a_i, 16 bytes a row. Kernel values
+        are made anew.
 
     Attributes
     ----------
@@ -191,9 +199,6 @@ class EnclosingBall(
     Where a squared distance is seen to be negative the kernel is not positive
     semidefinite ("sigmoid" often is not), and a RuntimeWarning says so. Dense data are
     centered for kernel="linear", in a float64 copy.
-
-    There is no ``checkpoint``: its file keeps the dual variables of a problem of two
-    classes, which a ball has not. After a fit that a limit ended, the next begins anew.
 
     "precomputed" data do not hold k(x, x) of the rows to predict. Prediction works only
     where k(x, x) is the same for all rows of the fit, and takes it for new rows too.
@@ -237,6 +242,7 @@ class EnclosingBall(
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.C = C
         self.contamination = contamination
@@ -253,6 +259,7 @@ class EnclosingBall(
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -400,12 +407,13 @@ class EnclosingBall(
                 expected = "a float in the range (0, 0.5], 'auto' or None"
                 check.refuse("contamination", expected, share)
         check_limits(check, self)
+        Checkpoint.of(self.checkpoint, type(self).__name__)
         check.choice("step", self.step, STEPS)
         check_kernel_of(check, self)
 
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Ball, Vector]:
         """Set the fitted attributes; the ball, and the weights of its rows."""
-        limits = Limits(self.tol, self.max_iter, self.time_limit)
+        limits = limits_of(self)
         rows = read_rows(self, X, reset=True)
         check = Checker(f"{type(self).__name__}.fit")
         weights = labels.as_weights(check, sample_weight, rows.shape[0])
@@ -434,6 +442,9 @@ class EnclosingBall(
             callbacks.finish(0, ball.certificate.relative_gap, ball.status)
         finally:
             callbacks.close()
+        saved = limits.checkpoint
+        if saved is not None and not saved.keep and ball.status is Status.SOLVED:
+            saved.remove()  # the last step may have been the limit's
         return ball
 
     def _keep_unbounded(

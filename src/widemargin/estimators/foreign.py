@@ -1,5 +1,6 @@
-"""Keywords of scikit-learn that do not exist here, and what to write instead."""
+"""Keywords that do not exist here, and what to write instead."""
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -22,7 +23,7 @@ ADVICE = {
 
 
 class AdvisingMixin:
-    """Answers keywords of scikit-learn that it has not with what to write instead."""
+    """Answers keywords that it has not with what to write instead."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -68,8 +69,13 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _advice(owner: str, known: Iterable[str], given: Iterable[str]) -> str | None:
-    """What to say about the first keyword that only scikit-learn has."""
+    """What to say about the first keyword that only scikit-learn has, or a slip."""
+    names = [name for name in known if name not in ("self", "params")]
     for name in given:
-        if name in ADVICE and name not in known:
+        if name in names or "__" in name:
+            continue
+        if name in ADVICE:
             return f"{owner} has no parameter {name!r}: {ADVICE[name]}."
+        if near := difflib.get_close_matches(name, names, n=1):
+            return f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?)."
     return None

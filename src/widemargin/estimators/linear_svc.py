@@ -31,13 +31,23 @@ class LinearSVC(Classifier):
 
     Parameters
     ----------
+    penalty : {"l2"}, default="l2"
+        As above. `sklearn.svm.LinearSVC` has "l1", too, which is refused here.
+    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
+        The squared hinge has no factor 1/2, as in LIBLINEAR. `sklearn.svm.LinearSVC`
+        has the same default: the same name means the same problem.
+    dual : {"auto", True, False}, default="auto"
+        For code that was written for `sklearn.svm.LinearSVC`. It has no influence:
+        every answer has a primal and a dual point, and ``solver`` chooses the method.
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P: the minimum is at most this share below P.
     C : float > 0, default=1.0
         Weight of the losses against the norm of w. inf allows no loss (a hard margin,
         the same for both losses): where classes cannot be told apart ``status_`` is
         "infeasible".
-    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
-        The squared hinge has no factor 1/2, as in LIBLINEAR. `sklearn.svm.LinearSVC`
-        has the same default: the same name means the same problem.
+    multi_class : {"ovr", "ovo", "dag"}, default="ovr"
+        How more than two classes are told apart: one against the rest, one against one,
+        or by a directed acyclic graph of pairs, as of `SVC`.
     intercept : {"auto", "free", "penalized", "none"}, default="auto"
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge (as LIBLINEAR and `sklearn.svm.LinearSVC` do).
@@ -45,22 +55,16 @@ class LinearSVC(Classifier):
         "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
         "interior_point", or an object that carries its own options, such as
         ``InteriorPoint(reduction="omega")``.
-    penalty : {"l2"}, default="l2"
-        As above. `sklearn.svm.LinearSVC` has "l1", too, which is refused here.
-    dual : {"auto", True, False}, default="auto"
-        For code that was written for `sklearn.svm.LinearSVC`. It has no influence:
-        every answer has a primal and a dual point, and ``solver`` chooses the method.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
-    multi_class : {"ovr", "ovo", "dag"}, default="ovr"
-        How more than two classes are told apart: one against the rest, one against one,
-        or by a directed acyclic graph of pairs, as of `SVC`.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         As of `SVC`; "ovo" needs pairs of classes.
     break_ties : bool, default=False
         As of `SVC`.
-    tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / P: the minimum is at most this share below P.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order (coordinate descent).
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own (200 of interior
         point, 500 certificates of coordinate descent, 2,000 steps of ALM-Newton).
@@ -74,10 +78,6 @@ class LinearSVC(Classifier):
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib). The answer does not depend on it.
-    random_state : int >= 0, RandomState or None, default=None
-        Seed of solvers that visit rows in random order (coordinate descent).
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`, whose ``problem`` says which class
         it is about; returning True stops the fit, and an error ends it.
@@ -135,43 +135,43 @@ class LinearSVC(Classifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        penalty: str = "l2",
         loss: str = "squared_hinge",
+        dual: str | bool = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
         intercept: str = "auto",
         solver: str | Solver = "auto",
-        penalty: str = "l2",
-        dual: str | bool = "auto",
         class_weight: Any = None,
-        multi_class: str = "ovr",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
-        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
-        self.C = C
+        self.penalty = penalty
         self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
         self.intercept = intercept
         self.solver = solver
-        self.penalty = penalty
-        self.dual = dual
         self.class_weight = class_weight
-        self.multi_class = multi_class
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
-        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

@@ -38,6 +38,10 @@ class LinearSVR(Regressor):
     ----------
     epsilon : float >= 0, default=0.0
         Errors up to this cost nothing, in the units of y.
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P: the minimum is at most this share below P. P
+        counts as at least 1e-10 of the objective of w = 0 and b = 0, as the minimum may
+        be zero.
     C : float > 0, default=1.0
         Weight of the losses against the norm of w. inf allows no loss: errors are at
         most epsilon > 0, the same for both losses. Where no model can do that
@@ -52,10 +56,12 @@ class LinearSVR(Regressor):
         "auto", "active_set" (squared loss), "augmented_lagrangian" (the other),
         "coordinate_descent", "interior_point", or an object that carries its own
         options.
-    tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / P: the minimum is at most this share below P. P
-        counts as at least 1e-10 of the objective of w = 0 and b = 0, as the minimum may
-        be zero.
+    dual : {"auto", True, False}, default="auto"
+        For code that was written for `sklearn.svm.LinearSVR`. It has no influence.
+    verbose : int, default=0
+        1 shows the progress on standard error.
+    random_state : int >= 0, RandomState or None, default=None
+        Seed of solvers that visit rows in random order (coordinate descent).
     max_iter : int >= 1 or None, default=None
         Iterations; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -67,12 +73,6 @@ class LinearSVR(Regressor):
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib). The answer does not depend on it.
-    random_state : int >= 0, RandomState or None, default=None
-        Seed of solvers that visit rows in random order (coordinate descent).
-    dual : {"auto", True, False}, default="auto"
-        For code that was written for `sklearn.svm.LinearSVR`. It has no influence.
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`; returning True stops the fit.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
@@ -119,34 +119,34 @@ class LinearSVR(Regressor):
         self,
         *,
         epsilon: float = 0.0,
+        tol: float = 1e-4,
         C: float = 1.0,
         loss: str = "epsilon_insensitive",
         intercept: str = "auto",
         solver: str | Solver = "auto",
-        tol: float = 1e-4,
+        dual: str | bool = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        dual: str | bool = "auto",
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
         self.epsilon = epsilon
+        self.tol = tol
         self.C = C
         self.loss = loss
         self.intercept = intercept
         self.solver = solver
-        self.tol = tol
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.dual = dual
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

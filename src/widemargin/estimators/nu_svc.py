@@ -73,13 +73,11 @@ class NuSVC(Classifier):
     solver : {"auto", "irwls"} or Solver, default="auto"
         "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
         options.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        As of `SVC`.
-    break_ties : bool, default=False
-        As of `SVC`.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
         margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).
+    verbose : int, default=0
+        1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -90,10 +88,12 @@ class NuSVC(Classifier):
         memory. Also for temporary arrays of a prediction.
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        As of `SVC`.
+    break_ties : bool, default=False
+        As of `SVC`.
     random_state : int >= 0, RandomState or None, default=None
         Seed of solvers that visit rows in random order.
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`; returning True stops the fit.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
@@ -173,15 +173,15 @@ class NuSVC(Classifier):
         rank: float | None = None,
         approximation: str = "auto",
         solver: str | Solver = "auto",
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
         tol: float = 1e-4,
+        verbose: int = 0,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
@@ -193,15 +193,15 @@ class NuSVC(Classifier):
         self.rank = rank
         self.approximation = approximation
         self.solver = solver
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
         self.tol = tol
+        self.verbose = verbose
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.random_state = random_state
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

@@ -61,6 +61,8 @@ class NuSVR(SVR):
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P. P counts as at least 1e-10 of the objective of
         w = 0, b = 0 and epsilon = 0, as the minimum may be zero.
+    verbose : int, default=0
+        1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
         Iterations; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -73,8 +75,6 @@ class NuSVR(SVR):
         Threads. None: as many as BLAS may use at the moment.
     random_state : int >= 0, RandomState or None, default=None
         Seed of solvers that visit rows in random order.
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`; returning True stops the fit.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
@@ -139,12 +139,12 @@ class NuSVR(SVR):
         approximation: str = "auto",
         solver: str | Solver = "auto",
         tol: float = 1e-4,
+        verbose: int = 0,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
@@ -158,12 +158,12 @@ class NuSVR(SVR):
         self.approximation = approximation
         self.solver = solver
         self.tol = tol
+        self.verbose = verbose
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

@@ -102,6 +102,8 @@ class OneClassSVM(
     solver : {"auto", "irwls"} or Solver, default="auto"
         "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
         options.
+    verbose : int, default=0
+        1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
         Iterations; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -114,8 +116,6 @@ class OneClassSVM(
         Threads. None: as many as BLAS may use at the moment.
     random_state : int >= 0, RandomState or None, default=None
         Seed of solvers that visit rows in random order.
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`; returning True stops the fit.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
@@ -185,12 +185,12 @@ class OneClassSVM(
         rank: float | None = None,
         approximation: str = "auto",
         solver: str | Solver = "auto",
+        verbose: int = 0,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
@@ -203,12 +203,12 @@ class OneClassSVM(
         self.rank = rank
         self.approximation = approximation
         self.solver = solver
+        self.verbose = verbose
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

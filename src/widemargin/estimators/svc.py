@@ -53,11 +53,11 @@ class SVC(Classifier):
         l). X may then be a list of objects of any kind, such as strings or graphs: the
         function gets two lists, of which the second one is the list of the fit, and
         all its values are kept. `widemargin.Kernel` has the formulas.
+    degree : int >= 1, default=3
+        Of "poly".
     gamma : float > 0 or {"scale", "auto", "mean_distance"}, default="scale"
         "scale": 1 / (n Var(X)); "auto": 1 / n; "mean_distance": 1 / (2 d), with d the
         mean of ``|x - z|^2`` over all pairs of rows. Rows count by ``sample_weight``.
-    degree : int >= 1, default=3
-        Of "poly".
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     loss : {"hinge", "squared_hinge"}, default="hinge"
@@ -86,20 +86,15 @@ class SVC(Classifier):
         without a free intercept), or an object that carries its own options. For
         kernel="linear" also the solvers of `LinearSVC`, which "auto" prefers there;
         with a rank only these.
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P: the minimum is at most this share below P.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     multi_class : {"ovo", "ovr", "dag"}, default="ovo"
         How more than two classes are told apart: one against one, as in LIBSVM; one
         against the rest; or by a directed acyclic graph, trained one against one.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of more than two classes: decision values of the classes, or, not with
-        multi_class="ovr", of the pairs. It counts from when it is set.
-    break_ties : bool, default=False
-        Of multi_class="ovo": among classes with as many votes the largest decision
-        value wins, not the first class. `predict` refuses it with
-        decision_function_shape="ovo".
-    tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / P: the minimum is at most this share below P.
+    verbose : int, default=0
+        1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -113,11 +108,16 @@ class SVC(Classifier):
     n_jobs : int or None, default=None
         Threads. None: as many as BLAS may use at the moment (all cores, or fewer inside
         joblib).
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of more than two classes: decision values of the classes, or, not with
+        multi_class="ovr", of the pairs. It counts from when it is set.
+    break_ties : bool, default=False
+        Of multi_class="ovo": among classes with as many votes the largest decision
+        value wins, not the first class. `predict` refuses it with
+        decision_function_shape="ovo".
     random_state : int >= 0, RandomState or None, default=None
         Seed of solvers that visit rows in random order, and of landmarks and random
         features, where None is 0.
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`, whose ``problem`` says which binary
         problem it is about; returning True stops the fit, and an error ends it.
@@ -217,8 +217,8 @@ class SVC(Classifier):
         *,
         C: float = 1.0,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
-        gamma: float | str = "scale",
         degree: int = 3,
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         loss: str = "hinge",
         intercept: str = "auto",
@@ -227,24 +227,24 @@ class SVC(Classifier):
         certify: str = "approximate",
         polish: bool = False,
         solver: str | Solver = "auto",
+        tol: float = 1e-4,
         class_weight: Any = None,
         multi_class: str = "ovo",
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        tol: float = 1e-4,
+        verbose: int = 0,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
-        self.gamma = gamma
         self.degree = degree
+        self.gamma = gamma
         self.coef0 = coef0
         self.loss = loss
         self.intercept = intercept
@@ -253,17 +253,17 @@ class SVC(Classifier):
         self.certify = certify
         self.polish = polish
         self.solver = solver
+        self.tol = tol
         self.class_weight = class_weight
         self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.tol = tol
+        self.verbose = verbose
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.random_state = random_state
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

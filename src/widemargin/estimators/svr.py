@@ -62,6 +62,10 @@ class SVR(Regressor):
         As of `SVC`.
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
+    tol : float in (0, 1], default=1e-4
+        Relative duality gap (P - D) / P: the minimum is at most this share below P. P
+        counts as at least 1e-10 of the objective of w = 0 and b = 0, as the minimum may
+        be zero.
     C : float > 0, default=1.0
         Weight of the losses against the norm of w. inf allows no loss: errors are at
         most epsilon > 0, the same for both losses. Where no model can do that
@@ -83,10 +87,8 @@ class SVR(Regressor):
         "auto", "irwls", or an object that carries its own options. For kernel="linear"
         also the solvers of `LinearSVR`, which "auto" prefers there; with a rank only
         these.
-    tol : float in (0, 1], default=1e-4
-        Relative duality gap (P - D) / P: the minimum is at most this share below P. P
-        counts as at least 1e-10 of the objective of w = 0 and b = 0, as the minimum may
-        be zero.
+    verbose : int, default=0
+        1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
         Iterations; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
@@ -100,8 +102,6 @@ class SVR(Regressor):
     random_state : int >= 0, RandomState or None, default=None
         Seed of landmarks and random features, where None is 0, and of solvers that
         visit rows in random order.
-    verbose : int, default=0
-        1 shows the progress on standard error.
     callback : callable or None, default=None
         Called with each `widemargin.solution.Step`; returning True stops the fit.
     checkpoint : str, path-like, `widemargin.Checkpoint` or None, default=None
@@ -157,6 +157,7 @@ class SVR(Regressor):
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
+        tol: float = 1e-4,
         C: float = 1.0,
         epsilon: float = 0.1,
         loss: str = "epsilon_insensitive",
@@ -164,13 +165,12 @@ class SVR(Regressor):
         rank: float | str | None = None,
         approximation: str = "auto",
         solver: str | Solver = "auto",
-        tol: float = 1e-4,
+        verbose: int = 0,
         max_iter: int | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
         callback: Callable[[Step], Any] | None = None,
         checkpoint: Any = None,
     ) -> None:
@@ -178,6 +178,7 @@ class SVR(Regressor):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.tol = tol
         self.C = C
         self.epsilon = epsilon
         self.loss = loss
@@ -185,13 +186,12 @@ class SVR(Regressor):
         self.rank = rank
         self.approximation = approximation
         self.solver = solver
-        self.tol = tol
+        self.verbose = verbose
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
 

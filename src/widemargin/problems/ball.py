@@ -27,6 +27,7 @@ the squared radius of a hard ball around (phi(x_i), e_i / sqrt(4 C)) [tsang2005]
 """
 
 import functools
+import zlib
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -94,6 +95,20 @@ class BallProblem:
     def rows(self) -> Rows:
         """The points in the space of the data."""
         return self.columns.rows
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What tells it from other problems, of which a checkpoint may be."""
+        mean, std = self.rows.moments
+        m, n = self.rows.shape
+        return {
+            "rows": m,
+            "columns": n,
+            "loss": "hard ball" if self.C is None else "soft ball",
+            "total C": 0.0 if self.C is None else float(self.C.sum()),
+            "checksum of C": 0 if self.C is None else zlib.crc32(self.C.data),
+            "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
+        } | self.columns.kernel.facts
 
     @functools.cached_property
     def diagonal(self) -> Vector:

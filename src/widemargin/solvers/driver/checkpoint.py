@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
-from widemargin.problems.base import Problem
-from widemargin.problems.targets import unrepeated
 from widemargin.solution import Step
 from widemargin.system.files import check_outputs, open_regular, replacing
 
@@ -123,10 +121,11 @@ class Saver:
     Parameters
     ----------
     checkpoint : Checkpoint
-    problem : Problem, in the coordinates of the solver
+    problem : Problem, or another kind, in the coordinates of the solver
+        Its ``facts`` tell it from others.
     """
 
-    def __init__(self, checkpoint: Checkpoint, problem: Problem) -> None:
+    def __init__(self, checkpoint: Checkpoint, problem: Any) -> None:
         check_outputs([checkpoint.path], [])  # now, and not after an hour
         self.checkpoint, self._problem = checkpoint, problem
         self._last = time.monotonic()
@@ -147,7 +146,7 @@ class Saver:
         """Write the file anew."""
         facts = {
             "version": _VERSION,
-            "problem": _facts(self._problem),
+            "problem": self._problem.facts,
             "turn": turn[0],
             "solver": turn[1],
             "iteration": step.iteration,
@@ -200,7 +199,7 @@ class Saver:
                 f"{path}: expected a checkpoint of version {_VERSION}, "
                 f"found {version}; remove it to begin anew"
             )
-        for name, ours in _facts(self._problem).items():
+        for name, ours in self._problem.facts.items():
             theirs = facts.get(name)
             same = theirs == ours
             if isinstance(ours, float) and isinstance(theirs, float):
@@ -211,27 +210,6 @@ class Saver:
                     f"{path}: expected a checkpoint of this problem ({name} {ours}), "
                     f"found another one's ({theirs}); remove it to begin anew"
                 )
-
-
-def _facts(problem: Problem) -> dict[str, Any]:
-    """What tells problems apart, without another read of the data."""
-    mean, std = problem.rows.moments
-    m, n = problem.rows.shape
-    facts = {
-        "rows": m,
-        "columns": n,
-        "loss": problem.loss,
-        "intercept": problem.intercept,
-        "total C": problem.total_weight,
-        "positive rows": int(np.count_nonzero(problem.y > 0)),
-        "checksum of the labels": zlib.crc32(problem.y.data),
-        "checksum of C": zlib.crc32(np.ascontiguousarray(unrepeated(problem.C)).data),
-        "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
-    }
-    if not problem.has_unit_margins:
-        margins = np.ascontiguousarray(unrepeated(problem.q))
-        facts["checksum of the margins"] = zlib.crc32(margins.data)
-    return facts | problem.kernel_facts
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:

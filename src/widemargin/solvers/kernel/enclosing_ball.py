@@ -55,10 +55,10 @@ MISSES = 2
 NEGATIVE = 1e-8
 
 
-def _dual(problem: BallProblem) -> SimplexProblem:
-    """The dual of a ball, to be minimized over the simplex."""
-    ones = np.ones(len(problem.diagonal))
-    return SimplexProblem(problem.columns, ones, problem.ridge, linear=problem.diagonal)
+def _dual(problem: BallProblem, sigma: float) -> SimplexProblem:
+    """The dual of a ball for a sigma, to be minimized over the simplex."""
+    h, ones = problem.diagonal, np.ones(len(problem.diagonal))
+    return SimplexProblem(problem.columns, ones, sigma * problem.ridge, linear=h)
 
 
 class _Sigma:
@@ -69,8 +69,8 @@ class _Sigma:
     value : float in (0, 1]
     """
 
-    def __init__(self) -> None:
-        self.value = 1.0
+    def __init__(self, value: float) -> None:
+        self.value = value
         # Logarithms of a sigma that was too small, and of a sigma that was too large.
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None
@@ -104,32 +104,54 @@ class _Seen(NamedTuple):
     bounds: Bounds
 
 
+class _State(NamedTuple):
+    """The steps, and what was seen of their point."""
+
+    descent: SimplexDescent
+    seen: _Seen
+
+
 class _BestBall(BestSoFar):
     """The best of the points that were looked at in float64.
 
-    In an answer a is alpha, the distances are w, and |c|^2 is b.
+    In an answer a is alpha, the distances are w, and |c|^2 is b. In a checkpoint the
+    point of the steps is v, and the best one alpha.
     """
 
     relative_gap = np.inf
+    # A checkpoint has these of other problems: there is nothing beside the best alpha.
+    v = np.empty(0)
+    source: ClassVar[None] = None
 
     def __init__(self, problem: BallProblem) -> None:
         self.core = problem
         self.primal, self.dual = np.inf, 0.0
         self._descent: SimplexDescent | None = None
         self._known: tuple[Vector, Vector, float] | None = None
+        self._last: Certificate  # of the last step, by the g that is kept
+        self._saved: Vector | None = None  # the best point of a checkpoint
 
     @property
     def is_model(self) -> bool:
         """Whether there are points to make a ball of."""
         return self._descent is not None
 
-    def offer(
-        self, v: SimplexDescent, state: _Seen, primal: float, dual: float
-    ) -> None:
+    def offer(self, v: Vector, state: _State, primal: float, dual: float) -> None:
         """Keep the point of a step if its distances are in float64 and it is better."""
-        self._descent = v
-        if v.exact is not None:
-            self._offer(*state)
+        self._descent, self._last = state.descent, state.seen.bounds.certificate
+        if state.descent.exact is not None:
+            self._offer(*state.seen)
+
+    def alpha(self) -> Vector:
+        """The best point so far, by the g that is kept: (m,)."""
+        if self._known is None or self._last.relative_gap < self.relative_gap:
+            return self._descent.a if self._descent else self.core.point[0]
+        return self._known[0]
+
+    def take(self, start: Start) -> None:
+        """Take the best point of a checkpoint: no answer is worse."""
+        self._saved = start.alpha
+        self._offer_exact(start.alpha)
 
     def _offer(self, a: Vector, d: Vector, square: float, bounds: Bounds) -> None:
         """Keep a point if it is the best so far."""
@@ -147,15 +169,20 @@ class _BestBall(BestSoFar):
     def _offer_last(self) -> None:
         """Offer the point of the steps, and a quick one where there was no start."""
         if self._known is None:
-            a = np.zeros(len(self.core.diagonal))
-            a[: 1 if self.core.C is None else FEW_POINTS] = 1.0
-            self._offer_exact(a)
+            self._offer_exact(self._quick() if self._saved is None else self._saved)
         if self._descent is not None and self._descent.exact is None:
             self._offer_exact(self._descent.a)
 
-    def point(self, v: SimplexDescent, state: _Seen) -> Callable[[], Any]:
+    def _quick(self) -> Vector:
+        """Weights of one point, or of a few: (m,)."""
+        a = np.zeros(len(self.core.diagonal))
+        a[: 1 if self.core.C is None else FEW_POINTS] = 1.0
+        return a
+
+    def point(self, v: Vector, state: _State) -> Callable[[], Any]:
         """What gives the point, and rho and |c|^2."""
-        return lambda: (state.a, (state.bounds.rho, state.square))
+        seen = state.seen
+        return lambda: (seen.a, (seen.bounds.rho, seen.square))
 
     def answer(self, tol: float) -> Answer:
         """The best point, the steps' included, with its certificate."""
@@ -219,26 +246,35 @@ class BallDescent(Solver):  # numpydoc ignore=PR02
     ) -> Generator[Step, None, None]:
         """Yield a step at each look, the start included.
 
-        Its point is the descent and what was seen of it.
+        Its point is a, with the descent and what was seen of it.
         """
-        look = _Looks(problem, self, tol)
-        a = problem.start(self.seed)
-        descent = SimplexDescent(_dual(problem), a, self.step, self.selection)
+        told = {} if start is None else start.numbers
+        a = problem.start(self.seed) if start is None else start.v
+        look = _Looks(problem, self, tol, told.get("sigma", 1.0))
+        before = int(told.get("steps", 0.0))  # of the runs that a checkpoint is of
+        descent = SimplexDescent(
+            _dual(problem, look.sigma), a, self.step, self.selection
+        )
+        most = self.most - before if self.most else self.default_max_iter
         while True:
             point, found = look.at(descent)
             enough = look.is_enough(point.bounds.certificate, descent.steps)
-            step = _step(problem, descent, point)
+            step = _step(problem, descent, point, before)
+            step.details["sigma"] = look.sigma
             step.waits = not (enough and descent.exact is not None)
             yield step
             if look.ends(descent, point, found, enough):
                 return
-            if not self._walk(problem, descent, look.stop) and not look.moved:
+            left = most - descent.steps
+            if not self._walk(problem, descent, look.stop, left) and not look.moved:
                 return
 
-    def _walk(self, problem: BallProblem, descent: SimplexDescent, stop: float) -> bool:
+    def _walk(
+        self, problem: BallProblem, descent: SimplexDescent, stop: float, most: int
+    ) -> bool:
         """Steps until it is time to look; whether there is a way to go on."""
-        end = descent.steps + max(LEAST_STEPS, LOOK // len(problem.diagonal))
-        end = min(end, self.most or self.default_max_iter)
+        some = max(LEAST_STEPS, LOOK // len(problem.diagonal))
+        end = descent.steps + min(some, most)
         while descent.steps < end and not passed():
             if not descent.advance(stop, end - descent.steps):
                 return False
@@ -256,7 +292,9 @@ class _Looks:
     moved : bool, whether sigma moved at the last look
     """
 
-    def __init__(self, problem: BallProblem, solver: BallDescent, tol: float) -> None:
+    def __init__(
+        self, problem: BallProblem, solver: BallDescent, tol: float, sigma: float
+    ) -> None:
         few = len(problem.diagonal) <= FEW_ROWS
         if few:
             problem.columns.refine()
@@ -265,8 +303,13 @@ class _Looks:
         # Of the last look in float64: the dual value, and the number of steps.
         self._last, self._refreshed = -np.inf, 0
         self._misses = self._failures = 0
-        self._ridge, self._sigma = problem.ridge, _Sigma()
+        self._ridge, self._sigma = sigma * problem.ridge, _Sigma(sigma)
         self.stop, self.moved = 0.0, False
+
+    @property
+    def sigma(self) -> float:
+        """Sigma of the next steps."""
+        return self._sigma.value
 
     def at(self, descent: SimplexDescent) -> tuple[_Seen, bool]:
         """The current point, in float64 where that is due; whether the steps ended."""
@@ -344,19 +387,21 @@ class _Looks:
         return self._failures >= PATIENCE
 
 
-def _step(problem: BallProblem, descent: SimplexDescent, point: _Seen) -> Step:
+def _step(
+    problem: BallProblem, descent: SimplexDescent, point: _Seen, before: int
+) -> Step:
     """The step that the trace and callbacks see, made of a point."""
     columns, steps = problem.columns, descent.steps
     active = int(np.count_nonzero(point.a))
     details = {
-        "steps": float(steps),
+        "steps": float(before + steps),
         "drops": float(descent.drops),
         "support_vectors": float(active),
         "evaluations": float(columns.evaluations),
         "hits": float(columns.hits),
     }
     values = point.bounds.certificate.primal, point.bounds.certificate.dual
-    given: Any = descent, point
+    given: Any = point.a, _State(descent, point)
     return Step(steps, *values, 0.0, active, details, _point=lambda: given)
 
 
