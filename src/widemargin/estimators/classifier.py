@@ -81,6 +81,8 @@ class Classifier(
             `open_rows` stay in their files, but a kernel needs rows in memory, unless
             it has a rank. For kernel="precomputed" the kernel values of all pairs of
             rows, (m, m).
+            LinearSVC and SVC with a rank take Dask collections too, whose labels and
+            weights are such collections.
         y : array (m,) of labels: numbers, booleans, dates or strings
         sample_weight : array (m,) of numbers >= 0, or None
 

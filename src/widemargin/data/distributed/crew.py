@@ -291,10 +291,12 @@ class Crew:
         self, alive: dict[str, int], held: dict[int, tuple[Address, int]]
     ) -> None:
         """Load the lanes that no host has."""
-        missing = [k for k in range(len(self._lanes)) if k not in held]
+        # A lane may be there, but the answer that said so was not waited for.
+        known = held.keys() & self.facts.keys()
+        missing = [k for k in range(len(self._lanes)) if k not in known]
         if not missing:
             return
-        self.restored += len(missing) if self.facts else 0
+        self.restored += len(self.facts.keys() & set(missing))
         shares = self._share_out(alive, held, missing)
         loads = [self._load(worker, alive[worker], own) for worker, own in shares]
         await self._watched(_all(loads), {worker for worker, _ in shares})
@@ -353,11 +355,14 @@ class Crew:
             tasks, workers=[worker], allow_other_workers=False, optimize_graph=False
         )
         try:
-            found = await _all(futures)
+            await _all([self._learn(future) for future in futures])
         except (_NoHostError, CancelledError) as error:
             raise _LostError(repr(error)) from None
-        for facts in found:
-            self.facts[facts.number] = facts
+
+    async def _learn(self, future: Any) -> None:
+        """Keep the facts of a lane as soon as it is there: others may be lost."""
+        facts = await future
+        self.facts[facts.number] = facts
 
     async def _host(self, worker: str, threads: int) -> Address:
         """A new host on a worker."""
