@@ -46,7 +46,7 @@ class Account:
         self._moves = []  # rows, values of each, and whether scores of others follow
         self.counts, self.kept = Counter(), 0
         self._sets = np.zeros(columns.shape[0], np.uint64)
-        self._number = 0
+        self.number = 0
         for name in ("block", "add", "bounded"):
             setattr(columns, name, self._wrapped(name, getattr(columns, name)))
 
@@ -61,7 +61,7 @@ class Account:
 
     def _block(self, new, rows, *_):
         """A working set of ``rows``, the last of which are new."""
-        bit, count = np.uint64(1 << (self._number % 64)), len(new)
+        bit, count = np.uint64(1 << (self.number % 64)), len(new)
         before = self._sets[new][:, np.newaxis] & self._sets[rows] != 0
         again = int(np.count_nonzero(before))
         inner = int(np.count_nonzero(~before[:, len(rows) - count :]))
@@ -71,13 +71,13 @@ class Account:
         self.counts["block, new pair"] += before.size - again - twice
         self._sets &= ~bit
         self._sets[rows] |= bit
-        self._number += 1
+        self.number += 1
 
     def _add(self, rows, change, sums):
         """Rows of K, for all samples or for those in focus."""
         new = rows[self._columns.places[rows] < 0]
-        self.kept += (len(rows) - len(new)) * self._columns._length
-        self._moves.append((new, self._columns._length))
+        self.kept += (len(rows) - len(new)) * self._columns.length
+        self._moves.append((new, self._columns.length))
 
     def _bounded(self, rows, others, weights):
         """Values in float64, half of them where rows are their own samples."""
@@ -120,7 +120,7 @@ def account(X, y, task, tol):
         "least": np.count_nonzero(c) * len(c) / 1e6,
         "evaluations": problem.columns.evaluations / 1e6,
         "kept": mine.kept / 1e6,
-        "sets": mine._number,
+        "sets": mine.number,
         "support_vectors": int(np.count_nonzero(c)),
         "m": len(c),
     }

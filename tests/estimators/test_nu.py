@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import svm
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from tests.cases.pairwise import checks_by_turns, product
@@ -189,3 +190,12 @@ def test_rows_of_negative_weight_are_left_out_with_a_warning(kind):
     with pytest.warns(UserWarning, match=r"row\(s\) of negative sample_weight count"):
         found = kind(gamma=0.3).fit(X, y, sample_weight=WEIGHTS - 0.5)
     np.testing.assert_array_equal(values(found, NEW), values(known, NEW))
+
+
+@pytest.mark.parametrize("kind", [NuSVC, NuSVR])  # that of one class is solved at once
+def test_a_checkpoint_of_another_nu_is_refused(kind, tmp_path):
+    options = {"gamma": 0.3, "tol": 1e-10, "checkpoint": tmp_path / "fit.wmcp"}
+    with pytest.warns(ConvergenceWarning):
+        kind(nu=0.3, max_iter=1, **options).fit(X, KINDS[kind])
+    with pytest.raises(ValueError, match="expected a checkpoint of this problem"):
+        kind(nu=0.2, **options).fit(X, KINDS[kind])

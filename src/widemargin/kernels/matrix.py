@@ -184,8 +184,8 @@ class Columns:
             return
         self._focused = _NOWHERE  # where this is interrupted, the next one begins anew
         self._source.focus(rows)
-        self._length = self.shape[0] if rows is None else len(rows)
-        self.width = padded(self._length)
+        self.length = self.shape[0] if rows is None else len(rows)
+        self.width = padded(self.length)
         self._kept = _KeptRows(self.shape[0], self.width, self._room)
         self._uses = np.zeros(self.shape[0], np.int64)
         self._focused = rows
@@ -221,7 +221,7 @@ class Columns:
         Where rows are in focus: their entries only.
         """
         J = self._index(J)
-        out = np.empty((len(J), self._length), self.dtype)
+        out = np.empty((len(J), self.length), self.dtype)
         for part in self._source.cut(len(J)):
             some = J[part]
             rows = aligned((len(some), self.width), self.dtype)
@@ -234,7 +234,7 @@ class Columns:
             with self._storing(some[new]):
                 place = self._kept.make_room(some[new], some)
                 self._kept.rows[place[place >= 0]] = rows[new[place >= 0]]
-            out[part] = rows[:, : self._length]
+            out[part] = rows[:, : self.length]
         return out
 
     def diag(self) -> Vector:
@@ -253,7 +253,7 @@ class Columns:
 
     def count_read(self, rows: int) -> None:
         """Count some reads of `kept_rows`, but for the first of a row."""
-        self.hits += rows * self._length
+        self.hits += rows * self.length
 
     def keep(self, J: ArrayLike) -> None:
         """Keep these rows of K, computed where they are new.
@@ -273,7 +273,7 @@ class Columns:
                         "The 'memory_limit' parameter must leave room for "
                         f"{len(J)} rows of kernel values."
                     )
-                self.evaluations += len(new) * self._length
+                self.evaluations += len(new) * self.length
                 if len(new):
                     self._source.compute(new, None, None, self._kept.rows, place)
 
@@ -317,7 +317,7 @@ class Columns:
             begin, end = strips.start * STRIP, strips.stop * STRIP
             _core.add_rows(rows, place, c, begin, end, sums)
 
-        self._source.parts(task, len(place) * self._length / 4)
+        self._source.parts(task, len(place) * self.length / 4)
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""
@@ -371,8 +371,8 @@ class Columns:
     def _count(self, place: Index) -> None:
         """Count what is computed and what was kept."""
         kept = int(np.count_nonzero(place >= 0))
-        self.hits += kept * self._length
-        self.evaluations += (len(place) - kept) * self._length
+        self.hits += kept * self.length
+        self.evaluations += (len(place) - kept) * self.length
 
     def _index(self, J: ArrayLike) -> Index:
         return row_index(J, self.shape[0])

@@ -125,6 +125,11 @@ class MassProblem(KernelProblem):
         """Zero is not feasible: nothing is known."""
         return -np.inf
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What tells it from other problems: the sum of alpha, too."""
+        return super().facts | {"sum of alpha": self.mass}
+
     @functools.cached_property
     def has_margins(self) -> bool:
         """Whether some q is not 0: else w = 0 has the objective 0."""
