@@ -5,6 +5,7 @@ import pathlib
 import re
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import widemargin
 from widemargin import Kernel
@@ -17,6 +18,7 @@ ESTIMATORS = [
     each
     for each in (getattr(widemargin, name) for name in widemargin.__all__)
     if inspect.isclass(each)
+    and issubclass(each, BaseEstimator)
     and {"kernel", "degree"} <= {*inspect.signature(each).parameters}
 ]
 SAYING = [each for each in ESTIMATORS if "    degree : " in each.__doc__]

@@ -158,6 +158,7 @@ def test_a_user_who_asks_for_a_solver_gets_no_other():
 def test_linear_svc_says_why():
     X, y = PROBLEMS["breast_cancer"]()
     options = {"loss": "hinge", "intercept": "penalized", "tol": 1e-8}
+    options["max_iter"] = 10_000  # not at once, with other problems
     clf = LinearSVC(C=1e-3, **options).fit(X, y)
     assert clf.solution_.solver == "coordinate_descent"
     assert "mean C times mean |x|^2 = 0.031, at most" in clf.solution_.reason

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
@@ -190,5 +191,6 @@ def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Rec
     def _at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
         return {"coef_": w[np.newaxis] if in_a_row else w, "intercept_": np.array([b])}
 
-    q, form = margins(target, epsilon), (loss, intercept)
-    return Recipe(_make, _at, regressor.solver, form=form, q=q)
+    # Margins beside rows of a cluster are for the solvers of one problem only.
+    q = None if isinstance(target, RowVector) else margins(target, epsilon)
+    return Recipe(_make, _at, regressor.solver, form=(loss, intercept), q=q)
