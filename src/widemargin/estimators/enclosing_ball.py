@@ -412,7 +412,10 @@ class EnclosingBall(
         check_kernel_of(check, self)
 
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Ball, Vector]:
-        """Set the fitted attributes; the ball, and the weights of its rows."""
+        """Set the fitted attributes; the ball, and the weights of its rows.
+
+        There is no plan to choose: a ball has neither a low rank nor a budget.
+        """
         limits = limits_of(self)
         rows = read_rows(self, X, reset=True)
         check = Checker(f"{type(self).__name__}.fit")
