@@ -378,15 +378,18 @@ def test_no_permission(path, monkeypatch):
         ParquetSource(path.parent)
 
 
-def test_pyarrow_is_optional():
+@pytest.mark.parametrize(
+    ("module", "reading"), [("parquet", "Parquet"), ("delimited", "CSV")]
+)
+def test_pyarrow_is_optional(module, reading):
     program = (
         "import sys, widemargin; assert 'pyarrow' not in sys.modules\n"
-        "sys.modules['pyarrow'] = None; import widemargin.data.outofcore.parquet"
+        f"sys.modules['pyarrow'] = None; import widemargin.data.outofcore.{module}"
     )
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True
     )
     assert run.stderr.endswith(
-        "ImportError: reading Parquet needs the extra 'parquet': "
+        f"ImportError: reading {reading} needs the extra 'parquet': "
         'pip install "widemargin[parquet]"\n'
     )

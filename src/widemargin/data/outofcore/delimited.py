@@ -5,13 +5,16 @@ import re
 import tempfile
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet as pq
-
 from widemargin.data.outofcore.source import FileStamp
 from widemargin.system import files
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+except ImportError:
+    raise files.missing_extra("reading CSV", "parquet") from None
 
 # Words of a column that has more of them are no categories.
 _CATEGORIES = 50
