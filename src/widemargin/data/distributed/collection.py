@@ -132,18 +132,19 @@ def _aligned(name: str, other: Any, sizes: list[float], n_parts: int) -> list[An
             if sum(rows) != sum(sizes):
                 _refuse(name, f"length {int(sum(sizes))}", f"length {int(sum(rows))}")
             other = other.rechunk((tuple(int(s) for s in sizes),))
-    found, _ = _vector_parts(other)
+    found = _vector_parts(other)
     if len(found) != n_parts:
         _refuse(name, f"{n_parts} partitions, as X has", f"{len(found)}")
     return found
 
 
-def _vector_parts(other: Any) -> tuple[list[Any], None]:
+def _vector_parts(other: Any) -> list[Any]:
+    """The delayed partitions of a vector."""
     if isinstance(other, list | tuple):
-        return list(other), None
+        return list(other)
     if hasattr(other, "to_delayed"):
-        return list(np.ravel(other.to_delayed())), None
-    return [other], None
+        return list(np.ravel(other.to_delayed()))
+    return [other]  # one delayed vector
 
 
 def _slices(name: str, other: Any, sizes: list[float]) -> list[Any]:
