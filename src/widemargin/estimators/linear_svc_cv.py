@@ -15,7 +15,8 @@ class LinearSVCCV(SelectedClassifier):
     """Linear classifier whose C is chosen by cross-validation.
 
     Each point (fold, C) is a machine as of `LinearSVC`, with a certified duality gap.
-    C rises, and each machine begins where that of the next smaller C ended.
+    C rises; a machine too large to be solved with the others at once begins where that
+    of the next smaller C ended.
 
     Parameters
     ----------

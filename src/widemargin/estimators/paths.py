@@ -1,4 +1,4 @@
-"""Machines of rising C, each from where the one before ended."""
+"""Machines of rising C; large ones begin where that of the smaller C ended."""
 
 import dataclasses
 import functools
@@ -51,6 +51,11 @@ def svc_path(
     Of machines too large for the batch solver, each begins where that of the next
     smaller C ended.
 
+    Notes
+    -----
+    Of machines too large to be solved all at once, each begins where that of the next
+    smaller C ended.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -71,7 +76,7 @@ def linear_svc_path(
     sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> tuple[Vector, list[LinearSVC], Vector]:
-    """Linear machines for rising C, each from where the one before ended.
+    """Linear machines for rising C.
 
     Parameters
     ----------
@@ -150,7 +155,7 @@ def linear_svr_path(
     sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> tuple[Vector, list[LinearSVR], Vector]:
-    """Linear regressions for rising C, each from where the one before ended.
+    """Linear regressions for rising C.
 
     Parameters
     ----------
@@ -166,6 +171,11 @@ def linear_svr_path(
     Cs : ndarray (C,), rising
     models : list of LinearSVR, fitted, one for each C
     gaps : ndarray (C,), their certified relative duality gaps
+
+    Notes
+    -----
+    Of machines too large to be solved all at once, each begins where that of the next
+    smaller C ended.
 
     Examples
     --------
