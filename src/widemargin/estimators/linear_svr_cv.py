@@ -15,8 +15,8 @@ class LinearSVRCV(SelectedRegressor):
     """Linear regression whose C and epsilon are chosen by cross-validation.
 
     Each point (fold, epsilon, C) is a machine as of `LinearSVR`, with a certified
-    duality gap. C rises; a machine too large to be solved with the others at once begins
-    where that of the next smaller C ended.
+    duality gap. C rises; a machine too large to be solved with the others at once
+    begins where that of the next smaller C ended.
 
     Parameters
     ----------

@@ -51,11 +51,6 @@ def svc_path(
     Of machines too large for the batch solver, each begins where that of the next
     smaller C ended.
 
-    Notes
-    -----
-    Of machines too large to be solved all at once, each begins where that of the next
-    smaller C ended.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -92,6 +87,11 @@ def linear_svc_path(
     Cs : ndarray (C,), rising
     models : list of LinearSVC, fitted, one for each C
     gaps : ndarray (C,), their certified relative duality gaps
+
+    Notes
+    -----
+    Of machines too large to be solved all at once, each begins where that of the next
+    smaller C ended.
 
     Examples
     --------
