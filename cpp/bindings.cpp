@@ -403,6 +403,7 @@ NB_MODULE(_core, m) {
   bind_csr<float, std::int64_t>(m);
   bind_svmlight(m);
   bind_batch(m);
+  bind_certificates(m);
   bind_kernels(m);
   bind_newton(m);
   bind_twofold(m);

@@ -61,6 +61,7 @@ Fields& fields(const Array<T>& array) {
 // The functions of the other files called bindings_*.cpp.
 void bind_svmlight(nb::module_& m);
 void bind_batch(nb::module_& m);
+void bind_certificates(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_twofold(nb::module_& m);

@@ -1,6 +1,6 @@
 """Types of the C++ core: free functions on arrays that Python owns, or on views."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -342,6 +342,31 @@ def solve_batch(
     counts: NDArray[np.int64],
     simd: int = -1,
 ) -> tuple[int, bool]: ...
+def certify_many(
+    end: NDArray[np.int64],
+    data: Sequence[Vector],
+    squared: bool,
+    intercept: int,
+    found: Sequence[Vector],
+    has_loss: NDArray[np.bool_],
+    row: NDArray[np.int64],
+    length: Vector,
+    numbers: Sequence[Vector],
+    squares: Vector | None,
+    out: Vector,
+) -> None: ...
+def errors_by_part(
+    eps: float,
+    h: Vector,
+    s: Vector,
+    base: float,
+    each: float,
+    more: float,
+    end: NDArray[np.int64],
+    row: NDArray[np.int64],
+    c: Vector,
+    out: Vector,
+) -> None: ...
 def sum_batch(
     form: tuple[int, float, float, int],
     batch: Any,

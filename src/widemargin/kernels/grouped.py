@@ -169,12 +169,11 @@ class GroupedSamples:
 
         Sums are over the places of each problem, which begin at ``starts``.
         """
-        used = c != 0.0
-        most = int(np.add.reduceat(used, starts, dtype=np.int64).max())
-        off = gamma_n(TOGETHER + 2, SINGLE) + gamma_n(2 * most)
-        errors = self._single.sums_by_part(rows, c, starts, off)
+        terms = gamma_n(TOGETHER + 2, SINGLE), 2.0, 0.0
+        errors = self._single.sums_by_part(rows, c, starts, terms)
         # Weights, values and products that are too small for float32 are lost.
-        counts, s = np.diff(starts, append=len(c)), self._single.s[rows]
+        used, s = c != 0.0, self._single.s[rows]
+        counts = np.diff(starts, append=len(c))
         lost = np.add.reduceat(np.abs(c) + used, starts)
         errors += FLUSHED * np.repeat(lost, counts)
         lost = np.add.reduceat(np.where(used, s, 0.0), starts)
@@ -210,8 +209,7 @@ class GroupedSamples:
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of such scores, at each place."""
-        most = int(np.add.reduceat(c != 0, starts, dtype=np.int64).max())
-        return self._double.sums_by_part(rows, c, starts, gamma_n(most + 4 * STRIP))
+        return self._double.sums_by_part(rows, c, starts, (0.0, 1.0, 4.0 * STRIP))
 
     @property
     def lengths(self) -> Vector:

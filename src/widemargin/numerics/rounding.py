@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
+
 Vector = NDArray[np.float64]
 
 # Half the distance from 1 to the next number, in float64 and in float32.
@@ -177,26 +179,23 @@ class ValueBounds:
         errors *= self.s
         return errors
 
-    @_silent
     def sums_by_part(
-        self, rows: NDArray[Any], c: Vector, starts: NDArray[Any], terms: float
+        self,
+        rows: NDArray[Any],
+        c: Vector,
+        starts: NDArray[Any],
+        terms: tuple[float, float, float],
     ) -> Vector:
         """The same, of sums within parts of the vector c, each over rows of its own.
 
-        Entry i belongs to the row ``rows[i]``; parts begin at ``starts``, and none is
-        empty.
+        Entry i belongs to the row ``rows[i]``; parts begin at ``starts``. Of a sum of k
+        entries that are not zero the ``terms`` (base, each, more) are base + gamma_n,
+        n = each k + more.
         """
-        eps, s, h = self._enlarged(float(self.h.max())), self.s[rows], self.h[rows]
-        size = np.abs(c)
-        size *= s
-        total = np.add.reduceat(size, starts)
-        size *= h
-        known = ((terms + eps) * total + eps * np.add.reduceat(size, starts)) * SLACK
-        counts = np.append(starts[1:], len(c)) - starts
-        h *= np.repeat(eps * total * SLACK, counts)
-        h += np.repeat(known, counts)
-        h *= s
-        return np.where(np.repeat(total == 0.0, counts), 0.0, h)
+        eps, out = self._enlarged(float(self.h.max())), np.empty(len(c))
+        ends = np.append(starts[1:], len(c))
+        _core.errors_by_part(eps, self.h, self.s, *terms, ends, rows, c, out)
+        return out
 
     def _enlarged(self, h: float) -> float:
         """What becomes of eps where errors of an exponent are errors of exp.

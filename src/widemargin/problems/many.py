@@ -9,9 +9,9 @@ c = Y alpha, alpha >= 0 [alpha <= C], where y'alpha = 0 if the intercept is free
 sum alpha = N if there is a rho. Classification has q = 1 and no rho; regression has
 each row twice, with y = +1 and -1.
 
-The bounds are those of `KernelProblem.prove`, with every vector of all problems, one
-after the other, in one array; sums over a problem are sums over a part of it. Where
-rounding decides whether a gap is small enough, a problem of its own does better: it has
+The bounds are those of `KernelProblem.prove`. Vectors of all problems are in one
+array, one after the other, of which the core adds up parts (`cpp/certificates.cpp`):
+of small problems NumPy would take longer than to solve them. Where rounding decides whether a gap is small enough, a problem of its own does better: it has
 sums in twice the precision.
 """
 
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
 from widemargin.kernels.grouped import GroupedSamples
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.rounding import SLACK, gamma_n
@@ -33,6 +34,8 @@ from widemargin.solution import Certificate
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+# How the core knows intercepts.
+INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 # All places get exact scores where that takes no more multiplications than these: 0.3
 # ms.
 ALL_PLACES = 1e6
@@ -206,17 +209,43 @@ class ManyProblems:
     ) -> list[Certificate]:
         """The same, where numbers may leave the range without a warning."""
         values, errors, exact = self._scores(c, scores, line, threads, stop)
-        primal, over, half = self._upper(c, values, errors, exact, line)
-        dual, under = self._lower(c, values, errors, half)
-        alpha, most = self.y * c, np.where(self.C > 0.0, self.loss.upper(self.C), 0.0)
-        right = (alpha >= 0.0) & (alpha <= most)  # false for NaN
-        dual[(self.count(right) < self.sizes) | ~np.isfinite(dual)] = -np.inf
-        primal[np.isnan(primal)] = np.inf
-        rounding = (over + under).tolist()
-        found = zip(
-            primal.tolist(), dual.tolist(), self._scales(dual), rounding, strict=True
+        bounds = self._bounds((c, values, errors), exact, line)
+        if self.mass is not None:
+            costs = self._mass_errors(np.abs(c), values, errors)
+            bounds[:, 1] -= costs
+            bounds[:, 3] += costs
+            bounds[~np.isfinite(bounds[:, 1]), 1] = -np.inf
+        found = zip(bounds.tolist(), self._scales(bounds[:, 1]), strict=True)
+        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in found]
+
+    def _bounds(
+        self,
+        found: tuple[Vector, Vector, Vector],
+        exact: NDArray[np.bool_],
+        line: "Line",
+        squares: Vector | None = None,
+    ) -> Vector:
+        """Bounds by the core, P and D and what each allows for rounding: (t, 4).
+
+        ``found`` are c, the scores and bounds of their errors; ``exact`` says which
+        scores count. With ``squares``, (t, 2), those of the weights and how far off
+        they are, take the place of c'f in P.
+        """
+        out = np.empty((len(self.ends), 4))
+        _core.certify_many(
+            self.ends,
+            self.data,
+            not self.loss.is_bounded,
+            INTERCEPTS[self.intercept],
+            found,
+            exact,
+            self.rows,
+            self.samples.lengths,
+            (line.b, np.zeros(len(out)) if line.rho is None else line.rho),
+            squares,
+            out,
         )
-        return [Certificate(p, d, s, r) for p, d, s, r in found]
+        return out
 
     def _scales(self, dual: Vector) -> list[float]:
         """What gaps are relative to at least."""
@@ -260,104 +289,22 @@ class ManyProblems:
         rho = self.spread(line.rho)
         return self.q + rho, np.abs(self.q) + np.abs(rho)
 
-    def _losses(
-        self, f: Vector, errors: Vector, C: Vector, line: "Line"
-    ) -> tuple[Vector, Vector]:
-        """Sums of losses: upper bounds, and what these allow for rounding."""
-        off, (q, size) = gamma_n(float(self.sizes.max()) + 8), self._targets(line)
-        whole = f + self.spread(line.b)
-        slack = q - self.y * whole
-        largest = slack + (errors + gamma_n(4) * (size + np.abs(f) + np.abs(whole)))
-        plain = self.sums(C * self.loss.value(slack))
-        losses = self.sums(C * self.loss.value(largest)) * (1.0 + off)
-        return losses, losses - plain
-
-    def _rest(self, square: Vector, line: "Line") -> tuple[Vector, Vector]:
-        """What an objective is beside the losses; and what rounding is a share of."""
-        rest = 0.5 * square
-        if self.intercept == "penalized":
-            rest = rest + 0.5 * line.b * line.b
-        if line.rho is None or self.mass is None:
-            return rest, np.abs(rest)
-        pull = np.where(np.isnan(self.mass), 0.0, self.mass * line.rho)
-        return rest - pull, np.abs(rest) + np.abs(pull)
-
-    def _upper(
-        self,
-        c: Vector,
-        f: Vector,
-        errors: Vector,
-        exact: NDArray[np.bool_],
-        line: "Line",
-    ) -> tuple[Vector, Vector, tuple[Vector, Vector]]:
-        """Upper bounds, what they allow for rounding, and c'f with its error."""
-        off = gamma_n(float(self.sizes.max()) + 8)
-        losses, more = self._losses(f, errors, np.where(exact, self.C, 0.0), line)
-        product = c * f
-        square = self.sums(product)
-        error = self.sums(np.abs(c) * errors) + off * self.sums(np.abs(product))
-        rest, size = self._rest(square, line)
-        over = 0.5 * error * SLACK + gamma_n(8) * size
-        return rest + over + losses, over + more, (square, error)
-
     def linear_upper(self, X: Any, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """Upper bounds by weights W (t, n) of the columns of X, and their rounding.
 
         Every problem has all rows of X, in their order. Bounds are infinite where a
         number has left the range.
         """
-        line = Line(b, None)
         with np.errstate(all="ignore"):
             off = gamma_n(X.shape[1] + 8)
             f = np.ravel((X @ W.T).T)
             errors = off * np.ravel((np.abs(X) @ np.abs(W).T).T) * SLACK
-            losses, more = self._losses(f, errors, self.C, line)
-            rest, size = self._rest(np.einsum("ij,ij->i", W, W), line)
-            over = off * size
-            primal = rest + over + losses
-            primal[np.isnan(primal)] = np.inf
-            return primal, over + more
-
-    def _lower(
-        self, c: Vector, f: Vector, errors: Vector, square: tuple[Vector, Vector]
-    ) -> tuple[Vector, Vector]:
-        """Lower bounds, and how much they may lack by rounding."""
-        off, alpha = gamma_n(float(self.sizes.max()) + 8), np.abs(c)
-        length = self.sums(alpha)
-        linear, size = length, length
-        if not self.is_plain:
-            product = self.q * alpha
-            linear, size = self.sums(product), self.sums(np.abs(product))
-        total = np.abs(self.sums(c)) + off * length
-        rest = 0.5 * square[0]
-        if self.intercept == "penalized":
-            rest = rest + 0.5 * total * total
-        if self.loss.dual_share:
-            used = np.where(self.C > 0.0, self.C, 1.0)
-            squares = self.sums(0.25 * alpha * (alpha / used))
-            rest = rest + self.loss.dual_share * squares
-        under = 0.5 * square[1] * SLACK + off * (size + np.abs(rest))
-        if self.intercept == "free":
-            cost = self._repair_errors(c, f, errors, total, length)
-            if self.mass is not None:
-                cost = np.where(np.isnan(self.mass), cost, 0.0)
-            under = under + cost
-        if self.mass is not None:
-            under = under + self._mass_errors(alpha, f, errors)
-        return linear - rest - under, under
-
-    def _repair_errors(
-        self, c: Vector, f: Vector, errors: Vector, residual: Vector, linear: Vector
-    ) -> Vector:
-        """How much of D it costs to make y'alpha zero: see `rounding.repair_error`."""
-        alpha = np.abs(c)
-        slope = self.sums(alpha * (np.abs(self.q - self.y * f) + errors)) * SLACK
-        length = self.sums(alpha * self.samples.lengths[self.rows]) * SLACK
-        t = 2.0 * residual / np.where(linear > 0.0, linear, 1.0) * SLACK
-        cost = (t * slope + 0.5 * t * t * length * length) * SLACK
-        cost[residual >= 0.25 * linear] = np.inf
-        cost[linear == 0.0] = 0.0
-        return cost
+            square = np.einsum("ij,ij->i", W, W)
+            squares = np.column_stack([square, 2.0 * off * square])
+            everywhere = np.ones(len(f), bool)
+            found = np.zeros(len(f)), f, errors
+            bounds = self._bounds(found, everywhere, Line(b, None), squares)
+        return bounds[:, 0], bounds[:, 2]
 
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""

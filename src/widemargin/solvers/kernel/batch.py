@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.problems.many import ManyProblems
+from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.limits import Limits
@@ -41,8 +41,6 @@ FEW_VISITS_TWICE = 100_000_000
 LEAST_GAP = 1e-6
 # Rows, times the multiplications of a value, that are worth a second thread. Not tuned.
 SHARED_WORK = 60_000
-# How the core knows intercepts.
-INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 
 
 class Ends(NamedTuple):

@@ -1,0 +1,82 @@
+// Bounds of the optima of many problems, as Python calls them.
+#include <algorithm>
+
+#include "bindings.hpp"
+#include "certificates.hpp"
+
+namespace {
+
+using Index = Array<const std::int64_t>;
+using Numbers = Array<const double>;
+
+// Whether parts end at `end`, of which the last one is `last`.
+bool ends_at(const Index& end, std::size_t last) {
+  const auto all = span(end);
+  return std::ranges::is_sorted(all) && (all.empty() || all.front() >= 0) &&
+         static_cast<std::size_t>(all.empty() ? 0 : all.back()) == last;
+}
+
+bool are_below(const Index& index, std::size_t count) {
+  return std::ranges::all_of(
+      span(index), [count](auto i) { return 0 <= i && static_cast<std::size_t>(i) < count; });
+}
+
+void certify_many(const Index& end, const std::vector<Numbers>& data, bool squared, int intercept,
+                  const std::vector<Numbers>& found, const Array<const bool>& has_loss,
+                  const Index& row, const Numbers& length, const std::vector<Numbers>& numbers,
+                  const std::optional<Matrix<const double>>& squares, const Matrix<double>& out) {
+  const std::size_t places = row.size(), problems = end.size();
+  require(data.size() == 4 && found.size() == 3 && numbers.size() == 2);
+  const auto &y = data[0], &C = data[1], &q = data[2], &mass = data[3];
+  const auto &c = found[0], &f = found[1], &errors = found[2], &b = numbers[0], &rho = numbers[1];
+  for (const auto& one : {y, C, q, c, f, errors}) require(one.size() == places);
+  for (const auto& one : {mass, b, rho}) require(one.size() == problems);
+  require(ends_at(end, places) && has_loss.size() == places && are_below(row, length.size()) &&
+          out.shape(0) == problems && out.shape(1) == 4);
+  if (squares) require(squares->shape(0) == problems && squares->shape(1) == 2);
+  const widemargin::CertifiedProblems given{span(end),  span(y), span(C),  span(q),
+                                            span(mass), squared, intercept};
+  const std::span<const std::uint8_t> may_lose{
+      reinterpret_cast<const std::uint8_t*>(has_loss.data()), places};
+  const widemargin::CertifiedAnswers answers{
+      span(c),
+      span(f),
+      span(errors),
+      may_lose,
+      span(row),
+      span(length),
+      span(b),
+      span(rho),
+      squares ? std::span<const double>(squares->data(), squares->size())
+              : std::span<const double>()};
+  std::vector<widemargin::ProvenBounds> bounds(problems);
+  {
+    const nb::gil_scoped_release release;
+    widemargin::certify_many(given, answers, bounds);
+  }
+  for (std::size_t t = 0; t < problems; ++t) {
+    const auto& one = bounds[t];
+    out(t, 0) = one.primal, out(t, 1) = one.dual, out(t, 2) = one.over, out(t, 3) = one.under;
+  }
+}
+
+void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base, double each,
+                    double more, const Index& end, const Index& row, const Numbers& c,
+                    const Array<double>& out) {
+  require(h.size() == s.size() && are_below(row, s.size()) && c.size() == row.size() &&
+          out.size() == row.size() && ends_at(end, row.size()));
+  const nb::gil_scoped_release release;
+  widemargin::errors_by_part({eps, span(h), span(s)}, {base, each, more}, span(end), span(row),
+                             span(c), span(out));
+}
+
+}  // namespace
+
+void bind_certificates(nb::module_& m) {
+  m.def("certify_many", &certify_many, "end"_a.noconvert(), "data"_a, "squared"_a, "intercept"_a,
+        "found"_a, "has_loss"_a.noconvert(), "row"_a.noconvert(), "length"_a.noconvert(),
+        "numbers"_a, "squares"_a.none(), "out"_a.noconvert());
+  m.def("errors_by_part", &errors_by_part, "eps"_a, "h"_a.noconvert(), "s"_a.noconvert(), "base"_a,
+        "each"_a, "more"_a, "end"_a.noconvert(), "row"_a.noconvert(), "c"_a.noconvert(),
+        "out"_a.noconvert());
+}

@@ -1,0 +1,147 @@
+#include "certificates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace widemargin {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// As in numerics/rounding.py: half the distance from 1 to the next number; what the bounds
+// themselves lose to rounding.
+constexpr double kUnit = 0x1p-53, kSlack = 1 + 1e-6;
+
+// (3.5) in Higham 2002: the error of a sum of products, as a share of that of their absolute
+// values.
+double gamma(double terms) {
+  const double lost = terms * kUnit;
+  return lost < 1 ? lost / (1 - lost) : kInfinity;
+}
+
+// One problem. A comparison with NaN is false: it is written so that NaN passes on, or fails.
+class Certified {
+ public:
+  Certified(const CertifiedProblems& problems, const CertifiedAnswers& answers, std::size_t t)
+      : all_(problems), found_(answers), t_(t) {
+    begin_ = static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
+    end_ = static_cast<std::size_t>(problems.end[t]);
+    off_ = gamma(static_cast<double>(end_ - begin_) + 8);
+    has_mass_ = !std::isnan(problems.mass[t]);
+    rho_ = has_mass_ ? answers.rho[t] : 0.0;
+  }
+
+  ProvenBounds bounds() {
+    add_up();
+    ProvenBounds out{};
+    bound_above(out);
+    bound_below(out);
+    if (std::isnan(out.primal)) out.primal = kInfinity;
+    if (!is_feasible_ || !std::isfinite(out.dual)) out.dual = -kInfinity;
+    return out;
+  }
+
+ private:
+  double loss(double slack) const {
+    const double positive = slack <= 0 ? 0.0 : slack;
+    return all_.squared ? positive * positive : positive;
+  }
+
+  // All sums over the places.
+  void add_up() {
+    const double b = found_.b[t_], near = gamma(4);
+    for (std::size_t i = begin_; i < end_; ++i) {
+      const double c = found_.c[i], f = found_.f[i], error = found_.errors[i];
+      const double y = all_.y[i], C = all_.C[i], q = all_.q[i], alpha = std::abs(c);
+      if (found_.has_loss[i] != 0) {
+        const double whole = f + b, slack = q + rho_ - y * whole;
+        const double size = std::abs(q) + std::abs(rho_) + std::abs(f) + std::abs(whole);
+        plain_ += C * loss(slack);
+        losses_ += C * loss(slack + (error + near * size));
+      }
+      square_ += c * f, square_size_ += std::abs(c * f), square_error_ += alpha * error;
+      mass_ += alpha, signed_ += c;
+      linear_ += q * alpha, linear_size_ += std::abs(q * alpha);
+      slope_ += alpha * (std::abs(q - y * f) + error);
+      length_ += alpha * found_.length[static_cast<std::size_t>(found_.row[i])];
+      if (all_.squared) ridge_ += 0.25 * alpha * (alpha / (C > 0 ? C : 1.0));
+      const double most = C > 0 ? (all_.squared ? kInfinity : C) : 0.0;
+      is_feasible_ = is_feasible_ && y * c >= 0 && y * c <= most;
+    }
+    square_error_ += off_ * square_size_;
+  }
+
+  void bound_above(ProvenBounds& out) const {
+    const bool given = !found_.squares.empty();
+    const double square = given ? found_.squares[2 * t_] : square_;
+    const double error = given ? found_.squares[2 * t_ + 1] : square_error_;
+    const double b = found_.b[t_], losses = losses_ * (1 + off_);
+    double rest = 0.5 * square;
+    if (all_.intercept == 2) rest += 0.5 * b * b;
+    const double pull = has_mass_ ? all_.mass[t_] * rho_ : 0.0;
+    const double over = 0.5 * error * kSlack + gamma(8) * (std::abs(rest) + std::abs(pull));
+    out.primal = rest - pull + over + losses;
+    out.over = over + (losses - plain_);
+  }
+
+  void bound_below(ProvenBounds& out) const {
+    const double total = std::abs(signed_) + off_ * mass_;
+    double rest = 0.5 * square_ + ridge_;
+    if (all_.intercept == 2) rest += 0.5 * total * total;
+    out.under = 0.5 * square_error_ * kSlack + off_ * (linear_size_ + std::abs(rest));
+    if (all_.intercept == 1 && !has_mass_) out.under += repair(total);
+    out.dual = linear_ - rest - out.under;
+  }
+
+  // What of D it costs to make y'alpha zero, which is `residual` at most: see `repair_error` of
+  // numerics/rounding.py.
+  double repair(double residual) const {
+    if (mass_ == 0) return 0;
+    if (!(residual < 0.25 * mass_)) return kInfinity;
+    const double t = 2 * residual / mass_ * kSlack, length = length_ * kSlack;
+    return (t * slope_ * kSlack + 0.5 * t * t * length * length) * kSlack;
+  }
+
+  const CertifiedProblems& all_;
+  const CertifiedAnswers& found_;
+  std::size_t t_, begin_, end_;
+  double off_, rho_;
+  bool has_mass_, is_feasible_ = true;
+  double plain_ = 0, losses_ = 0;  // at the slacks, and at the largest that these can be
+  double square_ = 0, square_size_ = 0, square_error_ = 0;  // c'f
+  double mass_ = 0, signed_ = 0;                            // sums of alpha, and of y alpha
+  double linear_ = 0, linear_size_ = 0;                     // q'alpha
+  double slope_ = 0, length_ = 0, ridge_ = 0;
+};
+
+}  // namespace
+
+void certify_many(const CertifiedProblems& problems, const CertifiedAnswers& answers,
+                  std::span<ProvenBounds> out) {
+  for (std::size_t t = 0; t < out.size(); ++t) out[t] = Certified(problems, answers, t).bounds();
+}
+
+void errors_by_part(const KnownValues& values, const SumError& sum,
+                    std::span<const std::int64_t> end, std::span<const std::int64_t> row,
+                    std::span<const double> c, std::span<double> out) {
+  std::size_t begin = 0;
+  for (const auto last : end) {
+    double total = 0, lengths = 0, terms = 0;
+    const auto until = static_cast<std::size_t>(last);
+    for (std::size_t i = begin; i < until; ++i) {
+      const auto r = static_cast<std::size_t>(row[i]);
+      const double size = std::abs(c[i]) * values.s[r];
+      total += size, lengths += size * values.h[r], terms += c[i] != 0 ? 1 : 0;
+    }
+    const double off = sum.base + gamma(sum.each * terms + sum.more);
+    const double known = ((off + values.eps) * total + values.eps * lengths) * kSlack;
+    const double each = values.eps * total * kSlack;
+    for (std::size_t i = begin; i < until; ++i) {
+      const auto r = static_cast<std::size_t>(row[i]);
+      out[i] = total == 0 ? 0.0 : (values.h[r] * each + known) * values.s[r];
+    }
+    begin = until;
+  }
+}
+
+}  // namespace widemargin

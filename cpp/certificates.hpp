@@ -1,0 +1,58 @@
+// Bounds of the optima of many problems with a kernel, from scores in float64 and bounds of their
+// errors: what `ManyProblems` of problems/many.py says about answers. No solver has a part in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace widemargin {
+
+// The problems, one after the other: problem t has the places from end[t - 1] on.
+struct CertifiedProblems {
+  std::span<const std::int64_t> end;
+  std::span<const double> y, C, q;  // of each place
+  std::span<const double> mass;     // of each problem: what sum alpha is; NaN: without rho
+  bool squared;                     // the loss
+  int intercept;                    // 0: none, 1: free, 2: penalized
+};
+
+struct CertifiedAnswers {
+  std::span<const double> c, f, errors;    // of each place: y alpha; K c, and how far off that is
+  std::span<const std::uint8_t> has_loss;  // whether a place may have one; else f is not looked at
+  std::span<const std::int64_t> row;       // of each place
+  std::span<const double> length;          // of each row: at least sqrt k(x, x)
+  std::span<const double> b, rho;          // of each problem
+  // Twice what primal objectives have beside losses and intercepts, and how far off that is, two
+  // numbers a problem; none: it is c'f.
+  std::span<const double> squares;
+};
+
+// An upper and a lower bound, and what each allows for rounding. What it costs to make sum alpha
+// the mass is not in them.
+struct ProvenBounds {
+  double primal, dual, over, under;
+};
+
+void certify_many(const CertifiedProblems& problems, const CertifiedAnswers& answers,
+                  std::span<ProvenBounds> out);
+
+// What is known of kernel values: see `ValueBounds` of numerics/rounding.py.
+struct KnownValues {
+  double eps;
+  std::span<const double> h, s;  // of each row
+};
+
+// Of a sum of k terms that are not zero: base + gamma(each k + more), as a share of the sum of the
+// absolute values.
+struct SumError {
+  double base, each, more;
+};
+
+// Errors of sum_j c_j k_ij over the places j of a part, for the places i of this part: parts end at
+// `end`.
+void errors_by_part(const KnownValues& values, const SumError& sum,
+                    std::span<const std::int64_t> end, std::span<const std::int64_t> row,
+                    std::span<const double> c, std::span<double> out);
+
+}  // namespace widemargin
