@@ -475,8 +475,8 @@ MUTATIONS = [
     Mutation(
         "pair votes: coefficients of the second class",
         "multiclass.py",
-        "np.where(first, 1.0, -1.0)",
-        "np.where(first, 1.0, 1.0)",
+        "np.where(first, alpha, -alpha)",
+        "np.where(first, alpha, alpha)",
         ("tests/estimators/test_svc.py",),
     ),
     # -- weights

@@ -225,9 +225,9 @@ class Rows(ABC):
 
     def _read_moments(self) -> Moments:
         sums, squares = self.sweep(_column_sums)
-        if not np.all(np.isfinite(sums)):
+        if not np.isfinite(sums).all():
             self.refuse_nonfinite()
-        if not np.all(np.isfinite(squares)):
+        if not np.isfinite(squares).all():
             column = int(np.argmin(np.isfinite(squares)))
             raise ValueError(
                 "X must hold numbers whose squares are finite. "

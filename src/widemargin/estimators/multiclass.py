@@ -80,32 +80,41 @@ def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows
     return as_rows(X[:, index] if is_kernel else X, **rows.options)
 
 
-def dual_coefficients(
+def coefficients_of_classes(
     tasks: Sequence[BinaryTask],
     alphas: Sequence[NDArray[np.float64]],
-    rows: Sequence[NDArray[np.intp] | None],
     labels: NDArray[Any],
     support: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """Signed dual variables of the support vectors, (r, l), as LIBSVM arranges them.
+    """Signed dual variables of the support vectors, a row for each problem: (t, l)."""
+    out = np.empty((len(tasks), len(support)))
+    for row, task, alpha in zip(out, tasks, alphas, strict=True):
+        row[:] = signs(labels[support], task.positive) * alpha[support]
+    return out
 
-    A row for each problem of all rows. For pairs of c classes c - 1 rows: the
-    coefficients of a vector of class i against the other classes, in their order.
-    ``rows`` are those with alpha > 0, or None for all of a problem of all rows.
+
+def coefficients_of_pairs(
+    tasks: Sequence[BinaryTask],
+    alphas: Sequence[NDArray[np.float64]],
+    rows: Sequence[Any],
+    labels: NDArray[Any],
+    support: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """The same of pairs of c classes, as LIBSVM arranges them: (c - 1, l).
+
+    In a column are the coefficients of a vector of class i against the other classes,
+    in their order. ``rows`` are those of each problem.
     """
-    c = len({k for task in tasks for k in task if k is not None})
-    paired = tasks[0].negative is not None
-    out = np.zeros((c - 1 if paired else len(tasks), len(support)))
-    place = np.full(len(labels), -1)
+    pairs, sizes = np.array(tasks), [len(alpha) for alpha in alphas]
+    alpha = np.concatenate(alphas)
+    used = (alpha != 0.0).nonzero()[0]
+    index, alpha = np.concatenate(rows)[used], alpha[used]
+    i, j = np.repeat(pairs, sizes, axis=0)[used].T
+    place = np.empty(len(labels), np.int64)
     place[support] = np.arange(len(support))
-    for k, (task, alpha, index) in enumerate(zip(tasks, alphas, rows, strict=True)):
-        if index is None:
-            out[k] = signs(labels[support], task.positive) * alpha[support]
-            continue
-        some, first = alpha[alpha != 0], labels[index] == task.positive
-        i, j = task.positive, int(task.negative or 0)
-        row, sign = np.where(first, j - 1, i), np.where(first, 1.0, -1.0)
-        out[row, place[index]] = sign * some
+    out, first = np.zeros((int(pairs.max()), len(support))), labels[index] == i
+    # A vector of the other class has the row of the first one, and the other sign.
+    out[np.where(first, j - 1, i), place[index]] = np.where(first, alpha, -alpha)
     return out
 
 

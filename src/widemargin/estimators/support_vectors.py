@@ -159,37 +159,35 @@ def keep_support(
     """Set the support vectors, sorted by class if asked, and their coefficients."""
     index, tasks = training.index, training.tasks
     alphas = [solution.alpha for solution in solutions]
-    rows = [_with_alpha(training, k, alpha) for k, alpha in enumerate(alphas)]
-    support = _support(len(index), alphas, rows)
+    paired = tasks[0].negative is not None
+    own = [training.chosen(k) for k in range(len(tasks))] if paired else []
+    support = _support(len(index), alphas, own)
     if by_class:
         support = support[np.argsort(index[support], kind="stable")]
     estimator.support_ = support
     keep_support_vectors(estimator, training.rows)
-    estimator.dual_coef_ = multiclass.dual_coefficients(
-        tasks, alphas, rows, index, support
-    )
+    if paired:
+        coefficients = multiclass.coefficients_of_pairs(
+            tasks, alphas, own, index, support
+        )
+    else:
+        coefficients = multiclass.coefficients_of_classes(tasks, alphas, index, support)
+    estimator.dual_coef_ = coefficients
     n_classes = len(estimator.classes_)
     estimator.n_support_ = np.bincount(index[support], minlength=n_classes)
 
 
-def _with_alpha(
-    training: Training, k: int, alpha: NDArray[np.float64]
-) -> NDArray[np.intp] | None:
-    """The rows of problem k with alpha > 0; None where it has all rows."""
-    chosen = training.chosen(k)
-    return None if chosen is None else chosen[alpha != 0.0]
-
-
 def _support(
-    m: int,
-    alphas: Sequence[NDArray[np.float64]],
-    rows: Sequence[NDArray[np.intp] | None],
+    m: int, alphas: Sequence[NDArray[np.float64]], rows: Sequence[Any]
 ) -> NDArray[np.intp]:
-    """The rows with a positive dual variable in any problem."""
+    """The rows with a positive dual variable in any problem.
+
+    ``rows`` are those of each problem; empty where each has all.
+    """
     found = np.zeros(m, bool)
-    for alpha, some in zip(alphas, rows, strict=True):
-        if some is None:
+    if rows:
+        found[np.concatenate(rows)[np.concatenate(alphas) != 0.0]] = True
+    else:
+        for alpha in alphas:
             found |= alpha != 0.0
-        else:
-            found[some] = True
-    return np.flatnonzero(found)
+    return found.nonzero()[0]

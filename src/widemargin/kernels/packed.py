@@ -84,7 +84,8 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """An empty array at an address that is a multiple of 64."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
+    address = raw.__array_interface__["data"][0]  # `raw.ctypes` takes 3 us
+    start = -address % 64
     out: NDArray[Any] = raw[start : start + size].view(dtype).reshape(shape)
     return out
 
@@ -705,7 +706,8 @@ def _reach(Z: Matrix, center: Vector, sums: str) -> float:
             sizes = (
                 np.einsum("ij,ij->i", D, D) if sums == "square" else abs(D).sum(axis=1)
             )
-            reach = float(np.maximum(reach, sizes.max()))
+            most = float(sizes.max())
+            reach = reach if most <= reach else most  # NaN stays
     return reach
 
 

@@ -245,10 +245,11 @@ def value_bounds(
         size = np.sqrt(1.0 + abs(gamma) * lengths + abs(coef0))
         return ValueBounds(gamma_n(terms + 20, unit), none, size)
     # A distance is a difference of sums of squares, or of absolute values.
-    eps = gamma_n(4, unit)
-    share = (terms + 10) / (terms + 10).max() if np.ndim(terms) else 1.0
-    share = share * gamma_n(np.max(terms) + 10, unit) / eps
-    return ValueBounds(eps, spread * abs(gamma) * lengths * share, none + 1.0)
+    eps, most = gamma_n(4, unit), np.max(terms) if np.ndim(terms) else terms
+    h = spread * abs(gamma) * (gamma_n(most + 10, unit) / eps) * lengths
+    if np.ndim(terms):
+        h *= (terms + 10) / (most + 10)
+    return ValueBounds(eps, h, none + 1.0)
 
 
 def differences_bounds(m: int, terms: int, unit: float = UNIT) -> ValueBounds:

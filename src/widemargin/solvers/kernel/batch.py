@@ -143,9 +143,11 @@ class _Over:
 
 def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solution]:
     """A solution for each problem, which has its share of the time."""
-    bounds, solved = ends.bounds, ends.solved(limits.tol)
+    bounds, solved = ends.bounds, ends.solved(limits.tol).tolist()
     alpha, found, zero = np.abs(ends.c), [], problems.zero_objectives.tolist()
-    vectors, at_bound = problems.count(alpha > 0.0), [None] * len(bounds)
+    b, rho, steps = ends.b.tolist(), ends.rho.tolist(), ends.steps.tolist()
+    at_bound: list[int | None] = [None] * len(bounds)
+    vectors = problems.count(alpha > 0.0).tolist()
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
     reason, begin = _reason(problems), 0
@@ -157,7 +159,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
         last = Step(1, primal, dual, 0.0, end - begin, seconds=ends.seconds)
         last.details = {
             "support_vectors": float(vectors[k]),
-            "steps": float(ends.steps[k]),
+            "steps": float(steps[k]),
         }
         last.best_primal, last.best_dual = primal, dual
         order = problems.order(begin, end)
@@ -165,7 +167,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
             Solution(
                 alpha=alpha[begin:end][order],
                 w=ends.c[begin:end][order],
-                b=float(ends.b[k]),
+                b=b[k],
                 status=status,
                 certificate=bounds[k],
                 trace=Trace([first, last]),
@@ -173,20 +175,23 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
                 reason=reason,
                 seconds=ends.seconds,
                 tol=limits.tol,
-                message=_message(last, status, bounds[k].relative_gap, limits),
+                message=_message(last, status, bounds[k], limits),
                 extras=dict(last.details),
                 at_bound=at_bound[k],
-                rho=float(ends.rho[k]),
+                rho=rho[k],
             )
         )
         begin = end
     return found
 
 
-def _message(last: Step, status: Status, gap: float, limits: Limits) -> str:
+def _message(
+    last: Step, status: Status, bounds: Certificate, limits: Limits
+) -> str:
     """What happened, how good the answer is, and what helps."""
     if status is Status.SOLVED:
         return status.advice
+    gap = bounds.relative_gap
     return message(Ending(None, status, last, gap, 0, limits, ()))
 
 
