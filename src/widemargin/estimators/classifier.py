@@ -233,13 +233,13 @@ class Classifier(
         rows = read_rows(self, X, reset=True)
         y = labels.as_labels(check, y, rows.shape[0])
         given = sample_weight, rows.shape[0], self._leaves_out_negative
-        weights = labels.as_weights(check, *given)
-        own = None if sample_weight is None else weights
+        own = None if sample_weight is None else labels.as_weights(check, *given)
         known = labels.find_classes(check, y, own, self._said_of_one_class)
         self.classes_, index = known
         recipe = self._recipe(rows, own)
         if sample_weight is None and self.class_weight is None:
             return rows, index, self.C, recipe
+        weights = labels.as_weights(check, *given) if own is None else own
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )

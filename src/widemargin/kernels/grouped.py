@@ -83,10 +83,10 @@ class GroupedSamples:
 
     def rows_of(self, groups: Index) -> Index:
         """The rows of some groups, one group after the other."""
-        count, first = self.count[groups], self.first[groups]
-        before = np.cumsum(count) - count
-        within = np.arange(int(count.sum())) - np.repeat(before, count)
-        return np.asarray(self.order[np.repeat(first, count) + within])
+        first, order = self.first[groups], self.order
+        ends = (first + self.count[groups]).tolist()
+        parts = [order[a:b] for a, b in zip(first.tolist(), ends, strict=True)]
+        return np.concatenate(parts)
 
     @functools.cached_property
     def _packed(self) -> tuple[Any, ...]:
@@ -95,8 +95,8 @@ class GroupedSamples:
         begin = np.zeros(len(strips) + 1, np.int64)
         strips.cumsum(out=begin[1:])
         place = np.zeros(begin[-1] * STRIP, np.int64)
-        within = np.arange(len(self.order)) - np.repeat(self.first, self.count)
-        place[np.repeat(begin[:-1] * STRIP, self.count) + within] = self.order
+        moved = np.repeat(begin[:-1] * STRIP - self.first, self.count)
+        place[moved + np.arange(len(moved))] = self.order
         samples = Samples(self._layout, self._X, place)
         norms = np.empty(len(self.order), np.float32)
         norms[place] = samples.norms

@@ -193,7 +193,8 @@ class ValueBounds:
         n = each k + more.
         """
         eps, out = self._enlarged(float(self.h.max())), np.empty(len(c))
-        ends = np.append(starts[1:], len(c))
+        ends = np.empty(len(starts), np.int64)
+        ends[:-1], ends[-1] = starts[1:], len(c)
         _core.errors_by_part(eps, self.h, self.s, *terms, ends, rows, c, out)
         return out
 

@@ -9,10 +9,10 @@ c = Y alpha, alpha >= 0 [alpha <= C], where y'alpha = 0 if the intercept is free
 sum alpha = N if there is a rho. Classification has q = 1 and no rho; regression has
 each row twice, with y = +1 and -1.
 
-The bounds are those of `KernelProblem.prove`. Vectors of all problems are in one
-array, one after the other, of which the core adds up parts (`cpp/certificates.cpp`):
-of small problems NumPy would take longer than to solve them. Where rounding decides whether a gap is small enough, a problem of its own does better: it has
-sums in twice the precision.
+The bounds are those of `KernelProblem.prove`. Vectors of all problems are in one array,
+one after the other; the core adds up parts of it (`cpp/certificates.cpp`), as NumPy
+would take longer than to solve small problems. Where rounding decides whether a gap is
+small enough, a problem of its own does better: it has sums in twice the precision.
 """
 
 import functools
@@ -86,7 +86,9 @@ class ManyProblems:
     @functools.cached_property
     def starts(self) -> Index:
         """Where the places of each problem begin."""
-        return np.append(0, self.ends[:-1])
+        starts = np.zeros(len(self.ends), np.int64)
+        starts[1:] = self.ends[:-1]
+        return starts
 
     @functools.cached_property
     def sizes(self) -> Index:

@@ -185,9 +185,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
     return found
 
 
-def _message(
-    last: Step, status: Status, bounds: Certificate, limits: Limits
-) -> str:
+def _message(last: Step, status: Status, bounds: Certificate, limits: Limits) -> str:
     """What happened, how good the answer is, and what helps."""
     if status is Status.SOLVED:
         return status.advice
