@@ -33,7 +33,7 @@ void certify_many(const Index& end, const std::vector<Numbers>& data, bool squar
   for (const auto& one : {mass, b, rho}) require(one.size() == problems);
   require(ends_at(end, places) && has_loss.size() == places && are_below(row, length.size()) &&
           out.shape(0) == problems && out.shape(1) == 4);
-  if (squares) require(squares->shape(0) == problems && squares->shape(1) == 2);
+  if (squares) require(squares->shape(0) == problems && squares->shape(1) == 4);
   const widemargin::CertifiedProblems given{span(end),  span(y), span(C),  span(q),
                                             span(mass), squared, intercept};
   const std::span<const std::uint8_t> may_lose{

@@ -69,12 +69,22 @@ class Certified {
       is_feasible_ = is_feasible_ && y * c >= 0 && y * c <= most;
     }
     square_error_ += off_ * square_size_;
+    if (!found_.squares.empty()) take_squares();
+  }
+
+  // What is known of weights, in place of c'f. Of the scores of those that c makes only lengths
+  // are.
+  void take_squares() {
+    const double* given = &found_.squares[4 * t_];
+    primal_square_ = given[0], primal_error_ = given[1];
+    square_ = given[2], square_error_ = given[3];
+    slope_ = linear_size_ + length_ * std::sqrt(square_ + square_error_) * kSlack;
   }
 
   void bound_above(ProvenBounds& out) const {
     const bool given = !found_.squares.empty();
-    const double square = given ? found_.squares[2 * t_] : square_;
-    const double error = given ? found_.squares[2 * t_ + 1] : square_error_;
+    const double square = given ? primal_square_ : square_;
+    const double error = given ? primal_error_ : square_error_;
     const double b = found_.b[t_], losses = losses_ * (1 + off_);
     double rest = 0.5 * square;
     if (all_.intercept == 2) rest += 0.5 * b * b;
@@ -109,8 +119,9 @@ class Certified {
   bool has_mass_, is_feasible_ = true;
   double plain_ = 0, losses_ = 0;  // at the slacks, and at the largest that these can be
   double square_ = 0, square_size_ = 0, square_error_ = 0;  // c'f
-  double mass_ = 0, signed_ = 0;                            // sums of alpha, and of y alpha
-  double linear_ = 0, linear_size_ = 0;                     // q'alpha
+  double primal_square_ = 0, primal_error_ = 0;
+  double mass_ = 0, signed_ = 0;         // sums of alpha, and of y alpha
+  double linear_ = 0, linear_size_ = 0;  // q'alpha
   double slope_ = 0, length_ = 0, ridge_ = 0;
 };
 

@@ -23,8 +23,8 @@ struct CertifiedAnswers {
   std::span<const std::int64_t> row;       // of each place
   std::span<const double> length;          // of each row: at least sqrt k(x, x)
   std::span<const double> b, rho;          // of each problem
-  // Twice what primal objectives have beside losses and intercepts, and how far off that is, two
-  // numbers a problem; none: it is c'f.
+  // |w|^2 of the weights whose scores f are, and how far off it may be; and the same of the weights
+  // that c makes, four numbers a problem. None: both are c'f.
   std::span<const double> squares;
 };
 

@@ -230,8 +230,8 @@ class ManyProblems:
         """Bounds by the core, P and D and what each allows for rounding: (t, 4).
 
         ``found`` are c, the scores and bounds of their errors; ``exact`` says which
-        scores count. With ``squares``, (t, 2), those of the weights and how far off
-        they are, take the place of c'f in P.
+        scores count. With ``squares``, (t, 4), those of the weights, and how far off
+        they are, take the place of c'f, in P and in D.
         """
         out = np.empty((len(self.ends), 4))
         _core.certify_many(
@@ -301,8 +301,9 @@ class ManyProblems:
             off = gamma_n(X.shape[1] + 8)
             f = np.ravel((X @ W.T).T)
             errors = off * np.ravel((np.abs(X) @ np.abs(W).T).T) * SLACK
-            square = np.einsum("ij,ij->i", W, W)
-            squares = np.column_stack([square, 2.0 * off * square])
+            squares = np.zeros((len(W), 4))
+            squares[:, 0] = np.einsum("ij,ij->i", W, W)
+            squares[:, 1] = 2.0 * off * squares[:, 0]
             everywhere = np.ones(len(f), bool)
             found = np.zeros(len(f)), f, errors
             bounds = self._bounds(found, everywhere, Line(b, None), squares)

@@ -2,8 +2,9 @@
 
 The problems of `LinearProblem` with labels of their own: one class against the rest.
 Or regressions, which have two rows for each sample: products are made once for both.
-The bounds are made from matrices of all problems; how far rounding may have moved them
-follows from the lengths of rows and columns (`widemargin.numerics.rounding`).
+The core makes the bounds from products of all problems, as those of problems with a
+kernel; how far rounding may have moved them follows from the lengths of rows and
+columns (`widemargin.numerics.rounding`).
 """
 
 import dataclasses
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
 from widemargin.losses.pointwise import PointwiseLoss
-from widemargin.numerics.rounding import SLACK, TINY, gamma_n, repair_error
+from widemargin.numerics.rounding import SLACK, TINY, gamma_n
 from widemargin.problems.base import FLOOR, LEAST_FLOOR
+from widemargin.problems.many import INTERCEPTS
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -88,16 +91,24 @@ class ManyLinearProblems:
             Infinite bounds where a number has left the range, or a dual variable its
             bounds.
         """
+        out = np.empty((len(alpha), 4))
         with np.errstate(all="ignore"):
-            alpha = alpha.reshape(len(alpha), -1, len(self.C))
-            primal, over = self._upper(W, b)
-            dual, under = self._lower(alpha)
-            right = (alpha >= 0.0) & (alpha <= self.loss.upper(self.C))
-            dual[~right.all(axis=(1, 2)) | ~np.isfinite(dual)] = -np.inf  # so is NaN
-            primal[np.isnan(primal)] = np.inf
-            bounds = primal.tolist(), dual.tolist(), self._scales
-            found = zip(*bounds, (over + under).tolist(), strict=True)
-            return [Certificate(*numbers) for numbers in found]
+            c = self._places_y * alpha
+            _core.certify_many(
+                alpha.shape[1] * np.arange(1, len(alpha) + 1),
+                self._data,
+                not self.loss.is_bounded,
+                INTERCEPTS[self.intercept],
+                (c.ravel(), *self._scores(W, b)),
+                np.ones(c.size, bool),
+                self._rows,
+                self._lengths,
+                (b, np.zeros(len(b))),
+                self._squares(W, c, alpha),
+                out,
+            )
+        found = zip(out.tolist(), self._scales, strict=True)
+        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in found]
 
     @functools.cached_property
     def zero_objectives(self) -> Vector:
@@ -120,76 +131,49 @@ class ManyLinearProblems:
         scales = np.maximum(FLOOR * self.zero_objectives, LEAST_FLOOR)
         return [float(scale) for scale in scales]
 
-    def _upper(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        """Upper bounds, and what they allow for rounding: (t,)."""
-        (m, n), q = self.X.shape, self._margins
-        off, more = gamma_n(n + 8), gamma_n(q.shape[1] * m + 8)
-        squares = np.einsum("ij,ij->i", W, W)
-        f = W @ self.X.T
-        f += b[:, np.newaxis]
-        f *= self.y
-        slack = q - (f[:, np.newaxis] if self.q is None else np.stack([f, -f], axis=1))
-        size = np.sqrt(squares) + np.abs(b)  # of a score, by the length of a row
+    @functools.cached_property
+    def _places_y(self) -> Vector:
+        """Labels of all rows of each problem, twice for regressions: (t, m or 2 m)."""
+        return self.y if self.q is None else np.concatenate([self.y, -self.y], axis=1)
+
+    @functools.cached_property
+    def _data(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """Labels, C and q one problem after the other; no problem has a mass."""
+        y, C = self._places_y.ravel(), self.C
+        q = np.ones(len(y)) if self.q is None else self.q.ravel()
+        return y, np.tile(C, len(y) // len(C)), q, np.full(len(self.y), np.nan)
+
+    @functools.cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """The row of each label."""
+        return np.tile(np.arange(len(self.C)), self._places_y.size // len(self.C))
+
+    def _scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+        """Scores of all labels by the weights, and how far off they may be."""
+        off, t = gamma_n(self.X.shape[1] + 8) * SLACK, len(W)
+        size = np.sqrt(np.einsum("ij,ij->i", W, W)) + np.abs(b)  # by a row's length
         errors = np.multiply.outer(off * SLACK * size, self._lengths + 1.0)
-        errors = errors[:, np.newaxis] + (off * SLACK) * np.abs(q)
-        plain = (self.C * self.loss.value(slack)).sum(axis=(1, 2))
-        slack += errors
-        losses = (self.C * self.loss.value(slack)).sum(axis=(1, 2)) * (1.0 + more)
-        rest = 0.5 * squares
-        if self.intercept == "penalized":
-            rest += 0.5 * b * b
-        over = off * rest
-        return rest + over + losses, over + losses - plain
+        f = W @ self.X.T
+        if self.q is None:
+            return f.ravel(), errors.ravel()
+        errors = np.concatenate([errors, errors], axis=1)
+        errors += off * np.abs(self.q).reshape(t, -1)
+        return np.concatenate([f, f], axis=1).ravel(), errors.ravel()
 
-    def _lower(self, alpha: Vector) -> tuple[Vector, Vector]:
-        """Lower bounds, and how much they may lack by rounding: (t,).
-
-        By alpha (t, 1 or 2, m).
-        """
-        off = gamma_n(alpha[0].size + self.X.shape[1] + 8)
-        (linear, mass, reach), rows = self._linear(alpha), self._lengths
-        c = self._signed(alpha)
-        G = c @ self.X
-        total = np.abs(c.sum(axis=1)) + off * mass
-        length = np.sqrt(np.einsum("ijk,ijk->i", alpha, alpha)) * SLACK + TINY
+    def _squares(self, W: Vector, c: Vector, alpha: Vector) -> Vector:
+        """Squares of W and of the weights that c makes, and their errors: (t, 4)."""
+        (m, n), rows, out = self.X.shape, self._lengths, np.empty((len(W), 4))
+        off = gamma_n(alpha.shape[1] + n + 8)
+        G = (c if self.q is None else c[:, :m] + c[:, m:]) @ self.X
+        length = np.sqrt(np.einsum("ij,ij->i", alpha, alpha)) * SLACK + TINY
         # Of each column of G by its length; together by the length of them all, which
         # is that of all rows.
         error = off * length * float(np.sqrt(rows @ rows)) * SLACK
-        squares = np.einsum("ij,ij->i", G, G)
-        rest = 0.5 * squares
-        under = (np.sqrt(squares) * SLACK + error) * error
-        if self.intercept == "penalized":
-            rest += 0.5 * total * total
-        if self.loss.dual_share:
-            shares = (alpha * (alpha / self.C)).sum(axis=(1, 2))
-            rest += (0.25 * self.loss.dual_share) * shares
-        under += off * (reach + rest)
-        if self.intercept == "free":
-            far = (alpha.sum(axis=1) @ rows) * SLACK  # at least sum alpha |x|
-            slope = reach + far * (np.sqrt(squares) * SLACK + error)
-            costs = map(
-                repair_error,
-                total.tolist(),
-                mass.tolist(),
-                slope.tolist(),
-                (far * far).tolist(),
-            )
-            under += np.fromiter(costs, np.float64)
-        return linear - rest - under, under
-
-    def _signed(self, alpha: Vector) -> Vector:
-        """Coefficients of the rows: (t, m)."""
-        if self.q is None:
-            return np.asarray(self.y * alpha[:, 0])
-        return np.asarray(self.y * (alpha[:, 0] - alpha[:, 1]))
-
-    def _linear(self, alpha: Vector) -> tuple[Vector, Vector, Vector]:
-        """Sums q'alpha, sum alpha and |q|'alpha: (t,)."""
-        mass = alpha.sum(axis=(1, 2))
-        if self.q is None:
-            return mass, mass, mass
-        product = self._margins * alpha
-        return product.sum(axis=(1, 2)), mass, np.abs(product).sum(axis=(1, 2))
+        np.einsum("ij,ij->i", W, W, out=out[:, 0])
+        np.einsum("ij,ij->i", G, G, out=out[:, 2])
+        out[:, 1::2] = 2.0 * off * out[:, ::2]
+        out[:, 3] += 2.0 * (np.sqrt(out[:, 2]) * SLACK + error) * error * SLACK
+        return out
 
     @functools.cached_property
     def _lengths(self) -> Vector:
