@@ -71,7 +71,13 @@ def checks_by_turns(estimators):
         if (met[i] - peers.index(i)) % len(peers) == 0:
             few.append(k)
         met[i] += 1
-    return pytest.mark.parametrize(names, rest_is_full(cases, few), **marked.kwargs)
+    ids = marked.kwargs["ids"]
+    own_ids = {id(estimator): ids(estimator) for estimator in estimators}  # made once
+    return pytest.mark.parametrize(
+        names,
+        rest_is_full(cases, few),
+        ids=lambda value: own_ids.get(id(value)) or ids(value),
+    )
 
 
 def mark_the_rest(items):

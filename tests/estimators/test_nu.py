@@ -34,7 +34,9 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 CHECKS = checks_by_turns(
     [
         OneClassSVM(),
-        NuSVC(nu=0.25),  # 0.5 is infeasible in some of the checks
+        NuSVC(
+            nu=0.35
+        ),  # more is infeasible in some of the checks, less hardly separable
         NuSVR(),
         OneClassSVM(kernel="laplacian", nu=0.2),
         NuSVC(kernel="laplacian", nu=0.3),
