@@ -68,7 +68,7 @@ def proved_in_features(machine, y, weights):
     c = problem.y * solution.alpha
     w = z.rmatvec(c.reshape(-1, 180).sum(axis=0))
     np.testing.assert_allclose(w, solution.w, atol=1e-9 * np.abs(w).max())
-    return problem.certify(solution.alpha, c, solution.b)
+    return problem.certify(solution.alpha, c, solution.b, tol=machine.tol)
 
 
 @product(kind=list(KINDS), tol=[1e-4, 1e-7])

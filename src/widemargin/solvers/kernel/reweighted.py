@@ -41,6 +41,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
+from widemargin.solvers.kernel.faces import MOST_ROWS, solve_on_faces
 from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
 
 Vector = NDArray[np.float64]
@@ -351,10 +352,10 @@ def balanced(z: Vector, lower: Vector, upper: Vector, total: float) -> Vector:
 
 
 class PairsFirst:
-    """Pair steps; where they are too many for these rows, IRWLS goes on.
+    """Pair steps; where they are too many for these rows, another method goes on.
 
-    Until that has failed too, a few times: then rounding is in the way of both. Not in
-    the nu form, which it does not know.
+    IRWLS, until that has failed too, a few times: then rounding is in the way of both.
+    It does not know the nu form, where few rows go on by faces.
     """
 
     def __init__(self) -> None:
@@ -363,10 +364,15 @@ class PairsFirst:
     def __call__(self, small: Small, stop: float) -> Solved:
         """The new c of a small problem."""
         solved = solve_by_pairs(small, stop)
-        failed = small.sums > 1 or self._failures >= FAILURES
-        if solved.reached or solved.negative or failed:
+        if solved.reached or solved.negative or self._failures >= FAILURES:
             return solved
-        again = reweighted_steps(_without_ridge(small.at(solved.c)), stop)
+        left = small.at(solved.c)
+        if small.sums < 2:
+            again = reweighted_steps(_without_ridge(left), stop)
+        elif len(small.c) <= MOST_ROWS:
+            again = solve_on_faces(left, stop)
+        else:
+            return solved
         self._failures += not again.reached
         return again._replace(steps=solved.steps + again.steps)
 
