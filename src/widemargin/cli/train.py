@@ -38,7 +38,7 @@ from widemargin.models.model import Model
 from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
-from widemargin.solution import Status
+from widemargin.solution import Status, first_of
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -404,4 +404,4 @@ def _count_as_in_file(classifier: Classifier, data: Data) -> None:
         dataclasses.replace(s, message=reading.as_in_file(s.message, data.first_index))
         for s in classifier.solutions_
     ]
-    classifier.solution_ = classifier.solutions_[0]
+    classifier.solution_ = first_of(classifier.solutions_)
