@@ -24,7 +24,7 @@ from widemargin.cli.output import (
     note,
 )
 from widemargin.cli.probabilities import KEY
-from widemargin.cli.scaling import read_scaling, scaled
+from widemargin.cli.scaling import read_scaling, say_uneven, scaled
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import begin_training, report_training
 from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
         data = in_memory(options, data)
     test = read_test(options, data)
+    say_uneven(options, data)
     scaling = read_scaling(options, data)
     data = scaled(options, data, scaling)
     test = test and scaled(options, test, scaling)
