@@ -4,12 +4,15 @@ import argparse
 from typing import Any
 
 from widemargin.cli.datasets import Data
+from widemargin.cli.machines import is_linear
 from widemargin.cli.output import doing, escaped, note
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.features.scaling import Scaling, learned, uneven
+from widemargin.report.weights import SCALES
 
+_KEPT = 1 << 16  # columns at most whose scales a model keeps
 _FEW = 1 << 18  # rows of files that are read once more for a hint
 
 
@@ -28,7 +31,10 @@ def scaled(options: argparse.Namespace, data: Data, scaling: Scaling | None) -> 
         return data
     X: Any = data.X
     X = scaling.applied(X) if isinstance(X, Rows) else scaling.map(X)
-    return data._replace(X=X, meta={**data.meta, "scale": options.scale})
+    meta = {**data.meta, "scale": options.scale}
+    if is_linear(options) and scaling.rank <= _KEPT:
+        meta[SCALES] = scaling.scale.tolist()
+    return data._replace(X=X, meta=meta)
 
 
 def say_uneven(options: argparse.Namespace, data: Data) -> None:
