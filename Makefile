@@ -91,9 +91,11 @@ docs: $(VENV)/tested
 	$(BIN)/python .ci/links.py docs/_build
 	@echo "Open docs/_build/index.html in a browser."
 
-wheel: $(VENV)/tested
-	$(BIN)/pip install -q -e ".[release]"
-	$(BIN)/python .ci/wheel.py
+RELEASE = $$($(BIN)/python -m tests.dependencies --only release)
+# Without the package itself, which the wheel is tried in place of.
+wheel: | $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check $(RELEASE)
+	$(BIN)/python .ci/wheel.py $(URL)
 
 format: $(VENV)/tested
 	$(BIN)/ruff check --fix -q .

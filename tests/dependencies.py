@@ -1,6 +1,7 @@
 """Prints what the package and an extra of it need, a line each, from pyproject.toml.
 
     python -m tests.dependencies test
+    python -m tests.dependencies --only release    # the extra without the package
 
 So `make` installs it while the core is compiled.
 """
@@ -25,11 +26,12 @@ def needed(project: dict, extra: str) -> Iterator[str]:
                 yield from needed(project, other.strip())
 
 
-def main(extra: str) -> None:
+def main(*words: str) -> None:
     """Print a line for each."""
     project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
-    print(*project["dependencies"], *needed(project, extra), sep="\n")
+    own = [] if "--only" in words else project["dependencies"]
+    print(*own, *needed(project, words[-1]), sep="\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

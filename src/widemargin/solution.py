@@ -1,8 +1,10 @@
 """What a solver reports and what a solve returns."""
 
+import copy
 import importlib
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -291,6 +293,12 @@ class Solution:
         How many dual variables are at their bound C; None where there is none.
     rho : float
         What scores are compared with where the sum of alpha is given; else 0.
+    together : dict or None
+        Of the first of several solutions of one fit, what all of them are: how many
+        ``problems``, how many of each ``status``, the largest ``relative_gap`` and
+        number of ``iterations``, the sums of ``primal``, ``dual`` and ``seconds``,
+        which ``solvers``, and the ``message`` of the worst one where not all are
+        solved. `str` and notebooks then speak of all.
     """
 
     alpha: Vector
@@ -307,6 +315,7 @@ class Solution:
     extras: dict[str, Any] = field(default_factory=dict)
     at_bound: int | None = None
     rho: float = 0.0
+    together: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "status" in vars(self):
@@ -357,9 +366,19 @@ class Solution:
     def _repr_html_(self) -> str:
         """What `str` says, as a table of a notebook."""
         head, _ = str(self).split("\n")
+        if self.together is not None:
+            facts, said = _facts_of(self.together), self.together["message"]
+        else:
+            facts = self._facts()
+            said = "" if self.status == Status.SOLVED else self.message
+        advice = said and f"<p>{escape(said)}</p>"
+        return f"<p>{escape(head)}</p>{_html_table(facts)}{advice}"
+
+    def _facts(self) -> list[list[str]]:
+        """Lines of a table on one problem."""
         known = hasattr(self, "alpha")
         vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
-        facts = [
+        return [
             ["certificate", ""],
             ["status", self.status.value],
             ["primal (upper bound)", f"{self.certificate.primal:.10g}"],
@@ -368,12 +387,10 @@ class Solution:
             ["support vectors", vectors],
             ["iterations", f"{self.trace[-1].iteration:,}"],
         ]
-        advice = (
-            "" if self.status == Status.SOLVED else f"<p>{escape(self.message)}</p>"
-        )
-        return f"<p>{escape(head)}</p>{_html_table(facts)}{advice}"
 
     def __str__(self) -> str:
+        if self.together is not None:
+            return _summary(self.together, self.tol)
         gap = self.certificate.relative_gap
         solved = self.status == Status.SOLVED  # skops keeps its text
         head = "Solved to" if solved else f"Stopped ({self.status}) at"
@@ -381,11 +398,85 @@ class Solution:
         vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
         if self.at_bound is not None:
             vectors += f" ({self.at_bound:,} at the bound)"
-        seconds = f"{self.seconds:,.{0 if self.seconds >= 100 else 2}f}"
         return (
             f"{head} a relative gap of {gap:.1e} (asked: {self.tol:.0e}) in "
-            f"{seconds} s by {self.solver}, {self.reason}.\n"
+            f"{_seconds(self.seconds)} by {self.solver}, {self.reason}.\n"
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
             f"support vectors {vectors}  iterations {self.trace[-1].iteration}"
         )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.{0 if seconds >= 100 else 2}f} s"
+
+
+# -- several problems of one fit -------------------------------------------------------
+
+
+def first_of(solutions: Sequence[Solution]) -> Solution:
+    """The first solution of a fit; of several, with what they are together."""
+    if len(solutions) == 1:
+        return solutions[0]
+    first = copy.copy(solutions[0])
+    vars(first)["together"] = _together(solutions)
+    return first
+
+
+def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
+    """What several solutions are: see `Solution`."""
+    proofs = [s.certificate for s in solutions]
+    open_ones = [s for s in solutions if s.status != Status.SOLVED]
+    said = [s.message for s in sorted(open_ones, key=_gap_of)]
+    return {
+        "problems": len(solutions),
+        "status": dict(Counter(Status(s.status).value for s in solutions)),
+        "relative_gap": max(map(_gap_of, solutions)),
+        "primal": sum(proof.primal for proof in proofs),
+        "dual": sum(proof.dual for proof in proofs),
+        "iterations": max(s.trace[-1].iteration for s in solutions),
+        "seconds": sum(s.seconds for s in solutions),
+        "message": said[-1] if said else "",
+        "solvers": list(dict.fromkeys(f"{s.solver}, {s.reason}" for s in solutions)),
+    }
+
+
+def _gap_of(solution: Solution) -> float:
+    return solution.certificate.relative_gap
+
+
+def _summary(together: dict[str, Any], tol: float) -> str:
+    """What `str` says of several problems."""
+    head = f"Solved {together['problems']} problems to"
+    if set(together["status"]) != {Status.SOLVED.value}:
+        head = f"Stopped ({_counted(together['status'])}) at"
+    return (
+        f"{head} relative gaps of at most {together['relative_gap']:.1e} "
+        f"(asked: {tol:.0e}) in {_seconds(together['seconds'])} by "
+        f"{'; '.join(together['solvers'])}.\n"
+        f"total primal {_total(together['primal'])}  "
+        f"total dual {_total(together['dual'])}  "
+        f"iterations at most {together['iterations']}  (solutions_ has each problem)"
+    )
+
+
+def _facts_of(together: dict[str, Any]) -> list[list[str]]:
+    """Lines of a table on several problems."""
+    return [
+        ["certificates", "of all problems; solutions_ has each"],
+        ["status", _counted(together["status"])],
+        ["total primal (upper bound)", _total(together["primal"])],
+        ["total dual (lower bound)", _total(together["dual"])],
+        ["largest relative gap", f"{together['relative_gap']:.1e}"],
+        ["iterations, at most", f"{together['iterations']:,}"],
+    ]
+
+
+def _counted(status: dict[str, int]) -> str:
+    """How many problems ended how: 2 solved, 1 max_iter."""
+    return ", ".join(f"{count:,} {word}" for word, count in status.items())
+
+
+def _total(value: float) -> str:
+    """A sum of objectives; none where one of them is not finite."""
+    return f"{value:.10g}" if math.isfinite(value) else "none"

@@ -165,7 +165,6 @@ def test_bad_input_is_one_line(here, capsys):
         (["train", "train.svm", "m.wm", "--loss", "huber"], "found 'huber'"),
         (["train", "train.svm"], "required: MODEL"),
         (["trane", "train.svm"], "found 'trane'"),
-        ([], "required: COMMAND"),
         (["predict", "junk.wm", "test.svm"], "junk.wm"),
         (["inspect", "missing.wm"], "no such file: missing.wm"),
         (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cases.cli import refused
-from widemargin import load_model
+from widemargin import load_model, save_svmlight
 from widemargin.cli import main, output, values
 from widemargin.cli.completion import _script
 from widemargin.cli.options import commands
@@ -140,3 +140,77 @@ def test_a_kernel_has_no_solver_of_linear_machines(capsys):
     message = refused(capsys, *typed.split())
     assert "--solver active_set is of linear machines" in message
     assert "solver='" not in message
+
+
+def test_nothing_asked_for_lists_the_commands(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    head, *lines = err.splitlines()
+    assert (out, head) == (
+        "",
+        "widemargin: expected a command (see widemargin COMMAND --help):",
+    )
+    assert [line.split()[0] for line in lines] == list(commands())
+    assert "  train       Train a model." in lines
+
+
+def test_a_missing_table_is_told_with_the_name_that_is_meant(people, capsys):
+    words = "no such file: poeple.csv (did you mean people.csv?)"
+    assert words in refused(capsys, "train", "poeple.csv", "m.wm", "--label", "bought")
+
+
+def test_types_are_said_of_data_that_can_be_used(people, capsys):
+    words = refused(capsys, "train", "people.csv", "m.wm", "--label", "bougth")
+    assert "did you mean 'bought'" in words
+
+
+def test_types_of_many_columns_are_cut_with_dots(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = [*(f"c{j}" for j in range(14)), "y"]
+    rows = np.column_stack(
+        [np.random.default_rng(0).normal(size=(30, 14)), np.arange(30) % 2]
+    )
+    lines = [",".join(names), *(",".join(f"{v:g}" for v in row) for row in rows)]
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    assert main(["train", "wide.csv", "m.wm", "--label", "y"]) == 0
+    said = capsys.readouterr().err
+    assert "c8: numbers, ..., c13: numbers, y: whole numbers" in said
+
+
+def test_help_names_the_tables_that_labels_are_in(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    assert "labels: a column of CSV or Parquet" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+UNEVEN = {
+    "train.csv": "the scales of b and a are 1,0",
+    "train.svm": "the scales of column 2 and column 1 are 1,0",
+}
+
+
+@pytest.mark.parametrize("path", UNEVEN)
+def test_columns_of_other_scales_are_told(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).uniform(-1, 1, size=(40, 2)) * [1000.0, 1.0]
+    X[0], X[1] = [1030.0, 1.0], 0.0  # not stored in text
+    y = np.where(X[:, 0] > 0, 1, -1)
+    if path == "train.csv":
+        X[:, 0] *= 1.03 * X[:, 1].std() / X[:, 0].std() * 1000
+        table = np.column_stack([X, y])
+        np.savetxt(path, table, delimiter=",", header="a,b,y", comments="")
+        asked = ["train", path, "m.wm", "--label", "y"]
+    else:
+        save_svmlight(X, y, path)
+        asked = ["train", path, "m.wm"]
+    kind = "maxabs" if path == "train.svm" else "standard"
+    main(asked)
+    said = capsys.readouterr().err
+    assert UNEVEN[path] in said
+    assert f"--scale {kind}" in said
+    main([*asked, "--scale", kind])
+    assert "--scale" not in capsys.readouterr().err

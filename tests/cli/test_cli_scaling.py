@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -150,3 +151,17 @@ def test_bad_scales_and_data_are_refused(here, capsys):
     assert message.startswith("widemargin: train.npy")
     assert "finite" in message
     assert not os.path.exists("m.wm")
+
+
+def test_inspect_ranks_the_columns_as_the_report_does(here, capsys):
+    train(capsys, "train.parquet --label label --scale standard --report r.html")
+    said = ran(capsys, "inspect m.wm")
+    assert "; of scaled columns (standard), as in a report" in said
+    assert "column scales" not in said
+    weights = json.loads(ran(capsys, "inspect m.wm --json"))["largest_weights"]
+    page = (here / "r.html").read_text()
+    assert "Weights are of the scaled columns (standard)" in page
+    table = page.split("<h2>Largest weights</h2>")[1].split("</section>")[0]
+    rows = re.findall(r'<th scope="row">(c\d+)</th><td class="n">(\S+)</td>', table)
+    found = [(entry["feature"], f"{entry['weight']:+.3g}") for entry in weights]
+    assert found == rows[: len(found)]

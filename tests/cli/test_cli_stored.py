@@ -362,7 +362,7 @@ BAD = {
     "test data of another kind": (
         None,
         "train shards m.wm --test train.svm",
-        "train.svm: expected arrays or Parquet as shards, found svmlight text",
+        "train.svm: expected CSV, arrays or Parquet as shards, found svmlight text",
     ),
     "test data of another width": (
         save("t.npy", np.zeros((2, 9))),
@@ -377,7 +377,7 @@ BAD = {
     "columns of arrays": (
         None,
         "train X.npy m.wm --label y.npy --columns a",
-        "X.npy: expected no --columns for what is no Parquet, found a",
+        "X.npy: expected no --columns for what is no table, found a",
     ),
     "no such file": (
         None,

@@ -69,7 +69,7 @@ def test_the_guide_lists_the_types(found):
 
 def test_a_status_that_comes_back_as_text_reads_alike():
     """So skops loads it."""
-    solution = LinearSVC().fit(*load_iris(return_X_y=True)).solution_
+    solution = LinearSVC().fit(*load_iris(return_X_y=True)).solutions_[0]
     loaded = dataclasses.replace(solution, status=solution.status.value)
     assert str(loaded) == str(solution)
     assert str(loaded).startswith("Solved to")

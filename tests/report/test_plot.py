@@ -1,5 +1,6 @@
 """Solutions in notebooks: pictures, tables and frames."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -62,6 +63,39 @@ def test_a_notebook_says_what_helps():
     X, y = clouds(2, 3, 100, spread=3.0)
     stopped = LinearSVC(loss="hinge", max_iter=1, tol=1e-9).fit(X, y).solution_
     assert "Raise max_iter" in stopped._repr_html_()
+
+
+@pytest.fixture(scope="module")
+def several():
+    return LinearSVC().fit(*clouds(3, 3, 20, spread=3.0))
+
+
+def test_a_fit_of_several_problems_prints_all_of_them(several):
+    certificates = [s.certificate for s in several.solutions_]
+    worst = max(c.relative_gap for c in certificates)
+    words = str(several.solution_)
+    assert words.startswith(
+        f"Solved 3 problems to relative gaps of at most {worst:.1e}"
+    )
+    assert f"total primal {sum(c.primal for c in certificates):.10g}" in words
+    page = several.solution_._repr_html_()
+    assert "3 solved" in page
+    assert f"<td>{worst:.1e}</td>" in page
+    assert "3 problems" not in str(several.solutions_[0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_problems_that_were_stopped_are_counted():
+    X, y = clouds(3, 3, 20, spread=3.0)
+    stopped = LinearSVC(loss="hinge", max_iter=1, tol=1e-12).fit(X, y).solution_
+    assert str(stopped).startswith("Stopped (3 max_iter) at relative gaps of at most ")
+    assert "Raise max_iter" in stopped._repr_html_()
+
+
+def test_a_sum_with_an_infinite_objective_is_none(several):
+    together = {**several.solution_.together, "primal": float("inf")}
+    endless = dataclasses.replace(several.solution_, together=together)
+    assert "total primal none  total dual " in str(endless)
 
 
 def test_a_long_trace_is_cut_in_a_notebook(solution):

@@ -59,6 +59,8 @@ def read_training(options: argparse.Namespace) -> Data:
     reading.check_columns(path, data.X)
     if options.type in ("classify", "nu"):
         reading.check_classes(path, data.y)
+    if is_delimited(path):
+        stored.say_types(options, path)
     return data
 
 
@@ -76,13 +78,11 @@ def _open_training(options: argparse.Namespace, path: str) -> Data:
     if options.columns and not is_parquet(path):
         found = ",".join(options.columns)
         raise ValueError(
-            f"{path}: expected no --columns for what is no Parquet, found {found}"
+            f"{path}: expected no --columns for what is no table, found {found}"
         )
     has_labels = options.label is not None or options.type != "one-class"
     if has_labels:
         stored.check_named(path, options.label, "--label")
-    if is_delimited(path):
-        stored.say_types(options, path)
     beside = weights.is_text(options.weight)
     chosen = {
         "label": options.label,
@@ -158,7 +158,7 @@ def read_test(options: argparse.Namespace, data: Data) -> Data | None:
     if not path:
         return None
     if is_binary(path) != is_binary(data.path):
-        kinds = ("svmlight text", "arrays or Parquet")
+        kinds = ("svmlight text", "CSV, arrays or Parquet")
         raise ValueError(
             f"{path}: expected {kinds[is_binary(data.path)]} as {data.path}, "
             f"found {kinds[is_binary(path)]}"

@@ -1,6 +1,7 @@
 """``widemargin inspect``: what a model is."""
 
 import argparse
+import dataclasses
 import json
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 from widemargin.cli.output import SOLVED, as_text, escaped, say
 from widemargin.cli.reading import read_model
 from widemargin.kernels.expansion import Expansion
-from widemargin.models.model import Model
+from widemargin.models.model import Decision, Model
 from widemargin.report.html import above
-from widemargin.report.weights import columns, largest_weights
+from widemargin.report.weights import SCALES, columns, largest_weights
 
 _LARGEST = 10  # weights of a class that are shown
 
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         escaped(name.replace("_", " ")): [escaped(str(value))]
         for part in (facts, model.meta, facts)
         for name, value in part.items()
-        if name != "feature_names"
+        if name not in ("feature_names", SCALES)
     }
     if "largest_weights" in facts:
         shown["largest weights"] = _in_words(model, facts["largest_weights"])
@@ -71,9 +72,26 @@ def _largest_weights(model: Model) -> list[dict[str, Any]]:
     names = columns(model)
     return [
         {"class": model.classes[[k]].tolist()[0], "feature": names[j], "weight": weight}
-        for k, weights in largest_weights(model, _LARGEST).items()
+        for k, weights in largest_weights(_of_scaled(model), _LARGEST).items()
         for j, weight in weights
     ]
+
+
+def _of_scaled(model: Model) -> Model:
+    """The model with weights of scaled columns, where training scaled them."""
+    scales = _scales(model)
+    if scales is None:
+        return model
+    decisions = tuple(Decision(d.w * scales, d.b) for d in model.decisions)
+    return dataclasses.replace(model, decisions=decisions)
+
+
+def _scales(model: Model) -> Any:
+    """What training divided the columns by, (n,); None where it did not."""
+    scales = model.meta.get(SCALES)
+    known = isinstance(scales, list) and len(scales) == model.n_features
+    numbers = known and all(isinstance(scale, float) for scale in scales)
+    return np.array(scales) if numbers else None
 
 
 def _in_words(model: Model, weights: list[dict[str, Any]]) -> list[str]:
@@ -84,5 +102,7 @@ def _in_words(model: Model, weights: list[dict[str, Any]]) -> list[str]:
         lines.setdefault(entry["class"], []).append(words)
     names = columns(model)
     counted = f"; columns counted from {names[0]}" if isinstance(names, range) else ""
+    if _scales(model) is not None:
+        counted += f"; of scaled columns ({model.meta.get('scale')}), as in a report"
     said = [f"for {as_text(k)}: {escaped(', '.join(v))}" for k, v in lines.items()]
     return [*said[:-1], said[-1] + counted] if said else ["none"]

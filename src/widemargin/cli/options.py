@@ -24,7 +24,10 @@ _GUESS = "0 if an index is 0, else 1"
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Arguments of a command; exits with a sentence where they are wrong."""
-    options, unknown = _parser().parse_known_args(arguments)
+    parser = _parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.refuse_nothing(commands())
+    options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse would point to the help that does not list the options
         options.parser.error(_unknown(unknown[0], options.parser.format_usage()))
     for name in ("data", "input", "model"):
@@ -64,6 +67,13 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         note(f"{message} (see {self.prog} --help)", self.prog)
+        sys.exit(BAD_INPUT)
+
+    def refuse_nothing(self, known: dict[str, Any]) -> NoReturn:
+        """Say which commands there are, a line each."""
+        note(f"expected a command (see {self.prog} COMMAND --help):", self.prog)
+        for name, command in known.items():
+            self._print_message(f"  {name:12}{command.description}\n", sys.stderr)
         sys.exit(BAD_INPUT)
 
     def listed(self) -> list[Any]:
@@ -404,8 +414,9 @@ def _add_columns(train: Any) -> None:
     add(
         "--label",
         metavar=which,
-        help="labels: a column of Parquet by name, or of a .npy matrix by number (from "
-        "0), or a .npy file; the files y-*.npy of a folder are found without",
+        help="labels: a column of CSV or Parquet by name, or of a .npy matrix by "
+        "number (from 0), or a .npy file; the files y-*.npy of a folder are found "
+        "without",
     )
     add("--test-label", metavar=which, help="labels of the test data, if not the same")
     add(
@@ -419,7 +430,7 @@ def _add_columns(train: Any) -> None:
         "--columns",
         type=values.names,
         metavar="NAME,...",
-        help="the features of Parquet (all columns but label and weight)",
+        help="the features of CSV or Parquet (all columns but label and weight)",
     )
 
 

@@ -78,7 +78,7 @@ def stored_labels(rows: StoredRows, path: str, option: str) -> Any:
 def say_types(options: argparse.Namespace, path: str) -> None:
     """Say what the columns of a CSV file hold, and which of them number the rows."""
     facts = csv_columns(path)
-    note(f"{path}: {', '.join(f'{f.name}: {f.holds}' for f in facts[:_SHOWN])}")
+    note(f"{path}: {_listed([f'{f.name}: {f.holds}' for f in facts])}")
     used = options.columns or [f.name for f in facts]
     others = {options.label, options.weight}
     ids = [f.name for f in facts if f.is_id and f.name in used and f.name not in others]

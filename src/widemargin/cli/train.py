@@ -24,7 +24,7 @@ from widemargin.cli.output import (
     note,
 )
 from widemargin.cli.probabilities import KEY
-from widemargin.cli.scaling import read_scaling, scaled
+from widemargin.cli.scaling import read_scaling, say_uneven, scaled
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import begin_training, report_training
 from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
@@ -38,7 +38,7 @@ from widemargin.models.model import Model
 from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
-from widemargin.solution import Status
+from widemargin.solution import Status, first_of
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
         data = in_memory(options, data)
     test = read_test(options, data)
+    say_uneven(options, data)
     scaling = read_scaling(options, data)
     data = scaled(options, data, scaling)
     test = test and scaled(options, test, scaling)
@@ -404,4 +405,4 @@ def _count_as_in_file(classifier: Classifier, data: Data) -> None:
         dataclasses.replace(s, message=reading.as_in_file(s.message, data.first_index))
         for s in classifier.solutions_
     ]
-    classifier.solution_ = classifier.solutions_[0]
+    classifier.solution_ = first_of(classifier.solutions_)

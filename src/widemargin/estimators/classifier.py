@@ -44,7 +44,7 @@ from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
-from widemargin.solution import Solution, Status
+from widemargin.solution import Solution, Status, first_of
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
@@ -248,7 +248,7 @@ class Classifier(
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""
         solutions = fit.solutions
-        self.solutions_, self.solution_ = solutions, solutions[0]
+        self.solutions_, self.solution_ = solutions, first_of(solutions)
         self.intercept_ = np.array([s.b for s in fit.decisions])
         self.n_iter_ = max(map(iterations, solutions))
         worst = _worst(solutions)

@@ -104,7 +104,8 @@ class LinearSVC(Classifier):
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap
-    solution_, solutions_ : Solution of the (first) binary problem; list of all
+    solution_, solutions_ : Solution of the (first) binary problem, which prints
+        what all are together; list of all
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names, as Parquet has
 

@@ -119,7 +119,7 @@ class NuSVC(Classifier):
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap
     solution_, solutions_ : Solution of the first binary problem, with ``rho``, and not
-        divided by it; list of all
+        divided by it, which prints what all are together; list of all
     n_features_in_ : int; of a list of objects, their number
     feature_names_in_ : ndarray (n,), where X had column names
 

@@ -155,8 +155,9 @@ class SVC(Classifier):
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
         largest gap
-    solution_, solutions_ : Solution of the (first) binary problem; list of all. One
-        against one, each is over the rows of its two classes, in their order.
+    solution_, solutions_ : Solution of the (first) binary problem, which prints
+        what all are together; list of all. One against one, each
+        is over the rows of its two classes, in their order.
     n_features_in_ : int; of a list of objects, their number
     feature_names_in_ : ndarray (n,), where X had column names
 

@@ -21,6 +21,10 @@ Vector = NDArray[np.float64]
 _NUMBERS = 1 << 16
 
 SCALES = ("standard", "minmax", "maxabs")
+# Scales of columns that are so many times apart call for scaling.
+UNEVEN = 1000.0
+# Standard deviations below this share of the mean are rounding.
+ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,37 @@ def learned(rows: Rows, kind: str) -> Scaling:
         shift, scale = mean, _spread(rows, np.where(low < high, np.sqrt(found), 0.0))
         shift = np.where(low < high, shift, low)  # a mean of equal numbers is rounded
     return Scaling(zero if is_sparse else shift, scale)
+
+
+def uneven(rows: Rows) -> tuple[int, int, float] | None:
+    """Which columns have the least and the largest scale, and how many times apart.
+
+    Parameters
+    ----------
+    rows : Rows (m, n)
+
+    Returns
+    -------
+    (int, int, float) or None
+        None where they are less than 1,000 times apart: scaling may still help. Columns
+        of one number do not count.
+
+    Notes
+    -----
+    Two sweeps at most. The scale is the standard deviation; of rows with zeros that are
+    not stored it is the largest size, as there rare words deviate little.
+    """
+    mean, scale = rows.moments
+    varying = np.flatnonzero(scale > ROUNDING * np.abs(mean))
+    if rows.density < 1.0:
+        low, high, _ = _read_extremes(rows)
+        scale = np.maximum(np.abs(low), np.abs(high))
+    if not varying.size:
+        return None
+    least = int(varying[np.argmin(scale[varying])])
+    most = int(varying[np.argmax(scale[varying])])
+    factor = float(scale[most] / scale[least])
+    return (least, most, factor) if factor >= UNEVEN else None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
+from widemargin.features.scaling import ROUNDING, uneven
 from widemargin.losses.norms import LossNorm
 from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
@@ -31,8 +32,6 @@ from widemargin.system.files import missing_extra, replacing
 
 # Rows of a table, and classes of a confusion matrix; of more, the worst are shown.
 MOST = 30
-# Deviations of columns that are so many times apart call for scaling.
-UNEVEN = 1000.0
 # Classes of a confusion matrix that is no wider than a picture.
 WIDE = 10
 
@@ -414,7 +413,7 @@ def _repeated_rows(rows: Rows) -> int:
 def _scales(rows: Rows, columns: list[str]) -> list[tuple[str, str]]:
     """Which columns do not vary, and which vary least and most."""
     mean, std = rows.moments
-    varying = np.flatnonzero(std > 1e-7 * np.abs(mean))  # below, it is rounding
+    varying = np.flatnonzero(std > ROUNDING * np.abs(mean))
     constant = np.delete(np.arange(len(std)), varying)
     named = ", ".join(columns[j] for j in constant[:5]) + ", …" * (len(constant) > 5)
     facts = [("constant columns", f"{len(constant):,}: {named}" if named else "none")]
@@ -427,13 +426,13 @@ def _scales(rows: Rows, columns: list[str]) -> list[tuple[str, str]]:
             f"a factor of {std[high] / std[low]:,.1f}"
         )
         facts.append(("scale of columns", words))
-        if std[high] >= UNEVEN * std[low]:
+        if uneven(rows) is not None:
             facts.append(("advice", _SCALE))
     return facts
 
 
 _SCALE = (
-    "Scale the columns: with deviations as far apart as these the largest ones decide "
+    "Scale the columns: with scales as far apart as these the largest ones decide "
     "alone, and a fit takes longer. StandardScaler() in a pipeline does it, or "
     "widemargin train --scale standard."
 )

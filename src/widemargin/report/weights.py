@@ -10,6 +10,9 @@ from widemargin.report import html
 
 # Lines and columns of the table of a report.
 _FEATURES, _CLASSES = 20, 30
+# Name in a model of what its columns were divided by in training: its weights are per
+# unit of the file, and only with it say which columns matter.
+SCALES = "column_scales"
 
 
 class Weight(NamedTuple):
@@ -68,6 +71,11 @@ def table(model: Model, names: list[str], labels: list[str]) -> str:
     else:
         header = [html.short(names[k]) for k in classes]
         words = "A positive weight speaks for the class of its column."
+    if "scale" in model.meta:
+        words += (
+            f" Weights are of the scaled columns ({html.plain(model.meta['scale'])}), "
+            "so that they can be compared."
+        )
     if len(features) < model.n_features:
         words += f" The largest of {model.n_features:,} features."
     if len(classes) < len(W):

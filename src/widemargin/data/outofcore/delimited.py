@@ -44,12 +44,18 @@ def parquet_of(path: str) -> Any:
     ------
     ValueError for what is no table, OSError where it cannot be read or stored.
     """
-    return _converted(path, FileStamp.of(path)).file
+    return _converted(path, _stamp(path)).file
 
 
 def facts_of(path: str) -> list[ColumnFacts]:
     """What the columns hold."""
-    return _converted(path, FileStamp.of(path)).facts
+    return _converted(path, _stamp(path)).facts
+
+
+def _stamp(path: str) -> FileStamp:
+    """The file as it is; one sentence where it is none."""
+    files.open_regular(path).close()
+    return FileStamp.of(path)
 
 
 @functools.lru_cache(maxsize=4)
@@ -65,7 +71,6 @@ def _converted(path: str, stamp: FileStamp) -> _Converted:
 
 def _read(path: str) -> Any:
     """The file as a table; words that repeat are categories."""
-    files.open_regular(path).close()
     tab = "\t" if files.ending(path) == ".tsv" else ","
     convert = pa.csv.ConvertOptions(
         auto_dict_encode=True, auto_dict_max_cardinality=_CATEGORIES

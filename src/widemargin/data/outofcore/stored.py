@@ -167,6 +167,12 @@ class StoredRows(Rows):
 
     def vector(self, kind: str) -> NDArray[Any] | None:
         """The "label" or "weight" of every row (m,), or None: see `Source.vector`."""
+        if kind not in ("label", "weight"):
+            raise ValueError(
+                f"{self._source.path}: expected 'label' or 'weight' as the vector of "
+                f"rows, found {kind!r}; open_rows(path, label={kind!r}) makes a column "
+                "the labels"
+            )
         return self._source.vector(kind)
 
 
