@@ -83,6 +83,9 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
 struct BatchSums {
   ExactRows rows;
   std::span<const std::int64_t> support, support_end, row, row_end;
+  // Problems run_end[k - 1] .. run_end[k] - 1 are over the same samples. Where these are fewer than
+  // problems, each kernel value is made once for all of them.
+  std::span<const std::int64_t> run_end;
   std::span<const double> weight;
   std::span<double> out;
 };

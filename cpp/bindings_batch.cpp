@@ -116,7 +116,9 @@ std::tuple<std::int64_t, bool> solve_batch(
 void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
                const Array<const double>& norms, const Index& support, const Index& support_end,
                const Array<const double>& weight, const Index& row, const Index& row_end,
-               const Array<double>& out, std::size_t threads, const nb::callable& stop, int simd) {
+               const Index& run_end, const Array<double>& out, std::size_t threads,
+               const nb::callable& stop, int simd) {
+  require(ends_at(run_end, row_end.size()) && run_end.size() <= row_end.size());
   require(are_below(support, batch.count) && are_below(row, batch.count) &&
           weight.size() == support.size() && out.size() == row.size() &&
           ends_at(support_end, support.size()) && ends_at(row_end, row.size()) &&
@@ -127,6 +129,7 @@ void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
                                    span(support_end),
                                    span(row),
                                    span(row_end),
+                                   span(run_end),
                                    span(weight),
                                    span(out)};
   Question question{stop};
@@ -152,6 +155,6 @@ void bind_batch(nb::module_& m) {
         "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
-        "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a,
-        "simd"_a = -1);
+        "row"_a.noconvert(), "row_end"_a.noconvert(), "run_end"_a.noconvert(), "out"_a.noconvert(),
+        "threads"_a, "stop"_a, "simd"_a = -1);
 }

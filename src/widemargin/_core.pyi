@@ -376,6 +376,7 @@ def sum_batch(
     weight: Vector,
     row: NDArray[np.int64],
     row_end: NDArray[np.int64],
+    run_end: NDArray[np.int64],
     out: Vector,
     threads: int,
     stop: Callable[[], bool],

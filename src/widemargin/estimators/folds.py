@@ -23,6 +23,8 @@ Index = NDArray[np.intp]
 
 # Places of problems that are solved at once: some 120 bytes each, 120 MB.
 PLACES = 1_000_000
+# Support vectors whose values are made together: fewer have weights in fewer machines.
+TOGETHER = 64
 # Bytes of sums that are made at once for rows that a fold holds out.
 SUMS_BYTES = 16 << 20
 
@@ -79,7 +81,10 @@ class Folds:
         """Decisions of the problems for some rows: (C, rows, problems)."""
         table, index = self.coefficients[fold], self.training.index
         support = np.flatnonzero(table.any(axis=(1, 2)))
-        support = support[np.argsort(index[support], kind="stable")]
+        # By classes; the first C is small, and its machines have most support vectors,
+        # many of which no machine of a larger C has.
+        last = len(self.Cs) - np.argmax(table[support, :, ::-1].any(axis=1), axis=1)
+        support = support[np.lexsort((last, index[support]))]
         out = np.empty((len(self.Cs), len(test), self.b.shape[1]))
         out[:] = self.b[fold].T[:, np.newaxis]
         if len(support) == 0:
@@ -87,21 +92,23 @@ class Folds:
         counts = np.bincount(index[support], minlength=table.shape[1] + self.is_paired)
         sizes = counts.tolist() if self.is_paired else [len(support)]
         rows, kernel = self.training.rows, self.training.recipe.kernel
-        W = table[support].reshape(len(support), -1)
-        sums = CoreSums(kernel.form, rows.take(support), W, sizes, keep=True)  # type: ignore[union-attr]
+        W = table[support].transpose(0, 2, 1).reshape(len(support), -1)
+        options: Any = {"keep": True, "at_once": TOGETHER}
+        sums = CoreSums(kernel.form, rows.take(support), W, sizes, **options)  # type: ignore[union-attr]
         block, step = rows.take(test), _rows_at_once(len(sizes) * W.shape[1])
         for start in range(0, len(test), step):
             some = np.arange(start, min(start + step, len(test)))
             part = sums.by_group(block, some, rows.options.get("n_jobs"))
-            out[:, some] += self._joined(part.reshape(len(sizes), *table.shape[1:], -1))
+            shape = len(sizes), len(self.Cs), table.shape[1], len(some)
+            out[:, some] += self._joined(part.reshape(shape))
         return out
 
     def _joined(self, sums: Vector) -> Vector:
-        """Sums (groups, r, C, rows) as decisions (C, rows, problems)."""
+        """Sums (groups, C, r, rows) as decisions (C, rows, problems)."""
         if self.is_paired:
             i, j = np.triu_indices(sums.shape[0], 1)
-            return np.asarray((sums[i, j - 1] + sums[j, i]).transpose(1, 2, 0))
-        return np.asarray(sums[0].transpose(1, 2, 0))
+            return np.asarray((sums[i, :, j - 1] + sums[j, :, i]).transpose(1, 2, 0))
+        return np.asarray(sums[0].transpose(0, 2, 1))
 
 
 def is_late(training: Training) -> bool:

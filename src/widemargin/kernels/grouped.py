@@ -186,6 +186,7 @@ class GroupedSamples:
         rows: tuple[Index, Index],
         threads: int,
         stop: Callable[[], bool],
+        runs: Index | None = None,
     ) -> Vector:
         """Scores in float64: for problem t those of some rows, by its support vectors.
 
@@ -194,6 +195,8 @@ class GroupedSamples:
         support : rows and coefficients of the support vectors, of one problem after the
             other; where these end.
         rows : rows to score, and where these end
+        runs : where runs of problems end that have most of their rows in common, and
+            kernel values with them; None: each problem has its own
 
         Returns
         -------
@@ -202,7 +205,8 @@ class GroupedSamples:
         form, batch, norms = self._exact
         out = np.zeros(len(rows[0]))
         J, c, ends = support
-        _core.sum_batch(form, batch, norms, J, ends, c, *rows, out, threads, stop)
+        runs = np.arange(1, len(ends) + 1) if runs is None else runs
+        _core.sum_batch(form, batch, norms, J, ends, c, *rows, runs, out, threads, stop)
         if stop():  # parts of sums may be there
             out[:] = np.nan
         return out

@@ -100,6 +100,19 @@ class ManyProblems:
         """The row at each place."""
         return self.samples.rows_of(self.groups)
 
+    @functools.cached_property
+    def _runs(self) -> Index | None:
+        """Where runs of problems end that have the same groups; None: all differ."""
+        if (self.after < 0).all():  # no path: pairs of classes, or one problem
+            return None
+        t = len(self.ends)
+        count = np.diff(self.group_ends, prepend=0)
+        if (count != count[0]).any():
+            return None
+        groups = self.groups.reshape(t, -1)
+        changes = (groups[1:] != groups[:-1]).any(axis=1)
+        return np.append(changes.nonzero()[0] + 1, t)
+
     def order(self, begin: int, end: int) -> Any:
         """Places begin .. end - 1, of one problem, in the order of the data."""
         rows = self.rows[begin:end]
@@ -281,7 +294,7 @@ class ManyProblems:
         chosen = rows[support], c[support], np.cumsum(self.count(support))
         wanted = rows[matters], np.cumsum(self.count(matters))
         values = scores.copy()
-        values[matters] = samples.exact(chosen, wanted, threads, stop)
+        values[matters] = samples.exact(chosen, wanted, threads, stop, self._runs)
         return values, samples.exact_errors(rows, c, starts), matters
 
     def _targets(self, line: "Line") -> tuple[Vector | float, Vector | float]:
