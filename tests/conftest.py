@@ -44,6 +44,11 @@ def pytest_collection_finish():
     gc.enable()
 
 
+def pytest_unconfigure():
+    """Let the end of Python see all: what the core made is counted there."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m "not full"` is asked
 def pytest_collection_modifyitems(items):
     mark_the_rest(items)

@@ -39,7 +39,7 @@ MATRICES = [
 ]
 each_norm = pytest.mark.parametrize("norm", NORMS, ids=str)
 every_norm = pytest.mark.parametrize("norm", NORMS + MATRICES, ids=str)
-few = settings(max_examples=25)  # for each norm
+few = settings(max_examples=settings().max_examples // 3)  # for each norm
 cases = st.integers(0, 10**6).map(lambda seed: case(np.random.default_rng(seed)))
 
 

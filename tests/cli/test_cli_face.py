@@ -1,5 +1,7 @@
 """What a person sees: words that are meant, tables in text, lines that fit."""
 
+import contextlib
+import os
 import subprocess
 import sys
 
@@ -83,18 +85,32 @@ def test_a_far_word_is_not_guessed():
     assert values.meant("cosine", ["rbf", "linear"]) == ""
 
 
+@contextlib.contextmanager
+def piped(lines):
+    """A pipe with these bytes in it as the standard input of this process."""
+    reader, writer = os.pipe()
+    os.write(writer, lines)
+    os.close(writer)
+    before = os.dup(0)
+    os.dup2(reader, 0)
+    os.close(reader)
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no /dev/stdin")
-def test_a_line_stands_for_standard_input(tmp_path):
+def test_a_line_stands_for_standard_input(tmp_path, capsys):
     lines = b"".join(b"%d 1:%d\n" % (i % 2, 10 * (i % 2) + i) for i in range(20))
-    run = [sys.executable, "-m", "widemargin"]
     model = str(tmp_path / "m.wm")
-    done = subprocess.run([*run, "train", "-", model], input=lines, capture_output=True)
-    assert done.returncode == 0
-    assert b"20 rows x 1 features" in done.stdout
-    done = subprocess.run(
-        [*run, "predict", model, "-"], input=lines, capture_output=True
-    )
-    assert len(done.stdout.split()) == 20
+    with piped(lines):
+        assert main(["train", "-", model]) == 0
+    assert "20 rows x 1 features" in capsys.readouterr().out
+    with piped(lines):
+        assert main(["predict", model, "-"]) == 0
+    assert len(capsys.readouterr().out.split()) == 20
 
 
 class Terminal:

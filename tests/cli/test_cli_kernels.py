@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.cases.cli import folder_with_data, refused
-from tests.cases.report_pages import Page
+from tests.cases.report_pages import Page, words_only
 from widemargin import SVC, load_model, load_svmlight, open_rows
 from widemargin.cli import main
 from widemargin.cli.datasets import Data, in_memory
@@ -273,6 +273,7 @@ def test_the_exact_gap_is_kept_with_the_model(here, capsys, rank):
     assert f"relative gap is at most {gap:.1e}" in capsys.readouterr().out
 
 
+@words_only
 @pytest.mark.parametrize("data", ["train.svm", "three.svm"])
 def test_landmarks_are_not_called_support_vectors(here, capsys, data):
     options = ["--kernel", "rbf", "--rank", "30"]

@@ -111,14 +111,16 @@ def test_help_and_version_import_nothing_slow(here):
             assert end(process) == (0, "")
 
 
-def test_public_names_are_imported_when_asked_for(here):
+def test_names_and_packages_are_imported_when_asked_for(here):
     code = (
         "import sys, widemargin\n"
         "assert 'numpy' not in sys.modules\n"
         "assert set(widemargin.__all__) <= set(dir(widemargin))\n"
         "assert widemargin.solvers.InteriorPoint and not hasattr(widemargin, 'no')\n"
         "from widemargin import *\n"
-        "assert LinearSVC is widemargin.LinearSVC and solve and load_model"
+        "assert LinearSVC is widemargin.LinearSVC and solve and load_model\n"
+        "LinearSVC().fit([[0.0], [1.0]], [0, 1])\n"
+        "assert not {'dask', 'distributed', 'matplotlib'} & set(sys.modules)"
     )
     with start(code=code) as process:
         assert end(process) == (0, "")

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVR as LibLinear
 
 import widemargin
 from tests.cases.cli import refused
-from tests.cases.report_pages import Page
+from tests.cases.report_pages import Page, words_only
 from widemargin import (
     SVR,
     LinearSVR,
@@ -338,6 +338,7 @@ def test_nu_of_classes(here, capsys):
     assert "must be at most 0.6" in message
 
 
+@words_only
 @pytest.mark.parametrize("more", [(), ("--rank", "20"), ("--solver", "irwls")])
 def test_nu_of_targets(here, capsys, more):
     asked = ["--nu", "0.3", "-C", "5", "--kernel", "rbf", "--gamma", "0.1", *more]
@@ -357,11 +358,12 @@ def test_nu_of_targets(here, capsys, more):
     np.testing.assert_allclose(found.predict(X), alone.predict(X), atol=0.02 * scale)
 
 
+@words_only
 @pytest.mark.parametrize("kind", ["one-class", "nu"])
 def test_machines_with_nu_take_a_rank_and_write_a_page(here, capsys, kind):
     y = (np.load("train-y.npy") > 14.0).astype(int)
     np.save("kind.npy", y)
-    asked = ["--nu", "0.3", "--kernel", "rbf", "--rank", "20", "--report", "page.html"]
+    asked = ["--nu", "0.6", "--kernel", "rbf", "--rank", "20", "--report", "page.html"]
     asked = [
         "train",
         "train.npy",
@@ -376,7 +378,7 @@ def test_machines_with_nu_take_a_rank_and_write_a_page(here, capsys, kind):
     assert "rank 20" in capsys.readouterr().out
     assert load_model("m.wm").meta["rank"] == 20
     page = Page((here / "page.html").read_text(encoding="utf-8"))
-    assert "nu = 0.3" in page.text
+    assert "nu = 0.6" in page.text
     message = refused(capsys, *asked, "--solver", "frank_wolfe")
     assert "'auto', 'irwls'" in message or "solver of kernel problems" in message
     assert "--cv is of --type" in refused(capsys, *asked[:-4], "--cv", "3")

@@ -1,8 +1,5 @@
 """Sums over lanes: one tree, whoever holds which lanes."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -44,15 +41,3 @@ def test_the_first_error_is_the_sum():
     values = [1.0, Raised(ValueError("one")), 2.0, Raised(ValueError("three"))]
     found = tree_sum(values, np.arange(4) % 2, [1, 0])
     assert str(found.error) == "one"
-
-
-def test_dask_is_imported_for_collections_only():
-    program = (
-        "import sys, widemargin\n"
-        "widemargin.LinearSVC().fit([[0.0], [1.0]], [0, 1])\n"
-        "print([x for x in ('dask', 'distributed') if x in sys.modules])"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert found.stdout == "[]\n"

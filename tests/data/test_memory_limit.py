@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-SHARDS = 7
+SHARDS = 5
 LIMIT = 60 << 20
 # Stacks of threads and what the interpreter loads while it runs: not the fit's.
 EXTRA = 64 << 20
@@ -40,7 +40,7 @@ print(cap, size("VmHWM") - resident, solution.status, solution.certificate.relat
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """0.7 GB of rows: a shard under many names."""
+    """0.5 GB of rows: a shard under many names."""
     path = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 128))
@@ -77,6 +77,6 @@ def test_a_fit_keeps_to_its_limit(solver, loss, folder):
     )
     assert done.returncode == 0, done.stderr
     cap, grown, status, gap = done.stdout.split()
-    assert stored > 1.5 * int(cap)
+    assert stored > int(cap)  # with all else that the process holds
     assert int(grown) <= LIMIT
     assert status == "solved" if solver != "interior_point" else float(gap) < 1.0

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -94,7 +94,6 @@ def frames(draw):
     return pd.DataFrame(columns), draw(st.integers(1, 12)), draw(st.integers(1, 40))
 
 
-@settings(max_examples=100)
 @given(
     frames(), st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=6)
 )

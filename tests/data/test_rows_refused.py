@@ -262,6 +262,7 @@ def test_a_block_refuses_a_vector_of_another_length(convert):
 FLOATS = [s for s in STORAGES if s.exact(np.full((1, 1), 0.5)) == 0.5]
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("storage", FLOATS, ids=lambda s: s.name)
 @pytest.mark.parametrize("memory_limit", [None, 1])
 @pytest.mark.parametrize(

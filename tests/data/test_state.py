@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -61,7 +61,6 @@ def test_threshold_is_that_of_a_sort(pairs, sorted_keys, bins, memory_limit):
         assert t in keys
 
 
-@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), sorted_keys=st.sampled_from([0, 5, 4096]))
 def test_threshold_of_rounded_weights(seed, sorted_keys):
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from tests.cases.approximate import (  # noqa: F401
     moons_data,
     several,
 )
+from tests.cases.report_pages import words_only
 from widemargin import SVC, load_model, open_rows, save_model
 from widemargin.models.liblinear import write_liblinear
 from widemargin.models.onnx import write_onnx
@@ -107,6 +108,7 @@ def test_predictions_out_of_core(digits, tmp_path):
     np.testing.assert_array_equal(found, clf.predict(X))
 
 
+@words_only
 def test_the_report_names_the_map(moons, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
     for approximation in ("nystroem", "fourier"):

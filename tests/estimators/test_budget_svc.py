@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import NuSVC
 
 from tests.cases.pairwise import checks_by_turns
+from tests.cases.report_pages import words_only
 from widemargin import SVC, BudgetSVC, as_rows, load_model, save_model, solve
 from widemargin.estimators import budget_svc
 from widemargin.estimators.budget_svc import METHODS
@@ -28,10 +29,10 @@ from widemargin.report import write_report
     [
         BudgetSVC(),
         BudgetSVC(budget=0.5),
-        BudgetSVC(budget=0.4, method="norm", norm="l2"),
         BudgetSVC(budget=0.5, method="prune"),
         BudgetSVC(budget=4, norm="l2", multi_class="ovr"),
         BudgetSVC(budget=0.3, method="norm", kernel="linear", class_weight="balanced"),
+        BudgetSVC(budget=0.4, method="norm", norm="l2"),
         BudgetSVC(budget=None, method="norm", norm=L2Norm()),
     ]
 )
@@ -179,6 +180,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_told(moons):
         clf.fit(X, y)
 
 
+@words_only
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_reports_and_models_say_what_the_budget_is(moons, tmp_path, method):

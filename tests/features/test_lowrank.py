@@ -72,8 +72,9 @@ def test_of_full_rank_it_is_the_kernel(name, method, convert):
         assert z.seconds > 0
 
 
-@pytest.mark.parametrize("m", [150, 2500])
-def test_residuals_are_what_they_say(m):
+@pytest.mark.parametrize("m", [150, 900])
+def test_residuals_are_what_they_say(m, monkeypatch):
+    monkeypatch.setattr("widemargin.features.builder.ALL_ROWS", 800)
     X = matrix(m, 4)
     for z, K in all_maps(X, 20):
         R = K - z.features @ z.features.T

@@ -140,7 +140,7 @@ pieces = st.one_of(
 
 @settings(
     deadline=None,
-    max_examples=300,
+    max_examples=5 * settings().max_examples,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(

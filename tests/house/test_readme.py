@@ -2,11 +2,13 @@
 
 import bz2
 import doctest
+import functools
 import itertools
 import re
 import shutil
 from pathlib import Path
 
+import dask.distributed
 import pytest
 from sklearn.datasets import load_breast_cancer
 
@@ -25,7 +27,12 @@ LONG = "docs/guides/budgets.md"  # four seconds
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty folder with the data of the examples, as if in the repository."""
+    """An empty folder with the data of the examples, as if in the repository.
+
+    Clusters have their workers in this process: to start others takes some seconds.
+    """
+    alone = functools.partial(dask.distributed.LocalCluster, processes=False)
+    monkeypatch.setattr(dask.distributed, "LocalCluster", alone)
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     monkeypatch.chdir(tmp_path)
     return tmp_path

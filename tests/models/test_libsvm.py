@@ -633,7 +633,7 @@ def test_malformed_files_of_kernel_values(old, new, message, tmp_path):
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=4 * settings().max_examples)
 def test_damaged_files_are_refused_or_read(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "damaged.model"
     content = bytearray(data.draw(st.sampled_from([GOOD, KERNEL])).encode())

@@ -1,12 +1,13 @@
 """The report page of NuSVC, NuSVR and OneClassSVM."""
 
+import contextlib
 import re
 
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
-from tests.cases.report_pages import Page
+from tests.cases.report_pages import Page, words_only
 from widemargin import NuSVC, NuSVR, OneClassSVM
 from widemargin.report import write_report
 from widemargin.report.html import percent
@@ -19,9 +20,11 @@ OLD, NEW = slice(0, 160), slice(160, None)
 
 
 def text_of(folder, machine, y, **options):
-    """The words of the page on the first rows."""
+    """The words of the page on the first rows; drawn where the machine is plain."""
     path = folder / "report.html"
-    write_report(path, machine, X[OLD], y, **options)
+    is_plain = machine.kernel == "rbf" and machine.rank is None
+    with contextlib.nullcontext() if is_plain else words_only:
+        write_report(path, machine, X[OLD], y, **options)
     markup = path.read_text(encoding="utf-8")
     Page(markup)  # stands alone, and is well-formed
     pictures = re.sub(r"<svg.*?</svg>", "", markup, flags=re.DOTALL)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
-from tests.cases.report_pages import Page
+from tests.cases.report_pages import Page, words_only
 from widemargin import SVR, LinearSVR, open_rows
 from widemargin.report import predictions, write_report
 from widemargin.report import run as runs
@@ -52,6 +52,7 @@ def test_errors_are_scikit_learns(tmp_path, estimator):
         assert heading in text
 
 
+@words_only
 def test_without_test_data_it_is_about_the_training_data(tmp_path):
     text, _ = page(tmp_path, LinearSVR(epsilon=0.5).fit(X[:400], Y[:400]))
     assert "on the training data R² is" in text
@@ -59,6 +60,7 @@ def test_without_test_data_it_is_about_the_training_data(tmp_path):
     assert "The 400 training rows" in text
 
 
+@words_only
 def test_the_share_in_the_tube_is_said(tmp_path):
     reg = LinearSVR(epsilon=1.5).fit(X[:400], Y[:400])
     text, _ = page(tmp_path, reg)

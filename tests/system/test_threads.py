@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 
 from widemargin import SVC, SVR, BudgetSVC, LinearSVC, OneClassSVM
 
-X, Y = load_digits(return_X_y=True)
-X = X[:300] / 16.0
-Y = Y[:300]
+X, Y = load_digits(n_class=5, return_X_y=True)
+X = X[:200] / 16.0
+Y = Y[:200]
 MACHINES = [
     LinearSVC(n_jobs=1),
     LinearSVC(loss="hinge", solver="coordinate_descent", random_state=0, n_jobs=1),
