@@ -43,7 +43,7 @@ CONSTANTS = (
     Constant(KERNEL + "reweighted", "LONGEST", (2.0, 50.0), "irwls"),
     Constant(KERNEL + "reweighted", "NOTHING", (1e-13, 1e-11), "irwls"),
     Constant(KERNEL + "reweighted", "SHARE", (0.01, 0.1), "irwls"),
-    Constant(KERNEL + "reweighted", "FAILURES", (1, 10), "pairs"),
+    Constant(KERNEL + "pairs_first", "FAILURES", (1, 10), "pairs"),
     Constant(KERNEL + "working_set", "MOST_STEPS", (25, 100), "pairs"),
     Constant(KERNEL + "selection", "REFRESH_FACTOR", (1e-5, 1e-3), "pairs"),
     Constant(KERNEL + "selection", "REFRESH_EVERY", (50, 200), "pairs"),

@@ -49,6 +49,7 @@ def documents(m, n, words):
     X.data = (1.0 + np.log(X.data)) * np.log(2.0 + n / (1.0 + X.indices))
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     X = sparse.csr_matrix(sparse.diags(1.0 / lengths) @ X)
+    X.sort_indices()  # as vectorizers leave them
     t = X @ (rng.normal(size=n) * (rng.random(n) < 0.2))
     return X, (t - t.mean()) / t.std() + 0.3 * rng.normal(size=m)
 

@@ -5,6 +5,7 @@ objectives are known, and how far rounding may have moved them.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -180,23 +181,12 @@ class LinearProblem(Problem):
         gap of ``alpha``. Where ``tol`` is missed, w = X'Y alpha is tried too. Two
         sweeps to four.
         """
-        state = state.join(self.A.state(score=0.0, sparser=0.0))
+        state = state.join(self.A.state(score=0.0, sparser=0.0, rounded=0.0))
         self.repair(state)
-        sums = self.A.sweep(_scores_and_sums, state, self._without_intercept(v))
+        self.A.sweep(_scores, state, self._without_intercept(v))
         v = self._with_best_intercept(state, v)
         losses = self._scored_losses(state, v)
-        bounds = self._bounds(v, losses, sums)
-        size = max(abs(bounds.primal), self.scale)
-        enough = min(bounds.dual, bounds.primal - tol * size)
-        for rule in (_round_to_margins, _clear):
-            state.sweep(rule, self.split(v)[1], self.pointwise)
-            self.repair(state, "sparser")
-            other = self.A.sweep(_sums_of, state, "sparser")
-            found = self._bounds(v, losses, other)
-            if found.dual >= enough:
-                state.sweep(_copy, "sparser", "alpha")
-                sums, bounds = other, found
-                break
+        sums, bounds = self._sparsest(state, v, losses, tol)
         if not bounds.relative_gap <= tol:
             dual = np.where(self.R > 0, sums[0], v)
             self.A.sweep(_scores, state, self._without_intercept(dual))
@@ -205,6 +195,34 @@ class LinearProblem(Problem):
             if other.primal < bounds.primal:
                 v, bounds = dual, other
         return v, bounds
+
+    def _sparsest(
+        self, state: RowState, v: Vector, losses: float, tol: float
+    ) -> tuple["DualSums", Certificate]:
+        """The first choice of alpha that will do, in place: its sums and its bounds."""
+        self._round(state, v, _round_to_margins)
+        sums = self.A.sweep(_sums_of, state, "sparser")
+        first = sums, self._bounds(v, losses, sums)
+        if first[1].relative_gap <= tol:
+            state.sweep(_copy, "sparser", "alpha")
+            return first
+        state.sweep(_copy, "sparser", "rounded")
+        self._round(state, v, _clear)
+        both = self.A.sweep(_sums_of_two, state, "alpha", "sparser")
+        as_is, cleared = ((sums, self._bounds(v, losses, sums)) for sums in both)
+        bounds = as_is[1]
+        size = max(abs(bounds.primal), self.scale)
+        enough = min(bounds.dual, bounds.primal - tol * size)
+        for name, found in (("rounded", first), ("sparser", cleared)):
+            if found[1].dual >= enough:
+                state.sweep(_copy, name, "alpha")
+                return found
+        return as_is
+
+    def _round(self, state: RowState, v: Vector, rule: Callable[..., None]) -> None:
+        """Alpha by a rule, made feasible, as ``sparser``."""
+        state.sweep(rule, self.split(v)[1], self.pointwise)
+        self.repair(state, "sparser")
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""
@@ -278,6 +296,12 @@ def _sums_of(block: Any, part: RowState, name: str) -> DualSums:
     return np.asarray(block.T @ getattr(part, name)), *_scalar_sums(part, name)
 
 
+def _sums_of_two(
+    block: Any, part: RowState, first: str, second: str
+) -> tuple[DualSums, DualSums]:
+    return _sums_of(block, part, first), _sums_of(block, part, second)
+
+
 def _scalar_sums(part: RowState, name: str) -> tuple[Linear, float, Depth]:
     alpha, q = getattr(part, name), margins(part)
     squares = 0.25 * float(alpha @ (alpha / part.C))
@@ -321,11 +345,6 @@ def _slopes(
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:
     part.score = part.labels * (block @ w)
-
-
-def _scores_and_sums(block: Any, part: RowState, w: Vector) -> DualSums:
-    _scores(block, part, w)
-    return _dual_sums(block, part)
 
 
 def _round_to_margins(part: RowState, b: float, loss: PointwiseLoss) -> None:

@@ -1,4 +1,4 @@
-"""Faces: small problems of the nu form, where K is nearly singular."""
+"""Faces and inner points: small problems of the nu form, where K is nearly singular."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from tests.cases.working_sets import change_of_objective, check_feasible
 from widemargin import NuSVC
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers.kernel.faces import solve_on_faces
+from widemargin.solvers.kernel.inner_points import inner_points
 from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 
 STOP = 1e-10
@@ -63,6 +64,36 @@ def test_it_is_the_answer_of_pair_steps():
     ours = solve_on_faces(small, STOP)
     pairs = solve_by_pairs(small, STOP)
     np.testing.assert_allclose(ours.c, pairs.c, atol=1e-8)
+
+
+@pytest.mark.parametrize("sums", [1, 2])
+@pytest.mark.parametrize("size", [0.0, 1.0])
+@pytest.mark.parametrize("name", KERNELS)
+def test_an_inner_point_is_near_the_optimum(name, size, sums):
+    small = small_problem(KERNELS[name], size * np.sin(np.arange(Q)), sums)
+    best = change_of_objective(small, solve_on_faces(small, STOP).c)
+    points = inner_points(small, STOP)
+    for c in points:
+        check_feasible(small, c)
+        for own in small.violations.groups:
+            assert abs((c - small.c)[own].sum()) <= 1e-12 * Q
+    found = min(change_of_objective(small, c) for c in points)
+    assert found == pytest.approx(best, rel=1e-7, abs=1e-12)
+    assert min(small.at(c).violations.size for c in points) <= 1e-6
+
+
+def test_no_inner_point_where_there_is_no_room():
+    small = small_problem(KERNELS["narrow"], np.zeros(Q))
+    assert inner_points(small._replace(c=small.lower), STOP) == []
+    assert inner_points(small._replace(upper=np.full(Q, np.inf)), STOP) == []
+
+
+def test_classes_that_are_all_mixed_take_few_working_sets():
+    X = np.random.default_rng(300).normal(size=(300, 3))
+    machine = NuSVC(nu=0.2).fit(X, np.arange(300) % 2)
+    assert machine.status_ == "solved"
+    assert machine.solution_.certificate.scale > 1e-8
+    assert machine.n_iter_[0] <= 40  # pair steps alone took 3,000
 
 
 def test_hulls_that_nearly_touch_take_few_working_sets():

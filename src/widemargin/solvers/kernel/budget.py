@@ -33,7 +33,7 @@ from widemargin.problems.base import Problem
 from widemargin.problems.norm import NormProblem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
-from widemargin.solvers.kernel.reweighted import PairsFirst
+from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import (
     AT_ONCE,
     INNER_SHARE,

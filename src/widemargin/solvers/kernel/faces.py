@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.solvers.kernel.working_set import Small, Solved, Violations
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Rows up to which faces are tried: beyond, a factor of all of them takes as long as
-# thousands of pair steps.
-MOST_ROWS = 256
-# Steps for each row. Not tuned.
-MOST_STEPS = 4
+# Steps for each row, of few rows, and of more. Not tuned.
+MOST_STEPS, FEW_ROWS, FEW_STEPS = 4, 256, 10
 # What is added to the diagonal, as a share of its mean: of a K that is singular in
 # float64, up to one that was in float32.
 JITTERS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
@@ -37,7 +35,9 @@ def solve_on_faces(small: Small, stop: float) -> Solved:
     now = best = small.at(small.c)
     found = now.violations
     free, least, steps, at_minimum = _free(now), found.size, 0, False
-    while least > stop and steps < MOST_STEPS * len(small.c):
+    m = len(small.c)
+    while least > stop and steps < (MOST_STEPS * m if m <= FEW_ROWS else FEW_STEPS):
+        deadline.check()
         if at_minimum:
             free = free | _joining(found, stop)
         c, blocked = _step(now, free)

@@ -22,8 +22,9 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
-from widemargin.solvers.kernel.reweighted import PairsFirst, reweighted_steps
+from widemargin.solvers.kernel.reweighted import reweighted_steps
 from widemargin.solvers.kernel.selection import (
     AT_ONCE,
     FIRST_SIZE,

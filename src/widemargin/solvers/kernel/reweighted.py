@@ -41,7 +41,6 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
-from widemargin.solvers.kernel.faces import MOST_ROWS, solve_on_faces
 from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
 
 Vector = NDArray[np.float64]
@@ -64,9 +63,6 @@ SHARPEST = 10.0
 # is at them, farther by the square of this. (5 and 20: within
 # an eighth of the time.)
 ROOM = 10.0
-# So often IRWLS may fail where pair steps have. (1 and 10 took no longer,
-# benchmarks/core/untuned.py.)
-FAILURES = 3
 # The longest step: the solution of (3) is at 1. And the share of a slope that is zero:
 # a step that K does not see is made to the end: some thousand roundings of the sum.
 LONGEST, NOTHING = 10.0, 1e-12
@@ -349,38 +345,3 @@ def balanced(z: Vector, lower: Vector, upper: Vector, total: float) -> Vector:
         some = np.where(np.isfinite(some), 0.0, 1.0)
     z = z - excess * (some / some.sum())
     return np.asarray(np.clip(z, lower, upper))
-
-
-class PairsFirst:
-    """Pair steps; where they are too many for these rows, another method goes on.
-
-    IRWLS, until that has failed too, a few times: then rounding is in the way of both.
-    It does not know the nu form, where few rows go on by faces.
-    """
-
-    def __init__(self) -> None:
-        self._failures = 0
-
-    def __call__(self, small: Small, stop: float) -> Solved:
-        """The new c of a small problem."""
-        solved = solve_by_pairs(small, stop)
-        if solved.reached or solved.negative or self._failures >= FAILURES:
-            return solved
-        left = small.at(solved.c)
-        if small.sums < 2:
-            again = reweighted_steps(_without_ridge(left), stop)
-        elif len(small.c) <= MOST_ROWS:
-            again = solve_on_faces(left, stop)
-        else:
-            return solved
-        self._failures += not again.reached
-        return again._replace(steps=solved.steps + again.steps)
-
-
-def _without_ridge(small: Small) -> Small:
-    """The same problem; where there are bounds, K has the ridge on its diagonal."""
-    if not (small.ridge.any() and np.isfinite(small.upper - small.lower).all()):
-        return small
-    K = small.K.copy()
-    np.fill_diagonal(K, K.diagonal() + small.ridge)
-    return small._replace(K=K, ridge=np.zeros(len(small.c)))

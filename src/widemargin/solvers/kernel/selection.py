@@ -66,6 +66,8 @@ class Choice:
             self._size = size = 2 * size
         size = min(size, len(run.c), run.problem.columns.block_rows)
         kept = run.latest(min(int(self._carry * size), size - 2))
+        if run.form.sums > 1 and size == len(run.c):
+            kept = run.rows  # there is room for all: none has to come back
         if self._selection == "random":
             free = run.free
             return kept, self._at_random(found, free, size - len(kept), kept)

@@ -191,7 +191,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
         descent = _Descent(self, problem, state)
         if start is not None:
             descent.begin_at(start.v)
-        mark = FIRST_MARK
+        mark = descent.begin_mark
         for iteration in itertools.count():
             v, primal, dual, residual = descent.certify(state, tol)
             if not np.isfinite(primal - dual):
@@ -232,6 +232,9 @@ class _Descent:
         looks = TWIN_LOOKS if kind is _Tubes else QUICK_LOOKS
         is_quick = QUICK_MARK * m <= looks * self._slice
         self._first_mark = QUICK_MARK if is_quick else FIRST_MARK
+        # Before, marks serve a free intercept only.
+        is_free = problem.intercept == "free"
+        self.begin_mark = FIRST_MARK if is_free else self._first_mark
         self._v = np.zeros(order + more)
         self._v[columns : columns + more] = FIXED
         self._own = np.delete(np.arange(order + more), np.s_[columns : columns + more])
@@ -438,10 +441,13 @@ def _matrix(rows: Rows) -> Any:
 
 
 def _row_squares(problem: Problem) -> Vector:
-    """The |x_i|^2, (m,). One sweep."""
-    state = problem.state(squares=0.0)
-    problem.rows.sweep(_squares, state)
-    return state.squares
+    """The |x_i|^2, (m,). One sweep; of rows that are there twice once."""
+    rows = problem.rows
+    twice = isinstance(rows, DoubledRows)
+    rows = _samples(rows) if twice else rows
+    state = rows.state(squares=0.0)
+    rows.sweep(_squares, state)
+    return np.tile(state.squares, 2) if twice else state.squares
 
 
 def _intercept_weight(problem: Problem, squares: Vector) -> float:

@@ -1,0 +1,58 @@
+"""What solves the small problem of a working set: pair steps, and what helps them."""
+
+import numpy as np
+
+from widemargin.solvers.kernel.faces import solve_on_faces
+from widemargin.solvers.kernel.inner_points import inner_points
+from widemargin.solvers.kernel.reweighted import reweighted_steps
+from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
+
+# So often another method may fail where pair steps have. (1 and 10 took no longer,
+# benchmarks/core/untuned.py.)
+FAILURES = 3
+
+
+class PairsFirst:
+    """Pair steps; where they are too many for these rows, another method goes on.
+
+    IRWLS, or in the nu form, which it does not know, an interior point and faces from
+    there. Until that has failed too, a few times: then rounding is in the way of all.
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def __call__(self, small: Small, stop: float) -> Solved:
+        """The new c of a small problem."""
+        solved = solve_by_pairs(small, stop)
+        if solved.reached or solved.negative or self._failures >= FAILURES:
+            return solved
+        left = small.at(solved.c)
+        if small.sums < 2:
+            again = reweighted_steps(_without_ridge(left), stop)
+        elif small.K.dtype == np.float32:
+            return solved  # whose rounding would decide: this asks for float64
+        else:
+            again = _from_inside(left, stop)
+        self._failures += not again.reached
+        return again._replace(steps=solved.steps + again.steps)
+
+
+def _from_inside(small: Small, stop: float) -> Solved:
+    """Faces from an inner point that violates less, if its objective is lower."""
+    begin = small
+    for c in inner_points(small, stop):
+        other = small.at(c)
+        falls = float((c - small.c) @ (small.F + other.F)) < 0.0
+        if falls and other.violations.size < begin.violations.size:
+            begin = other
+    return solve_on_faces(begin, stop)
+
+
+def _without_ridge(small: Small) -> Small:
+    """The same problem; where there are bounds, K has the ridge on its diagonal."""
+    if not (small.ridge.any() and np.isfinite(small.upper - small.lower).all()):
+        return small
+    K = small.K.copy()
+    np.fill_diagonal(K, K.diagonal() + small.ridge)
+    return small._replace(K=K, ridge=np.zeros(len(small.c)))
