@@ -4,7 +4,6 @@ Run by ``make demo``. Writes demo-report.html and demo.wm into the current folde
 """
 
 import argparse
-import platform
 import time
 import warnings
 from pathlib import Path
@@ -49,7 +48,7 @@ def main() -> None:
         y,
         test=test,
         title="Who earns more than 50,000 dollars a year?",
-        notes=[*timings, ("Machine", platform.processor() or platform.machine())],
+        notes=timings,
     )
     print(
         "\nOpen next:\n"

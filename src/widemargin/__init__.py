@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from widemargin.solvers.auto import solve as solve
     from widemargin.solvers.driver.checkpoint import Checkpoint as Checkpoint
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "SVC",
     "SVCCV",

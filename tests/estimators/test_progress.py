@@ -13,10 +13,12 @@ import pytest
 from sklearn.datasets import make_blobs
 from tqdm import tqdm
 
-from widemargin import SVC, LinearSVC
+from widemargin import SVC, Kernel, LinearSVC
 from widemargin.estimators.progress import Printer, _seconds
+from widemargin.features.methods import feature_map
 from widemargin.solution import Step
 from widemargin.solvers.kernel.irwls import IRWLS
+from widemargin.system.progress import telling
 
 termios = pytest.importorskip("termios", reason="needs a pseudo terminal")
 
@@ -83,7 +85,7 @@ def test_bar_fills_from_empty_to_full(terminal, classes, memory_limit):
     if memory_limit:  # one class after another: the first is a quarter of the work
         assert 0.0 < min(filter(None, screen.shares)) <= 0.25
     assert max(map(len, screen.lines)) < 80
-    form = r"\d+ iterations  \[=+\]  gap \d\.\de-\d\d \(goal 1e-04\)  \d+\.\d s *"
+    form = r"\d+ iterations  \[=+\]  gap \d\.\de-\d\d \(goal 1e-04\)  \d+(\.\d)? s *"
     assert re.fullmatch(form, screen.lines[-1])
     assert screen.text.endswith("\n")
 
@@ -95,7 +97,7 @@ def test_with_a_kernel_support_vectors_and_cache_are_shown(terminal, classes):
         clf = SVC(verbose=1, solver=IRWLS(working_set=64)).fit(X, y)
     assert screen.shares[-1] == 1.0
     assert max(map(len, screen.lines)) < 80
-    form = r"([\d,]+) SV  cache \d+ %  \[=+\]  gap \S+ \(goal 1e-04\)  \d+\.\d s *"
+    form = r"([\d,]+) SV  cache \d+ %  \[=+\]  gap \S+ \(goal 1e-04\)  \d+(\.\d)? s *"
     shown = re.fullmatch(form, screen.lines[-1])
     assert int(shown[1].replace(",", "")) >= len(clf.support_) - 3
 
@@ -195,3 +197,26 @@ def test_nothing_for_a_terminal_goes_into_a_pipe(monkeypatch):
 )
 def test_times_for_people(seconds, text):
     assert _seconds(seconds) == text
+
+
+@pytest.mark.parametrize("columns", [120, 24])
+def test_rows_with_features_are_counted(terminal, columns, monkeypatch):
+    monkeypatch.setattr("widemargin.features.maps.TILE_FLOPS", 1.0)
+    monkeypatch.setattr("widemargin.features.maps.TILE_ROWS", 100)
+    X, y = make_blobs(300, centers=2, random_state=0)
+    with terminal(columns) as screen:
+        SVC(rank=20, verbose=1).fit(X, y)
+    counted = [line for line in screen.lines if line.startswith("feat")]
+    whole = [f"features of {k} of 300 rows"[: columns - 6] for k in (100, 200, 300)]
+    assert [line.split("  ")[0] for line in counted] == whole
+    assert max(map(len, screen.lines)) < columns
+    assert "gap" in screen.lines[-1]
+
+
+def test_rows_of_files_are_counted_as_their_features_are_stored(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    z = feature_map(X, Kernel("rbf", gamma=0.1), rank=9, features=False)
+    told = []
+    with telling(lambda done, of: told.append((done, of))):
+        z.rows(X, store="always")
+    assert told[-1] == (300, 300)

@@ -79,6 +79,13 @@ class Callbacks:
             if status is Status.INTERRUPTED and self._error is None:
                 self._error = KeyboardInterrupt()
 
+    def count(self, done: int, of: int) -> None:
+        """Show how many rows have features."""
+        with self._lock:
+            for shown in (self._printer, self._estimator.callback):
+                if isinstance(shown, Printer):
+                    shown.count(done, of)
+
     def close(self) -> None:
         """End the line of the printer and the task of scikit-learn."""
         if self._printer is not None:

@@ -38,6 +38,7 @@ from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
+from widemargin.system.progress import telling
 from widemargin.system.threads import n_threads
 
 Index = NDArray[np.intp]
@@ -298,7 +299,8 @@ def approximate(training: Training, mapping: Mapping) -> Approximation:
         kept = np.flatnonzero(C > 0)
     some = multiclass.rows_of(rows, kept, pairwise)
     try:
-        with until(training.limits.deadline):
+        told = telling(training.callbacks.count)
+        with until(training.limits.deadline), told:
             z = _map(training, mapping, some)
             mapped = _mapped(z, rows, kept)
     except OutOfTime:

@@ -49,6 +49,7 @@ class Printer:
         self._share: dict[int, float] = {}
         self._iterations: dict[int, int] = {}
         self._details: dict[int, dict[str, float]] = {}
+        self._rows = ""  # what has been counted before the first step
         self._begin = time.perf_counter()
         self.before: Callable[[], Any] | None = None  # called before the first step
         self._bar: Any = tqdm(
@@ -72,6 +73,13 @@ class Printer:
         self._details[step.problem] = step.details
         self._note(step.problem, step.relative_gap)
         self._show()
+
+    def count(self, done: int, of: int) -> None:
+        """Show how many rows have features, before the first step."""
+        if self.before is not None:
+            self.before()
+        self._rows = f"features of {done:,} of {of:,} rows"
+        self._show(done / of)
 
     def finish(self, problem: int, gap: float) -> None:
         """Show the certified gap with which a solve ended."""
@@ -97,18 +105,22 @@ class Printer:
         """Share of the work that is done: an unheard solve has done none."""
         return min(sum(self._share.values()) / self._solves, 1.0)
 
-    def _show(self) -> None:
+    def _show(self, share: float | None = None) -> None:
         if self._bar.disable:
             return
         columns = _columns()
-        self._bar.n = self._done
+        self._bar.n = self._done if share is None else share
+        # What is less than before, as the first step after features, is news too.
+        self._bar.last_print_n = min(self._bar.last_print_n, self._bar.n)
         self._bar.bar_format, self._bar.ncols = self._line(columns), columns
         self._bar.update(0)
 
     def _line(self, columns: int) -> str:
         """The line, as wide as there are columns; only the bar is left to fill in."""
         if not self._gap:
-            return f"[{{bar:{min(_BAR, columns - 2)}}}]"
+            head = f"{self._rows[: columns - 5]}  " if self._rows else ""
+            room = max(columns - len(head) - 2, 1)
+            return f"{head}[{{bar:{min(_BAR, room)}}}]"
         gap = f"gap {max(self._gap.values()):.1e} (goal {self._tol:.0e})"
         head = self._work()
         tail = f"{gap}  {self._time()}"

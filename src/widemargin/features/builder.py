@@ -21,7 +21,7 @@ from widemargin.kernels.packed import aligned, padded
 from widemargin.kernels.table import PARAMETERS
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker
-from widemargin.system import deadline
+from widemargin.system import deadline, progress
 from widemargin.system.memory import free_bytes
 
 Vector = NDArray[np.float64]
@@ -176,7 +176,8 @@ class MapBuilder:
             landmarks = None if landmarks is None else self.sample[landmarks]
         elif features is None:
             self.reserve(self.m * expand.rank)
-            features = features_of(expand, self.X)
+            with progress.counting(self.m):
+                features = features_of(expand, self.X)
         seconds = time.perf_counter() - self.begin
         known = expand if features is None else features
         trace, error, count = self.residuals(known)

@@ -23,7 +23,7 @@ from widemargin.kernels.engines import cross_values
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker, in_one_line
-from widemargin.system import deadline
+from widemargin.system import deadline, progress
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
@@ -203,6 +203,7 @@ def tiles(
         deadline.check()
         stop = min(start + size, X.shape[0])
         yield slice(start, stop), make(linalg.row_slice(X, start, stop))
+        progress.done(stop - start)
 
 
 def features_of(expand: Expand, X: Matrix, n_jobs: int | None = None) -> Features:
@@ -380,7 +381,8 @@ class FeatureMap:
             return mapped
         rows.refuse_nonfinite()
         options = {"memory_limit": None} if rows.is_in_memory else {}
-        return copied_rows(mapped, **{**rows.options, **options})
+        with progress.counting(rows.shape[0]):
+            return copied_rows(mapped, **{**rows.options, **options})
 
     def _is_worth_storing(self, rows: Rows) -> bool:
         """Whether reading z(x) is faster than computing it, and there is room."""

@@ -184,7 +184,8 @@ p{max-width:48rem}
 p span,figcaption span{white-space:nowrap}
 .lead{font-size:1.2rem}
 .note{border-left:.3rem solid var(--rust);background:var(--down);padding:.5rem .8rem}
-.grid,.columns{columns:26rem 2;column-gap:2.5rem}
+.grid{columns:26rem 2;column-gap:2.5rem}
+.columns{columns:33rem 2;column-gap:2.5rem}
 .columns section{break-inside:avoid;overflow:hidden}
 .wide{column-span:all}
 figure{margin:0 0 1.5rem;break-inside:avoid}
@@ -192,7 +193,11 @@ figcaption{max-width:36rem;font-size:.95rem}
 svg{width:100%;max-width:36rem;height:auto;display:block}
 svg *{stroke-linejoin:round;stroke-linecap:butt}
 svg text{font-family:inherit!important;fill:var(--ink)}
-.box{overflow-x:auto}
+.box{overflow-x:auto;background:
+linear-gradient(90deg,var(--paper) 40%,transparent) 0 0/3rem 100% no-repeat local,
+linear-gradient(270deg,var(--paper) 40%,transparent) 100% 0/3rem 100% no-repeat local,
+linear-gradient(90deg,var(--gray),transparent) 0 0/.5rem 100% no-repeat scroll,
+linear-gradient(270deg,var(--gray),transparent) 100% 0/.5rem 100% no-repeat scroll}
 .box th[scope=row]{position:sticky;left:0;background:var(--paper)}
 table{border-collapse:collapse;margin:.5rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;
