@@ -200,20 +200,12 @@ class KeptParts {
             Gathered<float>& rows) {
     const std::size_t begin = static_cast<std::size_t>(samples_.groups.strip[group]);
     const std::size_t strips = static_cast<std::size_t>(samples_.groups.strip[group + 1]) - begin;
-    const std::size_t width = strips * kStrip, n = samples_.strips.n;
+    const std::size_t width = strips * kStrip;
     float* out = arenas_[pair(own, group)].take(count * width, pool_);
-    const Strips<float> strip{samples_.strips.data + begin * kStrip * n,
-                              samples_.strips.norms + begin * kStrip,
-                              nullptr,
-                              nullptr,
-                              width,
-                              n};
-    const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
-      return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
-    });
-    Target<float> target{out, nullptr, width, nullptr, nullptr, 0, 0};
-    target.past_caches = false;
-    run_(samples_.form, strip, batch, target, 0, strips);
+    if (samples_.is_given())
+      take_given(samples, count, group, width, out);
+    else
+      compute(samples, count, begin, width, out, rows);
     for (std::size_t r = 0; r < count; ++r)
       __atomic_store_n(of_sample(samples[r]) + group, out + r * width, __ATOMIC_RELEASE);
     evaluations_ += static_cast<std::int64_t>(count * width);
@@ -227,6 +219,37 @@ class KeptParts {
   }
 
  private:
+  void compute(const std::size_t* samples, std::size_t count, std::size_t begin, std::size_t width,
+               float* out, Gathered<float>& rows) {
+    const std::size_t n = samples_.strips.n;
+    const Strips<float> strip{samples_.strips.data + begin * kStrip * n,
+                              samples_.strips.norms + begin * kStrip,
+                              nullptr,
+                              nullptr,
+                              width,
+                              n};
+    const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
+      return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
+    });
+    Target<float> target{out, nullptr, width, nullptr, nullptr, 0, 0};
+    target.past_caches = false;
+    run_(samples_.form, strip, batch, target, 0, width / kStrip);
+  }
+
+  // Of given values; zero for what pads.
+  void take_given(const std::size_t* samples, std::size_t count, std::size_t group,
+                  std::size_t width, float* out) const {
+    const auto all = samples_.groups.rows;
+    const auto columns = all.subspan(first_[group], first_[group + 1] - first_[group]);
+    const std::size_t m = samples_.diagonal.size();
+    for (std::size_t r = 0; r < count; ++r, out += width) {
+      const double* row =
+          samples_.exact.given.data() + static_cast<std::size_t>(all[samples[r]]) * m;
+      for (std::size_t k = 0; k < columns.size(); ++k) out[k] = static_cast<float>(row[columns[k]]);
+      std::fill(out + columns.size(), out + width, 0.0f);
+    }
+  }
+
   // Room for the parts of some rows of the largest group; a megabyte where there are many.
   static std::size_t block_of(const Groups& groups) {
     std::size_t width = 0;
@@ -580,19 +603,11 @@ class Problem {
       at.push_back(p);
       rows.push_back(rows_[p]);
     });
-    const auto& exact = samples_.exact;
-    const std::size_t width = (m_ + kStrip - 1) / kStrip * kStrip, n = exact.batch.n;
-    Packed packed;
-    packed.fill(exact, rows);
-    Gathered<double> gathered;
-    const auto batch = gathered.fill(
-        exact.batch, m_, [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); });
+    const std::size_t width = (m_ + kStrip - 1) / kStrip * kStrip;
     const std::unique_ptr<double, void (*)(void*)> K(
         static_cast<double*>(std::aligned_alloc(64, m_ * width * sizeof(double))), &std::free);
     if (!K) throw std::bad_alloc();
-    kernels_.rows64(exact.form, packed.strips(m_, n), batch,
-                    {K.get(), nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
-                    width / kStrip);
+    fill_exact(rows, K.get(), width);
     std::vector<double> lower(m_), upper(m_), x(m_), F(width), diagonal(width, 1.0), ridge(width);
     std::vector<double> kink(width), f(width), room((sums_ > 1 ? 4 : 2) * width);
     for (std::size_t r = 0; r < m_; ++r) {
@@ -629,6 +644,27 @@ class Problem {
     pairs_.steps64(problem, kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
     scores();
     for (std::size_t r = 0; r < m_; ++r) x_[at[r]] = x[r], f_[at[r]] = f[r];
+  }
+
+  // Kernel values of some rows with each other, in float64.
+  void fill_exact(const std::vector<std::int64_t>& rows, double* K, std::size_t width) const {
+    const auto& exact = samples_.exact;
+    const auto row_of = [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); };
+    if (samples_.is_given()) {
+      for (std::size_t r = 0; r < m_; ++r, K += width) {
+        const double* from = exact.given.data() + row_of(r) * samples_.diagonal.size();
+        for (std::size_t s = 0; s < m_; ++s) K[s] = from[rows[s]];
+        std::fill(K + m_, K + width, 0.0);
+      }
+      return;
+    }
+    Packed packed;
+    packed.fill(exact, rows);
+    Gathered<double> gathered;
+    const auto batch = gathered.fill(exact.batch, m_, row_of);
+    kernels_.rows64(exact.form, packed.strips(m_, exact.batch.n), batch,
+                    {K, nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
+                    width / kStrip);
   }
 
   // The scores by the gradient as it is.
@@ -864,6 +900,56 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
   return kept.evaluations();
 }
 
+GivenFacts facts_of(std::span<const double> values, std::span<const double> s) {
+  constexpr std::size_t kTile = 64;  // rows and columns that caches hold
+  const std::size_t m = s.size();
+  GivenFacts found{0, 0, 0, 0, 0};
+  std::vector<double> inverse(m);
+  std::transform(s.begin(), s.end(), inverse.begin(), [](double v) { return v > 0 ? 1 / v : v; });
+  for (std::size_t i0 = 0; i0 < m; i0 += kTile)
+    for (std::size_t j0 = 0; j0 <= i0; j0 += kTile)
+      for (std::size_t i = i0; i < std::min(m, i0 + kTile); ++i) {
+        double largest = 0, share = 0, apart = 0;
+        for (std::size_t j = j0; j < std::min(i + 1, j0 + kTile); ++j) {
+          const double one = values[i * m + j], other = values[j * m + i];
+          const double size = std::max(std::abs(one), std::abs(other));
+          largest = std::max(largest, size);
+          // A row without length has no other values than zero.
+          const double root = inverse[i] * inverse[j];
+          share = std::max(share, root > 0 ? size * root : size > 0 ? HUGE_VAL : 0.0);
+          apart = std::max(apart, std::abs(one - other));
+        }
+        found.largest = std::max(found.largest, largest);
+        found.share = std::max(found.share, share);
+        if (!(apart > found.apart)) continue;
+        found.apart = apart, found.i = i;
+        for (std::size_t j = j0; j < std::min(i + 1, j0 + kTile); ++j)
+          if (std::abs(values[i * m + j] - values[j * m + i]) == apart) found.j = j;
+      }
+  return found;
+}
+
+namespace {
+
+// What a task of sums has of given values: rows first .. last - 1 of a problem.
+void sum_given(const BatchSums& sums, std::span<const std::int64_t> support,
+               std::span<const double> weights, std::size_t first, std::size_t last, Crew& crew,
+               bool is_caller) {
+  const std::size_t m = sums.rows.norms.size();
+  for (std::size_t r = first; r < last; ++r) {
+    if (crew.stopped(is_caller)) return;
+    const double* row = sums.rows.given.data() + static_cast<std::size_t>(sums.row[r]) * m;
+    std::array<double, 4> part{};  // independent sums
+    std::size_t j = 0;
+    for (; j + 4 <= support.size(); j += 4)
+      for (std::size_t k = 0; k < 4; ++k) part[k] += weights[j + k] * row[support[j + k]];
+    for (; j < support.size(); ++j) part[0] += weights[j] * row[support[j]];
+    sums.out[r] = (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+}  // namespace
+
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop) {
   constexpr std::size_t kRows = 192;             // that are taken together
@@ -884,6 +970,11 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
     const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
     const std::size_t last = m * (part + 1) / cut;
     const auto& all = sums.rows;
+    if (!all.given.empty()) {
+      sum_given(sums, sums.support.subspan(s0, k), sums.weight.subspan(s0, k), r0 + m * part / cut,
+                r0 + last, crew, is_caller);
+      return;
+    }
     const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
     const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
     Packed packed;

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.estimators.training import Training
-from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.given import GivenSamples, given_bytes, given_values
+from widemargin.kernels.grouped import Grouped, GroupedSamples
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP
 from widemargin.kernels.table import KERNELS
@@ -26,6 +27,8 @@ from widemargin.solvers.kernel.batch import (
     solve_many,
 )
 from widemargin.solvers.linear.batch import solve_many_linear
+from widemargin.system import deadline
+from widemargin.system.deadline import OutOfTime
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
@@ -53,14 +56,13 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
     None where the user asked for what this solver does not do.
     """
-    chosen, kernel = batched(training), training.recipe.kernel
-    if not chosen or kernel is None:
+    chosen = batched(training)
+    if not chosen:
         return {}
     try:
-        samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
-        memory = memory_for(training, chosen, samples.wide_bytes)
-        memory -= _other_bytes(training, chosen)
-        if not samples.is_fit or memory <= 0:
+        samples, others = samples_for(training, chosen)
+        memory = memory_for(training, chosen, others + _other_bytes(training, chosen))
+        if samples is None or memory <= 0:
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
         q = training.recipe.q
@@ -70,7 +72,7 @@ def solve_batch(training: Training) -> dict[int, Solution]:
             twice = np.repeat([1.0, -1.0], training.rows.shape[0])
             problems = _over_all(training, samples, twice, q)
         solutions = solve_many(problems, training.limits, memory, threads)
-    except MemoryError:  # in turn they take less
+    except (MemoryError, OutOfTime):  # in turn they take less
         return {}
     return dict(zip(chosen, solutions, strict=True))
 
@@ -185,19 +187,43 @@ def _suits(training: Training, least: float = LEAST_GAP) -> bool:
     )
 
 
+def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, int]:
+    """The rows of a fit for problems that are solved at once, and bytes that they take.
+
+    None where these do not fit into memory, or float32 is too rough for them.
+
+    Raises
+    ------
+    OutOfTime
+        The time is over before a callable has made its values.
+    """
+    X, kernel = training.rows.in_memory(), training.recipe.kernel
+    samples: Grouped
+    if kernel.is_named:  # type: ignore[union-attr]
+        samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
+        return samples if samples.is_fit else None, samples.wide_bytes
+    n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
+    if memory_for(training, chosen, n_bytes) <= 0:
+        return None, n_bytes
+    with deadline.until(training.limits.deadline):
+        values = given_values(X, kernel)  # type: ignore[arg-type]
+    samples = GivenSamples(values, training.index)
+    return samples if samples.is_fit else None, n_bytes
+
+
+def _may_be_convex(kernel: Kernel | None) -> bool:
+    """Whether a kernel keeps problems convex, or is not known not to."""
+    if kernel is None:
+        return False
+    return not kernel.is_named or kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
+
+
 def batched(training: Training, copies: int = 1) -> list[int]:
     """The problems that are solved at once: with a kernel that keeps them convex.
 
     ``copies`` says how many others there are of each.
     """
-    kernel = training.recipe.kernel
-    suits = (
-        kernel is not None
-        and kernel.is_named
-        and kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
-        and _suits(training)
-    )
-    if not suits:
+    if not (_may_be_convex(training.recipe.kernel) and _suits(training)):
         return []
     if training.sizes.max() <= MOST_ROWS_ALONE:
         return list(range(len(training.tasks)))
@@ -225,9 +251,7 @@ def _other_bytes(training: Training, chosen: list[int]) -> int:
     return PLACE_BYTES * int(training.sizes[chosen].sum()) + 8 * pointers
 
 
-def _problems(
-    training: Training, samples: GroupedSamples, chosen: list[int]
-) -> ManyProblems:
+def _problems(training: Training, samples: Grouped, chosen: list[int]) -> ManyProblems:
     """The problems over the samples."""
     all_classes = tuple(range(len(samples.count)))
     tasks = [training.tasks[k] for k in chosen]
@@ -272,7 +296,7 @@ def _masses(
 
 
 def _over_all(
-    training: Training, samples: GroupedSamples, y: Vector, q: Vector | float = 1.0
+    training: Training, samples: Grouped, y: Vector, q: Vector | float = 1.0
 ) -> ManyProblems:
     """Problems of all rows, which are one group, that ``y`` has once or twice."""
     t, m = len(training.tasks), training.rows.shape[0]
