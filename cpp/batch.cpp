@@ -28,7 +28,7 @@ constexpr std::int64_t kSteps = 100;
 constexpr std::int64_t kFewSteps = 10;
 // Rows of problems that are solved to the last digits of float64, for as much time again; the
 // violation at which that ends, and the steps a row.
-constexpr std::size_t kExactly = 64;
+constexpr std::size_t kExactly = 128;
 constexpr double kDigits = 1e-13;
 constexpr std::int64_t kStepsOfRow = 100;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
@@ -765,7 +765,7 @@ class Problem {
     if (!std::isfinite(high)) high = low;
     if (!std::isfinite(low)) return 0;
     const double middle = 0.5 * (low + high);
-    if (!is_best) return middle;
+    if (!is_best || low <= high) return middle;  // all between are best ones: as LIBSVM
     double apart = 0.5 * std::abs(low - high) + 1e-9;
     for (int k = 0; k < 60; ++k, apart *= 4) {
       if (losses(line, middle - apart).slope > 0) continue;
@@ -900,32 +900,69 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
   return kept.evaluations();
 }
 
+namespace {
+
+constexpr std::size_t kTile = 64, kLanes = 8;  // rows and columns that caches hold; numbers at once
+
+// A tile of given values and the one beyond the diagonal, both as the first one lies; zero where
+// there are none.
+struct Tile {
+  std::array<double, kTile * kTile> one, other;
+
+  void fill(std::span<const double> values, std::size_t m, std::size_t i0, std::size_t j0) {
+    const std::size_t rows = std::min(kTile, m - i0), columns = std::min(kTile, m - j0);
+    if (rows < kTile || columns < kTile) one.fill(0.0), other.fill(0.0);
+    for (std::size_t i = 0; i < rows; ++i)
+      std::copy_n(&values[(i0 + i) * m + j0], columns, &one[i * kTile]);
+    for (std::size_t j = 0; j < columns; ++j)
+      for (std::size_t i = 0; i < rows; ++i) other[i * kTile + j] = values[(j0 + j) * m + i0 + i];
+  }
+};
+
+// The largest of lanes; what is NaN is passed over.
+void take_largest(std::array<double, kLanes>& most, std::size_t lane, double value) {
+  most[lane] = most[lane] < value ? value : most[lane];
+}
+
+double largest_of(const std::array<double, kLanes>& most) {
+  return *std::max_element(most.begin(), most.end());
+}
+
+}  // namespace
+
 GivenFacts facts_of(std::span<const double> values, std::span<const double> s) {
-  constexpr std::size_t kTile = 64;  // rows and columns that caches hold
   const std::size_t m = s.size();
   GivenFacts found{0, 0, 0, 0, 0};
-  std::vector<double> inverse(m);
-  std::transform(s.begin(), s.end(), inverse.begin(), [](double v) { return v > 0 ? 1 / v : v; });
+  // A row without length has no other values than zero: 0 times infinity is passed over.
+  std::vector<double> inverse((m + kTile - 1) / kTile * kTile, 0.0);
+  std::transform(s.begin(), s.end(), inverse.begin(),
+                 [](double v) { return v > 0 ? 1 / v : 1e300; });
+  Tile tile;
   for (std::size_t i0 = 0; i0 < m; i0 += kTile)
-    for (std::size_t j0 = 0; j0 <= i0; j0 += kTile)
-      for (std::size_t i = i0; i < std::min(m, i0 + kTile); ++i) {
-        double largest = 0, share = 0, apart = 0;
-        for (std::size_t j = j0; j < std::min(i + 1, j0 + kTile); ++j) {
-          const double one = values[i * m + j], other = values[j * m + i];
-          const double size = std::max(std::abs(one), std::abs(other));
-          largest = std::max(largest, size);
-          // A row without length has no other values than zero.
-          const double root = inverse[i] * inverse[j];
-          share = std::max(share, root > 0 ? size * root : size > 0 ? HUGE_VAL : 0.0);
-          apart = std::max(apart, std::abs(one - other));
-        }
-        found.largest = std::max(found.largest, largest);
-        found.share = std::max(found.share, share);
-        if (!(apart > found.apart)) continue;
-        found.apart = apart, found.i = i;
-        for (std::size_t j = j0; j < std::min(i + 1, j0 + kTile); ++j)
-          if (std::abs(values[i * m + j] - values[j * m + i]) == apart) found.j = j;
-      }
+    for (std::size_t j0 = 0; j0 <= i0; j0 += kTile) {
+      tile.fill(values, m, i0, j0);
+      std::array<double, kLanes> size{}, share{}, apart{};
+      for (std::size_t i = 0; i < kTile; ++i)
+        for (std::size_t j = 0; j < kTile; j += kLanes)
+          for (std::size_t k = 0; k < kLanes; ++k) {
+            const double one = tile.one[i * kTile + j + k], other = tile.other[i * kTile + j + k];
+            const double root = inverse[i0 + i] * inverse[j0 + j + k];
+            take_largest(size, k, std::abs(one));
+            take_largest(size, k, std::abs(other));
+            take_largest(share, k, std::abs(one) * root);
+            take_largest(share, k, std::abs(other) * root);
+            take_largest(apart, k, std::abs(one - other));
+          }
+      found.largest = std::max(found.largest, largest_of(size));
+      found.share = std::max(found.share, largest_of(share));
+      const double most = largest_of(apart);
+      if (!(most > found.apart)) continue;
+      found.apart = most;
+      for (std::size_t i = 0; i < kTile; ++i)
+        for (std::size_t j = 0; j < kTile; ++j)
+          if (std::abs(tile.one[i * kTile + j] - tile.other[i * kTile + j]) == most)
+            found.i = i0 + i, found.j = j0 + j;
+    }
   return found;
 }
 

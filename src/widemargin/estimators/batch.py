@@ -41,6 +41,8 @@ Vector = NDArray[np.float64]
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# Rows up to which pair steps end at the optimum itself: examples to look at.
+FEW_ROWS = 16
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -87,6 +89,10 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     if not _suits(cold, LEAST_LINEAR_GAP):
         return None
     m, n = training.rows.shape
+    if m <= FEW_ROWS and _suits(training) and form(training)[0].is_bounded:
+        found = _by_products(training) if training.recipe.q is None else None
+        if found is not None:
+            return found
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
     suits = _suits(training) and training.recipe.q is None
@@ -103,6 +109,27 @@ def _most_entries(training: Training) -> int:
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
 
 
+def solve_linear_pairs(training: Training) -> dict[int, Solution]:
+    """The same of problems of pairs of classes, by their numbers: those that suit."""
+    found: dict[int, Solution] = {}
+    if not _suits(training, LEAST_LINEAR_GAP):
+        return found
+    rows, C = training.rows, training.C
+    n, is_sparse = rows.shape[1], sparse.issparse(rows.in_memory())
+    most = MOST_SPARSE if is_sparse else MOST_ENTRIES_ALONE
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    for k, m in enumerate(training.sizes.tolist()):
+        own = training.chosen(k)
+        if n > min(m, MOST_COLUMNS) or m * (n + 1) > most or training.limits.is_late:
+            continue
+        weights = C[own] if np.ndim(C) else np.full(m, float(C))
+        y = training.signs(k)[np.newaxis].astype(np.float64)
+        solutions = _newton(training, rows.take(own), y, weights)
+        if solutions is not None:
+            found[k] = solutions[0]
+    return found
+
+
 def _by_newton(training: Training) -> list[Solution] | None:
     """The same by Newton's method on the columns."""
     rows, memory = training.rows, training.memory_limit
@@ -111,17 +138,22 @@ def _by_newton(training: Training) -> list[Solution] | None:
     if memory is not None and 8 * m * (n + t * copies * LINEAR_PLACES) > memory:
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    X: Any = rows.in_memory()
     C = np.broadcast_to(np.asarray(training.C, np.float64), m)
-    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
+    return _newton(training, rows.in_memory(), y, C)
+
+
+def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] | None:
+    """The same of labels y (t, m) of rows X; None where one is stalled."""
+    q = training.recipe.q
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     kept = C > 0.0
     if not kept.all():
         X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
         q = q if q is None else q[np.tile(kept, 2)]
-    q = q if q is None else np.tile(q, (t, 1))
+    q = q if q is None else np.tile(q, (len(y), 1))
     problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
-    threads = n_threads(rows.options.get("n_jobs"))
+    threads = n_threads(training.rows.options.get("n_jobs"))
     found = solve_many_linear(problems, training.limits, threads)
     if any(solution.status is Status.STALLED for solution in found):
         return None

@@ -7,7 +7,11 @@ import numpy as np
 
 from widemargin.data import shared
 from widemargin.data.rows import Rows
-from widemargin.estimators.batch import solve_batch, solve_linear_batch
+from widemargin.estimators.batch import (
+    solve_batch,
+    solve_linear_batch,
+    solve_linear_pairs,
+)
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Status
@@ -24,10 +28,12 @@ GOOD_START = 0.1
 def solve_tasks(training: Training) -> list[Solution]:
     """One solution a binary problem."""
     saved = checkpoints(training)
-    if training.tasks[0].negative is None and training.recipe.kernel is None:
-        solutions = solve_linear_batch(training) or _solve_together(training, saved)
-    else:
+    if training.recipe.kernel is not None:
         solutions = _solve_in_turn(training, saved, solve_batch(training))
+    elif training.tasks[0].negative is not None:
+        solutions = _solve_in_turn(training, saved, solve_linear_pairs(training))
+    else:
+        solutions = solve_linear_batch(training) or _solve_together(training, saved)
     remove_solved(saved, solutions)
     return solutions
 

@@ -1,4 +1,4 @@
-"""Kernel values of all pairs of rows, as they are given: over them the core solves, too.
+"""Kernel values of all pairs of rows, as they are given: the core solves with them.
 
 A matrix of the user's, or what a callable returned for all rows, once. Rows of a
 problem are gathered from it as float32 when a variable first moves; certificates take

@@ -39,15 +39,6 @@ Index = NDArray[np.int64]
 MOST_BYTES = 128 << 20
 
 
-# Groups of the problems, one after the other; and for each problem where these end, where
-# its places do, and after which one it starts, or -1.
-Asked = tuple[Index, Index, Index, Index]
-# What the core says of them: the scores K c by float32 kernel values; intercept, P, D and
-# rho of each problem (t, 4), by them; steps, steps of negative curvature, and how each
-# ended (t, 3); whether Ctrl-C ended it.
-Said = tuple[Vector, Vector, NDArray[np.int64], bool]
-
-
 class Grouped(ABC):
     """Rows by groups, over which the core solves problems.
 
@@ -87,13 +78,13 @@ class Grouped(ABC):
 
     def solve(
         self,
-        problems: Asked,
+        problems: tuple[Index, Index, Index, Index],
         data: tuple[Vector, Vector, Vector, Vector],
         c: Vector,
         loss: tuple[bool, int],
         limits: tuple[float, int, int, int],
         stop: Callable[[], bool],
-    ) -> Said:
+    ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
 
         Parameters
