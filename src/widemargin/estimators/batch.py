@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from widemargin.solvers.kernel.batch import (
     LEAST_GAP,
     MOST_ROWS,
     MOST_ROWS_ALONE,
+    NAME,
     solve_many,
 )
 from widemargin.solvers.linear.batch import solve_many_linear
@@ -47,6 +48,10 @@ FEW_ROWS = 16
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
 LINEAR_PLACES = 16
+# What float32, or the memory, has no room for, as a sentence says it.
+ROUGH = (
+    "values that float32 has too few digits for, or that memory_limit has no room for"
+)
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -65,6 +70,8 @@ def solve_batch(training: Training) -> dict[int, Solution]:
         samples, others = samples_for(training, chosen)
         memory = memory_for(training, chosen, others + _other_bytes(training, chosen))
         if samples is None or memory <= 0:
+            if training.recipe.solver == NAME:
+                refuse_named(ROUGH)
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
         q = training.recipe.q
@@ -103,7 +110,7 @@ def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
     if sparse.issparse(training.rows.in_memory()):
         return MOST_SPARSE
-    if len(training.tasks) == 1:
+    if len(training.tasks) == 1 or training.tasks[0].negative is not None:
         return MOST_ENTRIES_ALONE
     threads = n_threads(training.rows.options.get("n_jobs"))
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
@@ -115,11 +122,10 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     if not _suits(training, LEAST_LINEAR_GAP):
         return found
     rows, C = training.rows, training.C
-    n, is_sparse = rows.shape[1], sparse.issparse(rows.in_memory())
-    most = MOST_SPARSE if is_sparse else MOST_ENTRIES_ALONE
+    n, most = rows.shape[1], _most_entries(training)
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     for k, m in enumerate(training.sizes.tolist()):
-        own = training.chosen(k)
+        own: Any = training.chosen(k)
         if n > min(m, MOST_COLUMNS) or m * (n + 1) > most or training.limits.is_late:
             continue
         weights = C[own] if np.ndim(C) else np.full(m, float(C))
@@ -198,25 +204,73 @@ def _by_products(training: Training) -> list[Solution] | None:
 
 
 def _suits(training: Training, least: float = LEAST_GAP) -> bool:
-    """Whether all problems may be solved at once.
+    """Whether all problems may be solved at once, by what the user asked for."""
+    asked = training.recipe.solver in ("auto", NAME)
+    free = asked and training.recipe.form is not None and not training.limits.is_late
+    return free and _hindrance(training, least) is None
 
-    Not where something is said about single iterations, where there is another start
-    than zero, where the gap is below the ``least`` that the digits allow, or where C is
-    infinite.
+
+def _hindrance(training: Training, least: float) -> str | None:
+    """What keeps problems from being solved at once; or None.
+
+    Something is said about single iterations, there is another start than zero, the gap
+    is below the ``least`` that the digits allow, C is infinite, or rows are in files.
     """
     limits = training.limits
-    return (
-        training.recipe.form is not None
-        and training.recipe.solver == "auto"
-        and training.rows.is_in_memory
-        and not training.is_hard
-        and training.starts is training.known is None
-        and limits.checkpoint is None
-        and limits.max_iter is None
-        and limits.tol >= least
-        and training.callbacks.is_silent
-        and not limits.is_late
+    if not training.rows.is_in_memory:
+        return "rows that are not in memory"
+    told = {
+        "C=inf": training.is_hard,
+        "a start other than zero": training.starts or training.known,
+        "a checkpoint": limits.checkpoint is not None,
+        "max_iter": limits.max_iter is not None,
+        f"tol below {least:g}": limits.tol < least,
+        "a callback or verbose": not training.callbacks.is_silent,
+        "kernels that are not positive semidefinite": not _keeps_convex(training),
+    }
+    return next((name for name, is_so in told.items() if is_so), None)
+
+
+def refuse_batch(training: Training) -> None:
+    """Refuse ``solver="batch"`` where problems cannot be solved at once."""
+    if training.recipe.solver != NAME or training.limits.is_late:
+        return
+    least = LEAST_GAP
+    if training.recipe.kernel is None:
+        training, least = dataclasses.replace(training, starts=None), LEAST_LINEAR_GAP
+    found = _hindrance(training, least) or _size_hindrance(training)
+    if found is not None:
+        refuse_named(found)
+
+
+def refuse_named(what: str) -> NoReturn:
+    """Refuse ``solver="batch"`` for what it is not for."""
+    raise ValueError(
+        f"solver='batch' is for small problems, solved at once: not for {what}. "
+        "Use solver='auto'."
     )
+
+
+def _size_hindrance(training: Training) -> str | None:
+    """What is too large of problems that are to be solved at once; or None."""
+    most, (m, n) = int(training.sizes.max()), training.rows.shape
+    if training.recipe.kernel is not None:
+        found = f"more than {MOST_ROWS:,} rows a problem, here {most:,}"
+        return found if most > MOST_ROWS else None
+    entries = _most_entries(training)
+    by_columns = n <= min(most, MOST_COLUMNS) and most * (n + 1) <= entries
+    by_rows = training.tasks[0].negative is None and m <= MOST_LINEAR
+    if by_columns or (by_rows and training.recipe.q is None):
+        return None
+    return f"{m:,} rows x {n:,} features, linear in these"
+
+
+def _keeps_convex(training: Training) -> bool:
+    """Whether a kernel keeps problems convex, or is not known not to."""
+    kernel = training.recipe.kernel
+    if kernel is None or not kernel.is_named:
+        return True
+    return kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
 
 
 def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, int]:
@@ -243,21 +297,15 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     return samples if samples.is_fit else None, n_bytes
 
 
-def _may_be_convex(kernel: Kernel | None) -> bool:
-    """Whether a kernel keeps problems convex, or is not known not to."""
-    if kernel is None:
-        return False
-    return not kernel.is_named or kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
-
-
 def batched(training: Training, copies: int = 1) -> list[int]:
     """The problems that are solved at once: with a kernel that keeps them convex.
 
     ``copies`` says how many others there are of each.
     """
-    if not (_may_be_convex(training.recipe.kernel) and _suits(training)):
+    if training.recipe.kernel is None or not _suits(training):
         return []
-    if training.sizes.max() <= MOST_ROWS_ALONE:
+    is_asked = training.recipe.solver == NAME
+    if training.sizes.max() <= (MOST_ROWS if is_asked else MOST_ROWS_ALONE):
         return list(range(len(training.tasks)))
     threads = n_threads(training.rows.options.get("n_jobs"))
     most = MOST_ROWS if copies * len(training.tasks) > threads else MOST_ROWS_ALONE

@@ -135,7 +135,8 @@ def is_late(training: Training) -> bool:
 
 
 def _rows_at_once(W: Vector, sizes: list[int]) -> int:
-    return max(64, SUMS_BYTES // (8 * len(sizes) * W.shape[1]) // 64 * 64)
+    n_sums = len(sizes) * int(W.shape[1])
+    return max(64, SUMS_BYTES // (8 * n_sums) // 64 * 64)
 
 
 def solve_folds(

@@ -70,9 +70,9 @@ class NuSVC(Classifier):
         itself.
     approximation : str, default="auto"
         How, as of `SVC`.
-    solver : {"auto", "irwls"} or Solver, default="auto"
-        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
-        options.
+    solver : {"auto", "batch", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32, "batch", for few rows, else "irwls"; or an
+        `IRWLS` with options.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
         margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).

@@ -99,9 +99,9 @@ class OneClassSVM(
         itself.
     approximation : str, default="auto"
         How, as of `SVC`.
-    solver : {"auto", "irwls"} or Solver, default="auto"
-        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
-        options.
+    solver : {"auto", "batch", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32, "batch", for few rows, else "irwls"; or an
+        `IRWLS` with options.
     verbose : int, default=0
         1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None

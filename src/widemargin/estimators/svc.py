@@ -82,8 +82,9 @@ class SVC(Classifier):
         without a rank. On a9a and ijcnn1 that took 1.2 to 30 times as long as to start
         at zero (rank 50 to 1,000).
     solver : str or Solver, default="auto"
-        "auto", "irwls", "frank_wolfe" or "core_vector" (both for the squared hinge
-        without a free intercept), or an object that carries its own options. For
+        "auto", "batch" (small problems, all at once: else refused), "irwls",
+        "frank_wolfe" or "core_vector" (both for the squared hinge without a free
+        intercept), or an object that carries its own options. For
         kernel="linear" also the solvers of `LinearSVC`, which "auto" prefers there;
         with a rank only these.
     tol : float in (0, 1], default=1e-4
@@ -306,12 +307,7 @@ class SVC(Classifier):
     @property
     def _has_kernel_solver(self) -> bool:
         """Whether a kernel solver is needed: not if linear solvers can do it."""
-        if self.kernel != "linear":
-            return True
-        solver = self.solver
-        if isinstance(solver, str):
-            return solver != "auto" and auto.SOLVERS[solver].for_kernels
-        return solver.for_kernels
+        return self.kernel != "linear" or auto.is_of_kernels(self.solver)
 
     def _plan(self, training: Training) -> Fit:
         if self.rank is None:

@@ -84,9 +84,9 @@ class SVR(Regressor):
     approximation : str, default="auto"
         How, as of `SVC`.
     solver : str or Solver, default="auto"
-        "auto", "irwls", or an object that carries its own options. For kernel="linear"
-        also the solvers of `LinearSVR`, which "auto" prefers there; with a rank only
-        these.
+        "auto", "batch" (few rows: else refused), "irwls", or an object that carries its
+        own options. For kernel="linear" also the solvers of `LinearSVR`, which "auto"
+        prefers there; with a rank only these.
     verbose : int, default=0
         1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
@@ -232,12 +232,7 @@ class SVR(Regressor):
     @property
     def _has_kernel_solver(self) -> bool:
         """Whether a kernel solver is needed: not if linear solvers can do it."""
-        if self.kernel != "linear":
-            return True
-        solver = self.solver
-        if isinstance(solver, str):
-            return solver != "auto" and auto.SOLVERS[solver].for_kernels
-        return solver.for_kernels
+        return self.kernel != "linear" or auto.is_of_kernels(self.solver)
 
     def _plan(self, training: Training, target: Vector) -> Fit:
         if self.rank is None:

@@ -227,11 +227,9 @@ class GroupedSamples(Grouped):
     def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
         samples, batch, groups = self._packed
-        form, layout = self._layout.form, self._exact
-        found: tuple[int, bool] = _core.solve_batch(
-            form, samples.core, batch, *groups, *layout, *problems
-        )
-        return found
+        made = self._layout.form, samples.core, batch, *groups, *self._exact
+        given: tuple[Any, ...] = (*made, *problems)
+        return _core.solve_batch(*given)
 
     # -- sums of kernel values, and bounds of their errors -----------------------------
 
