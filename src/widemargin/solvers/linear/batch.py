@@ -25,7 +25,7 @@ MOST_STEPS = 300
 SHARED_ENTRIES = 100_000
 # Rows up to which a problem is solved to the digits of float64, as by kernel values:
 # the last Newton steps cost a tenth of the fit.
-FEW_ROWS, DIGITS = 128, 1e-13
+FEW_ROWS, DIGITS = 128, 1e-12
 # How the core knows intercepts.
 INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 
