@@ -107,7 +107,8 @@ class NuSVC(Classifier):
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel; a list where X is a list of objects
     n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray or CSR array, as X, (c - 1, n_sv) of y_i alpha_i / rho, arranged as of `SVC`
+    dual_coef_ : ndarray (c - 1, n_sv), a CSR array where X is sparse, of y_i alpha_i /
+        rho, arranged as of `SVC`
     intercept_ : ndarray (c (c - 1) / 2,), b / rho
     coef_ : ndarray (c (c - 1) / 2, n), of kernel="linear"; read-only
     kernel_ : Kernel, with gamma as a number

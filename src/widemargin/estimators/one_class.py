@@ -129,7 +129,8 @@ class OneClassSVM(
     support_ : ndarray of the rows with a positive dual variable
     support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
     n_support_ : ndarray (1,)
-    dual_coef_ : ndarray or CSR array, as X, (1, n_sv), their dual variables, of sum nu S
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse: their dual variables,
+        of sum nu S
     coef_ : ndarray (1, n), of kernel="linear"; read-only
     kernel_ : Kernel, with gamma as a number
     gamma_ : float

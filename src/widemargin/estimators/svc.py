@@ -137,9 +137,9 @@ class SVC(Classifier):
         copied when they are first asked for, or copied: until then the training data
         are kept, and must stay as they are.
     n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray or CSR array, as X, (1, n_sv) of y_i alpha_i, positive for ``classes_[1]``. One
-        against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
-        against the rest: (c, n_sv).
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse, of y_i alpha_i,
+        positive for ``classes_[1]``. One against one: (c - 1, n_sv), arranged and
+        signed as in `sklearn.svm.SVC`. One against the rest: (c, n_sv).
     intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
     coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept.
         With "fourier" and "polynomial" the weights of the features, (k, rank).

@@ -112,7 +112,8 @@ class SVR(Regressor):
     support_ : ndarray of the rows whose error is epsilon or more
     support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
     n_support_ : ndarray (1,)
-    dual_coef_ : ndarray or CSR array, as X, (1, n_sv), positive where the prediction is too small
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse; positive where the
+        prediction is too small
     coef_ : ndarray (1, n), of kernel="linear"; read-only
     intercept_ : ndarray (1,)
     kernel_ : Kernel, with gamma as a number
