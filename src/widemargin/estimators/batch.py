@@ -83,6 +83,9 @@ def solve_batch(training: Training) -> dict[int, Solution]:
         solutions = solve_many(problems, training.limits, memory, threads)
     except (MemoryError, OutOfTime):  # in turn they take less
         return {}
+    except KeyboardInterrupt:  # of a callable: in turn they end at their first step
+        training.callbacks.interrupt()
+        return {}
     return dict(zip(chosen, solutions, strict=True))
 
 
