@@ -163,7 +163,8 @@ def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] 
     q = q if q is None else np.tile(q, (len(y), 1))
     problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
     threads = n_threads(training.rows.options.get("n_jobs"))
-    found = solve_many_linear(problems, training.limits, threads)
+    to_digits = training.recipe.to_digits
+    found = solve_many_linear(problems, training.limits, threads, to_digits)
     if any(solution.status is Status.STALLED for solution in found):
         return None
     return found if kept.all() else [_with_zeros(one, kept) for one in found]

@@ -1,5 +1,6 @@
 """SVC: classifiers with a kernel, one against one or one against the rest."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -290,7 +291,8 @@ class SVC(Classifier):
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
-            return linear_recipe(self.loss, self.intercept, self.solver)
+            recipe = linear_recipe(self.loss, self.intercept, self.solver)
+            return dataclasses.replace(recipe, to_digits=True)
         return self._recipe_with(kernel)
 
     def _recipe_with(self, kernel: Kernel) -> Recipe:

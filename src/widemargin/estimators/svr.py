@@ -214,7 +214,8 @@ class SVR(Regressor):
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
-            return linear_recipe(self, target, in_a_row=True)
+            recipe = linear_recipe(self, target, in_a_row=True)
+            return dataclasses.replace(recipe, to_digits=True)
         return self._recipe_with(kernel, float(self.epsilon), target)
 
     def _recipe_with(self, kernel: Kernel, epsilon: float, target: Vector) -> Recipe:

@@ -31,7 +31,7 @@ INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 
 
 def solve_many_linear(
-    problems: ManyLinearProblems, limits: Limits, threads: int
+    problems: ManyLinearProblems, limits: Limits, threads: int, to_digits: bool = False
 ) -> list[Solution]:
     """Solve problems to a relative gap.
 
@@ -40,13 +40,15 @@ def solve_many_linear(
     problems : ManyLinearProblems
     limits : Limits, of which ``tol`` and the time end it
     threads : int
+    to_digits : bool
+        Whether few rows are solved to the last digits of float64, if these allow it.
 
     Returns
     -------
     list of Solution
         One that is stalled is for another solver.
     """
-    if problems.y.shape[1] <= FEW_ROWS and limits.tol > DIGITS:
+    if to_digits and problems.y.shape[1] <= FEW_ROWS and limits.tol > DIGITS:
         found = _solve(problems, limits, threads, DIGITS)
         if all(solution.status is not Status.STALLED for solution in found):
             return found
