@@ -26,9 +26,9 @@ constexpr std::size_t kTogether = 6, kWide = 24;
 constexpr std::int64_t kSteps = 100;
 // The same where the memory for rows of K comes to its end.
 constexpr std::int64_t kFewSteps = 10;
-// Rows of problems that are solved to the last digits of float64, for as much time again; the
-// violation at which that ends, and the steps a row.
-constexpr std::size_t kExactly = 128;
+// Rows of problems that are solved to the last digits of float64, for as much time again; where
+// values are given, for less; the violation at which that ends, and the steps a row.
+constexpr std::size_t kExactly = 64, kExactlyGiven = 128;
 constexpr double kDigits = 1e-13;
 constexpr std::int64_t kStepsOfRow = 100;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
@@ -396,11 +396,12 @@ class Problem {
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
     const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
-    if (may_finish && m_ <= kExactly)
+    const bool is_small = m_ <= (samples_.is_given() ? kExactlyGiven : kExactly);
+    if (may_finish && is_small)
       finish();
     else if (end != BatchEnd::solved && steps > 0)
       refresh();
-    if (end != BatchEnd::solved || m_ <= kExactly) (void)gap();  // else it is known
+    if (end != BatchEnd::solved || is_small) (void)gap();  // else it is known
     if (!is_finite()) {
       restart();
       (void)gap();
