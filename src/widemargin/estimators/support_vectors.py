@@ -146,7 +146,8 @@ def keep_support_vectors(estimator: Any, rows: Rows) -> None:
     """Let an estimator have the rows ``support_`` of its fit, where in memory."""
     for name in ("support_vectors_", "_rows_of_fit"):  # of an earlier fit
         vars(estimator).pop(name, None)
-    if (X := rows.in_memory()) is None:
+    kernel = getattr(estimator, "kernel_", None)
+    if (X := rows.in_memory()) is None or (kernel and kernel.is_precomputed):
         return
     vars(estimator)["_rows_of_fit"] = rows
     share = estimator.support_.size / rows.shape[0]

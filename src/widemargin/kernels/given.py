@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
-from widemargin.kernels.engines import ASYMMETRY, CALLED_ROWS, HUGE, refuse_pair
+from widemargin.kernels.engines import ASYMMETRY, HUGE, refuse_pair
 from widemargin.kernels.grouped import Grouped, Index, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.rounding import SINGLE, ValueBounds
@@ -22,6 +22,9 @@ from widemargin.numerics.rounding import SINGLE, ValueBounds
 # How far a value may lie above the root of k(x, x) k(z, z): rounding. Others show that
 # the matrix is not positive semidefinite.
 EXCESS = 1e-5
+# Rows that a callable gets at a time, with all others: between two of its calls a time
+# limit is noticed.
+CALLED_ROWS = 512
 # Multiplications that a value stands for: it is gathered, and steps read it. Not tuned.
 COST = 8.0
 
