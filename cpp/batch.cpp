@@ -26,9 +26,9 @@ constexpr std::size_t kTogether = 6, kWide = 24;
 constexpr std::int64_t kSteps = 100;
 // The same where the memory for rows of K comes to its end.
 constexpr std::int64_t kFewSteps = 10;
-// Rows of problems that are solved to the last digits of float64, for as much time again; the
-// violation at which that ends, and the steps a row.
-constexpr std::size_t kExactly = 64;
+// Rows of problems that are solved to the last digits of float64, for as much time again; where
+// values are given, for less; the violation at which that ends, and the steps a row.
+constexpr std::size_t kExactly = 64, kExactlyGiven = 128;
 constexpr double kDigits = 1e-13;
 constexpr std::int64_t kStepsOfRow = 100;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
@@ -205,20 +205,12 @@ class KeptParts {
             Gathered<float>& rows) {
     const std::size_t begin = static_cast<std::size_t>(samples_.groups.strip[group]);
     const std::size_t strips = static_cast<std::size_t>(samples_.groups.strip[group + 1]) - begin;
-    const std::size_t width = strips * kStrip, n = samples_.strips.n;
+    const std::size_t width = strips * kStrip;
     float* out = arenas_[pair(own, group)].take(count * width, pool_);
-    const Strips<float> strip{samples_.strips.data + begin * kStrip * n,
-                              samples_.strips.norms + begin * kStrip,
-                              nullptr,
-                              nullptr,
-                              width,
-                              n};
-    const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
-      return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
-    });
-    Target<float> target{out, nullptr, width, nullptr, nullptr, 0, 0};
-    target.past_caches = false;
-    run_(samples_.form, strip, batch, target, 0, strips);
+    if (samples_.is_given())
+      take_given(samples, count, group, width, out);
+    else
+      compute(samples, count, begin, width, out, rows);
     for (std::size_t r = 0; r < count; ++r)
       __atomic_store_n(of_sample(samples[r]) + group, out + r * width, __ATOMIC_RELEASE);
     evaluations_ += static_cast<std::int64_t>(count * width);
@@ -232,6 +224,37 @@ class KeptParts {
   }
 
  private:
+  void compute(const std::size_t* samples, std::size_t count, std::size_t begin, std::size_t width,
+               float* out, Gathered<float>& rows) {
+    const std::size_t n = samples_.strips.n;
+    const Strips<float> strip{samples_.strips.data + begin * kStrip * n,
+                              samples_.strips.norms + begin * kStrip,
+                              nullptr,
+                              nullptr,
+                              width,
+                              n};
+    const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
+      return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
+    });
+    Target<float> target{out, nullptr, width, nullptr, nullptr, 0, 0};
+    target.past_caches = false;
+    run_(samples_.form, strip, batch, target, 0, width / kStrip);
+  }
+
+  // Of given values; zero for what pads.
+  void take_given(const std::size_t* samples, std::size_t count, std::size_t group,
+                  std::size_t width, float* out) const {
+    const auto all = samples_.groups.rows;
+    const auto columns = all.subspan(first_[group], first_[group + 1] - first_[group]);
+    const std::size_t m = samples_.diagonal.size();
+    for (std::size_t r = 0; r < count; ++r, out += width) {
+      const double* row =
+          samples_.exact.given.data() + static_cast<std::size_t>(all[samples[r]]) * m;
+      for (std::size_t k = 0; k < columns.size(); ++k) out[k] = static_cast<float>(row[columns[k]]);
+      std::fill(out + columns.size(), out + width, 0.0f);
+    }
+  }
+
   // Room for the parts of some rows of the largest group; a megabyte where there are many.
   static std::size_t block_of(const Groups& groups) {
     std::size_t width = 0;
@@ -378,11 +401,12 @@ class Problem {
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
     const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
-    if (may_finish && m_ <= kExactly)
+    const bool is_small = m_ <= (samples_.is_given() ? kExactlyGiven : kExactly);
+    if (may_finish && is_small)
       finish();
     else if (end != BatchEnd::solved && steps > 0)
       refresh();
-    if (end != BatchEnd::solved || m_ <= kExactly) (void)gap();  // else it is known
+    if (end != BatchEnd::solved || is_small) (void)gap();  // else it is known
     if (!is_finite()) {
       restart();
       (void)gap();
@@ -585,19 +609,11 @@ class Problem {
       at.push_back(p);
       rows.push_back(rows_[p]);
     });
-    const auto& exact = samples_.exact;
-    const std::size_t width = (m_ + kStrip - 1) / kStrip * kStrip, n = exact.batch.n;
-    Packed packed;
-    packed.fill(exact, rows);
-    Gathered<double> gathered;
-    const auto batch = gathered.fill(
-        exact.batch, m_, [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); });
+    const std::size_t width = (m_ + kStrip - 1) / kStrip * kStrip;
     const std::unique_ptr<double, void (*)(void*)> K(
         static_cast<double*>(std::aligned_alloc(64, m_ * width * sizeof(double))), &std::free);
     if (!K) throw std::bad_alloc();
-    kernels_.rows64(exact.form, packed.strips(m_, n), batch,
-                    {K.get(), nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
-                    width / kStrip);
+    fill_exact(rows, K.get(), width);
     std::vector<double> lower(m_), upper(m_), x(m_), F(width), diagonal(width, 1.0), ridge(width);
     std::vector<double> kink(width), f(width), room((sums_ > 1 ? 4 : 2) * width);
     for (std::size_t r = 0; r < m_; ++r) {
@@ -634,6 +650,27 @@ class Problem {
     pairs_.steps64(problem, kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
     scores();
     for (std::size_t r = 0; r < m_; ++r) x_[at[r]] = x[r], f_[at[r]] = f[r];
+  }
+
+  // Kernel values of some rows with each other, in float64.
+  void fill_exact(const std::vector<std::int64_t>& rows, double* K, std::size_t width) const {
+    const auto& exact = samples_.exact;
+    const auto row_of = [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); };
+    if (samples_.is_given()) {
+      for (std::size_t r = 0; r < m_; ++r, K += width) {
+        const double* from = exact.given.data() + row_of(r) * samples_.diagonal.size();
+        for (std::size_t s = 0; s < m_; ++s) K[s] = from[rows[s]];
+        std::fill(K + m_, K + width, 0.0);
+      }
+      return;
+    }
+    Packed packed;
+    packed.fill(exact, rows);
+    Gathered<double> gathered;
+    const auto batch = gathered.fill(exact.batch, m_, row_of);
+    kernels_.rows64(exact.form, packed.strips(m_, exact.batch.n), batch,
+                    {K, nullptr, width, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
+                    width / kStrip);
   }
 
   // The scores by the gradient as it is.
@@ -734,7 +771,7 @@ class Problem {
     if (!std::isfinite(high)) high = low;
     if (!std::isfinite(low)) return 0;
     const double middle = 0.5 * (low + high);
-    if (!is_best) return middle;
+    if (!is_best || low <= high) return middle;  // all between are best ones: as LIBSVM
     double apart = 0.5 * std::abs(low - high) + 1e-9;
     for (int k = 0; k < 60; ++k, apart *= 4) {
       if (losses(line, middle - apart).slope > 0) continue;
@@ -900,6 +937,89 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
 
 namespace {
 
+constexpr std::size_t kTile = 64, kLanes = 8;  // rows and columns that caches hold; numbers at once
+
+// A tile of given values and the one beyond the diagonal, both as the first one lies; zero where
+// there are none.
+struct Tile {
+  std::array<double, kTile * kTile> one, other;
+
+  void fill(std::span<const double> values, std::size_t m, std::size_t i0, std::size_t j0) {
+    const std::size_t rows = std::min(kTile, m - i0), columns = std::min(kTile, m - j0);
+    if (rows < kTile || columns < kTile) one.fill(0.0), other.fill(0.0);
+    for (std::size_t i = 0; i < rows; ++i)
+      std::copy_n(&values[(i0 + i) * m + j0], columns, &one[i * kTile]);
+    for (std::size_t j = 0; j < columns; ++j)
+      for (std::size_t i = 0; i < rows; ++i) other[i * kTile + j] = values[(j0 + j) * m + i0 + i];
+  }
+};
+
+// The largest of lanes; what is NaN is passed over.
+void take_largest(std::array<double, kLanes>& most, std::size_t lane, double value) {
+  most[lane] = most[lane] < value ? value : most[lane];
+}
+
+double largest_of(const std::array<double, kLanes>& most) {
+  return *std::max_element(most.begin(), most.end());
+}
+
+}  // namespace
+
+GivenFacts facts_of(std::span<const double> values, std::span<const double> s) {
+  const std::size_t m = s.size();
+  GivenFacts found{0, 0, 0, 0, 0};
+  // A row without length has no other values than zero: 0 times infinity is passed over.
+  std::vector<double> inverse((m + kTile - 1) / kTile * kTile, 0.0);
+  std::transform(s.begin(), s.end(), inverse.begin(),
+                 [](double v) { return v > 0 ? 1 / v : 1e300; });
+  Tile tile;
+  for (std::size_t i0 = 0; i0 < m; i0 += kTile)
+    for (std::size_t j0 = 0; j0 <= i0; j0 += kTile) {
+      tile.fill(values, m, i0, j0);
+      std::array<double, kLanes> size{}, share{}, apart{};
+      for (std::size_t i = 0; i < kTile; ++i)
+        for (std::size_t j = 0; j < kTile; j += kLanes)
+          for (std::size_t k = 0; k < kLanes; ++k) {
+            const double one = tile.one[i * kTile + j + k], other = tile.other[i * kTile + j + k];
+            const double root = inverse[i0 + i] * inverse[j0 + j + k];
+            take_largest(size, k, std::abs(one));
+            take_largest(size, k, std::abs(other));
+            take_largest(share, k, std::abs(one) * root);
+            take_largest(share, k, std::abs(other) * root);
+            take_largest(apart, k, std::abs(one - other));
+          }
+      found.largest = std::max(found.largest, largest_of(size));
+      found.share = std::max(found.share, largest_of(share));
+      const double most = largest_of(apart);
+      if (!(most > found.apart)) continue;
+      found.apart = most;
+      for (std::size_t i = 0; i < kTile; ++i)
+        for (std::size_t j = 0; j < kTile; ++j)
+          if (std::abs(tile.one[i * kTile + j] - tile.other[i * kTile + j]) == most)
+            found.i = i0 + i, found.j = j0 + j;
+    }
+  return found;
+}
+
+namespace {
+
+// What a task of sums has of given values: rows first .. last - 1 of a problem.
+void sum_given(const BatchSums& sums, std::span<const std::int64_t> support,
+               std::span<const double> weights, std::size_t first, std::size_t last, Crew& crew,
+               bool is_caller) {
+  const std::size_t m = sums.rows.norms.size();
+  for (std::size_t r = first; r < last; ++r) {
+    if (crew.stopped(is_caller)) return;
+    const double* row = sums.rows.given.data() + static_cast<std::size_t>(sums.row[r]) * m;
+    std::array<double, 4> part{};  // independent sums
+    std::size_t j = 0;
+    for (; j + 4 <= support.size(); j += 4)
+      for (std::size_t k = 0; k < 4; ++k) part[k] += weights[j + k] * row[support[j + k]];
+    for (; j < support.size(); ++j) part[0] += weights[j] * row[support[j]];
+    sums.out[r] = (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
 // Rows that are scored together; bytes of support vectors that are packed at a time.
 constexpr std::size_t kRows = 192, kPackedBytes = 4 << 20;
 // Support vectors that are taken together where many problems share their kernel values.
@@ -917,6 +1037,11 @@ void sum_part(const KernelTable& kernels, const BatchSums& sums, std::size_t t, 
   const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
   const std::size_t last = m * (part + 1) / cut;
   const auto& all = sums.rows;
+  if (!all.given.empty()) {
+    sum_given(sums, sums.support.subspan(s0, k), sums.weight.subspan(s0, k), r0 + m * part / cut,
+              r0 + last, crew, is_caller);
+    return;
+  }
   const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
   const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
   Packed packed;
@@ -1050,7 +1175,7 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
   std::fill(sums.out.begin(), sums.out.end(), std::numeric_limits<double>::quiet_NaN());
   Crew crew(threads, stop);
   const std::size_t problems = sums.row_end.size(), runs = sums.run_end.size();
-  if (runs < problems) {
+  if (runs < problems && sums.rows.given.empty()) {
     const std::size_t cut = runs > 0 ? (threads + runs - 1) / runs : 1;
     crew.run(runs * cut, [&](std::size_t task, bool is_caller) {
       const std::size_t k = task / cut, last = static_cast<std::size_t>(sums.run_end[k]);

@@ -23,20 +23,23 @@ struct Groups {
   std::size_t size() const { return count.size(); }
 };
 
-// All rows in float64, and their norms where they are samples.
+// All rows in float64, and their norms where they are samples; or, where the kernel values of all
+// pairs are given, these: (rows x rows).
 struct ExactRows {
   KernelForm form;
   Batch<double> batch;
   std::span<const double> norms;
+  std::span<const double> given = {};
 };
 
 struct BatchSamples {
-  KernelForm form;
+  KernelForm form;  // not where values are given, as are strips and batch
   Strips<float> strips;
   Batch<float> batch;
   Groups groups;
   std::span<const double> diagonal;  // of K, one for each row of the batch
   ExactRows exact;                   // the same rows
+  bool is_given() const { return !exact.given.empty(); }
 };
 
 // The problems, one after the other: problem t has the groups group[group_end[t - 1]] .. and, for
@@ -92,5 +95,14 @@ struct BatchSums {
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop);
+
+// What is known of given kernel values, (m x m): the largest absolute one; the largest one as a
+// share of s_i s_j; the largest difference of k_ij and k_ji, and where that is.
+struct GivenFacts {
+  double largest, share, apart;
+  std::size_t i, j;
+};
+
+GivenFacts facts_of(std::span<const double> values, std::span<const double> s);
 
 }  // namespace widemargin

@@ -35,7 +35,104 @@ widemargin::ExactRows exact_rows(const Form& form, const widemargin::Batch<doubl
   return {form_of(form), batch, span(norms)};
 }
 
-// Samples, in groups whose strips begin at `strip`; the rows of the batch that they are.
+// The problems that Python asks for, and where their answers go.
+struct Asked {
+  Index group, group_end, end, after;
+  Array<const double> y, C, q, mass;
+  Array<double> c, scores;
+  bool squared;
+  int intercept;
+  Matrix<double> numbers;
+  Matrix<std::int64_t> counts;
+
+  std::span<const std::int64_t> groups_of(std::size_t t) const {
+    const auto begin = static_cast<std::size_t>(t > 0 ? group_end(t - 1) : 0);
+    return span(group).subspan(begin, static_cast<std::size_t>(group_end(t)) - begin);
+  }
+
+  // Whether the arrays fit groups of so many samples, and each other.
+  void check(const Index& count) const {
+    const std::size_t problems = end.size(), total = y.size();
+    require(group_end.size() == problems && ends_at(group_end, group.size()) &&
+            are_below(group, count.size()) && ends_at(end, total) && C.size() == total &&
+            q.size() == total && mass.size() == problems && c.size() == total &&
+            scores.size() == total && numbers.shape(0) == problems && numbers.shape(1) == 4 &&
+            counts.shape(0) == problems && counts.shape(1) == 3 && after.size() == problems);
+    for (std::size_t t = 0; t < problems; ++t) {
+      std::int64_t own = 0;
+      for (const auto g : groups_of(t)) own += count(static_cast<std::size_t>(g));
+      const auto begin = t > 0 ? end(t - 1) : 0;
+      require(own > 0 && own == end(t) - begin);
+      if (std::isnan(mass(t))) continue;
+      require(mass(t) > 0 && std::isfinite(mass(t)) && intercept != 2);
+      for (auto i = begin; intercept == 0 && i < end(t); ++i)
+        require(y(static_cast<std::size_t>(i)) > 0);
+    }
+    check_chains();
+  }
+
+  void check_chains() const {
+    std::vector<bool> followed(end.size());
+    for (std::size_t t = 0; t < end.size(); ++t) {
+      const auto before = after(t);
+      require(-1 <= before && before < static_cast<std::int64_t>(t));
+      if (before < 0) continue;
+      require(!followed[static_cast<std::size_t>(before)]);
+      followed[static_cast<std::size_t>(before)] = true;
+      require(std::ranges::equal(groups_of(t), groups_of(static_cast<std::size_t>(before))));
+    }
+  }
+
+  widemargin::BatchProblems problems() const {
+    return {span(group), span(group_end), span(end), span(after),  span(y), span(C),
+            span(q),     span(mass),      span(c),   span(scores), squared, intercept};
+  }
+
+  void keep(const std::vector<widemargin::BatchResult>& results) const {
+    for (std::size_t t = 0; t < results.size(); ++t) {
+      const auto& one = results[t];
+      numbers(t, 0) = one.intercept, numbers(t, 1) = one.primal, numbers(t, 2) = one.dual;
+      numbers(t, 3) = one.rho;
+      counts(t, 0) = one.steps, counts(t, 1) = one.negative;
+      counts(t, 2) = static_cast<std::int64_t>(one.end);
+    }
+  }
+};
+
+// Samples of a batch of so many rows, in groups whose strips begin at `strip`, and the rows that
+// they are.
+void check_groups(const Index& strip, const Index& count, const Index& rows, std::size_t most) {
+  const std::size_t groups = count.size();
+  require(strip.size() == groups + 1 && strip.size() >= 2 && strip(0) == 0 &&
+          std::ranges::is_sorted(span(strip)));
+  std::int64_t samples = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const auto room = (strip(g + 1) - strip(g)) * static_cast<std::int64_t>(widemargin::kStrip);
+    require(0 <= count(g) && count(g) <= room);
+    samples += count(g);
+  }
+  require(rows.size() == static_cast<std::size_t>(samples) && are_below(rows, most));
+}
+
+std::tuple<std::int64_t, bool> solved(const widemargin::BatchSamples& samples, const Asked& asked,
+                                      double tol, std::int64_t most, std::int64_t bytes,
+                                      std::size_t threads, const nb::callable& stop, int simd) {
+  const auto code = widemargin::compiled(widemargin::simd_level(simd));
+  Question question{stop};
+  const widemargin::BatchLimits limits{tol, most, static_cast<std::size_t>(bytes), threads,
+                                       std::ref(question)};
+  std::vector<widemargin::BatchResult> results(asked.end.size());
+  const auto problems = asked.problems();
+  std::int64_t evaluations;
+  {
+    const nb::gil_scoped_release release;
+    evaluations =
+        widemargin::solve_batch(code.kernels, code.pairs, samples, problems, limits, results);
+  }
+  asked.keep(results);
+  return {evaluations, question.interrupted};
+}
+
 std::tuple<std::int64_t, bool> solve_batch(
     const Form& form, const widemargin::Strips<float>& strips,
     const widemargin::Batch<float>& batch, const Index& strip, const Index& count,
@@ -46,92 +143,50 @@ std::tuple<std::int64_t, bool> solve_batch(
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, const nb::callable& stop,
     const Matrix<double>& numbers, const Matrix<std::int64_t>& counts, int simd) {
-  const std::size_t groups = count.size(), problems = end.size(), total = y.size();
-  require(strip.size() == groups + 1 && strip.size() >= 2 && strip(0) == 0 &&
-          ends_at(strip, (strips.samples + widemargin::kStrip - 1) / widemargin::kStrip));
-  std::int64_t samples = 0;
-  for (std::size_t g = 0; g < groups; ++g) {
-    const auto room = (strip(g + 1) - strip(g)) * static_cast<std::int64_t>(widemargin::kStrip);
-    require(0 <= count(g) && count(g) <= room);
-    samples += count(g);
-  }
-  require(rows.size() == static_cast<std::size_t>(samples) && are_below(rows, batch.count) &&
+  check_groups(strip, count, rows, batch.count);
+  const Asked asked{group, group_end, end,    after,   y,         C,       q,
+                    mass,  c,         scores, squared, intercept, numbers, counts};
+  asked.check(count);
+  require(ends_at(strip, (strips.samples + widemargin::kStrip - 1) / widemargin::kStrip) &&
           strips.data != nullptr && strips.indptr == nullptr && batch.n == strips.n &&
           exact.count == batch.count && exact.n == batch.n && diagonal.size() == batch.count);
-  require(group_end.size() == problems && ends_at(group_end, group.size()) &&
-          are_below(group, groups) && ends_at(end, total) && C.size() == total &&
-          q.size() == total && mass.size() == problems && c.size() == total &&
-          scores.size() == total && numbers.shape(0) == problems && numbers.shape(1) == 4 &&
-          counts.shape(0) == problems && counts.shape(1) == 3 && after.size() == problems);
-  std::vector<bool> followed(problems);
-  for (std::size_t t = 0; t < problems; ++t) {
-    std::int64_t own = 0;
-    for (auto k = t > 0 ? group_end(t - 1) : 0; k < group_end(t); ++k)
-      own += count(static_cast<std::size_t>(group(static_cast<std::size_t>(k))));
-    const auto begin = t > 0 ? end(t - 1) : 0;
-    require(own > 0 && own == end(t) - begin);
-    if (!std::isnan(mass(t))) {
-      require(mass(t) > 0 && std::isfinite(mass(t)) && intercept != 2);
-      for (auto i = begin; intercept == 0 && i < end(t); ++i)
-        require(y(static_cast<std::size_t>(i)) > 0);
-    }
-    const auto before = after(t);
-    require(-1 <= before && before < static_cast<std::int64_t>(t));
-    if (before < 0) continue;
-    require(!followed[static_cast<std::size_t>(before)]);
-    followed[static_cast<std::size_t>(before)] = true;
-    const auto groups_of = [&](std::size_t k) {
-      const auto begin = static_cast<std::size_t>(k > 0 ? group_end(k - 1) : 0);
-      return span(group).subspan(begin, static_cast<std::size_t>(group_end(k)) - begin);
-    };
-    require(std::ranges::equal(groups_of(t), groups_of(static_cast<std::size_t>(before))));
-  }
-  const auto code = widemargin::compiled(widemargin::simd_level(simd));
-  const widemargin::BatchSamples given{form_of(form),  strips,
-                                       batch,          {span(strip), span(count), span(rows)},
-                                       span(diagonal), exact_rows(exact_form, exact, norms)};
-  const widemargin::BatchProblems asked_for{span(group), span(group_end), span(end), span(after),
-                                            span(y),     span(C),         span(q),   span(mass),
-                                            span(c),     span(scores),    squared,   intercept};
-  Question question{stop};
-  const widemargin::BatchLimits limits{tol, most, static_cast<std::size_t>(bytes), threads,
-                                       std::ref(question)};
-  std::vector<widemargin::BatchResult> results(problems);
-  std::int64_t evaluations;
-  {
-    const nb::gil_scoped_release release;
-    evaluations =
-        widemargin::solve_batch(code.kernels, code.pairs, given, asked_for, limits, results);
-  }
-  for (std::size_t t = 0; t < problems; ++t) {
-    const auto& one = results[t];
-    numbers(t, 0) = one.intercept, numbers(t, 1) = one.primal, numbers(t, 2) = one.dual;
-    numbers(t, 3) = one.rho;
-    counts(t, 0) = one.steps, counts(t, 1) = one.negative;
-    counts(t, 2) = static_cast<std::int64_t>(one.end);
-  }
-  return {evaluations, question.interrupted};
+  const widemargin::BatchSamples samples{form_of(form),  strips,
+                                         batch,          {span(strip), span(count), span(rows)},
+                                         span(diagonal), exact_rows(exact_form, exact, norms)};
+  return solved(samples, asked, tol, most, bytes, threads, stop, simd);
 }
 
-void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
-               const Array<const double>& norms, const Index& support, const Index& support_end,
-               const Array<const double>& weight, const Index& row, const Index& row_end,
-               const Index& run_end, const Array<double>& out, std::size_t threads,
-               const nb::callable& stop, int simd) {
-  require(ends_at(run_end, row_end.size()) && run_end.size() <= row_end.size());
-  require(are_below(support, batch.count) && are_below(row, batch.count) &&
-          weight.size() == support.size() && out.size() == row.size() &&
-          ends_at(support_end, support.size()) && ends_at(row_end, row.size()) &&
-          support_end.size() == row_end.size());
+// The kernel values of all pairs of rows, which nothing has to make.
+widemargin::ExactRows given_rows(const Matrix<const double>& values,
+                                 const Array<const double>& diagonal) {
+  require(values.shape(0) == values.shape(1) && diagonal.size() == values.shape(0));
+  return {{}, {}, span(diagonal), span(values)};
+}
+
+std::tuple<std::int64_t, bool> solve_given(
+    const Matrix<const double>& values, const Index& strip, const Index& count, const Index& rows,
+    const Array<const double>& diagonal, const Index& group, const Index& group_end,
+    const Index& end, const Index& after, const Array<const double>& y,
+    const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
+    const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
+    std::int64_t most, std::int64_t bytes, std::size_t threads, const nb::callable& stop,
+    const Matrix<double>& numbers, const Matrix<std::int64_t>& counts, int simd) {
+  check_groups(strip, count, rows, diagonal.size());
+  const Asked asked{group, group_end, end,    after,   y,         C,       q,
+                    mass,  c,         scores, squared, intercept, numbers, counts};
+  asked.check(count);
+  const widemargin::BatchSamples samples{{},
+                                         {},
+                                         {},
+                                         {span(strip), span(count), span(rows)},
+                                         span(diagonal),
+                                         given_rows(values, diagonal)};
+  return solved(samples, asked, tol, most, bytes, threads, stop, simd);
+}
+
+void summed(const widemargin::BatchSums& sums, std::size_t threads, const nb::callable& stop,
+            int simd) {
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
-  const widemargin::BatchSums sums{exact_rows(form, batch, norms),
-                                   span(support),
-                                   span(support_end),
-                                   span(row),
-                                   span(row_end),
-                                   span(run_end),
-                                   span(weight),
-                                   span(out)};
   Question question{stop};
   {
     const nb::gil_scoped_release release;
@@ -141,6 +196,50 @@ void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
     PyErr_SetNone(PyExc_KeyboardInterrupt);
     throw nb::python_error();
   }
+}
+
+void check_sums(std::size_t count, const Index& support, const Index& support_end,
+                const Array<const double>& weight, const Index& row, const Index& row_end,
+                const Array<double>& out) {
+  require(are_below(support, count) && are_below(row, count) && weight.size() == support.size() &&
+          out.size() == row.size() && ends_at(support_end, support.size()) &&
+          ends_at(row_end, row.size()) && support_end.size() == row_end.size());
+}
+
+void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
+               const Array<const double>& norms, const Index& support, const Index& support_end,
+               const Array<const double>& weight, const Index& row, const Index& row_end,
+               const Index& run_end, const Array<double>& out, std::size_t threads,
+               const nb::callable& stop, int simd) {
+  check_sums(batch.count, support, support_end, weight, row, row_end, out);
+  require(ends_at(run_end, row_end.size()) && run_end.size() <= row_end.size());
+  summed({exact_rows(form, batch, norms), span(support), span(support_end), span(row),
+          span(row_end), span(run_end), span(weight), span(out)},
+         threads, stop, simd);
+}
+
+void sum_given(const Matrix<const double>& values, const Array<const double>& diagonal,
+               const Index& support, const Index& support_end, const Array<const double>& weight,
+               const Index& row, const Index& row_end, const Array<double>& out,
+               std::size_t threads, const nb::callable& stop) {
+  check_sums(diagonal.size(), support, support_end, weight, row, row_end, out);
+  summed({given_rows(values, diagonal),
+          span(support),
+          span(support_end),
+          span(row),
+          span(row_end),
+          {},
+          span(weight),
+          span(out)},
+         threads, stop, -1);
+}
+
+std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
+    const Matrix<const double>& values, const Array<const double>& s) {
+  require(values.shape(0) == s.size() && values.shape(1) == s.size());
+  const nb::gil_scoped_release release;
+  const auto found = widemargin::facts_of(span(values), span(s));
+  return {found.largest, found.share, found.apart, found.i, found.j};
 }
 
 }  // namespace
@@ -153,6 +252,17 @@ void bind_batch(nb::module_& m) {
         "q"_a.noconvert(), "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(),
         "squared"_a, "intercept"_a, "tol"_a, "most"_a, "bytes"_a, "threads"_a, "stop"_a,
         "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
+  m.def("solve_given", &solve_given, "values"_a.noconvert(), "strip"_a.noconvert(),
+        "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(),
+        "group"_a.noconvert(), "group_end"_a.noconvert(), "end"_a.noconvert(),
+        "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "q"_a.noconvert(),
+        "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a,
+        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "stop"_a, "numbers"_a.noconvert(),
+        "counts"_a.noconvert(), "simd"_a = -1);
+  m.def("sum_given", &sum_given, "values"_a.noconvert(), "diagonal"_a.noconvert(),
+        "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
+        "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);
+  m.def("given_facts", &given_facts, "values"_a.noconvert(), "s"_a.noconvert());
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "run_end"_a.noconvert(), "out"_a.noconvert(),

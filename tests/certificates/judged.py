@@ -34,6 +34,7 @@ from widemargin import (
 )
 from widemargin.kernels.matrix import Columns
 from widemargin.losses.norms import BudgetL1, BudgetL2
+from widemargin.numerics import linalg
 from widemargin.problems.ball import BallProblem
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.enclosing_ball import enclose
@@ -198,7 +199,7 @@ def _fit_svc(case):
 def coefficients(clf, m):
     """Coefficients of the kernel functions of all rows: (m,)."""
     c = np.zeros(m)
-    c[clf.support_] = clf.dual_coef_[0]
+    c[clf.support_] = linalg.dense(clf.dual_coef_)[0]
     return c
 
 

@@ -451,4 +451,4 @@ def test_choices_are_those_of_the_library(here, capsys):
     message = refused(capsys, "train", "train.svm", "m.wm", "--gamma", "wide")
     assert f"expected a positive number, or {', '.join(GAMMAS)}, found" in message
     message = refused(capsys, "train", "train.svm", "m.wm", "--solver", "magic")
-    assert f"expected auto, {', '.join(SOLVERS)}, found 'magic'" in message
+    assert f"expected auto, batch, {', '.join(SOLVERS)}, found 'magic'" in message

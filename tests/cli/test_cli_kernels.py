@@ -31,7 +31,7 @@ def test_train_inspect_predict(here, capsys):
     assert "by batch, because the problem is small (400 rows)" in out
     clf = SVC(gamma=0.05, C=2.0).fit(*load_svmlight("train.svm"))
     model = load_model("m.wm")
-    np.testing.assert_array_equal(model.kernels.weights, clf.dual_coef_)
+    np.testing.assert_array_equal(model.kernels.weights, clf.dual_coef_.toarray())
 
     assert main(["inspect", "m.wm"]) == 0
     lines = dict(

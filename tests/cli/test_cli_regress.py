@@ -380,5 +380,7 @@ def test_machines_with_nu_take_a_rank_and_write_a_page(here, capsys, kind):
     page = Page((here / "page.html").read_text(encoding="utf-8"))
     assert "nu = 0.6" in page.text
     message = refused(capsys, *asked, "--solver", "frank_wolfe")
-    assert "'auto', 'irwls'" in message or "solver of kernel problems" in message
+    assert (
+        "'auto', 'batch', 'irwls'" in message or "solver of kernel problems" in message
+    )
     assert "--cv is of --type" in refused(capsys, *asked[:-4], "--cv", "3")

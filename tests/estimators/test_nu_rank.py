@@ -165,7 +165,7 @@ def test_a_solver_can_be_chosen(kind, rank):
 @kinds
 def test_solvers_and_ranks_out_of_range_are_refused(kind):
     y = KINDS[kind]
-    with pytest.raises(ValueError, match="'solver' .* 'auto', 'irwls'"):
+    with pytest.raises(ValueError, match="'solver' .* 'auto', 'batch', 'irwls'"):
         kind(solver="interior_point").fit(X, y)
     with pytest.raises(ValueError, match="solver of kernel problems"):
         kind(solver=InteriorPoint(), rank=10).fit(X, y)

@@ -102,11 +102,12 @@ def test_best_intercept_is_the_minimiser(loss, seed):
     )
 
 
-def test_best_intercept_of_a_flat_minimum_is_the_nearest_point():
+@pytest.mark.parametrize("near", [0.3, 7.0, -7.0])
+def test_best_intercept_of_a_flat_minimum_is_its_middle(near):
     problem = Problem(np.zeros((2, 1)), [-1, 1], 1.0)  # any b in [-1, 1] is best
-    assert problem.best_intercept([0.0], 0.3) == 0.3
-    assert problem.best_intercept([0.0], 7.0) == 1.0
-    assert problem.best_intercept([0.0], -7.0) == -1.0
+    assert problem.best_intercept([0.0], near) == 0.0
+    problem = Problem([[0.0], [1.0]], [-1, 1], 0.1)  # of w = 0.2: in [-1, 0.8]
+    assert problem.best_intercept([0.2], near) == pytest.approx(-0.1, abs=1e-15)
 
 
 @pytest.mark.parametrize("intercept", ["penalized", "none"])

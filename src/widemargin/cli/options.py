@@ -353,8 +353,8 @@ def _add_solving(train: Any) -> None:
         default="auto",
         metavar="NAME",
         help="auto (chooses and says why), active_set, augmented_lagrangian, "
-        "coordinate_descent or interior_point; with a kernel irwls (auto), "
-        "frank_wolfe or core_vector",
+        "coordinate_descent or interior_point; with a kernel irwls, frank_wolfe or "
+        "core_vector; batch (small problems at once)",
     )
     add(
         "--solver-option",

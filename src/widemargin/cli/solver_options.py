@@ -32,7 +32,7 @@ def made(name: str, given: Iterable[tuple[str, str]]) -> str | Solver:
     Parameters
     ----------
     name : str
-        "auto", or a key of `SOLVERS`.
+        "auto", "batch", or a key of `SOLVERS`.
     given : iterable of (name, value)
         Fields of its class, and texts for them.
 
@@ -55,6 +55,8 @@ def made(name: str, given: Iterable[tuple[str, str]]) -> str | Solver:
         return name
     if name == "auto":
         raise ValueError("--solver-option needs --solver NAME, found --solver auto")
+    if name not in SOLVERS:
+        raise ValueError(f"--solver {name} has no options")
     kind: Any = SOLVERS[name]
     names = [field.name for field in dataclasses.fields(kind)]
     for key in texts:

@@ -126,13 +126,14 @@ def _check_kernel(options: argparse.Namespace) -> None:
 def _check_solver(options: argparse.Namespace) -> None:
     """Refuse a solver of linear problems where there is a kernel."""
     whole = options.kernel != "linear" and options.rank is None
-    if options.type in ("nu", "one-class") or options.solver == "auto" or not whole:
+    if options.type in ("nu", "one-class") or not whole:
         return
-    if not SOLVERS[options.solver].for_kernels:
+    if options.solver in SOLVERS and not SOLVERS[options.solver].for_kernels:
         there = [n for n, kind in SOLVERS.items() if kind.for_kernels and n != "budget"]
         raise ValueError(
             f"--solver {options.solver} is of linear machines; --kernel "
-            f"{options.kernel} needs --solver auto, {', '.join(there)}, or a --rank"
+            f"{options.kernel} needs --solver auto, batch, {', '.join(there)}, or a "
+            "--rank"
         )
 
 

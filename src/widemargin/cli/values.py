@@ -173,10 +173,10 @@ def number(text: str) -> float:
 def solver(text: str) -> str:
     """Name of a solver; the solvers are imported only to check one."""
     if text != "auto":
-        from widemargin.solvers.auto import SOLVERS
+        from widemargin.solvers.auto import NAMES
 
-        if text not in SOLVERS:
-            raise argparse.ArgumentTypeError(refusal(text, ("auto", *SOLVERS)))
+        if text not in NAMES:
+            raise argparse.ArgumentTypeError(refusal(text, NAMES))
     return text
 
 

@@ -2,14 +2,15 @@
 
 import dataclasses
 import itertools
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.estimators.training import Training
-from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.given import GivenSamples, given_bytes, given_values
+from widemargin.kernels.grouped import Grouped, GroupedSamples
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP
 from widemargin.kernels.table import KERNELS
@@ -23,9 +24,12 @@ from widemargin.solvers.kernel.batch import (
     LEAST_GAP,
     MOST_ROWS,
     MOST_ROWS_ALONE,
+    NAME,
     solve_many,
 )
 from widemargin.solvers.linear.batch import solve_many_linear
+from widemargin.system import deadline
+from widemargin.system.deadline import OutOfTime
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
@@ -38,10 +42,16 @@ Vector = NDArray[np.float64]
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# Rows up to which pair steps end at the optimum itself: examples to look at.
+FEW_ROWS = 16
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
 LINEAR_PLACES = 16
+# What float32, or the memory, has no room for, as a sentence says it.
+ROUGH = (
+    "values that float32 has too few digits for, or that memory_limit has no room for"
+)
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -53,14 +63,15 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
     None where the user asked for what this solver does not do.
     """
-    chosen, kernel = batched(training), training.recipe.kernel
-    if not chosen or kernel is None:
+    chosen = batched(training)
+    if not chosen:
         return {}
     try:
-        samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
-        memory = memory_for(training, chosen, samples.wide_bytes)
-        memory -= _other_bytes(training, chosen)
-        if not samples.is_fit or memory <= 0:
+        samples, others = samples_for(training, chosen)
+        memory = memory_for(training, chosen, others + _other_bytes(training, chosen))
+        if samples is None or memory <= 0:
+            if training.recipe.solver == NAME:
+                refuse_named(ROUGH)
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
         q = training.recipe.q
@@ -70,7 +81,10 @@ def solve_batch(training: Training) -> dict[int, Solution]:
             twice = np.repeat([1.0, -1.0], training.rows.shape[0])
             problems = _over_all(training, samples, twice, q)
         solutions = solve_many(problems, training.limits, memory, threads)
-    except MemoryError:  # in turn they take less
+    except (MemoryError, OutOfTime):  # in turn they take less
+        return {}
+    except KeyboardInterrupt:  # of a callable: in turn they end at their first step
+        training.callbacks.interrupt()
         return {}
     return dict(zip(chosen, solutions, strict=True))
 
@@ -85,6 +99,10 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     if not _suits(cold, LEAST_LINEAR_GAP):
         return None
     m, n = training.rows.shape
+    if m <= FEW_ROWS and _suits(training) and form(training)[0].is_bounded:
+        found = _by_products(training) if training.recipe.q is None else None
+        if found is not None:
+            return found
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
     suits = _suits(training) and training.recipe.q is None
@@ -95,10 +113,30 @@ def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
     if sparse.issparse(training.rows.in_memory()):
         return MOST_SPARSE
-    if len(training.tasks) == 1:
+    if len(training.tasks) == 1 or training.tasks[0].negative is not None:
         return MOST_ENTRIES_ALONE
     threads = n_threads(training.rows.options.get("n_jobs"))
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
+
+
+def solve_linear_pairs(training: Training) -> dict[int, Solution]:
+    """The same of problems of pairs of classes, by their numbers: those that suit."""
+    found: dict[int, Solution] = {}
+    if not _suits(training, LEAST_LINEAR_GAP):
+        return found
+    rows, C = training.rows, training.C
+    n, most = rows.shape[1], _most_entries(training)
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    for k, m in enumerate(training.sizes.tolist()):
+        own: Any = training.chosen(k)
+        if n > min(m, MOST_COLUMNS) or m * (n + 1) > most or training.limits.is_late:
+            continue
+        weights = C[own] if np.ndim(C) else np.full(m, float(C))
+        y = training.signs(k)[np.newaxis].astype(np.float64)
+        solutions = _newton(training, rows.take(own), y, weights)
+        if solutions is not None:
+            found[k] = solutions[0]
+    return found
 
 
 def _by_newton(training: Training) -> list[Solution] | None:
@@ -109,18 +147,24 @@ def _by_newton(training: Training) -> list[Solution] | None:
     if memory is not None and 8 * m * (n + t * copies * LINEAR_PLACES) > memory:
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    X: Any = rows.in_memory()
     C = np.broadcast_to(np.asarray(training.C, np.float64), m)
-    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
+    return _newton(training, rows.in_memory(), y, C)
+
+
+def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] | None:
+    """The same of labels y (t, m) of rows X; None where one is stalled."""
+    q = training.recipe.q
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     kept = C > 0.0
     if not kept.all():
         X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
         q = q if q is None else q[np.tile(kept, 2)]
-    q = q if q is None else np.tile(q, (t, 1))
+    q = q if q is None else np.tile(q, (len(y), 1))
     problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
-    threads = n_threads(rows.options.get("n_jobs"))
-    found = solve_many_linear(problems, training.limits, threads)
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    to_digits = training.recipe.to_digits
+    found = solve_many_linear(problems, training.limits, threads, to_digits)
     if any(solution.status is Status.STALLED for solution in found):
         return None
     return found if kept.all() else [_with_zeros(one, kept) for one in found]
@@ -164,25 +208,97 @@ def _by_products(training: Training) -> list[Solution] | None:
 
 
 def _suits(training: Training, least: float = LEAST_GAP) -> bool:
-    """Whether all problems may be solved at once.
+    """Whether all problems may be solved at once, by what the user asked for."""
+    asked = training.recipe.solver in ("auto", NAME)
+    free = asked and training.recipe.form is not None and not training.limits.is_late
+    return free and _hindrance(training, least) is None
 
-    Not where something is said about single iterations, where there is another start
-    than zero, where the gap is below the ``least`` that the digits allow, or where C is
-    infinite.
+
+def _hindrance(training: Training, least: float) -> str | None:
+    """What keeps problems from being solved at once; or None.
+
+    Something is said about single iterations, there is another start than zero, the gap
+    is below the ``least`` that the digits allow, C is infinite, or rows are in files.
     """
     limits = training.limits
-    return (
-        training.recipe.form is not None
-        and training.recipe.solver == "auto"
-        and training.rows.is_in_memory
-        and not training.is_hard
-        and training.starts is training.known is None
-        and limits.checkpoint is None
-        and limits.max_iter is None
-        and limits.tol >= least
-        and training.callbacks.is_silent
-        and not limits.is_late
+    if not training.rows.is_in_memory:
+        return "rows that are not in memory"
+    told = {
+        "C=inf": training.is_hard,
+        "a start other than zero": training.starts or training.known,
+        "a checkpoint": limits.checkpoint is not None,
+        "max_iter": limits.max_iter is not None,
+        f"tol below {least:g}": limits.tol < least,
+        "a callback or verbose": not training.callbacks.is_silent,
+        "kernels that are not positive semidefinite": not _keeps_convex(training),
+    }
+    return next((name for name, is_so in told.items() if is_so), None)
+
+
+def refuse_batch(training: Training) -> None:
+    """Refuse ``solver="batch"`` where problems cannot be solved at once."""
+    if training.recipe.solver != NAME or training.limits.is_late:
+        return
+    least = LEAST_GAP
+    if training.recipe.kernel is None:
+        training, least = dataclasses.replace(training, starts=None), LEAST_LINEAR_GAP
+    found = _hindrance(training, least) or _size_hindrance(training)
+    if found is not None:
+        refuse_named(found)
+
+
+def refuse_named(what: str) -> NoReturn:
+    """Refuse ``solver="batch"`` for what it is not for."""
+    raise ValueError(
+        f"solver='batch' is for small problems, solved at once: not for {what}. "
+        "Use solver='auto'."
     )
+
+
+def _size_hindrance(training: Training) -> str | None:
+    """What is too large of problems that are to be solved at once; or None."""
+    most, (m, n) = int(training.sizes.max()), training.rows.shape
+    if training.recipe.kernel is not None:
+        found = f"more than {MOST_ROWS:,} rows a problem, here {most:,}"
+        return found if most > MOST_ROWS else None
+    entries = _most_entries(training)
+    by_columns = n <= min(most, MOST_COLUMNS) and most * (n + 1) <= entries
+    by_rows = training.tasks[0].negative is None and m <= MOST_LINEAR
+    if by_columns or (by_rows and training.recipe.q is None):
+        return None
+    return f"{m:,} rows x {n:,} features, linear in these"
+
+
+def _keeps_convex(training: Training) -> bool:
+    """Whether a kernel keeps problems convex, or is not known not to."""
+    kernel = training.recipe.kernel
+    if kernel is None or not kernel.is_named:
+        return True
+    return kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
+
+
+def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, int]:
+    """The rows of a fit for problems that are solved at once, and bytes that they take.
+
+    None where these do not fit into memory, or float32 is too rough for them.
+
+    Raises
+    ------
+    OutOfTime
+        The time is over before a callable has made its values.
+    """
+    X, kernel = training.rows.in_memory(), training.recipe.kernel
+    samples: Grouped
+    if kernel.is_named:  # type: ignore[union-attr]
+        samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
+        return samples if samples.is_fit else None, samples.wide_bytes
+    n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
+    if memory_for(training, chosen, n_bytes) <= 0:
+        return None, n_bytes
+    with deadline.until(training.limits.deadline):
+        values = given_values(X, kernel)  # type: ignore[arg-type]
+    samples = GivenSamples(values, training.index)
+    return samples if samples.is_fit else None, n_bytes
 
 
 def batched(training: Training, copies: int = 1) -> list[int]:
@@ -190,16 +306,10 @@ def batched(training: Training, copies: int = 1) -> list[int]:
 
     ``copies`` says how many others there are of each.
     """
-    kernel = training.recipe.kernel
-    suits = (
-        kernel is not None
-        and kernel.is_named
-        and kernel.coef0 >= KERNELS[str(kernel.name)].psd_from
-        and _suits(training)
-    )
-    if not suits:
+    if training.recipe.kernel is None or not _suits(training):
         return []
-    if training.sizes.max() <= MOST_ROWS_ALONE:
+    is_asked = training.recipe.solver == NAME
+    if training.sizes.max() <= (MOST_ROWS if is_asked else MOST_ROWS_ALONE):
         return list(range(len(training.tasks)))
     threads = n_threads(training.rows.options.get("n_jobs"))
     most = MOST_ROWS if copies * len(training.tasks) > threads else MOST_ROWS_ALONE
@@ -225,9 +335,7 @@ def _other_bytes(training: Training, chosen: list[int]) -> int:
     return PLACE_BYTES * int(training.sizes[chosen].sum()) + 8 * pointers
 
 
-def _problems(
-    training: Training, samples: GroupedSamples, chosen: list[int]
-) -> ManyProblems:
+def _problems(training: Training, samples: Grouped, chosen: list[int]) -> ManyProblems:
     """The problems over the samples."""
     all_classes = tuple(range(len(samples.count)))
     tasks = [training.tasks[k] for k in chosen]
@@ -272,7 +380,7 @@ def _masses(
 
 
 def _over_all(
-    training: Training, samples: GroupedSamples, y: Vector, q: Vector | float = 1.0
+    training: Training, samples: Grouped, y: Vector, q: Vector | float = 1.0
 ) -> ManyProblems:
     """Problems of all rows, which are one group, that ``y`` has once or twice."""
     t, m = len(training.tasks), training.rows.shape[0]

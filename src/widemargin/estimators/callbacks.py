@@ -76,7 +76,13 @@ class Callbacks:
             for shown in (self._printer, self._estimator.callback):
                 if isinstance(shown, Printer):
                     shown.finish(problem, gap)
-            if status is Status.INTERRUPTED and self._error is None:
+        if status is Status.INTERRUPTED:
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        """Let problems that come now end at their first step, as Ctrl-C does."""
+        with self._lock:
+            if self._error is None:
                 self._error = KeyboardInterrupt()
 
     def count(self, done: int, of: int) -> None:

@@ -277,7 +277,7 @@ def check_form(check: Checker, estimator: Any) -> None:
     check.choice("loss", estimator.loss, tuple(LOSSES))
     check.choice("intercept", estimator.intercept, INTERCEPTS)
     if not isinstance(estimator.solver, Solver):
-        check.choice("solver", estimator.solver, ("auto", *auto.SOLVERS))
+        check.choice("solver", estimator.solver, auto.NAMES)
 
 
 def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:

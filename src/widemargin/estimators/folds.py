@@ -1,21 +1,24 @@
 """All binary problems of all folds and all C with one kernel, solved at once."""
 
 import dataclasses
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.estimators.batch import batched, form, memory_for
+from widemargin.estimators.batch import batched, form, memory_for, samples_for
 from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Recipe, Training
-from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.given import GivenSamples
+from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.packed import CoreSums
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_places
+from widemargin.system.deadline import OutOfTime
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
@@ -36,6 +39,8 @@ class Folds:
     Attributes
     ----------
     training : Training, of all rows
+    samples : Grouped, the rows as the problems have them
+    n_bytes : int, that these take beside kernel values
     recipes : list of Recipe, of the binary problems
         Those of regressions with several widths of the tube differ.
     weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
@@ -47,6 +52,8 @@ class Folds:
     """
 
     training: Training
+    samples: Grouped
+    n_bytes: int
     recipes: list[Recipe]
     weights: Vector
     Cs: Vector
@@ -91,17 +98,34 @@ class Folds:
             return out
         counts = np.bincount(index[support], minlength=table.shape[1] + self.is_paired)
         sizes = counts.tolist() if self.is_paired else [len(support)]
-        rows, kernel = self.training.rows, self.training.recipe.kernel
         W = table[support].transpose(0, 2, 1).reshape(len(support), -1)
-        options: Any = {"keep": True, "at_once": TOGETHER}
-        sums = CoreSums(kernel.form, rows.take(support), W, sizes, **options)  # type: ignore[union-attr]
-        block, step = rows.take(test), _rows_at_once(len(sizes) * W.shape[1])
+        sums, step = self._sums(support, W, sizes, test), _rows_at_once(W, sizes)
         for start in range(0, len(test), step):
             some = np.arange(start, min(start + step, len(test)))
-            part = sums.by_group(block, some, rows.options.get("n_jobs"))
             shape = len(sizes), len(self.Cs), table.shape[1], len(some)
-            out[:, some] += self._joined(part.reshape(shape))
+            out[:, some] += self._joined(sums(some).reshape(shape))
         return out
+
+    def _sums(
+        self, support: Index, W: Vector, sizes: list[int], test: Index
+    ) -> Callable[[Index], Vector]:
+        """What makes the sums of groups of support vectors at some of the test rows."""
+        if isinstance(self.samples, GivenSamples):
+            values = self.samples.values
+            ends = np.cumsum([0, *sizes]).tolist()
+            parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+            def given(some: Index) -> Vector:
+                """By values that are given."""
+                K = values[np.ix_(test[some], support)]
+                return np.concatenate([(K[:, own] @ W[own]).T for own in parts])
+
+            return given
+        rows, kernel = self.training.rows, self.training.recipe.kernel
+        options: Any = {"keep": True, "at_once": TOGETHER}
+        made = CoreSums(kernel.form, rows.take(support), W, sizes, **options)  # type: ignore[union-attr]
+        block, n_jobs = rows.take(test), rows.options.get("n_jobs")
+        return lambda some: made.by_group(block, some, n_jobs)
 
     def _joined(self, sums: Vector) -> Vector:
         """Sums (groups, C, r, rows) as decisions (C, rows, problems)."""
@@ -116,7 +140,8 @@ def is_late(training: Training) -> bool:
     return training.limits.is_late
 
 
-def _rows_at_once(n_sums: int) -> int:
+def _rows_at_once(W: Vector, sizes: list[int]) -> int:
+    n_sums = len(sizes) * int(W.shape[1])
     return max(64, SUMS_BYTES // (8 * n_sums) // 64 * 64)
 
 
@@ -135,21 +160,27 @@ def solve_folds(
     Cs : ndarray, rising
     recipes : list of Recipe or None, of the binary problems; None: as of the training
     """
-    tasks, kernel = training.tasks, training.recipe.kernel
-    if len(batched(training, len(weights))) < len(tasks) or kernel is None:
+    tasks = training.tasks
+    chosen = batched(training, len(weights))
+    if len(chosen) < len(tasks):
         return None
     n_sums = len(tasks)
     if tasks[0].negative is not None:
         n_sums = max(int(task.negative or 0) for task in tasks)
     shape = (len(weights), len(training.index), n_sums, len(Cs))
-    if 8 * np.prod(shape, dtype=float) > memory_for(training, list(range(len(tasks)))):
+    if 8 * np.prod(shape, dtype=float) > memory_for(training, chosen):
         return None
-    samples = GroupedSamples(training.rows.in_memory(), training.index, kernel)
-    if not samples.is_fit:
+    try:
+        samples, others = samples_for(training, chosen)
+    except OutOfTime:
+        return None
+    if samples is None:
         return None
     few = (len(weights), len(tasks), len(Cs))
     found = Folds(
         training,
+        samples,
+        others,
         recipes or [training.recipe] * len(tasks),
         weights,
         Cs,
@@ -159,7 +190,7 @@ def solve_folds(
         np.zeros(few, bool),
     )
     for some in _parts(found):
-        if not _solve_part(found, samples, some):
+        if not _solve_part(found, some):
             break
     return found
 
@@ -177,11 +208,11 @@ def _parts(found: Folds) -> Iterator[range]:
         start = end
 
 
-def _solve_part(found: Folds, samples: GroupedSamples, some: range) -> bool:
+def _solve_part(found: Folds, some: range) -> bool:
     """Solve some of the binary problems; whether to go on."""
     training, limits = found.training, found.training.limits
-    problems = _problems(found, samples, some)
-    memory = memory_for(training, list(some), samples.wide_bytes)
+    problems = _problems(found, some)
+    memory = memory_for(training, list(some), found.n_bytes)
     threads = n_threads(training.rows.options.get("n_jobs"))
     ends = solve_places(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
@@ -224,9 +255,10 @@ def _go_on(
     return not limited
 
 
-def _problems(found: Folds, samples: GroupedSamples, some: range) -> ManyProblems:
+def _problems(found: Folds, some: range) -> ManyProblems:
     """Some binary problems: for each the folds, and for each of these the C."""
     training, n_points = found.training, len(found.weights) * len(found.Cs)
+    samples = found.samples
     groups, y, C, q = [], [], [], []
     for k in some:
         own = _groups(found, k, len(samples.count))

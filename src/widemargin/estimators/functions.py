@@ -11,7 +11,11 @@ from widemargin.estimators.checks import fitted_anew, tell_end
 from widemargin.estimators.kernel_machines import keep_objects, keep_weights
 from widemargin.estimators.low_rank import Approximation, facts_of
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.support_vectors import keep_support_vectors
+from widemargin.estimators.support_vectors import (
+    coefficients_of,
+    keep_as_stored,
+    keep_support_vectors,
+)
 from widemargin.features.maps import LandmarkFeatures
 from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
@@ -78,6 +82,8 @@ def keep_function(estimator: Any, fit: Fit, c: Vector) -> None:
         estimator.n_support_ = _count(low.landmarks)
     if kernel.is_precomputed:
         keep_objects(estimator)
+    else:
+        keep_as_stored(estimator, fit.training.rows)
     if kernel.name == "linear":
         keep_weights(estimator, _column_weights(fit))
     if kernel.name in ("linear", "precomputed"):
@@ -120,7 +126,7 @@ def function_parts(fitted: Any) -> dict[str, Any]:
         kernels = Expansion(
             fitted.kernel_,
             fitted.support_vectors_,
-            fitted.dual_coef_,
+            coefficients_of(fitted),
             fitted.intercept_,
             fitted.n_support_,
         )
@@ -129,7 +135,7 @@ def function_parts(fitted: Any) -> dict[str, Any]:
         w = fitted.coef_[0]
     else:  # a sum over columns of the kernel matrix
         w = np.zeros(fitted.n_features_in_)
-        w[fitted.support_] = fitted.dual_coef_[0]
+        w[fitted.support_] = coefficients_of(fitted)[0]
     decision = Decision(w, float(fitted.intercept_[0]))
     return {"decisions": (decision,), "expand": expand}
 

@@ -13,7 +13,11 @@ from widemargin.estimators import objects
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.support_vectors import keep_support
+from widemargin.estimators.support_vectors import (
+    coefficients_of,
+    keep_as_stored,
+    keep_support,
+)
 from widemargin.estimators.training import Training, Vector
 from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
@@ -96,6 +100,8 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
         _keep_landmarks(estimator, fit)
     if kernel.is_precomputed:
         keep_objects(estimator)
+    else:
+        keep_as_stored(estimator, training.rows)
     if kernel.name == "linear":
         keep_weights(estimator, _weights(training, solutions))
     if kernel.name in ("linear", "precomputed"):
@@ -183,7 +189,7 @@ def _made(fitted: Any) -> Model:
         kernels = Expansion(
             fitted.kernel_,
             fitted.support_vectors_,
-            fitted.dual_coef_,
+            coefficients_of(fitted),
             fitted.intercept_,
             fitted.n_support_,
         )
@@ -191,7 +197,7 @@ def _made(fitted: Any) -> Model:
     if hasattr(fitted, "coef_"):
         W = fitted.coef_
     else:  # a sum over columns of the kernel matrix
-        weights = fitted.dual_coef_
+        weights = coefficients_of(fitted)
         if len(weights) < len(fitted.intercept_):
             weights = pair_weights(weights, fitted.n_support_)
         W = np.zeros((len(weights), fitted.n_features_in_))

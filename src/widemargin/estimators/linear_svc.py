@@ -52,9 +52,9 @@ class LinearSVC(Classifier):
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge (as LIBLINEAR and `sklearn.svm.LinearSVC` do).
     solver : str or Solver, default="auto"
-        "auto", "active_set", "augmented_lagrangian", "coordinate_descent",
-        "interior_point", or an object that carries its own options, such as
-        ``InteriorPoint(reduction="omega")``.
+        "auto", "batch" (few entries, all classes at once: else refused), "active_set",
+        "augmented_lagrangian", "coordinate_descent", "interior_point", or an object
+        that carries its own options, such as ``InteriorPoint(reduction="omega")``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" makes all classes weigh the same.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"

@@ -54,9 +54,9 @@ class LinearSVR(Regressor):
         and penalized for its square. LIBLINEAR and `sklearn.svm.LinearSVR` penalize it
         for both.
     solver : str or Solver, default="auto"
-        "auto", "active_set" (squared loss), "augmented_lagrangian" (the other),
-        "coordinate_descent", "interior_point", or an object that carries its own
-        options.
+        "auto", "batch" (few entries: else refused), "active_set" (squared loss),
+        "augmented_lagrangian" (the other), "coordinate_descent", "interior_point", or
+        an object that carries its own options.
     dual : {"auto", True, False}, default="auto"
         For code that was written for `sklearn.svm.LinearSVR`. It has no influence.
     verbose : int, default=0

@@ -36,6 +36,7 @@ from widemargin.problems.regression import of_samples
 from widemargin.solution import Certificate, Solution
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.kernel import batch
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
 from widemargin.system.progress import telling
@@ -100,7 +101,7 @@ def check_rank(check: Checker, svc: Any, features: str = "linear") -> None:
 def check_nu_rank(check: Checker, machine: Any) -> None:
     """Refuse a solver or a rank that machines with a sum of alpha have not."""
     if not isinstance(machine.solver, Solver):
-        check.choice("solver", machine.solver, ("auto", "irwls"))
+        check.choice("solver", machine.solver, ("auto", batch.NAME, "irwls"))
     check_rank(check, machine, "kernel")
 
 
@@ -145,6 +146,8 @@ def _check_kernel(check: Checker, svc: Any) -> None:
 
 def _check_solver(check: Checker, svc: Any, features: str) -> None:
     """Refuse a solver that cannot do what is solved last."""
+    if svc.solver == batch.NAME:
+        check.refuse("rank", "None for solver='batch'", svc.rank)
     solver = auto.SOLVERS.get(svc.solver) if isinstance(svc.solver, str) else svc.solver
     last = "kernel" if svc.polish or svc.rank == "auto" else features
     if solver is not None and solver.for_kernels != (last == "kernel"):

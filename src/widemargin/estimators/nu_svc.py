@@ -70,9 +70,9 @@ class NuSVC(Classifier):
         itself.
     approximation : str, default="auto"
         How, as of `SVC`.
-    solver : {"auto", "irwls"} or Solver, default="auto"
-        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
-        options.
+    solver : {"auto", "batch", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32, "batch", for few rows, else "irwls"; or an
+        `IRWLS` with options.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
         margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).
@@ -107,7 +107,8 @@ class NuSVC(Classifier):
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel; a list where X is a list of objects
     n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray (c - 1, n_sv) of y_i alpha_i / rho, arranged as of `SVC`
+    dual_coef_ : ndarray (c - 1, n_sv), a CSR array where X is sparse, of y_i alpha_i /
+        rho, arranged as of `SVC`
     intercept_ : ndarray (c (c - 1) / 2,), b / rho
     coef_ : ndarray (c (c - 1) / 2, n), of kernel="linear"; read-only
     kernel_ : Kernel, with gamma as a number

@@ -55,9 +55,9 @@ class NuSVR(SVR):
         itself.
     approximation : str, default="auto"
         How, as of `SVC`.
-    solver : {"auto", "irwls"} or Solver, default="auto"
-        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
-        options.
+    solver : {"auto", "batch", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32, "batch", for few rows, else "irwls"; or an
+        `IRWLS` with options.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P. P counts as at least 1e-10 of the objective of
         w = 0, b = 0 and epsilon = 0, as the minimum may be zero.
@@ -86,7 +86,8 @@ class NuSVR(SVR):
     support_ : ndarray of the rows whose error is epsilon or more
     support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
     n_support_ : ndarray (1,)
-    dual_coef_ : ndarray (1, n_sv), positive where the prediction is too small
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse; positive where the
+        prediction is too small
     coef_ : ndarray (1, n), of kernel="linear"; read-only
     intercept_ : ndarray (1,)
     kernel_ : Kernel, with gamma as a number

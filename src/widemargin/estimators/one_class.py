@@ -99,9 +99,9 @@ class OneClassSVM(
         itself.
     approximation : str, default="auto"
         How, as of `SVC`.
-    solver : {"auto", "irwls"} or Solver, default="auto"
-        "auto": pair steps in float32 for few rows, else "irwls"; or an `IRWLS` with
-        options.
+    solver : {"auto", "batch", "irwls"} or Solver, default="auto"
+        "auto": pair steps in float32, "batch", for few rows, else "irwls"; or an
+        `IRWLS` with options.
     verbose : int, default=0
         1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
@@ -129,7 +129,8 @@ class OneClassSVM(
     support_ : ndarray of the rows with a positive dual variable
     support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
     n_support_ : ndarray (1,)
-    dual_coef_ : ndarray (1, n_sv), their dual variables, of sum nu S
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse: their dual variables,
+        of sum nu S
     coef_ : ndarray (1, n), of kernel="linear"; read-only
     kernel_ : Kernel, with gamma as a number
     gamma_ : float

@@ -175,7 +175,7 @@ class Regressor(
         check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
         if not isinstance(self.solver, Solver):
-            check.choice("solver", self.solver, ("auto", *auto.SOLVERS))
+            check.choice("solver", self.solver, auto.NAMES)
         check_limits(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)

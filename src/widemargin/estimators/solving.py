@@ -7,13 +7,19 @@ import numpy as np
 
 from widemargin.data import shared
 from widemargin.data.rows import Rows
-from widemargin.estimators.batch import solve_batch, solve_linear_batch
+from widemargin.estimators.batch import (
+    refuse_batch,
+    solve_batch,
+    solve_linear_batch,
+    solve_linear_pairs,
+)
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import unsolved
+from widemargin.solvers.kernel.batch import NAME as BATCH
 from widemargin.system.threads import ONE_BLAS_THREAD
 
 # The gap above which zero is the better start: float32 has led astray. Zero has a gap
@@ -23,11 +29,14 @@ GOOD_START = 0.1
 
 def solve_tasks(training: Training) -> list[Solution]:
     """One solution a binary problem."""
+    refuse_batch(training)
     saved = checkpoints(training)
-    if training.tasks[0].negative is None and training.recipe.kernel is None:
-        solutions = solve_linear_batch(training) or _solve_together(training, saved)
-    else:
+    if training.recipe.kernel is not None:
         solutions = _solve_in_turn(training, saved, solve_batch(training))
+    elif training.tasks[0].negative is not None:
+        solutions = _solve_in_turn(training, saved, solve_linear_pairs(training))
+    else:
+        solutions = solve_linear_batch(training) or _solve_together(training, saved)
     remove_solved(saved, solutions)
     return solutions
 
@@ -35,7 +44,11 @@ def solve_tasks(training: Training) -> list[Solution]:
 def solve_task(
     training: Training, k: int, saved: Checkpoint | None, rows: Rows | None = None
 ) -> tuple[Problem, Solution]:
-    """Binary problem k, from rows that may wait for others', and its solution."""
+    """Binary problem k, from rows that may wait for others', and its solution.
+
+    One that the batch solver has not solved goes on as "auto".
+    """
+    asked = training.recipe.solver
     problem = training.problem(k, rows)
     at = functools.partial(training.recipe.at, training.rows)
     callback = training.callbacks.of(k, at)
@@ -43,7 +56,7 @@ def solve_task(
     start = None if training.starts is None else training.starts[k]
     solution = auto.solve_within(
         problem,
-        training.recipe.solver,
+        "auto" if asked == BATCH else asked,
         limits,
         start=start,
         names=training.names,

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
@@ -145,7 +146,8 @@ def keep_support_vectors(estimator: Any, rows: Rows) -> None:
     """Let an estimator have the rows ``support_`` of its fit, where in memory."""
     for name in ("support_vectors_", "_rows_of_fit"):  # of an earlier fit
         vars(estimator).pop(name, None)
-    if (X := rows.in_memory()) is None:
+    kernel = getattr(estimator, "kernel_", None)
+    if (X := rows.in_memory()) is None or (kernel and kernel.is_precomputed):
         return
     vars(estimator)["_rows_of_fit"] = rows
     share = estimator.support_.size / rows.shape[0]
@@ -175,6 +177,18 @@ def keep_support(
     estimator.dual_coef_ = coefficients
     n_classes = len(estimator.classes_)
     estimator.n_support_ = np.bincount(index[support], minlength=n_classes)
+
+
+def keep_as_stored(estimator: Any, rows: Rows) -> None:
+    """Let ``dual_coef_`` be sparse where the rows are, as in scikit-learn."""
+    if sparse.issparse(rows.in_memory()):
+        estimator.dual_coef_ = sparse.csr_array(estimator.dual_coef_)
+
+
+def coefficients_of(fitted: Any) -> NDArray[np.float64]:
+    """Its ``dual_coef_`` as an array."""
+    found: Any = fitted.dual_coef_
+    return np.asarray(found.toarray() if sparse.issparse(found) else found)
 
 
 def _support(

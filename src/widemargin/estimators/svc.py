@@ -1,5 +1,6 @@
 """SVC: classifiers with a kernel, one against one or one against the rest."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -82,8 +83,9 @@ class SVC(Classifier):
         without a rank. On a9a and ijcnn1 that took 1.2 to 30 times as long as to start
         at zero (rank 50 to 1,000).
     solver : str or Solver, default="auto"
-        "auto", "irwls", "frank_wolfe" or "core_vector" (both for the squared hinge
-        without a free intercept), or an object that carries its own options. For
+        "auto", "batch" (small problems, all at once: else refused), "irwls",
+        "frank_wolfe" or "core_vector" (both for the squared hinge without a free
+        intercept), or an object that carries its own options. For
         kernel="linear" also the solvers of `LinearSVC`, which "auto" prefers there;
         with a rank only these.
     tol : float in (0, 1], default=1e-4
@@ -136,9 +138,9 @@ class SVC(Classifier):
         copied when they are first asked for, or copied: until then the training data
         are kept, and must stay as they are.
     n_support_ : ndarray (c,), support vectors by class
-    dual_coef_ : ndarray (1, n_sv) of y_i alpha_i, positive for ``classes_[1]``. One
-        against one: (c - 1, n_sv), arranged and signed as in `sklearn.svm.SVC`. One
-        against the rest: (c, n_sv).
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse, of y_i alpha_i,
+        positive for ``classes_[1]``. One against one: (c - 1, n_sv), arranged and
+        signed as in `sklearn.svm.SVC`. One against the rest: (c, n_sv).
     intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
     coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept.
         With "fourier" and "polynomial" the weights of the features, (k, rank).
@@ -290,7 +292,8 @@ class SVC(Classifier):
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
-            return linear_recipe(self.loss, self.intercept, self.solver)
+            recipe = linear_recipe(self.loss, self.intercept, self.solver)
+            return dataclasses.replace(recipe, to_digits=True)
         return self._recipe_with(kernel)
 
     def _recipe_with(self, kernel: Kernel) -> Recipe:
@@ -307,12 +310,7 @@ class SVC(Classifier):
     @property
     def _has_kernel_solver(self) -> bool:
         """Whether a kernel solver is needed: not if linear solvers can do it."""
-        if self.kernel != "linear":
-            return True
-        solver = self.solver
-        if isinstance(solver, str):
-            return solver != "auto" and auto.SOLVERS[solver].for_kernels
-        return solver.for_kernels
+        return self.kernel != "linear" or auto.is_of_kernels(self.solver)
 
     def _plan(self, training: Training) -> Fit:
         if self.rank is None:

@@ -80,9 +80,9 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
 
     Notes
     -----
-    Problems of more rows than the batch solver takes, callables and precomputed kernels
-    are fitted one after the other. After Ctrl-C the scores of what was finished are
-    kept, and KeyboardInterrupt is raised.
+    Problems of more rows than the batch solver takes are fitted one after the other.
+    After Ctrl-C the scores of what was finished are kept, and KeyboardInterrupt is
+    raised.
 
     Examples
     --------

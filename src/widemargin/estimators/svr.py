@@ -84,9 +84,9 @@ class SVR(Regressor):
     approximation : str, default="auto"
         How, as of `SVC`.
     solver : str or Solver, default="auto"
-        "auto", "irwls", or an object that carries its own options. For kernel="linear"
-        also the solvers of `LinearSVR`, which "auto" prefers there; with a rank only
-        these.
+        "auto", "batch" (few rows: else refused), "irwls", or an object that carries its
+        own options. For kernel="linear" also the solvers of `LinearSVR`, which "auto"
+        prefers there; with a rank only these.
     verbose : int, default=0
         1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
@@ -112,7 +112,8 @@ class SVR(Regressor):
     support_ : ndarray of the rows whose error is epsilon or more
     support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
     n_support_ : ndarray (1,)
-    dual_coef_ : ndarray (1, n_sv), positive where the prediction is too small
+    dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse; positive where the
+        prediction is too small
     coef_ : ndarray (1, n), of kernel="linear"; read-only
     intercept_ : ndarray (1,)
     kernel_ : Kernel, with gamma as a number
@@ -213,7 +214,8 @@ class SVR(Regressor):
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
         kernel = set_kernel(self, rows, weights)
         if not self._has_kernel_solver:
-            return linear_recipe(self, target, in_a_row=True)
+            recipe = linear_recipe(self, target, in_a_row=True)
+            return dataclasses.replace(recipe, to_digits=True)
         return self._recipe_with(kernel, float(self.epsilon), target)
 
     def _recipe_with(self, kernel: Kernel, epsilon: float, target: Vector) -> Recipe:
@@ -232,12 +234,7 @@ class SVR(Regressor):
     @property
     def _has_kernel_solver(self) -> bool:
         """Whether a kernel solver is needed: not if linear solvers can do it."""
-        if self.kernel != "linear":
-            return True
-        solver = self.solver
-        if isinstance(solver, str):
-            return solver != "auto" and auto.SOLVERS[solver].for_kernels
-        return solver.for_kernels
+        return self.kernel != "linear" or auto.is_of_kernels(self.solver)
 
     def _plan(self, training: Training, target: Vector) -> Fit:
         if self.rank is None:

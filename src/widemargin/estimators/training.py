@@ -50,6 +50,9 @@ class Recipe:
     nu : float in (0, 1] or None
         Of one-class and nu machines: the share that the sum of alpha has of what its
         bounds allow (`widemargin.problems.nu`). None: the sum is free.
+    to_digits : bool
+        Whether linear problems of few rows are solved to the last digits, as those with
+        a kernel are.
     """
 
     make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
@@ -59,6 +62,7 @@ class Recipe:
     form: tuple[str, str] | None = None
     q: Vector | None = None
     nu: float | None = None
+    to_digits: bool = False
 
     @property
     def is_pairwise(self) -> bool:

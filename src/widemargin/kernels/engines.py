@@ -8,7 +8,7 @@ make the values of other rows too.
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -324,6 +324,14 @@ class CoreEngine:
         return self._X[J]
 
 
+def refuse_pair(one: float, other: float) -> NoReturn:
+    """Refuse a kernel with these values of one pair of rows."""
+    raise ValueError(
+        "The kernel must be symmetric, k(x, z) = k(z, x). Got "
+        f"{one:.6g} and {other:.6g} for one pair of rows instead."
+    )
+
+
 class GivenEngine(ABC):
     """Values of the user's, taken as they are: of a callable, or of a matrix."""
 
@@ -366,11 +374,7 @@ class GivenEngine(ABC):
         apart = np.abs(values - values.T)
         if apart.max(initial=0.0) > ASYMMETRY * np.abs(values).max(initial=0.0):
             i, j = np.unravel_index(apart.argmax(), apart.shape)
-            raise ValueError(
-                "The kernel must be symmetric, k(x, z) = k(z, x). Got "
-                f"{values[i, j]:.6g} and {values[j, i]:.6g} for one pair of rows "
-                "instead."
-            )
+            refuse_pair(values[i, j], values[j, i])
 
     def compute(
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index

@@ -1,10 +1,12 @@
 """Samples in groups, over which the core solves and scores many problems at once.
 
 A group holds the rows of one class, in whole strips. A binary problem has the rows of
-some groups, in their order, perhaps of one group twice: *places* count these.
+some groups, in their order, perhaps of one group twice: *places* count these. The core
+makes the values of a kernel that it knows; others are given, all at once.
 """
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -37,49 +39,28 @@ Index = NDArray[np.int64]
 MOST_BYTES = 128 << 20
 
 
-class GroupedSamples:
-    """The rows of X by groups, packed for the core.
+class Grouped(ABC):
+    """Rows by groups, over which the core solves problems.
 
     Parameters
     ----------
-    X : ndarray or CSR array (m, n)
     group : int ndarray (m,), the group of each row: 0, 1, ...
-    kernel : Kernel that the core knows, with gamma as a number
 
     Attributes
     ----------
     order : int ndarray (m,), the rows by groups
     count, first : int ndarray (g,), the size of each group; where it begins in `order`
-    is_fit : bool
-        Whether the core can do it: not where float32 is too rough for the values, or
-        where the rows are sparse with so many columns that they stay so (`MOST_BYTES`).
+    cost : float, multiplications of a kernel value, about
+    is_fit : bool, whether the core can do it: not where float32 is too rough
     """
 
-    def __init__(self, X: Any, group: NDArray[Any], kernel: Kernel) -> None:
-        self._X, self.kernel = X, kernel
+    cost: float
+    is_fit: bool
+
+    def __init__(self, group: NDArray[Any]) -> None:
         self.order = np.argsort(group, kind="stable")
         self.count = np.bincount(group)
         self.first = np.cumsum(self.count) - self.count
-        wide = max(WIDE, MOST_BYTES // (4 * X.shape[0]))
-        self._layout = Layout(kernel.form, X, np.float32, SPARSE_MODEL, wide)
-        self._layout.is_ones = False  # its engine reads packed numbers
-        self._diagonal = kernel.diag(X)
-        rough = is_rough(self._layout, kernel, X, self._diagonal)
-        self.is_fit = not (self._layout.stays_sparse or rough)
-
-    @property
-    def cost(self) -> float:
-        """Multiplications of a kernel value, about."""
-        return float(self._X.shape[1])
-
-    @property
-    def wide_bytes(self) -> int:
-        """Bytes that packing sparse rows of many columns takes, and only these.
-
-        In float32, and in float64 for the certificates of some of them.
-        """
-        m, n = self._X.shape
-        return 12 * m * n if sparse.issparse(self._X) and n > WIDE else 0
 
     def rows_of(self, groups: Index) -> Index:
         """The rows of some groups, one group after the other."""
@@ -89,20 +70,11 @@ class GroupedSamples:
         return np.concatenate(parts)
 
     @functools.cached_property
-    def _packed(self) -> tuple[Any, ...]:
-        """What the core takes: the samples by groups, and all rows."""
-        strips = -(-self.count // STRIP)
-        begin = np.zeros(len(strips) + 1, np.int64)
-        strips.cumsum(out=begin[1:])
-        place = np.zeros(begin[-1] * STRIP, np.int64)
-        moved = np.repeat(begin[:-1] * STRIP - self.first, self.count)
-        place[moved + np.arange(len(moved))] = self.order
-        samples = Samples(self._layout, self._X, place)
-        norms = np.empty(len(self.order), np.float32)
-        norms[place] = samples.norms
-        batch = Batches(self._layout, self._X, norms).take(slice(None), samples)
-        groups = begin, self.count, self.order, self._diagonal
-        return samples, batch, groups
+    def _strips(self) -> Index:
+        """Where the strips of each group begin; their number: (g + 1,)."""
+        begin = np.zeros(len(self.count) + 1, np.int64)
+        (-(-self.count // STRIP)).cumsum(out=begin[1:])
+        return begin
 
     def solve(
         self,
@@ -132,37 +104,56 @@ class GroupedSamples:
         (t, 4), by them; steps, steps of negative curvature, and how each ended (t, 3);
         whether Ctrl-C ended it.
         """
-        samples, batch, (begin, count, order, diagonal) = self._packed
-        form, exact, norms = self._exact
         scores, t = np.zeros(len(c)), len(problems[2])
         numbers, counts = np.zeros((t, 4)), np.zeros((t, 3), np.int64)
-        _, interrupted = _core.solve_batch(
-            self._layout.form,
-            samples.core,
-            batch,
-            begin,
-            count,
-            order,
-            diagonal,
-            form,
-            exact,
-            norms,
-            *problems,
-            *data,
-            c,
-            scores,
-            *loss,
-            limits[0],
-            limits[1],
-            limits[2],
-            limits[3],
-            stop,
-            numbers,
-            counts,
-        )
+        ask = (*problems, *data, c, scores, *loss, *limits, stop, numbers, counts)
+        _, interrupted = self._ask(ask)
         return scores, numbers, counts, interrupted
 
-    # -- sums of kernel values, and bounds of their errors -----------------------------
+    @abstractmethod
+    def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
+        """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
+
+    @abstractmethod
+    def exact(
+        self,
+        support: tuple[Index, Vector, Index],
+        rows: tuple[Index, Index],
+        threads: int,
+        stop: Callable[[], bool],
+        runs: Index | None = None,
+    ) -> Vector:
+        """Scores in float64: for problem t those of some rows, by its support vectors.
+
+        Parameters
+        ----------
+        support : rows and coefficients of the support vectors, of one problem after the
+            other; where these end.
+        rows : rows to score, and where these end
+        runs : where runs of problems end that have most of their rows in common, and
+            kernel values with them; None: each problem has its own
+
+        Returns
+        -------
+        The scores; NaN where ``stop`` says yes.
+        """
+
+    # -- bounds of the errors of sums of kernel values ---------------------------------
+
+    @property
+    @abstractmethod
+    def _single(self) -> ValueBounds:
+        """Bounds of the values in float32, and of their errors."""
+
+    @property
+    @abstractmethod
+    def _double(self) -> ValueBounds:
+        """The same in float64."""
+
+    @property
+    def lengths(self) -> Vector:
+        """At least sqrt k(x, x) of the rows: (m,)."""
+        return self._double.s
 
     def kept_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of scores K c by float32 values, as `solve` has them.
@@ -179,6 +170,69 @@ class GroupedSamples:
         lost = np.add.reduceat(np.where(used, s, 0.0), starts)
         errors += FLUSHED * s * np.repeat(lost, counts)
         return errors
+
+    def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
+        """Bounds of the errors of such scores, at each place."""
+        return self._double.sums_by_part(rows, c, starts, (0.0, 1.0, 4.0 * STRIP))
+
+
+class GroupedSamples(Grouped):
+    """The rows of X by groups, packed for the core.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array (m, n)
+    group : int ndarray (m,), the group of each row: 0, 1, ...
+    kernel : Kernel that the core knows, with gamma as a number
+
+    Attributes
+    ----------
+    is_fit : bool
+        Whether the core can do it: not where float32 is too rough for the values, or
+        where the rows are sparse with so many columns that they stay so (`MOST_BYTES`).
+    """
+
+    def __init__(self, X: Any, group: NDArray[Any], kernel: Kernel) -> None:
+        super().__init__(group)
+        self._X, self.kernel, self.cost = X, kernel, float(X.shape[1])
+        wide = max(WIDE, MOST_BYTES // (4 * X.shape[0]))
+        self._layout = Layout(kernel.form, X, np.float32, SPARSE_MODEL, wide)
+        self._layout.is_ones = False  # its engine reads packed numbers
+        self._diagonal = kernel.diag(X)
+        rough = is_rough(self._layout, kernel, X, self._diagonal)
+        self.is_fit = not (self._layout.stays_sparse or rough)
+
+    @property
+    def wide_bytes(self) -> int:
+        """Bytes that packing sparse rows of many columns takes, and only these.
+
+        In float32, and in float64 for the certificates of some of them.
+        """
+        m, n = self._X.shape
+        return 12 * m * n if sparse.issparse(self._X) and n > WIDE else 0
+
+    @functools.cached_property
+    def _packed(self) -> tuple[Any, ...]:
+        """What the core takes: the samples by groups, and all rows."""
+        begin = self._strips
+        place = np.zeros(begin[-1] * STRIP, np.int64)
+        moved = np.repeat(begin[:-1] * STRIP - self.first, self.count)
+        place[moved + np.arange(len(moved))] = self.order
+        samples = Samples(self._layout, self._X, place)
+        norms = np.empty(len(self.order), np.float32)
+        norms[place] = samples.norms
+        batch = Batches(self._layout, self._X, norms).take(slice(None), samples)
+        groups = begin, self.count, self.order, self._diagonal
+        return samples, batch, groups
+
+    def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
+        """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
+        samples, batch, groups = self._packed
+        made = self._layout.form, samples.core, batch, *groups, *self._exact
+        given: tuple[Any, ...] = (*made, *problems)
+        return _core.solve_batch(*given)
+
+    # -- sums of kernel values, and bounds of their errors -----------------------------
 
     def exact(
         self,
@@ -210,15 +264,6 @@ class GroupedSamples:
         if stop():  # parts of sums may be there
             out[:] = np.nan
         return out
-
-    def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
-        """Bounds of the errors of such scores, at each place."""
-        return self._double.sums_by_part(rows, c, starts, (0.0, 1.0, 4.0 * STRIP))
-
-    @property
-    def lengths(self) -> Vector:
-        """At least sqrt k(x, x) of the rows: (m,)."""
-        return self._double.s
 
     @functools.cached_property
     def _double_layout(self) -> Layout:

@@ -1,8 +1,9 @@
 """The free intercept that minimizes the losses for given scores x'w.
 
 For the hinge the slope in b rises by C_i at b = y_i q_i - x_i'w, from minus the C of
-the positive class: an exact weighted selection. For the squared hinge it is piecewise
-linear, and Newton's method ends after finitely many steps.
+the positive class: an exact weighted selection. Where an interval is best, as where no
+alpha lies between 0 and C, its middle is taken, as LIBSVM does. For the squared hinge
+the slope is piecewise linear, and Newton's method ends after finitely many steps.
 """
 
 import numpy as np
@@ -16,24 +17,25 @@ Vector = NDArray[np.float64]
 
 
 def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
-    """Minimizer nearest to ``near``, for row vectors C, labels and ``score`` = x'w.
+    """Minimizer, for row vectors C, labels and ``score`` = x'w; and q, where not 1.
 
-    And q, where it is not 1.
+    Of the squared hinge that nearest to ``near``.
     """
     if not loss.curvature:
-        return _by_breakpoints(state, near)
+        return _by_breakpoints(state)
     return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
 
 
-def _by_breakpoints(state: RowState, near: float) -> float:
-    """Nearest point of the interval of minimizers in b."""
+def _by_breakpoints(state: RowState) -> float:
+    """The middle of the interval of minimizers in b; its end where it has only one."""
     positive, negative = state.sweep(_class_weights)
     # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)
     low = state.threshold(_breakpoints, positive - slack)
-    if near <= low:
-        return low
-    return min(near, state.threshold(_breakpoints, positive + slack))
+    high = state.threshold(_breakpoints, positive + slack)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return high if np.isfinite(high) else low
+    return low if low == high else 0.5 * low + 0.5 * high
 
 
 def _class_weights(part: RowState) -> tuple[float, float]:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
-from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.grouped import Grouped
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.problems import sums
@@ -54,7 +54,7 @@ class ManyProblems:
 
     Attributes
     ----------
-    samples : GroupedSamples
+    samples : Grouped
     groups, group_ends : int ndarray, the groups of the problems; where these end
         The same group twice is the same rows twice, which share their kernel values.
     ends : int ndarray (t,), where the places of each problem end
@@ -71,7 +71,7 @@ class ManyProblems:
         a free intercept both classes have half of it; without one all labels are +1.
     """
 
-    samples: GroupedSamples
+    samples: Grouped
     groups: Index
     group_ends: Index
     ends: Index
@@ -190,7 +190,7 @@ class ManyProblems:
         Parameters
         ----------
         c : ndarray, of each place; feasible but for rounding of the sums that are given
-        scores : ndarray, K c by `GroupedSamples.solve`, of each place
+        scores : ndarray, K c by `Grouped.solve`, of each place
         b : ndarray (t,)
         threads, stop : of the sums in float64
         rho : ndarray (t,) or None

@@ -23,6 +23,9 @@ from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
+# Share of C by which a dual variable lies away from its bounds: rounding.
+INSIDE = 1e-12
+
 
 @dataclass(frozen=True)
 class Units:
@@ -74,6 +77,26 @@ class ManyLinearProblems:
         unit = float(2.0 ** np.round(np.log2(size)))
         C = self.C / unit if self.loss.is_bounded else self.C
         return dataclasses.replace(self, C=C, q=q / unit), Units(unit, shift)
+
+    def centered(self, alpha: Vector, W: Vector, b: Vector) -> Vector:
+        """Intercepts in the middle of the best ones, where an interval is best.
+
+        That is so for the hinge where no alpha (t, m) or (t, 2 m) lies between 0 and C.
+        """
+        if self.intercept != "free" or not self.loss.is_bounded:
+            return b
+        alpha, b = alpha.reshape(len(alpha), -1, len(self.C)), b.copy()
+        above, below = alpha > INSIDE * self.C, alpha < (1.0 - INSIDE) * self.C
+        margins = np.broadcast_to(self._margins, alpha.shape)
+        for k in np.flatnonzero(~(above & below).any(axis=(1, 2))).tolist():
+            y = np.stack([self.y[k], -self.y[k]])[: alpha.shape[1]]
+            levels = y * margins[k] - self.X @ W[k]
+            rises = np.where(y > 0.0, below[k], above[k])
+            low = levels[rises].max(initial=-np.inf)
+            high = levels[~rises].min(initial=np.inf)
+            if -np.inf < low <= high < np.inf:
+                b[k] = 0.5 * (low + high)
+        return b
 
     def certificates(self, alpha: Vector, W: Vector, b: Vector) -> list[Certificate]:
         """Bounds of the optima by dual variables, weights and intercepts.

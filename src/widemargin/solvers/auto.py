@@ -15,6 +15,7 @@ from widemargin.solvers.driver.contract import ChosenSolver, Reserve, Solver
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.hard import solve_hard
 from widemargin.solvers.driver.limits import Callback, Limits
+from widemargin.solvers.kernel import batch
 from widemargin.solvers.kernel.budget import Budget
 from widemargin.solvers.kernel.core_vector import CoreVector
 from widemargin.solvers.kernel.frank_wolfe import FrankWolfe
@@ -55,6 +56,16 @@ SOLVERS: dict[str, type[Solver]] = {
         CoreVector,
     )
 }
+
+# What estimators take: the batch solver is for the problems of a fit, not for one.
+NAMES = ("auto", batch.NAME, *SOLVERS)
+
+
+def is_of_kernels(solver: str | Solver) -> bool:
+    """Whether it is a solver of kernel problems alone, by its name or as it is."""
+    if isinstance(solver, str):
+        return solver in SOLVERS and SOLVERS[solver].for_kernels
+    return solver.for_kernels
 
 
 def choose(

@@ -1,0 +1,124 @@
+"""Kernel values of all pairs of rows, as they are given: the core solves with them.
+
+A matrix of the user's, or what a callable returned for all rows, once. Rows of a
+problem are gathered from it as float32 when a variable first moves; certificates take
+its numbers themselves.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin import _core
+from widemargin.kernels.engines import ASYMMETRY, HUGE, refuse_pair
+from widemargin.kernels.grouped import Grouped, Index, Vector
+from widemargin.kernels.kernel import Kernel
+from widemargin.numerics.rounding import SINGLE, ValueBounds
+
+# How far a value may lie above the root of k(x, x) k(z, z): rounding. Others show that
+# the matrix is not positive semidefinite.
+EXCESS = 1e-5
+# Rows that a callable gets at a time, with all others: between two of its calls a time
+# limit is noticed.
+CALLED_ROWS = 512
+# Multiplications that a value stands for: it is gathered, and steps read it. Not tuned.
+COST = 8.0
+
+
+class GivenSamples(Grouped):
+    """Rows by groups, with the values of all pairs of them.
+
+    Parameters
+    ----------
+    values : ndarray (m, m), float64, finite
+    group : int ndarray (m,), the group of each row: 0, 1, ...
+
+    Attributes
+    ----------
+    values : ndarray (m, m)
+    is_fit : bool
+        Not where the values are too large for float32, or are seen not to be those of a
+        positive semidefinite kernel.
+
+    Raises
+    ------
+    ValueError
+        Values that are not symmetric.
+    """
+
+    cost = COST
+
+    def __init__(self, values: Vector, group: NDArray[Any]) -> None:
+        super().__init__(group)
+        self.values, self._diagonal = values, values.diagonal().copy()
+        lengths = np.sqrt(np.maximum(self._diagonal, 0.0))
+        largest, share, apart, i, j = _core.given_facts(values, lengths)
+        if apart > ASYMMETRY * largest:
+            refuse_pair(values[i, j], values[j, i])
+        self._lengths = lengths * np.sqrt(max(1.0, share))
+        self.is_fit = largest < HUGE and share <= 1.0 + EXCESS
+
+    @property
+    def _groups(self) -> tuple[Any, ...]:
+        """What the core takes: the values, where groups begin, and the diagonal."""
+        return self.values, self._strips, self.count, self.order, self._diagonal
+
+    def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
+        """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
+        return _core.solve_given(*self._groups, *problems)
+
+    def exact(
+        self,
+        support: tuple[Index, Vector, Index],
+        rows: tuple[Index, Index],
+        threads: int,
+        stop: Callable[[], bool],
+        runs: Index | None = None,
+    ) -> Vector:
+        """Scores in float64: see `Grouped.exact`; runs share the values anyway."""
+        out, (J, c, ends) = np.zeros(len(rows[0])), support
+        given = self.values, self._diagonal, J, ends, c, *rows
+        _core.sum_given(*given, out, threads, stop)
+        if stop():  # parts of sums may be there
+            out[:] = np.nan
+        return out
+
+    @functools.cached_property
+    def _single(self) -> ValueBounds:
+        return ValueBounds(SINGLE, np.zeros(len(self._lengths)), self._lengths)
+
+    @functools.cached_property
+    def _double(self) -> ValueBounds:
+        return ValueBounds(0.0, np.zeros(len(self._lengths)), self._lengths)
+
+
+def given_bytes(X: Any, kernel: Kernel) -> int:
+    """Bytes that `given_values` takes beside X."""
+    has_own = kernel.is_precomputed and _is_plain(X)
+    return 0 if has_own else 8 * X.shape[0] ** 2
+
+
+def given_values(X: Any, kernel: Kernel) -> Vector:
+    """The values of all pairs of the rows of X: (m, m) float64.
+
+    A callable makes them in blocks of rows, with a look at the deadline before each.
+    """
+    if kernel.is_precomputed:
+        X = X.toarray() if sparse.issparse(X) else X
+        return np.ascontiguousarray(X, dtype=np.float64)
+    m = X.shape[0]
+    out = np.empty((m, m))
+    for start in range(0, m, CALLED_ROWS):
+        some = slice(start, min(start + CALLED_ROWS, m))
+        out[some] = kernel.called(X[some], X)
+    return out
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is what the core takes, as it is."""
+    dense = not sparse.issparse(X)
+    return dense and X.dtype == np.float64 and X.flags.c_contiguous

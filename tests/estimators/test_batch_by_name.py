@@ -1,0 +1,150 @@
+"""``solver="batch"``: what it solves, and the sentence where it does not fit."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from widemargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    open_rows,
+)
+from widemargin.cli import main
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 3))
+GROUP = np.argmax(X + 0.7 * RNG.normal(size=X.shape), axis=1)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(),
+        SVC(kernel="linear"),
+        SVC(kernel="linear", multi_class="ovr"),
+        SVCCV(Cs=[0.1, 1.0]),
+        LinearSVC(),
+        LinearSVC(multi_class="ovo", loss="hinge"),
+        NuSVC(nu=0.2),
+        SVR(),
+        SVR(kernel="linear"),
+        LinearSVR(),
+        NuSVR(),
+        OneClassSVM(nu=0.2),
+    ],
+)
+def test_it_is_what_auto_takes(machine):
+    by_itself = machine.fit(X, GROUP).predict(X)
+    asked = machine.set_params(solver="batch").fit(X, GROUP)
+    assert {one.solver for one in asked.solutions_} == {"batch"}
+    np.testing.assert_array_equal(asked.predict(X), by_itself)
+
+
+def test_one_problem_may_have_more_rows_than_auto_gives_it(monkeypatch):
+    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    y = GROUP > 0
+    assert SVC(n_jobs=2).fit(X, y).solution_.solver == "irwls"
+    assert SVC(n_jobs=2, solver="batch").fit(X, y).solution_.solver == "batch"
+
+
+def test_what_float32_cannot_solve_goes_on():
+    clf = SVC(C=1e4, gamma=1e-3, tol=1e-6, solver="batch").fit(X, GROUP > 0)
+    assert (clf.solution_.solver, clf.status_) == ("irwls", "solved")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"C": np.inf}, "not for C=inf"),
+        ({"kernel": "sigmoid"}, "not for kernels that are not positive semidefinite"),
+        ({"kernel": "poly", "coef0": -1.0}, "not for kernels that are not positive"),
+        ({"tol": 1e-7}, "not for tol below 1e-06"),
+        ({"kernel": "linear", "tol": 1e-9}, "not for tol below 1e-08"),
+        ({"max_iter": 5}, "not for max_iter"),
+        ({"callback": lambda step: False}, "not for a callback or verbose"),
+        ({"memory_limit": 1 << 14}, "memory_limit has no room"),
+    ],
+)
+def test_where_it_does_not_fit_it_is_refused(options, said):
+    with pytest.raises(ValueError, match=f"solver='batch' is for small .*{said}"):
+        SVC(solver="batch", **options).fit(X, GROUP)
+
+
+def test_large_problems_are_refused(monkeypatch):
+    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS", 50)
+    with pytest.raises(ValueError, match="more than 50 rows a problem, here 90"):
+        SVC(solver="batch", multi_class="ovr").fit(X, GROUP)
+    wide = RNG.normal(size=(610, 612))
+    with pytest.raises(ValueError, match="not for 610 rows x 612 features, linear"):
+        LinearSVC(solver="batch").fit(wide, wide[:, 0] > 0)
+
+
+def test_rows_in_files_are_refused(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    with pytest.raises(ValueError, match="not for rows that are not in memory"):
+        LinearSVC(solver="batch").fit(open_rows(tmp_path / "X.npy"), GROUP)
+
+
+@pytest.mark.parametrize("machine", [SVC(rank=5), SVC(rank="auto"), NuSVC(rank=5)])
+def test_a_rank_is_refused(machine):
+    message = "'rank' parameter of .* must be None for solver='batch'"
+    with pytest.raises(ValueError, match=message):
+        machine.set_params(solver="batch").fit(X, GROUP)
+
+
+def test_the_command_line_takes_it(tmp_path, capsys):
+    path, model = tmp_path / "rows.svm", tmp_path / "rows.wm"
+    lines = (
+        f"{k} " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row))
+        for k, row in zip(GROUP, X, strict=True)
+    )
+    path.write_text("\n".join(lines) + "\n")
+    train = ["train", str(path), str(model), "--solver", "batch"]
+    assert main([*train, "--kernel", "rbf"]) == 0
+    assert "batch" in capsys.readouterr().out
+    assert main([*train, "--solver-option", "mode=1"]) == 2
+    assert "--solver batch has no options" in capsys.readouterr().err
+
+
+# -- what came with it -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "solver"),
+    [
+        ("linear", "auto"),
+        ("linear", "augmented_lagrangian"),
+        ("linear", "interior_point"),
+        ("linear", "irwls"),
+        ("rbf", "auto"),
+        ("rbf", "irwls"),
+    ],
+)
+def test_of_an_interval_of_intercepts_the_middle_is_taken(kernel, solver):
+    rows = np.array([[-2, 0], [-1, -1], [0, -3], [0, 2], [1, 1], [2, 0.0]])
+    y = np.array([1, 1, 1, 2, 2, 2])
+    clf = SVC(C=1e-2, kernel=kernel, solver=solver, tol=1e-6).fit(rows, y)
+    np.testing.assert_allclose(np.abs(clf.dual_coef_), 1e-2, rtol=1e-6)
+    f = clf.decision_function(rows) - clf.intercept_
+    low, high = (-1.0 - f[y == 1]).max(), (1.0 - f[y == 2]).min()  # all have a loss
+    assert low < high - 1.0
+    assert clf.intercept_[0] == pytest.approx(0.5 * (low + high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [SVC(), SVC(kernel="linear"), NuSVC(nu=0.2), SVR(), NuSVR(), OneClassSVM(nu=0.2)],
+)
+def test_coefficients_are_sparse_where_the_rows_are(machine):
+    dense = machine.fit(X, GROUP)
+    found, predicted = dense.dual_coef_, dense.predict(X)
+    other = machine.fit(sparse.csr_array(X), GROUP)
+    assert sparse.issparse(other.dual_coef_)
+    np.testing.assert_allclose(other.dual_coef_.toarray(), found, atol=1e-3)
+    np.testing.assert_allclose(other.predict(X), predicted, atol=1e-6)
