@@ -77,6 +77,36 @@ def test_scores_are_the_sums_within_the_bounds_of_their_errors(name, stored):
         assert errors[first:last].max() < 1e-9 * np.abs(found).max()
 
 
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_problems_over_the_same_samples_share_kernel_values(stored):
+    X, group = data("rbf")
+    samples = GroupedSamples(stored(X), group, RBF)
+    runs = [samples.rows_of(np.array(pair)) for pair in ([0, 2], [1, 3])]
+    rows = np.concatenate([runs[0]] * 3 + [runs[1]] * 2)
+    ends = np.cumsum([len(runs[0])] * 3 + [len(runs[1])] * 2)
+    starts, c = np.append(0, ends[:-1]), coefficients(len(rows))
+    c[starts[1] : ends[1]] = 0.0  # no support vector
+    errors = samples.exact_errors(rows, c, starts)
+    support, wanted = c != 0.0, np.arange(len(rows)) % 3 > 0
+
+    def counted(chosen):
+        return np.add.reduceat(chosen, starts, dtype=np.int64).cumsum()
+
+    given = (
+        (rows[support], c[support], counted(support)),
+        (
+            rows[wanted],
+            counted(wanted),
+        ),
+    )
+    one, *others = (
+        samples.exact(*given, threads, never, np.array([3, 5])) for threads in (1, 2, 5)
+    )
+    off = np.abs(one - exact(samples, rows, c, starts)[wanted])
+    assert (off <= 2.0 * errors[wanted]).all()
+    assert all(other.tolist() == one.tolist() for other in others)
+
+
 @on_semidefinite
 def test_kept_scores_are_within_the_bounds_of_their_errors(name):
     X, _ = data(name)

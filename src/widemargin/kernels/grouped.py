@@ -249,8 +249,9 @@ class GroupedSamples(Grouped):
         support : rows and coefficients of the support vectors, of one problem after the
             other; where these end.
         rows : rows to score, and where these end
-        runs : where runs of problems end that have most of their rows in common, and
-            kernel values with them; None: each problem has its own
+        runs : int ndarray or None
+            Where runs of problems end that have most of their rows in common, and so
+            their kernel values. None: each problem makes its own.
 
         Returns
         -------

@@ -683,7 +683,7 @@ def _cut_groups(batches: Batches, sizes: Sequence[int]) -> list[tuple[int, slice
 
 def _used(W: Vector) -> slice:
     """From the first to the last column that is not zero."""
-    columns = W.any(axis=0).nonzero()[0]
+    columns = np.flatnonzero(W.any(axis=0))
     return slice(columns[0], columns[-1] + 1) if columns.size else slice(0, 0)
 
 
