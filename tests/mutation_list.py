@@ -1105,4 +1105,33 @@ MUTATIONS = [
         "Q.diagonal",
         FRANK_WOLFE,
     ),
+    # -- what fewer cases look at
+    Mutation(
+        "NaN: the row in the data below all views",
+        "rows.py",
+        "{self._origin(start + row)}, {self._column(column)} instead.",
+        "{start + row}, {self._column(column)} instead.",
+        ("tests/data/test_rows_refused.py",),
+    ),
+    Mutation(
+        "NaN: rows of the blocks before",
+        "rows.py",
+        "            start += length\n\n    def _column",
+        "            start += 0 * length\n\n    def _column",
+        ("tests/data/test_rows_refused.py",),
+    ),
+    Mutation(
+        "standard input: a line stands for it",
+        "options.py",
+        "setattr(options, name, _STANDARD_INPUT)",
+        "pass",
+        ("tests/cli/test_cli_face.py",),
+    ),
+    Mutation(
+        "Dask: imported where it is not asked for",
+        "collection.py",
+        '    dask = sys.modules.get("dask")\n    if dask is None:',
+        "    import dask\n\n    if dask is None:",
+        ("tests/cli/test_cli_process.py",),
+    ),
 ]

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.core.constants import changed
 from benchmarks.datasets import DATASETS
 from widemargin import EnclosingBall, Kernel, Problem, solve
-from widemargin.losses.norms import L2Norm
+from widemargin.losses.norms import BudgetL2, L2Norm
 from widemargin.solvers import IRWLS, CoreVector, FrankWolfe
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -63,7 +63,8 @@ CONSTANTS = (
     Constant(KERNEL + "budget", "MOST_CHANGE", (8.0, 32.0), "norm"),
     Constant(KERNEL + "budget", "INSIDE", (0.02, 0.1), "norm"),
     Constant(KERNEL + "budget", "MOST_WAIT", (10, 50), "norm"),
-    Constant(KERNEL + "budget", "SURE", (2.0, 10.0), "norm"),
+    Constant(KERNEL + "budget", "OBJECTIVE", (1e-15, 1e-13), "norm"),
+    Constant(KERNEL + "budget", "SURE", (2.0, 10.0), "cap"),
     Constant(KERNEL + "enclosing_ball", "REFRESH", (5_000, 80_000), "ball"),
     Constant(KERNEL + "enclosing_ball", "PATIENCE", (2, 6), "ball"),
     Constant(KERNEL + "enclosing_ball", "PROGRESS", (1e-4, 1e-2), "ball"),
@@ -123,11 +124,11 @@ def _planes(solver, loss, intercept, tol, folder, sets=LINEARS):
         yield lambda problem=problem: solve(problem, solver, tol=tol, time_limit=60)
 
 
-def _norms(folder):
+def _norms(folder, norm_of=lambda m: L2Norm()):
     for name, C, gamma in KERNELS:
         X, y = data(name, folder)
         kernel = Kernel("rbf", gamma=gamma)
-        problem = Problem(X, y, C, norm=L2Norm(), kernel=kernel)
+        problem = Problem(X, y, C, norm=norm_of(len(y)), kernel=kernel)
         yield lambda problem=problem: solve(problem, tol=1e-5, time_limit=60)
 
 
@@ -148,6 +149,7 @@ PROBLEMS = {
     "irwls": lambda f: _machines(IRWLS(inner="irwls"), "hinge", 1e-6, f),
     "pairs": lambda f: _machines(IRWLS(), "hinge", 1e-8, f),
     "norm": _norms,
+    "cap": lambda f: _norms(f, lambda m: BudgetL2(budget=m / 10)),
     "ball": _balls,
     "interior_point": lambda f: _planes("interior_point", "hinge", "free", 1e-8, f),
     "wide": lambda f: _planes(

@@ -46,25 +46,31 @@ from widemargin.solvers.kernel.working_set import Form, Violations, WorkingSet
 Vector = NDArray[np.float64]
 
 # The violation at which the multipliers are looked at first, and the share of the error
-# of mu that it is later. Not tuned.
+# of mu that it is later. (0.03 and 0.3: 0.9 to 1.4 of the time; 0.1 and 0.5: 0.9 to
+# 1.5, benchmarks/core/untuned.py.)
 FIRST, SHARE = 0.1, 0.3
 # The smallest ridge, as a share of the mean diagonal of K; and by which factors a step
-# changes it at least and at most while no bracket is known. Not tuned.
+# changes it at least and at most while no bracket is known. (A tenth and ten times of
+# the first: within 6 % of the time; half and twice of the others: 0.7 to 1.2 of it,
+# benchmarks/core/untuned.py.)
 LEAST, LEAST_CHANGE, MOST_CHANGE = 1e-14, 4.0, 16.0
-# The share of a bracket that a secant is kept away from its ends by. Not tuned.
+# The share of a bracket that a secant is kept away from its ends by. (0.02 and 0.1: 0.7
+# to 1.2 of the time, benchmarks/core/untuned.py.)
 INSIDE = 0.05
 # The error of the multipliers of problems that are solved `AT_ONCE`, before they are
 # looked at; violations are a hundredth of that.
 ROUNDING = 1e-10
 # Working sets between two answers at least, where they wait for something, which is no
-# gap below what rounding does to the objective. Not tuned.
+# gap below what rounding does to the objective. (10 and 50, 1e-15 and 1e-13: within a
+# tenth of the time, benchmarks/core/untuned.py.)
 MOST_WAIT, OBJECTIVE = 25, 1e-14
 # The best intercept is looked for where the gap is this many times the gap asked for:
 # the search sorts the losses some 60 times.
 NEAR = 10.0
 # The cap is looked at only where alpha is about as long as it should be: where sum
 # alpha is above the cap by this many times the error of the length. If a solution
-# without the cap is above it, the cap binds. Not tuned.
+# without the cap is above it, the cap binds. (2 and 10: 0.8 to 1.6 of the time,
+# benchmarks/core/untuned.py.)
 SURE = 5.0
 # Projected gradient steps between two certificates. Not tuned.
 STRIDE = 10
