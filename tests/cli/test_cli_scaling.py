@@ -7,12 +7,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from tests.cases.cli import refused
 from tests.cases.problems import PROBLEMS
-from widemargin import SVC, LinearSVC, load_model, save_svmlight
+from widemargin import SVC, SVR, LinearSVC, LinearSVR, load_model, save_svmlight
 from widemargin.cli import main, stored
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "maxabs": MaxAbsScaler}
@@ -118,6 +120,38 @@ def test_a_search_and_a_report(here, capsys):
     right = np.mean(labels == np.load("test-y.npy"))
     assert f"accuracy {100 * right:.2f} %" in told
     assert os.path.getsize("r.html") > 10_000
+
+
+MACHINES = {
+    ("classify", "linear"): LinearSVC(tol=1e-8),
+    ("classify", "rbf"): SVC(gamma=0.5, tol=1e-8),
+    ("regress", "linear"): LinearSVR(tol=1e-8),
+    ("regress", "rbf"): SVR(gamma=0.5, tol=1e-8),
+}
+
+
+@pytest.mark.cover(2)
+@pytest.mark.parametrize("scale", SCALERS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", ["classify", "regress"])
+def test_folds_learn_the_scaling_of_their_own_rows(
+    scale, kernel, kind, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(60, 3))) + 0.1
+    X[::20] *= 20.0  # it matters which rows it is learned on
+    t = np.log(X[:, 0]) + X[:, 1] / X[:, 2] + 0.1 * rng.normal(size=60)
+    y = t if kind == "regress" else (t > 1.0).astype(int)
+    save_svmlight(X, y, "few.svm")
+    gamma = "--gamma 0.5" if kernel == "rbf" else ""
+    words = f"few.svm --type {kind} --scale {scale} --kernel {kernel} {gamma}"
+    told = json.loads(train(capsys, f"{words} --cv 4 --C 1,10 --tol 1e-8 --json"))
+    pipeline = make_pipeline(SCALERS[scale](), clone(MACHINES[kind, kernel]))
+    for point in told["selection"]:
+        pipeline[-1].set_params(C=point["C"])
+        known = cross_val_score(pipeline, X, y, cv=4).mean()
+        assert point["score"] == pytest.approx(known, rel=1e-4)
 
 
 def test_inspect_and_other_formats_of_a_scaled_model(here, capsys):

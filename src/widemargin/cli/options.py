@@ -168,8 +168,8 @@ def _add_train(train: Any) -> None:
         "--scale",
         choices=("standard", "minmax", "maxabs"),
         help="scale the columns: to mean 0 and deviation 1, from 0 to 1, or by their "
-        "largest size; learned on DATA and kept in the model, with --cv too: on all "
-        "rows, not again in each fold; data with zeros that are not stored are scaled "
+        "largest size; learned on DATA and kept in the model, with --cv also on the "
+        "training rows of each fold; data with zeros that are not stored are scaled "
         "without a shift (none)",
     )
     _add_kernel(train)

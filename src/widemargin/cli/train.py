@@ -308,6 +308,7 @@ def _search(
 ) -> SelectedClassifier:
     """A fitted estimator that has chosen C, and gamma."""
     search: SelectedClassifier = _classifier(options, solver)
+    search.scale_in_folds(options.scale)  # once more, of rows that are scaled already
     with (
         warnings.catch_warnings(record=True) as caught,
         reading.about(data.path, data.first_index),

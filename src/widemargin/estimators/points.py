@@ -19,6 +19,7 @@ from widemargin.estimators.multiclass import rows_of
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor
 from widemargin.estimators.training import StartPoint, Training, Vector
+from widemargin.features.scaling import learned
 from widemargin.problems.conditioning import sharing_groups
 from widemargin.solution import Solution, Status
 
@@ -74,6 +75,7 @@ class Judge:
     scorer : callable (estimator, X, y, **params)
     params : dict of what the scorer gets beside; arrays of length m are cut
     is_pairwise : bool, whether the columns are kernel values with the rows
+    scale : str or None, how columns are scaled within each fold (`learned`)
     """
 
     rows: Rows
@@ -83,6 +85,7 @@ class Judge:
     scorer: Callable[..., float]
     params: dict[str, Any]
     is_pairwise: bool
+    scale: str | None = None
 
     @property
     def factors(self) -> Vector:
@@ -98,14 +101,23 @@ class Judge:
         """X, y and weights that a fold is trained on."""
         some = self.folds[fold][0]
         weights = None if self.weights is None else self.weights[some]
-        return rows_of(self.rows, some, self.is_pairwise), self.y[some], weights
+        rows = rows_of(self.rows, some, self.is_pairwise)
+        if self.scale is not None:
+            rows = learned(rows, self.scale).applied(rows)
+        return rows, self.y[some], weights
 
     def test(self, fold: int) -> Any:
         """The rows that it holds out, as a matrix where they are in memory."""
         train, test = self.folds[fold]
+        scaling = None
+        if self.scale is not None:
+            scaling = learned(rows_of(self.rows, train, False), self.scale)
         if not self.rows.is_in_memory:
-            return rows_of(self.rows, test, False)
+            rows = rows_of(self.rows, test, False)
+            return rows if scaling is None else scaling.applied(rows)
         X = self.rows.take(test)
+        if scaling is not None:
+            return scaling.map(X)
         return X[:, train] if self.is_pairwise else X
 
     def score(self, fold: int, model: Any, X: Any) -> float:

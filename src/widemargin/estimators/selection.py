@@ -26,6 +26,7 @@ from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.points import Judge, Machine, Points
 from widemargin.estimators.training import MOMENT, Training, Vector
+from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer, refused_by
 from widemargin.solution import Status
@@ -47,6 +48,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
     _score_name: ClassVar[str]
     # Names of machines whose errors are said in the name of this estimator.
     _kinds: ClassVar[tuple[str, ...]]
+    _scale: str | None = None
 
     # -- what an estimator says --------------------------------------------------------
 
@@ -181,6 +183,24 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         """What `widemargin.save_model` writes."""
         return self._fitted().model_
 
+    def scale_in_folds(self, scale: str | None = "standard") -> Self:
+        """Say whether folds scale the columns anew, by their own training rows.
+
+        Parameters
+        ----------
+        scale : {"standard", "minmax", "maxabs"} or None, default="standard"
+            As of ``widemargin train --scale``. The machine that is fitted on all rows
+            takes them as they come: scale them before. Folds are then trained one after
+            the other. A clone of the estimator does not know.
+
+        Returns
+        -------
+        self
+        """
+        Checker(type(self).__name__).choice("scale", scale, (None, *SCALES))
+        self._scale = scale
+        return self
+
     def keep_training_data(self, keep: bool = True) -> Self:
         """Say whether pickles hold training rows and dual variables: see `SVC`."""
         self._fitted().keep_training_data(keep)
@@ -254,7 +274,8 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
         _check_folds(owner, folds)
         pairwise = is_pairwise(self)
-        judge = Judge(rows, y, weights, folds, self._scorer(), score, pairwise)
+        scorer, scale = self._scorer(), self._scale
+        judge = Judge(rows, y, weights, folds, scorer, score, pairwise, scale)
         self._check_folds(judge)
         return judge
 

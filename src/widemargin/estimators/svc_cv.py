@@ -163,7 +163,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         deciding = decided_by(machine, scheme)
         for g, kernel in enumerate(kernels):
             found = None
-            if training.recipe.kernel is not None:
+            if training.recipe.kernel is not None and judge.scale is None:
                 recipe = machine._recipe_with(kernel)
                 one = dataclasses.replace(training, recipe=recipe)
                 found = solve_folds(one, weights, self.Cs_)

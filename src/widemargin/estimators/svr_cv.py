@@ -165,7 +165,7 @@ class SVRCV(SelectedRegressor):
         self, training: Training, judge: Judge, machine: SVR, kernel: Kernel
     ) -> Folds | None:
         """The machines with one kernel; None where they are not solved at once."""
-        if training.recipe.kernel is None:
+        if training.recipe.kernel is None or judge.scale is not None:
             return None
         recipes = [
             machine._recipe_with(kernel, width, judge.y)

@@ -93,7 +93,7 @@ def test_classes_that_are_all_mixed_take_few_working_sets():
     machine = NuSVC(nu=0.2).fit(X, np.arange(300) % 2)
     assert machine.status_ == "solved"
     assert machine.solution_.certificate.scale > 1e-8
-    assert machine.n_iter_[0] <= 40  # pair steps alone took 3,000
+    assert machine.n_iter_[0] <= 25  # 35 where it goes on in float32
 
 
 def test_hulls_that_nearly_touch_take_few_working_sets():
