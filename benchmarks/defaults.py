@@ -1,7 +1,8 @@
 """Programs at their default settings: ``python -m benchmarks.defaults``.
 
-Seconds and certified gaps of linear machines (hinge, penalized intercept), from the
-results. Writes benchmarks/results/defaults.txt and defaults.svg.
+Seconds and certified gaps from the results: of linear machines (hinge, penalized
+intercept), to benchmarks/results/defaults.txt and defaults.svg, and of kernel machines,
+to kernel/defaults.txt.
 """
 
 import json
@@ -20,6 +21,13 @@ DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "liblinear": ("LIBLINEAR", {"solver": 3, "eps": 0.1}),
     "sklearn": ("scikit-learn", {"tol": 1e-4, "dual": True, "max_iter": 1000000}),
 }
+# Of kernel machines. sklearnex is given float64 arrays, as most people have them.
+KERNEL_DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "widemargin": ("widemargin", {"tol": 1e-4}),
+    "libsvm": ("LIBSVM", {"tol": 1e-3}),
+    "sklearnex": ("sklearnex", {"tol": 1e-3, "input": "dense64"}),
+}
+KERNEL = RESULTS / "kernel"
 COLORS = {"widemargin": "#10345c", "liblinear": "#c05020", "sklearn": "#8a9aa8"}
 MARKS = {"widemargin": "o", "liblinear": "^", "sklearn": "s"}
 
@@ -38,6 +46,7 @@ def main() -> None:
     """Write the table and the picture."""
     found = answers()
     (RESULTS / "defaults.txt").write_text(table(found))
+    (KERNEL / "defaults.txt").write_text(table(kernel_answers(), KERNEL_DEFAULTS))
     with mpl.rc_context(STYLE):
         picture(found).savefig(RESULTS / "defaults.svg", metadata={"Date": None})
 
@@ -53,11 +62,25 @@ def answers() -> dict[Problem, dict[str, Answer]]:
     return {problem: _of_one(runs[problem]) for problem in sorted(runs)}
 
 
-def _of_one(runs: list[dict[str, Any]]) -> dict[str, Answer]:
+def kernel_answers() -> dict[Problem, dict[str, Answer]]:
+    """The same of kernel machines, whole sets; their names say gamma."""
+    lines = (KERNEL / "runs.jsonl").read_text().splitlines()
+    runs: dict[Problem, list[dict[str, Any]]] = defaultdict(list)
+    for run in map(json.loads, lines):
+        whole = run.get("part") == "fit" and run.get("rows") is None
+        if whole and run.get("primal") is not None:
+            runs[f"{run['set']}, {run['gamma']:g}", run["C"]].append(run)
+    return {one: _of_one(runs[one], KERNEL_DEFAULTS) for one in sorted(runs)}
+
+
+def _of_one(
+    runs: list[dict[str, Any]],
+    defaults: dict[str, tuple[str, dict[str, Any]]] = DEFAULTS,
+) -> dict[str, Answer]:
     """Gaps are those to the best bound that any run proved."""
     best = max(r["dual"] for r in runs if r.get("dual") is not None)
     found = {}
-    for peer, (_, setting) in DEFAULTS.items():
+    for peer, (_, setting) in defaults.items():
         own = [r for r in runs if (r["peer"], r["setting"]) == (peer, setting)]
         if own:
             seconds = statistics.median(r["seconds"] for r in own)
@@ -66,12 +89,15 @@ def _of_one(runs: list[dict[str, Any]]) -> dict[str, Answer]:
     return found
 
 
-def table(found: dict[Problem, dict[str, Answer]]) -> str:
+def table(
+    found: dict[Problem, dict[str, Answer]],
+    defaults: dict[str, tuple[str, dict[str, Any]]] = DEFAULTS,
+) -> str:
     """Lines of a text file: seconds, and the gap in parentheses."""
-    names = [name for name, _ in DEFAULTS.values()]
+    names = [name for name, _ in defaults.values()]
     lines = [f"{'set':20}{'C':>6}" + "".join(f"{name:>22}" for name in names)]
     for (name, C), of in found.items():
-        cells = [_cell(of.get(peer)) for peer in DEFAULTS]
+        cells = [_cell(of.get(peer)) for peer in defaults]
         lines.append(f"{name:20}{C:6g}" + "".join(f"{cell:>22}" for cell in cells))
     return "\n".join([*lines, ""])
 

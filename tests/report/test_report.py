@@ -412,6 +412,7 @@ def test_a_dark_screen_has_colors_of_its_own(binary, tmp_path):
     assert {"ink", "blue", "rust"} <= used
     dark = style.split("prefers-color-scheme:dark")[1].split("@media print")[0]
     assert used <= set(re.findall(r"--(\w+):", dark))
+    assert 'fill="#' not in drawn  # nothing stays white
 
 
 @functools.cache

@@ -88,7 +88,7 @@ def _of_scaled(model: Model) -> Model:
 
 def _scales(model: Model) -> Any:
     """What training divided the columns by, (n,); None where it did not."""
-    scales = model.meta.get(SCALES)
+    scales: Any = model.meta.get(SCALES)
     known = isinstance(scales, list) and len(scales) == model.n_features
     numbers = known and all(isinstance(scale, float) for scale in scales)
     return np.array(scales) if numbers else None

@@ -213,6 +213,7 @@ border:1px solid var(--paper);print-color-adjust:exact}
 .matrix .right{font-weight:700;outline:2px solid var(--ink);outline-offset:-2px}
 .matrix .dark{color:var(--paper)}
 .wide .matrix{font-size:.8rem}
+@media(max-width:72rem){th,td{padding:.25rem .4rem}}
 @media(max-width:30rem){th,td{padding:.25rem .35rem}
 .matrix{font-size:.8rem}.matrix th,.matrix td{padding:.15rem;min-width:1.2rem}}
 """

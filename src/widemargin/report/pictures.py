@@ -594,6 +594,8 @@ def _svg(figure: Figure, name: str, alt: str) -> str:
         element.tag, element.tail = element.tag.split("}")[-1], None
         if _LINK in element.attrib:
             element.set("href", element.attrib.pop(_LINK))
+        if "fill" in element.attrib:  # below hatches; only styles know names of colors
+            element.set("style", f"fill: {element.attrib.pop('fill')}")
         for key, value in element.items():
             if key == "id":
                 value = f"{name}-{value}"
