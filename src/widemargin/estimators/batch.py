@@ -293,7 +293,7 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
         samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
         return samples if samples.is_fit else None, samples.wide_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
-    is_long = X.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
+    is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
     if is_long or memory_for(training, chosen, n_bytes) <= 0:
         return None, n_bytes
     with deadline.until(training.limits.deadline):
