@@ -293,7 +293,8 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
         samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
         return samples if samples.is_fit else None, samples.wide_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
-    if memory_for(training, chosen, n_bytes) <= 0:
+    is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
+    if is_long or memory_for(training, chosen, n_bytes) <= 0:
         return None, n_bytes
     with deadline.until(training.limits.deadline):
         values = given_values(X, kernel)  # type: ignore[arg-type]
