@@ -370,5 +370,6 @@ def pair_steps(
     sums: int,
     stop: float,
     most: int,
+    kink: NDArray[Any] | None = None,
     simd: int = -1,
 ) -> tuple[int, int, float]: ...

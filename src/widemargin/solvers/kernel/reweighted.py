@@ -354,7 +354,8 @@ class PairsFirst:
     """Pair steps; where they are too many for these rows, IRWLS goes on.
 
     Until that has failed too, a few times: then rounding is in the way of both. Not in
-    the nu form, which it does not know.
+    the nu form, which it does not know. Where there are kinks at zero it stays on the
+    side of zero where pair steps ended.
     """
 
     def __init__(self) -> None:
@@ -366,7 +367,8 @@ class PairsFirst:
         failed = small.sums > 1 or self._failures >= FAILURES
         if solved.reached or solved.negative or failed:
             return solved
-        again = reweighted_steps(_without_ridge(small.at(solved.c)), stop)
+        left = small.at(solved.c).on_a_side
+        again = reweighted_steps(_without_ridge(left), stop)
         self._failures += not again.reached
         return again._replace(steps=solved.steps + again.steps)
 

@@ -64,12 +64,12 @@ class Choice:
             and size < min(MOST_SIZE, int(np.count_nonzero(run.free)))
         ):
             self._size = size = 2 * size
-        size = min(size, len(run.c), run.problem.columns.block_rows)
+        size = min(size, run.count, run.problem.columns.block_rows)
         kept = run.latest(min(int(self._carry * size), size - 2))
         if self._selection == "random":
             free = run.free
             return kept, self._at_random(found, free, size - len(kept), kept)
-        return kept, found.largest(size - len(kept), kept)
+        return kept, run.largest(found, size - len(kept), kept)
 
 
 class Precision:
