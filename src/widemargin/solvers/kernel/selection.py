@@ -57,8 +57,8 @@ class Choice:
         self._any_samples = NOBODY
         if run.kinks is not None:
             # At c = 0 the largest violators of a regression are its extreme targets,
-            # of which a few are enough. From any samples on, the sets of a problem of
-            # `make_friedman1` need 3 to 10 % less time.
+            # of which few are enough. From any samples on, seven problems of 4,000 to
+            # 20,000 rows took up to 11 % fewer kernel values, and one 1 % more.
             order = np.random.default_rng(seed).permutation(run.count)
             self._any_samples = order.astype(np.intp)
 
