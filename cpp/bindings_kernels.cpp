@@ -223,15 +223,19 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
     const Matrix<const Real>& K, std::size_t q, const Array<const Real>& diagonal,
     const Array<const Real>& ridge, Real shift, const Array<const double>& lower,
     const Array<const double>& upper, const Array<double>& x, const Array<Real>& F,
-    const Matrix<Real>& room, int sums, double stop, std::int64_t most, int simd) {
+    const Matrix<Real>& room, int sums, double stop, std::int64_t most,
+    const std::optional<Array<const Real>>& kink, int simd) {
   const std::size_t width = K.shape(1);
   require(q >= 1 && q <= width && K.shape(0) >= q && width % 16 == 0 && diagonal.size() == width &&
           ridge.size() == width && F.size() == width && 0 <= sums && sums <= 2 &&
           room.shape(0) == (sums > 1 ? 4 : 2) && room.shape(1) == width && lower.size() == q &&
           upper.size() == q && x.size() == q && !(sums > 0 && shift != 0));
+  require(!kink || (kink->size() == width && sums < 2));
   const widemargin::SmallProblem<Real> problem{
-      {K.data(), width}, q,        width,    diagonal.data(), ridge.data(), shift, lower.data(),
-      upper.data(),      x.data(), F.data(), room.data(),     sums};
+      {K.data(), width}, q,        width,        diagonal.data(),
+      ridge.data(),      shift,    lower.data(), upper.data(),
+      x.data(),          F.data(), room.data(),  sums,
+      ::data(kink)};
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).pairs.steps<Real>();
   const nb::gil_scoped_release release;
   const auto done = run(problem, stop, most);
@@ -354,7 +358,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   m.def("pair_steps", &pair_steps<Real>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
         "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "sums"_a, "stop"_a, "most"_a,
-        "simd"_a = -1);
+        "kink"_a.noconvert().none() = nb::none(), "simd"_a = -1);
   m.def("simplex_steps", &simplex_steps<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
         "y"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert(), "half"_a.noconvert(),
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,

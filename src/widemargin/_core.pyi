@@ -436,5 +436,6 @@ def pair_steps(
     sums: int,
     stop: float,
     most: int,
+    kink: NDArray[Any] | None = None,
     simd: int = -1,
 ) -> tuple[int, int, float]: ...

@@ -387,6 +387,8 @@ class KernelProblem(Problem):
         count = max(1, int(np.count_nonzero(scores.c)))  # 0 times infinity is none
         work = float(len(scores.c)) * count * self.columns.cost
         rows = (rows | (work <= ALL_ROWS)) & ~scores.is_exact
+        if self.columns.twins is not None:  # what one row has, the other has too
+            rows = np.tile(np.logical_or(*np.split(rows, 2)), 2)
         errors = scores.refresh(np.flatnonzero(rows))
         scores.refreshes, scores.error = scores.refreshes + 1, errors.max(initial=0.0)
 

@@ -184,7 +184,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         at_once = problem.rows.shape[0] <= AT_ONCE
         if at_once:
             problem.columns.refine()
-        run = WorkingSet(problem, _first_scores(problem, start), self.small_solver())
+        inner = self.small_solver()
+        kinked = self.selection == "violation" and isinstance(inner, PairsFirst)
+        scores = _first_scores(problem, start)
+        run = WorkingSet(problem, scores, inner, kinked=kinked)
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )

@@ -17,6 +17,7 @@ class PairsFirst:
 
     IRWLS, or in the nu form, which it does not know, an interior point and faces from
     there. Until that has failed too, a few times: then rounding is in the way of all.
+    Where there are kinks at zero it stays on the side of zero where pair steps ended.
     """
 
     def __init__(self) -> None:
@@ -27,7 +28,7 @@ class PairsFirst:
         solved = solve_by_pairs(small, stop)
         if solved.reached or solved.negative or self._failures >= FAILURES:
             return solved
-        left = small.at(solved.c)
+        left = small.at(solved.c).on_a_side
         if small.sums < 2:
             again = reweighted_steps(_without_ridge(left), stop)
         elif small.K.dtype == np.float32:

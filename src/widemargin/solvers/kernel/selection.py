@@ -28,6 +28,7 @@ REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
 ROUNDING_SHARE = 0.1
 # This number of small problems that rounding kept from their end ask for float64 too.
 UNSOLVED = 2
+NOBODY: Index = np.empty(0, np.intp)
 # Violation, in units of the largest |F|, that float64 cannot tell from none.
 NOTHING = 1e-14
 
@@ -53,6 +54,13 @@ class Choice:
         self._run, self._carry, self._selection = run, carry, selection
         self._at_random = RandomSelection(run.problem.signs, seed)
         self._grows, self._size = working_set is None, working_set or FIRST_SIZE
+        self._any_samples = NOBODY
+        if run.kinks is not None:
+            # At c = 0 the largest violators of a regression are its extreme targets,
+            # of which few are enough. From any samples on, seven problems of 4,000 to
+            # 20,000 rows took up to 11 % fewer kernel values, and one 1 % more.
+            order = np.random.default_rng(seed).permutation(run.count)
+            self._any_samples = order.astype(np.intp)
 
     def __call__(self, iteration: int, found: Violations) -> tuple[Index, Index]:
         """The rows that stay, and the new ones."""
@@ -64,16 +72,19 @@ class Choice:
             and size < min(MOST_SIZE, int(np.count_nonzero(run.free)))
         ):
             self._size = size = 2 * size
-        size = min(size, len(run.c), run.problem.columns.block_rows)
+        size = min(size, run.count, run.problem.columns.block_rows)
         kept = run.latest(min(int(self._carry * size), size - 2))
-        if run.form.sums > 1 and size == len(run.c):
+        if run.form.sums > 1 and size == run.count:
             # There is room for all: none has to come back. (Two mixed classes of 600
             # rows: 13 working sets, not 18.)
             kept = run.rows
+        if run.kinks is not None and run.scores.current is None and not run.c.any():
+            some = self._any_samples[: size - 2]
+            return kept[:0], np.concatenate([some, run.largest(found, 2, some)])
         if self._selection == "random":
             free = run.free
             return kept, self._at_random(found, free, size - len(kept), kept)
-        return kept, found.largest(size - len(kept), kept)
+        return kept, run.largest(found, size - len(kept), kept)
 
 
 class Precision:

@@ -7,7 +7,8 @@ In the signed variables c = Y alpha, with lower <= c <= upper, the dual is
 (p = 1 for a penalized intercept, r_i = 1 / (2 C_i) for the squared hinge, else 0), and
 its gradient F = f - Y q + p sum c + r c, f = K c. A row violates its conditions where c
 can rise and -F is above b, or c can fall and -F is below b. Where the sum of each class
-is given (the nu form), classes have levels b of their own. One iteration
+is given (the nu form), classes have levels b of their own. The rows of regressions have
+one variable for both rows of a sample: see `kinked`. One iteration
 
     keeps the half of the working set that was added last (first in, first out),
     adds the largest violators, from both sides,
@@ -26,6 +27,7 @@ from widemargin.kernels.packed import aligned, padded
 from widemargin.numerics.rounding import UNIT
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
+from widemargin.solvers.kernel.kinked import Kinks
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -40,6 +42,9 @@ MOST_STEPS = 50
 # times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
 # covtype; with 0.5 four rows of covtype had a loss, which cost a second certificate.
 REACH = 1.0
+# Below this share of the kinks a violation is lost beside them in float32. Then each c
+# stays on its side of zero, where its gradient ends near zero. Not tuned.
+SHARP = 1e-3
 # Where c grows, scores are taken to be off by this many times what rounding of c does:
 # once for the rounding of c, once for that of the sums.
 ROUNDED = 2.0
@@ -56,6 +61,9 @@ class Small(NamedTuple):
     ridge : ndarray (q,)
     shift : float, added to all of K
     sums : int, equalities: 0; 1: sum c stays; 2: so do the sums of both classes
+    kink : ndarray (q,) or None
+        Numbers of 0 or more: the objective has the sum of ``kink |c|`` too, which F is
+        without. ``lower <= 0 <= upper`` then, and ``sums`` is at most 1.
     """
 
     K: NDArray[Any]
@@ -66,11 +74,31 @@ class Small(NamedTuple):
     ridge: Vector
     shift: float
     sums: int
+    kink: Vector | None = None
 
     @property
     def violations(self) -> "Violations":
         """How far the conditions are from holding."""
-        return violations(self.F, self.c, self.lower, self.upper, self.sums)
+        found = violations(self.F, self.c, self.lower, self.upper, self.sums)
+        if self.kink is not None:
+            found.rise[:] -= np.where(self.c < 0.0, -self.kink, self.kink)
+            found.fall[:] += np.where(self.c > 0.0, -self.kink, self.kink)
+        return found
+
+    @property
+    def on_a_side(self) -> "Small":
+        """The same problem on the side of zero where each c is, or tends to."""
+        if self.kink is None:
+            return self
+        found = self.violations
+        b = found.levels if np.isfinite(found.size) else 0.0
+        above = np.where(self.c == 0.0, self.F + b < 0.0, self.c > 0.0)
+        return self._replace(
+            lower=np.where(above, 0.0, self.lower),
+            upper=np.where(above, self.upper, 0.0),
+            F=self.F + np.where(above, self.kink, -self.kink),
+            kink=None,
+        )
 
     def at(self, c: Vector) -> "Small":
         """The same problem at another c, with kernel values in float64."""
@@ -109,10 +137,12 @@ def solve_by_pairs(small: Small, stop: float) -> Solved:
     # its digits near zero: elsewhere C = 1000 stays at a violation of 1e-5.
     b = found.levels if np.isfinite(found.size) else 0.0
     F, ridge = wide(small.F + b), wide(small.ridge)
+    kink = None if small.kink is None else wide(small.kink)
     diagonal = wide(np.diagonal(small.K) + small.ridge + small.shift)
     room = np.empty((4 if small.sums > 1 else 2, width), dtype)
     steps, negative, left = 0, 0, np.inf
-    while steps < MOST_STEPS * q:
+    most = MOST_STEPS * q * (1 if kink is None else 2)  # it stands for two rows
+    while steps < most:
         deadline.check()
         made, curved, left = _core.pair_steps(
             small.K,
@@ -127,7 +157,8 @@ def solve_by_pairs(small: Small, stop: float) -> Solved:
             room,
             small.sums,
             stop,
-            min(SLICE, MOST_STEPS * q - steps),
+            min(SLICE, most - steps),
+            kink,
         )
         steps, negative = steps + made, negative + curved
         if not left > stop:
@@ -163,7 +194,8 @@ class WorkingSet:
     Attributes
     ----------
     form : Form; another one may be set where c fits it
-    rows : int ndarray, the working set
+    kinks : Kinks or None, where a sample is one variable and not two
+    rows : int ndarray, the working set: rows, or samples
     scores : Scores of c
     steps, negative : int, inner steps so far, and steps along negative curvature
     unsolved : int, small problems that were not solved as well as asked
@@ -175,6 +207,7 @@ class WorkingSet:
         scores: Scores,
         inner: Inner,
         form: Form | None = None,
+        kinked: bool = False,
     ) -> None:
         self.problem, self.scores, self._inner = problem, scores, inner
         self._y = problem.signs
@@ -186,6 +219,10 @@ class WorkingSet:
         self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
         self._rooms = [self._K.ravel(), self._K.ravel()]
         self.steps = self.negative = self.unsolved = 0
+        self.kinks: Kinks | None = None
+        if kinked and Kinks.are_in(problem, self.form.ridge):
+            self.kinks = Kinks(problem)
+            self._cancel()
 
     @property
     def form(self) -> Form:
@@ -230,7 +267,9 @@ class WorkingSet:
             b = found.levels
         near = self._y * (self.scores.values + b) <= self._margins + REACH * found.size
         near |= self.c != 0
-        near[self.rows] = True
+        if self.kinks is not None:
+            near = np.tile(np.logical_or(*np.split(near, 2)), 2)
+        near[self._rows_of(self.rows)] = True
         if not self.problem.columns.can_focus(np.flatnonzero(near)):
             return False
         self.scores.focus(near)
@@ -246,6 +285,22 @@ class WorkingSet:
     def free(self) -> NDArray[np.bool_]:
         """Rows strictly between their bounds: (m,)."""
         return (self.c > self._lower) & (self.c < self._upper)
+
+    @property
+    def count(self) -> int:
+        """How many variables there are."""
+        return len(self.c) if self.kinks is None else self.kinks.count
+
+    def largest(self, found: "Violations", count: int, without: Index) -> Index:
+        """Up to ``count`` of the variables that violate most."""
+        if self.kinks is not None:
+            rise = np.maximum(*np.split(found.rise, 2))
+            fall = np.minimum(*np.split(found.fall, 2))
+            found = found._replace(rise=rise, fall=fall)
+        return found.largest(count, without)
+
+    def _rows_of(self, variables: Index) -> Index:
+        return variables if self.kinks is None else self.kinks.rows(variables)
 
     def latest(self, count: int) -> Index:
         """The last rows that were added to the working set, up to a number."""
@@ -281,28 +336,35 @@ class WorkingSet:
         self, found: "Violations", kept: Index, new: Index, stop: float
     ) -> None:
         """One iteration: ``kept`` rows, the `latest` ones, and ``new`` ones."""
-        K = self._block(kept, new)
-        W = self.rows
-        small = Small(
-            K,
-            self.c[W],
-            self._lower[W],
-            self._upper[W],
-            found.F[W],
-            self.form.ridge[W],
-            self._shift,
-            self.form.sums,
-        )
+        small = self._small(self._block(kept, new), found)
+        if small.kink is not None and found.size < SHARP * small.kink.max(initial=0.0):
+            small = small.on_a_side
         solved = self._inner(small, stop)
         self.steps += solved.steps
         self.negative += solved.negative
         self.unsolved += not solved.reached
         c = self._balanced(solved.c, small)
-        moved = np.flatnonzero(c != small.c)
+        if self.kinks is not None:
+            c = self.kinks.split(c)
+        J = self._rows_of(self.rows)
+        moved = np.flatnonzero(c != self.c[J])
         if moved.size:
-            self.scores.add(W[moved], c[moved] - small.c[moved])
-            self.c[W] = c  # to the bit: bounds are met exactly
+            self.scores.add(J[moved], c[moved] - self.c[J[moved]])
+            self.c[J] = c  # to the bit: bounds are met exactly
             self._cancel()
+
+    def _small(self, K: NDArray[Any], found: "Violations") -> Small:
+        """The small problem of the working set, with its kernel values."""
+        W, kinks, c, lower = self.rows, self.kinks, self.c, self._lower
+        ridge, F, kink = self.form.ridge[W], found.F[W], None
+        if kinks is not None:
+            other, kink = W + kinks.count, kinks.sizes[W]
+            c, lower = c[W] + c[other], lower[other]
+            F = F - kink + ridge * self.c[other]
+        else:
+            c, lower = c[W], lower[W]
+        upper = self._upper[W]
+        return Small(K, c, lower, upper, F, ridge, self._shift, self.form.sums, kink)
 
     def _cancel(self) -> None:
         """Let one of the two coefficients of a sample be zero, where there are two.
@@ -324,6 +386,8 @@ class WorkingSet:
     def _balanced(self, c: Vector, small: Small) -> Vector:
         """C with the sums that are given, where rounding has moved them."""
         room = np.minimum(c - small.lower, small.upper - c)
+        if small.kink is not None:  # zero stays zero, and no sign changes
+            room = np.minimum(room, np.abs(c))
         if small.sums == 1:  # the sum of all rows is 0, or that of one class
             given = self.problem.mass or 0.0
             excess = float(self.c.sum() - small.c.sum() + c.sum()) - given
