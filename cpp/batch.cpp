@@ -1112,7 +1112,7 @@ class SharedSums {
     std::vector<std::ptrdiff_t> column(problems);
     Gathered<double> gathered;
     for (std::size_t v = 0; v < order_.size(); v += kVectors) {
-      if (crew.stopped(is_caller)) return;  // what is not made stays NaN
+      if (crew.stopped(is_caller)) return;
       const std::size_t count = std::min(order_.size() - v, kVectors);
       columns.clear();
       std::fill(column.begin(), column.end(), -1);
@@ -1171,8 +1171,6 @@ class SharedSums {
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop) {
-  // What is not begun before it is stopped shall not be taken for a sum; parts are not told apart.
-  std::fill(sums.out.begin(), sums.out.end(), std::numeric_limits<double>::quiet_NaN());
   Crew crew(threads, stop);
   const std::size_t problems = sums.row_end.size(), runs = sums.run_end.size();
   if (runs < problems && sums.rows.given.empty()) {

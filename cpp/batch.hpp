@@ -82,7 +82,7 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
                          const BatchLimits& limits, std::span<BatchResult> results);
 
 // For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]);
-// NaN, or a part of the sum, where that is not made before `stop` says yes.
+// anything where `stop` says yes before all are made.
 struct BatchSums {
   ExactRows rows;
   std::span<const std::int64_t> support, support_end, row, row_end;

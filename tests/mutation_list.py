@@ -729,10 +729,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: sums that are not made",
-        "batch.cpp",
-        "std::fill(sums.out.begin(), sums.out.end(), "
-        "std::numeric_limits<double>::quiet_NaN());",
-        "std::fill(sums.out.begin(), sums.out.end(), 0.0);",
+        "grouped.py",
+        "out[:] = np.nan",
+        "pass",
         MANY,
     ),
     # -- a linear term, and sums of alpha that are given

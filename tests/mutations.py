@@ -16,6 +16,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -185,6 +186,8 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
+    # What runs in the background ignores Ctrl-C, and so would the tests of it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     mutations = chosen(options.words)
     for mutation in mutations:
         place(ROOT, mutation)

@@ -167,6 +167,15 @@ def test_nothing_is_proved_by_scores_that_were_not_made_in_time():
     assert (bounds.primal, bounds.dual) == (np.inf, -np.inf)
 
 
+def test_an_intercept_that_is_no_number_proves_nothing():
+    # Scores and their squares are numbers: only the slacks are none.
+    X, group, _ = classes()
+    problems = many(X, group, RBF)
+    c, scores, b = solved(problems)
+    for bounds in certified(problems, c, scores, np.full_like(b, np.nan)):
+        assert bounds.primal == np.inf
+
+
 def test_the_gap_of_the_core_is_that_of_the_bounds():
     X, group, C = classes(m=200)
     for loss, intercept in SETTINGS:
