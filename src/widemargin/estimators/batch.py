@@ -61,7 +61,7 @@ PLACE_BYTES = 200
 def solve_batch(training: Training) -> dict[int, Solution]:
     """Solutions of small problems, by their numbers; stalled ones need another solver.
 
-    None where the user asked for what this solver does not do.
+    There are none where the user asked for what this solver does not do.
     """
     chosen = batched(training)
     if not chosen:

@@ -242,21 +242,7 @@ class GroupedSamples(Grouped):
         stop: Callable[[], bool],
         runs: Index | None = None,
     ) -> Vector:
-        """Scores in float64: for problem t those of some rows, by its support vectors.
-
-        Parameters
-        ----------
-        support : rows and coefficients of the support vectors, of one problem after the
-            other; where these end.
-        rows : rows to score, and where these end
-        runs : int ndarray or None
-            Where runs of problems end that have most of their rows in common, and so
-            their kernel values. None: each problem makes its own.
-
-        Returns
-        -------
-        The scores; NaN where ``stop`` says yes.
-        """
+        """Scores in float64: see `Grouped.exact`."""
         form, batch, norms = self._exact
         out = np.zeros(len(rows[0]))
         J, c, ends = support
