@@ -85,6 +85,24 @@ def test_large_problems_are_refused(monkeypatch):
         LinearSVC(solver="batch").fit(wide, wide[:, 0] > 0)
 
 
+@pytest.mark.parametrize(
+    ("multi_class", "copies"), [("ovr", 10), ("ovo", 10), ("ovr", 40)]
+)
+def test_linear_problems_keep_the_memory_limit(multi_class, copies):
+    wide = np.tile(X, copies)
+    clf = LinearSVC(multi_class=multi_class, tol=1e-3)
+    by_itself = clf.fit(wide, GROUP)
+    assert {one.solver for one in by_itself.solutions_} == {"batch"}
+    limited = clf.set_params(memory_limit=1 << 14).fit(wide, GROUP)
+    assert "batch" not in {one.solver for one in limited.solutions_}
+
+
+def test_a_memory_limit_is_no_room_for_linear_problems():
+    clf = LinearSVC(solver="batch", memory_limit=1 << 14)
+    with pytest.raises(ValueError, match="that memory_limit has no room for"):
+        clf.fit(np.tile(X, 10), GROUP)
+
+
 def test_rows_in_files_are_refused(tmp_path):
     np.save(tmp_path / "X.npy", X)
     with pytest.raises(ValueError, match="not for rows that are not in memory"):
