@@ -72,7 +72,7 @@ def test_what_float32_cannot_solve_goes_on():
     ],
 )
 def test_where_it_does_not_fit_it_is_refused(options, said):
-    with pytest.raises(ValueError, match=f"solver='batch' is for small .*{said}"):
+    with pytest.raises(ValueError, match=f"The solver 'batch' is for small .*{said}"):
         SVC(solver="batch", **options).fit(X, GROUP)
 
 
@@ -128,6 +128,8 @@ def test_the_command_line_takes_it(tmp_path, capsys):
     assert "batch" in capsys.readouterr().out
     assert main([*train, "--solver-option", "mode=1"]) == 2
     assert "--solver batch has no options" in capsys.readouterr().err
+    assert main([*train, "--kernel", "rbf", "--rank", "9"]) == 2
+    assert "--solver batch and --rank cannot go together" in capsys.readouterr().err
 
 
 # -- what came with it -----------------------------------------------------------------

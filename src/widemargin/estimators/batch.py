@@ -258,8 +258,8 @@ def refuse_batch(training: Training) -> None:
 def refuse_named(what: str) -> NoReturn:
     """Refuse ``solver="batch"`` for what it is not for."""
     raise ValueError(
-        f"solver='batch' is for small problems, solved at once: not for {what}. "
-        "Use solver='auto'."
+        f"The solver 'batch' is for small problems, solved at once: not for {what}. "
+        "The solver 'auto' takes others, too."
     )
 
 
