@@ -1,5 +1,7 @@
 """``solver="batch"``: what it solves, and the sentence where it does not fit."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,6 +18,8 @@ from widemargin import (
     open_rows,
 )
 from widemargin.cli import main
+from widemargin.estimators import batch
+from widemargin.solution import Status
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -130,6 +134,29 @@ def test_the_command_line_takes_it(tmp_path, capsys):
     assert "--solver batch has no options" in capsys.readouterr().err
     assert main([*train, "--kernel", "rbf", "--rank", "9"]) == 2
     assert "--solver batch and --rank cannot go together" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
+    calls, solve = [], batch.solve_many_linear
+
+    def pressed(problems, *limits):
+        """The second pair is interrupted: by Python, or by the core."""
+        calls.append(problems)
+        found = solve(problems, *limits)
+        if len(calls) == 2 and is_raised:
+            raise KeyboardInterrupt
+        status = Status.SOLVED if len(calls) == 1 else Status.INTERRUPTED
+        return [dataclasses.replace(one, status=status) for one in found]
+
+    monkeypatch.setattr(batch, "solve_many_linear", pressed)
+    clf = LinearSVC(multi_class="ovo")
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, GROUP)
+    assert len(calls) == 2
+    assert clf.status_ == "interrupted"
+    assert clf.solutions_[0].solver == "batch"
+    clf.predict(X)
 
 
 # -- what came with it -----------------------------------------------------------------

@@ -124,21 +124,31 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     found: dict[int, Solution] = {}
     if not _suits(training, LEAST_LINEAR_GAP):
         return found
-    rows, C = training.rows, training.C
-    n, most = rows.shape[1], _most_entries(training)
-    rows.moments  # noqa: B018  (refuses NaN and infinity)
-    for k, m in enumerate(training.sizes.tolist()):
-        own: Any = training.chosen(k)
-        if n > min(m, MOST_COLUMNS) or m * (n + 1) > most or training.limits.is_late:
-            continue
-        if not _has_room(training, m, 1):
-            continue
-        weights = C[own] if np.ndim(C) else np.full(m, float(C))
-        y = training.signs(k)[np.newaxis].astype(np.float64)
-        solutions = _newton(training, rows.take(own), y, weights)
-        if solutions is not None:
-            found[k] = solutions[0]
+    training.rows.moments  # noqa: B018  (refuses NaN and infinity)
+    try:
+        for k in range(len(training.tasks)):
+            solution = _solve_pair(training, k)
+            if solution is not None:
+                found[k] = solution
+                if solution.status is Status.INTERRUPTED:
+                    break
+    except KeyboardInterrupt:  # in turn the others end at their first step
+        training.callbacks.interrupt()
     return found
+
+
+def _solve_pair(training: Training, k: int) -> Solution | None:
+    """The solution of one pair; None where another solver suits better."""
+    C, n, m = training.C, training.rows.shape[1], int(training.sizes[k])
+    if n > min(m, MOST_COLUMNS) or m * (n + 1) > _most_entries(training):
+        return None
+    if training.limits.is_late or not _has_room(training, m, 1):
+        return None
+    own: Any = training.chosen(k)
+    weights = C[own] if np.ndim(C) else np.full(m, float(C))
+    y = training.signs(k)[np.newaxis].astype(np.float64)
+    solutions = _newton(training, training.rows.take(own), y, weights)
+    return None if solutions is None else solutions[0]
 
 
 def _by_newton(training: Training) -> list[Solution] | None:
