@@ -130,8 +130,10 @@ class Grouped(ABC):
         support : rows and coefficients of the support vectors, of one problem after the
             other; where these end.
         rows : rows to score, and where these end
-        runs : where runs of problems end that have most of their rows in common, and
-            kernel values with them; None: each problem has its own
+        runs : int ndarray or None
+            Where runs of problems end that have most of their rows in common, and
+            kernel values with them. None: each problem has its own. In a run no row is
+            twice among the support vectors of a problem.
 
         Returns
         -------
