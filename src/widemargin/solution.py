@@ -437,8 +437,19 @@ def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
         "iterations": max(s.trace[-1].iteration for s in solutions),
         "seconds": sum(s.seconds for s in solutions),
         "message": said[-1] if said else "",
-        "solvers": list(dict.fromkeys(f"{s.solver}, {s.reason}" for s in solutions)),
+        "solvers": _solvers_of(solutions),
     }
+
+
+def _solvers_of(solutions: Sequence[Solution]) -> list[str]:
+    """The solvers, each with its reason, if that is the same for all its problems."""
+    reasons: dict[str, set[str]] = {}
+    for one in solutions:
+        reasons.setdefault(one.solver, set()).add(one.reason)
+    return [
+        ", ".join([name, *found]) if len(found) == 1 else name
+        for name, found in reasons.items()
+    ]
 
 
 def _gap_of(solution: Solution) -> float:

@@ -1,5 +1,7 @@
 """``solver="batch"``: what it solves, and the sentence where it does not fit."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,6 +18,8 @@ from widemargin import (
     open_rows,
 )
 from widemargin.cli import main
+from widemargin.estimators import batch
+from widemargin.solution import Status
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -72,7 +76,7 @@ def test_what_float32_cannot_solve_goes_on():
     ],
 )
 def test_where_it_does_not_fit_it_is_refused(options, said):
-    with pytest.raises(ValueError, match=f"solver='batch' is for small .*{said}"):
+    with pytest.raises(ValueError, match=f"The solver 'batch' is for small .*{said}"):
         SVC(solver="batch", **options).fit(X, GROUP)
 
 
@@ -83,6 +87,24 @@ def test_large_problems_are_refused(monkeypatch):
     wide = RNG.normal(size=(610, 612))
     with pytest.raises(ValueError, match="not for 610 rows x 612 features, linear"):
         LinearSVC(solver="batch").fit(wide, wide[:, 0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("multi_class", "copies"), [("ovr", 10), ("ovo", 10), ("ovr", 40)]
+)
+def test_linear_problems_keep_the_memory_limit(multi_class, copies):
+    wide = np.tile(X, copies)
+    clf = LinearSVC(multi_class=multi_class, tol=1e-3)
+    by_itself = clf.fit(wide, GROUP)
+    assert {one.solver for one in by_itself.solutions_} == {"batch"}
+    limited = clf.set_params(memory_limit=1 << 14).fit(wide, GROUP)
+    assert "batch" not in {one.solver for one in limited.solutions_}
+
+
+def test_a_memory_limit_is_no_room_for_linear_problems():
+    clf = LinearSVC(solver="batch", memory_limit=1 << 14)
+    with pytest.raises(ValueError, match="that memory_limit has no room for"):
+        clf.fit(np.tile(X, 10), GROUP)
 
 
 def test_rows_in_files_are_refused(tmp_path):
@@ -110,6 +132,31 @@ def test_the_command_line_takes_it(tmp_path, capsys):
     assert "batch" in capsys.readouterr().out
     assert main([*train, "--solver-option", "mode=1"]) == 2
     assert "--solver batch has no options" in capsys.readouterr().err
+    assert main([*train, "--kernel", "rbf", "--rank", "9"]) == 2
+    assert "--solver batch and --rank cannot go together" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
+    calls, solve = [], batch.solve_many_linear
+
+    def pressed(problems, *limits):
+        """The second pair is interrupted: by Python, or by the core."""
+        calls.append(problems)
+        found = solve(problems, *limits)
+        if len(calls) == 2 and is_raised:
+            raise KeyboardInterrupt
+        status = Status.SOLVED if len(calls) == 1 else Status.INTERRUPTED
+        return [dataclasses.replace(one, status=status) for one in found]
+
+    monkeypatch.setattr(batch, "solve_many_linear", pressed)
+    clf = LinearSVC(multi_class="ovo")
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, GROUP)
+    assert len(calls) == 2
+    assert clf.status_ == "interrupted"
+    assert clf.solutions_[0].solver == "batch"
+    clf.predict(X)
 
 
 # -- what came with it -----------------------------------------------------------------

@@ -17,15 +17,20 @@ from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
     StratifiedKFold,
+    cross_val_score,
 )
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.cases.pairwise import checks_by_turns
 from widemargin import (
     SVC,
     SVCCV,
+    SVRCV,
     LinearSVC,
     LinearSVCCV,
+    LinearSVR,
+    LinearSVRCV,
     as_rows,
     linear_svc_path,
     load_model,
@@ -176,6 +181,31 @@ def test_several_classes_in_files(tmp_path):
     stored = LinearSVCCV(Cs=Cs, **some).fit(open_rows(tmp_path / "X.npy"), y)
     np.testing.assert_array_equal(stored.scores_, plain.scores_)
     np.testing.assert_allclose(stored.coef_, plain.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_folds_of_groups_scale_columns_by_their_own_rows(stored, tmp_path):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(60, 3)) * [1, 100, 0.01], np.repeat(np.arange(6), 10)
+    X[groups == 0] *= 20.0
+    y = X[:, 0] + rng.normal(size=60)
+    np.save(tmp_path / "X.npy", X)
+    rows = open_rows(tmp_path / "X.npy") if stored else X
+    clf = LinearSVRCV(Cs=[0.01], cv=GroupKFold(3), tol=1e-8).scale_in_folds()
+    found = clf.fit(rows, y, groups=groups).scores_.ravel()
+    pipeline = make_pipeline(StandardScaler(), LinearSVR(C=0.01, tol=1e-8))
+    known = cross_val_score(pipeline, X, y, cv=GroupKFold(3), groups=groups)
+    np.testing.assert_allclose(found, known, rtol=1e-4)
+
+
+def test_what_no_fold_can_scale_is_refused():
+    with pytest.raises(ValueError, match="'scale' parameter of SVCCV must be one of"):
+        SVCCV().scale_in_folds("robust")
+    K = np.eye(20)
+    for kind in (SVCCV, SVRCV):
+        search = kind(kernel="precomputed", Cs=2, cv=2).scale_in_folds()
+        with pytest.raises(ValueError, match="scales columns of X. Got kernel='prec"):
+            search.fit(K, np.arange(20) % 2)
 
 
 @pytest.mark.parametrize("kernel", ["precomputed", "linear", lambda A, B: A @ B.T])

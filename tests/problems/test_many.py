@@ -1,11 +1,13 @@
 """Certificates of many problems at once: those of each alone, and never too good."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from tests.cases.kernels import NAMED, SEMIDEFINITE
-from tests.cases.many import alone, classes, many, never
+from tests.cases.many import alone, classes, many, never, nu_regression
 from tests.cases.pairwise import product
 from tests.conftest import SETTINGS
 from widemargin import Kernel, solve
@@ -200,3 +202,16 @@ def test_places_are_put_into_the_order_of_the_data():
     order = problems.order(0, len(problems.rows))
     assert (np.diff(problems.rows) < 0).any()
     assert (np.diff(problems.rows[order]) > 0).all()
+
+
+def test_both_weights_of_a_row_that_is_there_twice_count():
+    X, _, _ = classes(m=30)
+    one = nu_regression(X, X[:, 0], Kernel("rbf", gamma=0.4))
+    m, twice = len(one.y), dict.fromkeys(("y", "C", "q", "mass", "groups"), 2)
+    several = {name: np.tile(getattr(one, name), k) for name, k in twice.items()}
+    ends = {"group_ends": np.array([2, 4]), "ends": np.array([m, 2 * m])}
+    path = dataclasses.replace(one, **several, **ends, after=np.array([-1, 0]))
+    apart = dataclasses.replace(path, after=np.array([-1, -1]))
+    c = np.tile(np.random.default_rng(0).uniform(size=m) * one.y, 2)
+    none = c, np.zeros(2 * m), np.zeros(2), 1, never
+    assert path.certificates(*none) == apart.certificates(*none)

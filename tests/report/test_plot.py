@@ -92,6 +92,13 @@ def test_problems_that_were_stopped_are_counted():
     assert "Raise max_iter" in stopped._repr_html_()
 
 
+def test_reasons_that_differ_are_left_out():
+    X, y = clouds(3, 3, 20, spread=3.0)
+    pairs = LinearSVC(multi_class="ovo").fit(X[:-1], y[:-1])  # 40 rows, or 39
+    assert " s by batch.\n" in str(pairs.solution_)
+    assert "batch, because" in str(pairs.solutions_[0])
+
+
 def test_a_sum_with_an_infinite_objective_is_none(several):
     together = {**several.solution_.together, "primal": float("inf")}
     endless = dataclasses.replace(several.solution_, together=together)

@@ -42,6 +42,7 @@ from widemargin.solution import Status, first_of
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.kernel.batch import NAME as BATCH
 from widemargin.system.files import check_outputs
 
 
@@ -124,7 +125,9 @@ def _check_kernel(options: argparse.Namespace) -> None:
 
 
 def _check_solver(options: argparse.Namespace) -> None:
-    """Refuse a solver of linear problems where there is a kernel."""
+    """Refuse a solver that is not for the machine that is asked for."""
+    if options.solver == BATCH and options.rank is not None:
+        raise ValueError(f"--solver {BATCH} and --rank cannot go together")
     whole = options.kernel != "linear" and options.rank is None
     if options.type in ("nu", "one-class") or not whole:
         return

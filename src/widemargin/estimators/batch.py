@@ -61,7 +61,7 @@ PLACE_BYTES = 200
 def solve_batch(training: Training) -> dict[int, Solution]:
     """Solutions of small problems, by their numbers; stalled ones need another solver.
 
-    None where the user asked for what this solver does not do.
+    There are none where the user asked for what this solver does not do.
     """
     chosen = batched(training)
     if not chosen:
@@ -124,32 +124,49 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     found: dict[int, Solution] = {}
     if not _suits(training, LEAST_LINEAR_GAP):
         return found
-    rows, C = training.rows, training.C
-    n, most = rows.shape[1], _most_entries(training)
-    rows.moments  # noqa: B018  (refuses NaN and infinity)
-    for k, m in enumerate(training.sizes.tolist()):
-        own: Any = training.chosen(k)
-        if n > min(m, MOST_COLUMNS) or m * (n + 1) > most or training.limits.is_late:
-            continue
-        weights = C[own] if np.ndim(C) else np.full(m, float(C))
-        y = training.signs(k)[np.newaxis].astype(np.float64)
-        solutions = _newton(training, rows.take(own), y, weights)
-        if solutions is not None:
-            found[k] = solutions[0]
+    training.rows.moments  # noqa: B018  (refuses NaN and infinity)
+    try:
+        for k in range(len(training.tasks)):
+            solution = _solve_pair(training, k)
+            if solution is not None:
+                found[k] = solution
+                if solution.status is Status.INTERRUPTED:
+                    break
+    except KeyboardInterrupt:  # in turn the others end at their first step
+        training.callbacks.interrupt()
     return found
+
+
+def _solve_pair(training: Training, k: int) -> Solution | None:
+    """The solution of one pair; None where another solver suits better."""
+    C, n, m = training.C, training.rows.shape[1], int(training.sizes[k])
+    if n > min(m, MOST_COLUMNS) or m * (n + 1) > _most_entries(training):
+        return None
+    if training.limits.is_late or not _has_room(training, m, 1):
+        return None
+    own: Any = training.chosen(k)
+    weights = C[own] if np.ndim(C) else np.full(m, float(C))
+    y = training.signs(k)[np.newaxis].astype(np.float64)
+    solutions = _newton(training, training.rows.take(own), y, weights)
+    return None if solutions is None else solutions[0]
 
 
 def _by_newton(training: Training) -> list[Solution] | None:
     """The same by Newton's method on the columns."""
-    rows, memory = training.rows, training.memory_limit
-    t, (m, n), q = len(training.tasks), rows.shape, training.recipe.q
-    copies = 1 if q is None else 2
-    if memory is not None and 8 * m * (n + t * copies * LINEAR_PLACES) > memory:
+    rows, t, m = training.rows, len(training.tasks), training.rows.shape[0]
+    if not _has_room(training, m, t):
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     C = np.broadcast_to(np.asarray(training.C, np.float64), m)
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
     return _newton(training, rows.in_memory(), y, C)
+
+
+def _has_room(training: Training, m: int, t: int) -> bool:
+    """Whether ``memory_limit`` has room for t problems of m rows, by their columns."""
+    n, copies = training.rows.shape[1], 1 if training.recipe.q is None else 2
+    needed = 8 * m * (n + t * copies * LINEAR_PLACES)
+    return training.memory_limit is None or needed <= training.memory_limit
 
 
 def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] | None:
@@ -185,14 +202,15 @@ def _by_products(training: Training) -> list[Solution] | None:
     """
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    X, m = rows.in_memory(), rows.shape[0]
+    X, m, chosen = rows.in_memory(), rows.shape[0], list(range(len(training.tasks)))
+    memory = memory_for(training, chosen, _other_bytes(training, chosen))
     samples = GroupedSamples(X, np.zeros(m, np.int64), Kernel("linear", 1.0))
-    if not samples.is_fit or samples.wide_bytes:
+    if not samples.is_fit or samples.wide_bytes or memory <= 0:
         return None
     signs = [training.signs(k) for k in range(len(training.tasks))]
     problems = _over_all(training, samples, np.concatenate(signs).astype(np.float64))
     threads = n_threads(rows.options.get("n_jobs"))
-    found = solve_many(problems, training.limits, FEW_BYTES, threads)
+    found = solve_many(problems, training.limits, memory, threads)
     if any(solution.status is Status.STALLED for solution in found):
         return None
     W = np.stack([linalg.rmatvec(X, solution.w) for solution in found])
@@ -250,8 +268,8 @@ def refuse_batch(training: Training) -> None:
 def refuse_named(what: str) -> NoReturn:
     """Refuse ``solver="batch"`` for what it is not for."""
     raise ValueError(
-        f"solver='batch' is for small problems, solved at once: not for {what}. "
-        "Use solver='auto'."
+        f"The solver 'batch' is for small problems, solved at once: not for {what}. "
+        "The solver 'auto' takes others, too."
     )
 
 
@@ -261,10 +279,11 @@ def _size_hindrance(training: Training) -> str | None:
     if training.recipe.kernel is not None:
         found = f"more than {MOST_ROWS:,} rows a problem, here {most:,}"
         return found if most > MOST_ROWS else None
-    entries = _most_entries(training)
-    by_columns = n <= min(most, MOST_COLUMNS) and most * (n + 1) <= entries
-    by_rows = training.tasks[0].negative is None and m <= MOST_LINEAR
-    if by_columns or (by_rows and training.recipe.q is None):
+    entries, is_paired = _most_entries(training), training.tasks[0].negative is not None
+    if n <= min(most, MOST_COLUMNS) and most * (n + 1) <= entries:
+        has_room = _has_room(training, most, 1 if is_paired else len(training.tasks))
+        return None if has_room else ROUGH
+    if m <= MOST_LINEAR and not is_paired and training.recipe.q is None:
         return None
     return f"{m:,} rows x {n:,} features, linear in these"
 

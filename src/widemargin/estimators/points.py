@@ -19,7 +19,7 @@ from widemargin.estimators.multiclass import rows_of
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor
 from widemargin.estimators.training import StartPoint, Training, Vector
-from widemargin.features.scaling import learned
+from widemargin.features.scaling import Scaling, learned
 from widemargin.problems.conditioning import sharing_groups
 from widemargin.solution import Solution, Status
 
@@ -97,21 +97,26 @@ class Judge:
                 weights *= self.weights
         return out
 
-    def train(self, fold: int) -> tuple[Rows, NDArray[Any], Vector | None]:
+    def scaling(self, fold: int) -> Scaling | None:
+        """How a fold scales the columns, by its own rows; None: not at all."""
+        if self.scale is None:
+            return None
+        return learned(rows_of(self.rows, self.folds[fold][0], False), self.scale)
+
+    def train(
+        self, fold: int, scaling: Scaling | None = None
+    ) -> tuple[Rows, NDArray[Any], Vector | None]:
         """X, y and weights that a fold is trained on."""
         some = self.folds[fold][0]
         weights = None if self.weights is None else self.weights[some]
         rows = rows_of(self.rows, some, self.is_pairwise)
-        if self.scale is not None:
-            rows = learned(rows, self.scale).applied(rows)
+        if scaling is not None:
+            rows = scaling.applied(rows)
         return rows, self.y[some], weights
 
-    def test(self, fold: int) -> Any:
+    def test(self, fold: int, scaling: Scaling | None = None) -> Any:
         """The rows that it holds out, as a matrix where they are in memory."""
         train, test = self.folds[fold]
-        scaling = None
-        if self.scale is not None:
-            scaling = learned(rows_of(self.rows, train, False), self.scale)
         if not self.rows.is_in_memory:
             rows = rows_of(self.rows, test, False)
             return rows if scaling is None else scaling.applied(rows)
@@ -170,7 +175,8 @@ def _fit_fold(
     fold: int,
 ) -> None:
     """Fit the machines of one fold."""
-    data, test = judge.train(fold), judge.test(fold)
+    scaling = judge.scaling(fold)
+    data, test = judge.train(fold, scaling), judge.test(fold, scaling)
     for g, path in enumerate(machines):
         before: Machine | None = None
         for c, template in enumerate(path):

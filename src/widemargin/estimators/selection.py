@@ -274,6 +274,11 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
         _check_folds(owner, folds)
         pairwise = is_pairwise(self)
+        if pairwise and self._scale is not None:
+            raise ValueError(
+                f"{owner}.scale_in_folds scales columns of X. Got kernel='precomputed',"
+                " which has kernel values in their place."
+            )
         scorer, scale = self._scorer(), self._scale
         judge = Judge(rows, y, weights, folds, scorer, score, pairwise, scale)
         self._check_folds(judge)

@@ -59,8 +59,9 @@ class GivenSamples(Grouped):
         largest, share, apart, i, j = _core.given_facts(values, lengths)
         if apart > ASYMMETRY * largest:
             refuse_pair(values[i, j], values[j, i])
-        self._lengths = lengths * np.sqrt(max(1.0, share))
         self.is_fit = largest < HUGE and share <= 1.0 + EXCESS
+        # Beyond, where the share may be infinite, no lengths are asked for.
+        self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))
 
     @property
     def _groups(self) -> tuple[Any, ...]:

@@ -130,8 +130,10 @@ class Grouped(ABC):
         support : rows and coefficients of the support vectors, of one problem after the
             other; where these end.
         rows : rows to score, and where these end
-        runs : where runs of problems end that have most of their rows in common, and
-            kernel values with them; None: each problem has its own
+        runs : int ndarray or None
+            Where runs of problems end that have most of their rows in common, and
+            kernel values with them. None: each problem has its own. In a run no row is
+            twice among the support vectors of a problem.
 
         Returns
         -------
@@ -242,21 +244,7 @@ class GroupedSamples(Grouped):
         stop: Callable[[], bool],
         runs: Index | None = None,
     ) -> Vector:
-        """Scores in float64: for problem t those of some rows, by its support vectors.
-
-        Parameters
-        ----------
-        support : rows and coefficients of the support vectors, of one problem after the
-            other; where these end.
-        rows : rows to score, and where these end
-        runs : int ndarray or None
-            Where runs of problems end that have most of their rows in common, and so
-            their kernel values. None: each problem makes its own.
-
-        Returns
-        -------
-        The scores; NaN where ``stop`` says yes.
-        """
+        """Scores in float64: see `Grouped.exact`."""
         form, batch, norms = self._exact
         out = np.zeros(len(rows[0]))
         J, c, ends = support

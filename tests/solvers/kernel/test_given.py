@@ -149,6 +149,11 @@ def test_values_that_no_kernel_has_go_elsewhere():
     assert {one.solver for one in clf.solutions_} == {"irwls"}
 
 
+def test_values_with_a_negative_diagonal_fit_nothing():
+    samples = GivenSamples(-RBF(X, X), np.zeros(len(X), np.int64))  # no warning
+    assert not samples.is_fit
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.asfortranarray, sparse.csr_array])
 def test_storage_does_not_matter(kind):
     K = np.float64(np.float32(RBF(X, X)))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.problems.many import INTERCEPTS
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.driver.advice import Ending, message
@@ -26,8 +27,6 @@ SHARED_ENTRIES = 100_000
 # Rows up to which a problem is solved to the digits of float64, as by kernel values:
 # the last Newton steps cost a tenth of the fit.
 FEW_ROWS, DIGITS = 128, 1e-12
-# How the core knows intercepts.
-INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 
 
 def solve_many_linear(
