@@ -352,10 +352,6 @@ class WorkingSet:
             self.scores.add(J[moved], c[moved] - self.c[J[moved]])
             self.c[J] = c  # to the bit: bounds are met exactly
             self._cancel()
-        if self.scores.current is not None and solved.steps >= MOST_STEPS * len(c):
-            # So long a solve costs more than the scores of the rows that were left out:
-            # they may say that it was the last.
-            self.scores.settle()
 
     def _small(self, K: NDArray[Any], found: "Violations") -> Small:
         """The small problem of the working set, with its kernel values."""
