@@ -20,7 +20,7 @@ from widemargin import Kernel, Problem, solve
 from widemargin.kernels import matrix as columns
 from widemargin.problems.scores import Scores
 from widemargin.solvers import IRWLS
-from widemargin.solvers.kernel import irwls, pairs_first, working_set
+from widemargin.solvers.kernel import irwls, working_set
 
 TOL = 1e-6
 WEIGHTS = [1e-2, 1.0, 1e3]
@@ -189,22 +189,3 @@ def test_c_grows_within_its_bounds_only(C, grows):
     assert run.grow(1e-5) == grows
     assert np.all(problem.signs * run.c <= C)
     assert np.all(problem.signs * run.scores.values >= 1.0) == grows
-
-
-def test_pair_steps_suffice_for_two_gaussians(monkeypatch):
-    """C = 1000, 2,000 rows, a kernel of low rank: what goes on after them is slower."""
-    passes = []
-    original = pairs_first.reweighted_steps
-
-    def counted(*arguments):
-        passes.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(pairs_first, "reweighted_steps", counted)
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(2000) % 2, 1.0, -1.0)
-    X = rng.standard_normal((2000, 2)) + 1.5 * y[:, None] / np.sqrt(2.0)
-    kernel = Kernel("rbf", gamma=1.0 / (2.0 * X.var()))
-    solution = solve(Problem(X, y, C=1000.0, kernel=kernel), "irwls", tol=1e-4)
-    assert solution.certificate.relative_gap <= 1e-4
-    assert not passes

@@ -36,10 +36,8 @@ Index = NDArray[np.intp]
 # Pair steps between two looks at Ctrl-C: 2 us each for 4,096 rows.
 SLICE = 20_000
 # Pair steps of one small problem, for each of its rows. The set a4a takes 14 at
-# C = 1e6; low-rank kernels with a large C would take more than 100. (Two Gaussians in
-# the plane, 2,000 rows, nine draws: with 50 C = 1000 took 1.3 to 5 times as long,
-# C = 1e4 from 0.9 to 1.9 times; with 200 C = 1e4 up to 3 times as long as with 50.)
-MOST_STEPS = 100
+# C = 1e6; low-rank kernels with a large C would take more than 100.
+MOST_STEPS = 50
 # Rows without a dual variable are left out where their margin is above 1 by this many
 # times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
 # covtype; with 0.5 four rows of covtype had a loss, which cost a second certificate.
