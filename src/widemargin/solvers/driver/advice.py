@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 LARGE = 1000.0
 # Products of the features that a polynomial kernel is a sum of, up to which they are
 # worth a sentence as columns, and rows for each of them (two classes of shuttle,
-# 40,856 x 9, degree 3, C = 4096: 165 columns take 4 s, the kernel minutes).
+# 40,856 x 9, degree 3, C = 4096: 165 columns take 3 to 5 s, the kernel 40 s or more).
 MOST_PRODUCTS, ROWS_A_PRODUCT = 1500, 10
 
 
