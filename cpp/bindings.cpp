@@ -199,7 +199,7 @@ std::tuple<double, double, double, std::size_t, std::size_t> penalty_sweep(
   const auto rows = penalty_rows(C, multiplier, s, f);
   const std::size_t k = rows.k, width = A.width();
   require(k == A.rows() && (!alpha || alpha->size() == k) && g.size() == width &&
-          (!v || v->size() == width) && (!counted || (d && counted->size() == k)) &&
+          (!v || v->size() == width) && (!counted || counted->size() == k) &&
           (!d || d->size() == k) &&
           (!gram || (counted && gram->shape(0) == width && gram->shape(1) == width)));
   const nb::gil_scoped_release release;
@@ -239,13 +239,14 @@ void normal_sweep(const widemargin::Block& A, const Array<const double>& C, cons
   widemargin::normal_sweep(A, rows, span(G), data(gram), hinge);
 }
 
-template <class Rows>
-widemargin::Block block(const Rows& X, const Array<const double>& y, bool intercept, int simd) {
+template <class Rows, class Sign>
+widemargin::Block block(const Rows& X, const Array<const Sign>& y, bool intercept, int simd) {
   require(y.size() == X.rows());
   return {X, span(y), intercept, compiled(simd).steps};
 }
 
-widemargin::Block csr_block(const widemargin::Csr& X, const Array<const double>& y, bool intercept,
+template <class Sign>
+widemargin::Block csr_block(const widemargin::Csr& X, const Array<const Sign>& y, bool intercept,
                             int simd) {
   return X.visit([&]<class Real, class Index>(const widemargin::CsrView<Real, Index>& rows) {
     return block(widemargin::FusedCsr<Real, Index>{rows, X.n}, y, intercept, simd);
@@ -254,7 +255,9 @@ widemargin::Block csr_block(const widemargin::Csr& X, const Array<const double>&
 
 void bind_sweeps(nb::module_& m) {
   nb::class_<widemargin::Block>(m, "Block", "Rows Y [X 1] or Y X as the sweeps read them.");
-  m.def("block", &csr_block, "X"_a, "y"_a.noconvert(), "intercept"_a, "simd"_a = -1,
+  m.def("block", &csr_block<double>, "X"_a, "y"_a.noconvert(), "intercept"_a, "simd"_a = -1,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+  m.def("block", &csr_block<std::int8_t>, "X"_a, "y"_a.noconvert(), "intercept"_a, "simd"_a = -1,
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   m.def("penalty_sweep", &penalty_sweep, "A"_a, "v"_a.none(), "C"_a, "multiplier"_a.none(), "s"_a,
         "f"_a.noconvert(), "alpha"_a.noconvert().none(), "g"_a.noconvert(),
@@ -268,6 +271,17 @@ void bind_sweeps(nb::module_& m) {
         "gram"_a.noconvert().none(), "hinge"_a);
 }
 
+template <class Real, class Sign>
+void bind_dense_block(nb::module_& m) {
+  m.def(
+      "block",
+      [](const Matrix<const Real>& X, const Array<const Sign>& y, bool intercept, int simd) {
+        return block(dense_rows(X, simd), y, intercept, simd);
+      },
+      "X"_a.noconvert(), "y"_a.noconvert(), "intercept"_a, "simd"_a = -1, nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>());
+}
+
 template <class Real>
 void bind_dense(nb::module_& m) {
   m.def("dense_matvec", &dense_matvec<Real>, "X"_a.noconvert(), "w"_a, "out"_a.noconvert(),
@@ -278,13 +292,8 @@ void bind_dense(nb::module_& m) {
         "squares"_a.noconvert(), "simd"_a = -1);
   m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(),
         "simd"_a = -1);
-  m.def(
-      "block",
-      [](const Matrix<const Real>& X, const Array<const double>& y, bool intercept, int simd) {
-        return block(dense_rows(X, simd), y, intercept, simd);
-      },
-      "X"_a.noconvert(), "y"_a.noconvert(), "intercept"_a, "simd"_a = -1, nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 2>());
+  bind_dense_block<Real, double>(m);
+  bind_dense_block<Real, std::int8_t>(m);
 }
 
 // ------------------------------------------------------------------------------- equal rows

@@ -16,8 +16,8 @@ struct DenseView {
 };
 
 // Columns padded to whole tiles of a Gram matrix, and the rows that are packed for one pass over
-// its tiles: both copies of them stay in the first-level cache.
-constexpr std::size_t kTile = 8, kPackBytes = 32768, kPackRows = 64;
+// its tiles: both copies of them stay in the first-level cache, beside the rows.
+constexpr std::size_t kTile = 8, kPackBytes = 16384, kPackRows = 64;
 static constexpr std::size_t padded(std::size_t n) { return (n + kTile - 1) / kTile * kTile; }
 static constexpr std::size_t packed_rows(std::size_t n) {
   const std::size_t rows = kPackBytes / (16 * padded(n) + 1);

@@ -24,7 +24,7 @@ struct Block {
                FusedCsr<double, std::int64_t>, FusedCsr<float, std::int32_t>,
                FusedCsr<float, std::int64_t>>
       X;
-  std::span<const double> y;
+  Signs y;
   bool intercept;
   RowSteps steps;
 
@@ -36,7 +36,7 @@ struct Block {
   // fused_sweep of these rows.
   template <std::size_t columns, typename Step>
   void sweep(std::span<const double> v, std::span<double> G, Step step) const {
-    std::visit([&](const auto& rows) { fused_sweep<columns>(rows, y.data(), v, G, step); }, X);
+    std::visit([&](const auto& rows) { fused_sweep<columns>(rows, y, v, G, step); }, X);
   }
 };
 
@@ -86,7 +86,7 @@ void gram_sweep(const Block& A, std::span<const double> v, std::span<double> G, 
       [&]<typename Rows>(const Rows& X) {
         if constexpr (requires { X.products; }) {
           DenseGram matrix(X);
-          fused_sweep<columns>(X, A.y.data(), v, G,
+          fused_sweep<columns>(X, A.y, v, G,
                                [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
                                  matrix.add(begin, end, step(begin, end, z, u));
                                });
@@ -99,8 +99,8 @@ void gram_sweep(const Block& A, std::span<const double> v, std::span<double> G, 
 }
 
 // Where a penalty_sweep writes: scores f, perhaps alpha, and the sums g += A'alpha. With `counted`
-// it also writes d, the change of D since these rows were counted, and A'diag(d)A to `gram` where
-// that is not null.
+// it also finds d, the change of D since these rows were counted, and writes it where `d` is not
+// null, and A'diag(d)A to `gram` where that is not null.
 struct PenaltyOut {
   double* f;
   double* alpha;
@@ -116,6 +116,7 @@ inline std::pair<PenaltySums, CountedRows> penalty_sweep(const Block& A, std::sp
                                                          const PenaltyOut& out) {
   PenaltySums total{};
   CountedRows found{};
+  double own[kChunkRows];  // d of a chunk
   const auto step = [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
     if (!v.empty()) std::copy_n(z, end - begin, out.f + begin);
     const PenaltyRows rows = all.part(begin, end);
@@ -124,11 +125,12 @@ inline std::pair<PenaltySums, CountedRows> penalty_sweep(const Block& A, std::sp
     total.losses += sums.losses;
     total.linear += sums.linear;
     total.value += sums.value;
-    if (!out.counted) return out.d;
-    const CountedRows counted = A.steps.count(rows, u[0], out.counted + begin, out.d + begin);
+    if (!out.counted) return own;
+    double* d = out.d ? out.d + begin : own;
+    const CountedRows counted = A.steps.count(rows, u[0], out.counted + begin, d);
     found.active += counted.active;
     found.changed += counted.changed;
-    return out.d + begin;
+    return d;
   };
   if (out.gram)
     gram_sweep<1>(A, v, out.g, out.gram, step);

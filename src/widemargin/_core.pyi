@@ -46,7 +46,7 @@ class Block:
     """Rows Y [X 1] or Y X as the sweeps read them, by reference."""
 
 def block(
-    X: Csr | NDArray[Any], y: Vector, intercept: bool, simd: int = -1
+    X: Csr | NDArray[Any], y: NDArray[Any], intercept: bool, simd: int = -1
 ) -> Block: ...
 def predict_sweep(
     A: Block,

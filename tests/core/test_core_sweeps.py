@@ -207,6 +207,24 @@ def test_penalty_sweep_counts_its_rows(simd, kind, intercept, hinge, k, n):
         np.testing.assert_allclose(gram, A.T @ (d[:, None] * A), atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_signs_may_be_bytes_and_d_need_not_be_written(kind):
+    """The same bits, over several chunks of rows."""
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(301, 30)), np.sign(rng.normal(size=301))
+    C, v = rng.uniform(0.1, 2.0, 301), rng.normal(size=31)
+    found = []
+    for signs, d in ((y, np.empty(301)), (y.astype(np.int8), None)):
+        f, g, counted = np.empty(301), np.zeros(31), np.zeros(301, np.uint8)
+        gram = np.empty((31, 31)) if kind == "dense" else None
+        A = block_of(X, kind, signs, True)
+        out = f, None, g, counted, d, gram
+        sums = _core.penalty_sweep(A, v, C, None, 2.0, *out)
+        found.append([sums, f, g, counted, *([] if gram is None else [gram])])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("simd", SIMD)
 @pytest.mark.parametrize("hinge", [True, False])
 def test_penalty_slope_is_the_derivative_of_the_value(simd, hinge):

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from widemargin import LinearSVC
+from widemargin.estimators import labels
+from widemargin.parameters import Checker
 
 
 @pytest.mark.parametrize(
@@ -171,3 +173,20 @@ def test_class_weight_is_a_factor_of_C(binary):
 def test_bad_weights(binary, weights, message):
     with pytest.raises(ValueError, match=message):
         LinearSVC().fit(*binary, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "y", [[3, 3, -1], [2.5, 2.5], [0.0, 1.0, 2.0, 1.0], [-2, 0, -2], [5]]
+)
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float32])
+def test_labels_are_those_that_unique_finds(y, dtype):
+    y = np.array(y, dtype)
+    found = labels.distinct(y)
+    np.testing.assert_array_equal(found, np.unique(y))
+    assert found.dtype == y.dtype
+
+
+def test_each_row_has_the_place_of_its_class():
+    for y in ([7, 2, 7, 7], ["no", "yes", "no"], [3, 1, 2, 1]):
+        classes, place = labels.find_classes(Checker("a"), np.array(y), None)
+        np.testing.assert_array_equal(classes[place], y)

@@ -386,7 +386,8 @@ class SignedBlock:
 
     def in_core(self) -> _core.Block:
         """The rows as the sweeps of the C++ core read them."""
-        y = np.ascontiguousarray(self._y, dtype=np.float64)
+        dtype = np.int8 if self._y.dtype == np.int8 else np.float64
+        y = np.ascontiguousarray(self._y, dtype=dtype)
         return _core.block(in_core(formed(self._X)), y, self._intercept)
 
     def stacked(self, blocks: "list[SignedBlock]") -> "SignedBlock":

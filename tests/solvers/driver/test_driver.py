@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases.problems import PROBLEMS
 from widemargin import Kernel, Problem, solve
-from widemargin.solution import Step
+from widemargin.solution import Status, Step
 from widemargin.solvers import InteriorPoint
 from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.contract import ChosenSolver, Solver
@@ -338,3 +338,21 @@ def test_print_of_a_solution(problem):
     assert "support vectors" in text
     stopped = str(solve(problem, max_iter=2))
     assert stopped.startswith("Stopped (max_iter) at a relative gap of ")
+
+
+@pytest.mark.parametrize(
+    ("n", "degree", "coef0", "products"),
+    [(2, 3, 0.0, 4), (2, 3, 1.0, 10), (3, 2, 0.0, 6), (6, 4, 1.0, None)],
+)
+def test_the_message_names_the_columns_that_a_polynomial_is_linear_in(
+    n, degree, coef0, products
+):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, n)), np.where(np.arange(200) % 2, 1.0, -1.0)
+    kernel = Kernel("poly", degree=degree, gamma=1.0, coef0=coef0)
+    problem = Problem(X, y, C=100.0, kernel=kernel)
+    solution = solve(problem, callback=lambda step: True)
+    assert solution.status is Status.STOPPED_BY_CALLBACK
+    said = f"linear in {products} products" in solution.message
+    assert said == (products is not None)
+    assert ("products" in solution.message) == said

@@ -270,3 +270,13 @@ def test_a_sample_of_one_class_is_none(monkeypatch):
     X, y = PROBLEMS["imbalanced"]()
     solution = solve(Problem(X, y, 1.0, "squared_hinge"), ActiveSet(), tol=1e-8)
     assert solution.status == "solved"
+
+
+def test_a_fit_of_many_rows_reads_them_five_times():
+    """Moments, three steps from the answer for a sample, the certificate."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(51_000, 4))
+    rows = as_rows(X)
+    y = np.where(X @ [1.0, 1.0, -1.0, 0.5] + rng.normal(size=len(X)) > 0, 1, -1)
+    LinearSVC(C=0.01, tol=1e-6).fit(rows, y)
+    assert rows.sweeps <= 5

@@ -341,8 +341,11 @@ def _evaluate(
     k, width = block.shape
     g, gram, counted, d = np.zeros(width), None, None, None
     if make:
-        counted, d = part.counted, np.empty(k)
-        gram = np.empty((width, width)) if block.has_core_gram else None
+        counted = part.counted
+        if block.has_core_gram:
+            gram = np.empty((width, width))
+        else:
+            d = np.empty(k)
         if fresh:
             counted[:] = 0
     multiplier, alpha = _multiplier(part), getattr(part, "alpha", None)
@@ -354,9 +357,9 @@ def _evaluate(
     )
     if np.ndim(q):
         linear += float((q - 1.0) @ (_slopes(part) if alpha is None else alpha))
-    if d is None:
+    if counted is None:
         active = int(np.count_nonzero(_inside(part)))
-    elif gram is None and changed:
+    elif d is not None and changed:
         gram = block.gram(d)
     return g, gram, losses, linear, value, active, changed
 
