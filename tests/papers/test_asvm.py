@@ -201,12 +201,12 @@ def test_the_script_runs_and_says_what_it_skips(more, tmp_path, capsys, monkeypa
     monkeypatch.setattr(ndc, "DTYPES", ("int16",))
     monkeypatch.setattr(growth, "DTYPES", ("float64",))
     monkeypatch.setattr(growth, "METHODS", (methods.DEFAULT,))
-    small = {"sizes": (1000,), "growth": (500, 1000), "repeat": 1}
+    small = {"sizes": (4000,), "growth": (500, 1000), "repeat": 1}
     monkeypatch.setattr(Options, "QUICK", small)
     folder, output = tmp_path / "data", tmp_path / "output"
     (folder / "a1a").mkdir(parents=True)
     X, y = load_svmlight(SHIPPED, n_features=123)
-    save_svmlight(X[::32], y[::32], folder / "a1a" / "train.svm")
+    save_svmlight(X[::16], y[::16], folder / "a1a" / "train.svm")
     line = [
         "asvm",
         "--quick",

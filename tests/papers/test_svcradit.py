@@ -120,7 +120,7 @@ def test_tables_and_pictures(part, only_gauss, options, tmp_path, monkeypatch):
     monkeypatch.setattr(table_2, "SIZES", (20, 40))
     monkeypatch.setattr(selection, "CASES", ((ROW, (20, 40)),))
     monkeypatch.setattr(table_1, "PRICES", (0.1,))
-    options = replace(options, limit=0.1)
+    options = replace(options, limit=0.5)
     records = part.run(options)
     assert records
     part.draw(records, tmp_path)

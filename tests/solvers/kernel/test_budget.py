@@ -270,7 +270,7 @@ def test_a_ball_that_hardly_binds_has_a_ridge_that_is_small_enough(norm):
 def test_many_more_rows_than_features_with_a_large_factor(norm):
     """Pair steps alone stall at gaps of 0.05 to 1."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((30, 3)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    X, y = rng.standard_normal((60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
     solution = solve(Problem(X, y, 1e5, kernel=Kernel("linear"), norm=norm))
     assert solution.status == "solved", solution.message
 
