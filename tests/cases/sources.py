@@ -1,10 +1,17 @@
 """The source files of the package, and what they compare."""
 
 import ast
+import functools
 import pathlib
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "widemargin").rglob("*.py"))
+
+
+@functools.cache
+def nodes_of(path):
+    """All nodes of a source file, its module first; a walk takes longer than reading."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def module_of(path):
@@ -37,4 +44,4 @@ def compares_losses(path, allowed=("supports",)):
         for child in ast.iter_child_nodes(node):
             yield from lines(child)
 
-    return list(lines(ast.parse(path.read_text(encoding="utf-8"))))
+    return list(lines(nodes_of(path)[0]))

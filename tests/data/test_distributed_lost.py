@@ -228,7 +228,7 @@ def test_ctrl_c_keeps_the_best_model(client, data, monkeypatch):
 
 def test_a_time_limit_ends_a_fit(client, data):
     wait_for(client, 2)
-    slow = LinearSVC(loss="hinge", time_limit=1.0, tol=1e-15)
+    slow = LinearSVC(loss="hinge", time_limit=0.3, tol=1e-15)
     with pytest.warns(ConvergenceWarning):
         slow.fit(*data)
     with pytest.raises(TimeoutError, match="before the rows of X were loaded"):

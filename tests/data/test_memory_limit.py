@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-SHARDS = 5
+SHARDS = 10
 LIMIT = 60 << 20
 # Stacks of threads and what the interpreter loads while it runs: not the fit's.
 EXTRA = 64 << 20
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     """0.5 GB of rows: a shard under many names."""
     path = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100_000, 128))
+    X = rng.normal(size=(50_000, 128))
     y = np.sign(X @ rng.normal(size=128) + 10.0 * rng.normal(size=len(X)))
     np.save(path / "X-00.npy", X)
     np.save(path / "y-00.npy", y.astype(np.int8))

@@ -107,7 +107,7 @@ number_text = st.one_of(
 
 
 @in_one_folder
-@given(numbers=st.lists(number_text, min_size=1, max_size=50))
+@given(numbers=st.lists(number_text, min_size=1, max_size=9))
 @example(["9007199254740993", "9007199254740993.00000000000000000000000000001"])
 @example(["9223372036854776832", "9223372036854776833", "9223372036854777856"])
 @example(["2.2250738585072011e-308", "1.7976931348623157e308", "8.5e-324"])
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_a_long_read(tmp_path, lines, n_jobs):
         *(path, n_jobs),
     )
     assert child.stdout.readline() == "ready\n"
-    time.sleep(0.3)
+    time.sleep(0.1)
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=20)
     assert said.rstrip().endswith("KeyboardInterrupt")

@@ -112,7 +112,7 @@ CASES = [
 ]
 
 
-@pytest.mark.one_of(7)  # which divides no number of data sets
+@pytest.mark.one_of(11)  # which divides no number of data sets
 @pytest.mark.parametrize(("group", "k"), CASES)
 def test_constant_rows_and_another_data_set(group, k):
     estimator = GROUPS[group][k]

@@ -173,7 +173,7 @@ def test_classes_of_bytes_take_few_bytes_a_row():
 
 
 def test_scores_are_all_that_predicting_takes(tmp_path):
-    m = 1_000_000
+    m = 500_000
     X = np.random.default_rng(0).integers(-9, 9, (m, 40)).astype(np.int8)
     np.save(tmp_path / "X.npy", X)
     clf = LinearSVC().fit(X[:200], X[:200, 0] > 0)

@@ -80,7 +80,7 @@ def searched(machine, grid, X, y, cv=5, **fit):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, some_digits])
 def test_scores_are_those_of_a_grid_search(load, loss, multi_class):
-    X, y = scaled(load, 240)
+    X, y = scaled(load, 150)
     options = {"tol": 1e-5, "loss": loss, "multi_class": multi_class}
     # Where all alpha are at their bound, many intercepts are best: C is not so small.
     Cs, gammas = [1.0, 10.0, 100.0], [0.01, 0.03]
@@ -224,7 +224,7 @@ def test_kernels_that_have_no_gamma(kernel):
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "f1", "balanced_accuracy"])
 def test_scorers_see_the_decisions_of_held_out_rows(scoring):
-    X, y = scaled(load_breast_cancer)
+    X, y = scaled(load_breast_cancer, 200)
     Cs = [0.1, 10.0]
     clf = SVCCV(Cs=Cs, gammas=[0.01], scoring=scoring, tol=1e-6).fit(X, y)
     grid = {"C": Cs, "gamma": [0.01]}
@@ -294,6 +294,7 @@ def test_metadata_routing():
 # -- probabilities ---------------------------------------------------------------------
 
 
+@pytest.mark.cover(1)
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
 def test_probabilities_are_those_of_scikit_learn(load, method):

@@ -250,6 +250,7 @@ def test_precomputed(clock):
     assert_predicts(model, K, y)
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("certify", ["approximate", "exact"])
 @pytest.mark.parametrize("name", LOW)
 def test_low_rank(clock, name, certify):

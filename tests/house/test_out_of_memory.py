@@ -101,7 +101,7 @@ except MemoryError as error:
 @pytest.fixture
 def large(tmp_path):
     """A file whose numbers take more than there is."""
-    X = np.random.default_rng(0).normal(size=(20_000, 20)).round(2)
+    X = np.random.default_rng(0).normal(size=(8000, 20)).round(2)
     path = str(tmp_path / "a.svm")
     save_svmlight(X, np.where(X[:, 0] > 0, 1, -1), path)
     return path

@@ -4,7 +4,7 @@ import ast
 import re
 import tomllib
 
-from tests.cases.sources import ROOT, SOURCES, module_of
+from tests.cases.sources import ROOT, SOURCES, module_of, nodes_of
 
 
 def room_of(module):
@@ -15,7 +15,7 @@ def room_of(module):
 
 def imports_of(path):
     """Pairs of a module of ours and a name that a file imports from it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
             "widemargin"
         ):
@@ -49,9 +49,9 @@ def own(node):
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-def names_made_by(tree):
+def names_made_by(nodes):
     """What a module defines: functions, classes, variables, attributes of its objects."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -63,21 +63,19 @@ def names_made_by(tree):
 def crossing(trees):
     """Private attributes of others that no module of the same room makes, by module."""
     made = {}
-    for module, tree in trees.items():
-        made.setdefault(room_of(module), set()).update(names_made_by(tree))
+    for module, nodes in trees.items():
+        made.setdefault(room_of(module), set()).update(names_made_by(nodes))
     return [
         f"{module}, line {node.lineno}: {ast.unparse(node)}"
-        for module, tree in trees.items()
-        for node in ast.walk(tree)
+        for module, nodes in trees.items()
+        for node in nodes
         if isinstance(node, ast.Attribute) and is_private(node.attr)
         if not own(node.value) and node.attr not in made[room_of(module)]
     ]
 
 
 def test_no_private_attribute_crosses_a_room():
-    trees = {
-        module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES
-    }
+    trees = {module_of(path): nodes_of(path) for path in SOURCES}
     assert crossing(trees) == []
 
 
@@ -87,7 +85,7 @@ def test_a_private_attribute_of_another_room_is_seen():
         "widemargin.kernels.b": "def g(a, t): return a._x + t._replace(y=1)",
         "widemargin.problems.c": "def h(a): return a._x",
     }
-    found = crossing({module: ast.parse(text) for module, text in texts.items()})
+    found = crossing({m: [*ast.walk(ast.parse(text))] for m, text in texts.items()})
     assert found == ["widemargin.problems.c, line 1: a._x"]
 
 

@@ -34,6 +34,7 @@ def alone():
     return [scores(machine) for machine in MACHINES]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("turn", range(3))
 def test_fits_at_once_are_those_of_one_thread(alone, turn):
     """The machines meet others in each turn."""

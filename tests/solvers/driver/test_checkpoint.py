@@ -136,7 +136,7 @@ print(solution.status, repr(solution.certificate.primal), solution.reason, sep="
         ("augmented_lagrangian", "hinge"),
     ],
 )
-@pytest.mark.parametrize("times", [3, pytest.param(8, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [2, pytest.param(8, marks=pytest.mark.full)])
 def test_kill_9_at_random_moments(solver, loss, times, tmp_path):
     X, y = PROBLEMS["ndc"]()
     np.save(tmp_path / "X-0.npy", X)

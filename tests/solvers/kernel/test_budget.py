@@ -221,8 +221,8 @@ def test_many_rows_and_other_kernels(norm):
 def joined(nonneg_slack):
     """Rows, labels, a matrix that joins their losses, and the solution."""
     X, y = part("noise")
-    X, y = X[:30], y[:30]
-    M = 0.9 * np.ones((30, 30)) + 0.1 * np.eye(30)
+    X, y = X[:15], y[:15]
+    M = 0.9 * np.ones((15, 15)) + 0.1 * np.eye(15)
     norm = Mahalanobis(M=M, nonneg_slack=nonneg_slack)
     return X, y, M, solve(problem_of(X, y, 1.0, norm), tol=1e-4)
 
@@ -237,7 +237,7 @@ def test_a_matrix_joins_the_losses(nonneg_slack):
     f = rbf_kernel(X, gamma=GAMMA) @ c
     best = minimize(
         lambda xi: xi @ M @ xi,
-        np.ones(30),
+        np.ones(15),
         jac=lambda xi: 2.0 * M @ xi,
         bounds=[
             (max(t, 0.0) if nonneg_slack else t, None)

@@ -168,7 +168,7 @@ def test_in_chunks_it_reaches_the_gap(inner):
 def test_a_run_that_fails_ends_as_stalled_with_the_gap_that_it_has(monkeypatch):
     monkeypatch.setitem(irwls.INNER, "published", lambda: PRINTED)
     failed = 0
-    for seed in SEEDS[:4]:
+    for seed in SEEDS[:3]:
         here = problem(seed, 1e3)
         solution = solve(here, IRWLS(inner="published"), tol=1e-6)
         gap = here.certify(solution.alpha, solution.w, solution.b).relative_gap

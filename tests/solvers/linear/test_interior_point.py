@@ -39,7 +39,7 @@ def plain_answer(name, C):
     return solution.certificate.primal
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @product(
     name=[
         "ellipse",

@@ -26,6 +26,7 @@ def problems(m=90, n=4, C=1.0, loss="hinge", intercept="free"):
     return ManyLinearProblems(X, y, C, LOSSES[loss], intercept)
 
 
+@pytest.mark.cover(2)
 @on_every_setting
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("shape", [(90, 4), (30, 29), (40, 1)])
@@ -138,6 +139,7 @@ def test_ctrl_c_keeps_what_is_there(monkeypatch):
     assert {one.status for one in found} == {Status.INTERRUPTED}
 
 
+@pytest.mark.cover(2)
 @pytest.mark.parametrize("stored", [np.asarray, np.asfortranarray, sparse.csr_array])
 @pytest.mark.parametrize("dtype", [float, np.float32, int])
 @on_every_setting
