@@ -217,12 +217,6 @@ def _refuse_alone(estimator: Any) -> None:
     check = Checker(type(estimator).__name__)
     if is_infinite(estimator.C):
         check.refuse_part("C", "be finite where X is on a cluster", "inf")
-    if estimator.checkpoint is not None:
-        check.refuse(
-            "checkpoint",
-            "None where X is on a cluster, which survives the loss of its workers",
-            estimator.checkpoint,
-        )
 
 
 def _refuse_pairs(estimator: Any) -> None:
