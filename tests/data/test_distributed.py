@@ -18,6 +18,7 @@ from tests.cases.clusters import cluster, mixture, relative
 from widemargin import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, open_rows
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
+from widemargin.solvers.driver.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.dask
 TIGHT = 1e-10
@@ -132,6 +133,67 @@ def test_several_classes_with_words_as_labels(client, data):
     assert relative(there, here) <= 1e-9
     assert there.decision_function(dX).shape == (1800, 3)
     np.testing.assert_array_equal(there.predict(dX).compute(), here.predict(X))
+
+
+def three_classes():
+    X, y = mixture(900)
+    w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    return X, (y > 0).astype(int) + (X[:, 0] > 1), w
+
+
+def test_pairs_of_classes(client):
+    X, y, w = three_classes()
+    dw = da.from_array(w, chunks=300)
+    svc = LinearSVC(loss="hinge", multi_class="ovo", class_weight="balanced", tol=TIGHT)
+    here = clone(svc).fit(X, y, w)
+    there = svc.fit(*arrays(X, y), dw)
+    assert relative(there, here) <= 1e-9
+    assert there.n_support_.tolist() == here.n_support_.tolist()
+    np.testing.assert_array_equal(there.predict(X), here.predict(X))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("share", [0.4, 0.0])
+def test_pairs_of_classes_with_a_kernel(client, tmp_path, monkeypatch, share):
+    """With the features kept, and without room for them."""
+    monkeypatch.setattr(rows_module, "FEATURE_SHARE", share)
+    X, y, _ = three_classes()
+    np.save(tmp_path / "X.npy", X)
+    svc = SVC(rank=20, tol=1e-8, random_state=0)
+    here = clone(svc).fit(open_rows(tmp_path / "X.npy"), y)
+    there = svc.fit(*arrays(X, y))
+    primal = [[s.certificate.primal for s in one.solutions_] for one in (there, here)]
+    assert len(primal[0]) == 3
+    np.testing.assert_allclose(*primal, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    ["augmented_lagrangian", pytest.param("interior_point", marks=pytest.mark.full)],
+)
+def test_a_fit_goes_on_from_a_checkpoint(client, tmp_path, solver):
+    given, path = arrays(*mixture(600)), tmp_path / "run.ckpt"
+    w = da.from_array(np.linspace(1.0, 2.0, 600), chunks=300)
+
+    def svc(C=1.0, callback=None):
+        saved = Checkpoint(path, every=1e-9 if callback else 60.0)
+        options = {"checkpoint": saved, "callback": callback, "solver": solver}
+        return LinearSVC(C=C, loss="hinge", tol=1e-8, **options)
+
+    def press(step):
+        if step.iteration == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        svc(callback=press).fit(*given, w)
+    with pytest.raises(ValueError, match="expected a checkpoint of this problem"):
+        svc(C=2.0).fit(*given, w)
+    with pytest.raises(ValueError, match=r"this problem \(checksum of the labels"):
+        svc().fit(given[0], given[1][::-1], w)
+    found = svc().fit(*given, w)
+    assert "resumed at iteration 4" in found.solution_.reason
+    assert found.dual_gap_ <= 1e-8
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
@@ -288,7 +350,6 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
     given = arrays(*data)
     for options, message in [
         ({"C": np.inf}, "must be finite where X is on a cluster"),
-        ({"checkpoint": "run.ckpt"}, "None where X is on a cluster"),
         ({"solver": "coordinate_descent"}, "in the memory of this process"),
     ]:
         with pytest.raises(ValueError, match=message):

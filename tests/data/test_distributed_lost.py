@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, process_ids
-from widemargin import LinearSVC
+from widemargin import SVC, LinearSVC
 from widemargin.data.distributed import ClusterLostError
 from widemargin.data.distributed import crew as crew_module
 from widemargin.data.distributed import rows as rows_module
@@ -97,6 +97,41 @@ def killed_fits(client, data, killer, at, **options):
 
 def test_a_killed_worker_changes_no_bit(client, data, killer):
     killed_fits(client, data, killer, [0.5])
+
+
+def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
+    monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
+    with cluster(2) as client:
+
+        def end_one(step):
+            if step.iteration == 6 and len(client.cluster.workers) > 1:
+                client.cluster.scale(1)
+                while len(client.nthreads()) > 1:
+                    time.sleep(0.01)
+
+        found = fitted(data, loss="hinge", callback=end_one)
+        crew = killer.made[-1]
+        assert crew.restored > 0
+        assert 0 < crew.replayed <= 11
+        assert crew.count > 30
+        assert_same_bits(found, fitted(data, loss="hinge"))
+
+
+@pytest.mark.full
+def test_kept_features_are_made_again_from_a_copy(client, data, killer, monkeypatch):
+    """The features of a map are no part of a copy, but the sweep that kept them is."""
+    monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
+    fits, where = [], []
+    for at in (None, 30):
+        wait_for(client, 2)
+        killer.processes, killer.at = process_ids(client), at
+        svc = SVC(rank=20, loss="hinge", tol=1e-8, random_state=0).fit(*data)
+        fits.append(svc.solution_.certificate)
+        where.append((killer.made[-1].replayed, killer.made[-1].restored))
+    killer.at = None
+    assert fits[0] == fits[1]
+    assert where[0][1] == 0 < where[1][1]
+    assert where[1][0] <= 11
 
 
 @pytest.mark.full

@@ -1,6 +1,7 @@
 """Training on a Dask cluster: ``widemargin train --cluster URL`` or ``--workers N``."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -49,6 +50,9 @@ def _check(options: argparse.Namespace) -> None:
     if options.cluster is not None and options.workers is not None:
         raise ValueError("--cluster and --workers cannot go together")
     option = "--cluster" if options.workers is None else "--workers"
+    kind = os.path.splitext(options.data)[1]
+    if kind not in (".npy", ".parquet", ""):
+        raise ValueError(f"{options.data}: {option} expects .npy files or Parquet")
     for name, unset in _HERE.items():
         if getattr(options, name, unset) != unset:
             raise ValueError(f"{option} and --{name} cannot go together")

@@ -1,5 +1,6 @@
 """A vector of length m that stays where its rows are: a name of it, to ask by."""
 
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -61,8 +62,8 @@ class RowVector:
         """The vector itself: nobody writes through it."""
         return self
 
-    def sum(self) -> float:
-        """Its sum."""
+    def sum(self, dtype: DTypeLike | None = None) -> float:
+        """Its sum, exact where its entries are integers, whatever ``dtype``."""
         return float(self.state.sweep(_sum, self.name) or 0.0)
 
     def min(self) -> float:
@@ -72,6 +73,10 @@ class RowVector:
     def max(self) -> float:
         """Its largest entry."""
         return -float(self.state.sweep(_least, self.name, -1.0).key)
+
+    def checksum(self) -> int:
+        """A number that other values, or the same in other lanes, hardly have."""
+        return int(self.state.sweep(_checksum, self.name) or 0)
 
     def put(self, source: "RowVector", places: "RowVector") -> None:
         """Write a vector of kept rows, by the numbers that these rows have here."""
@@ -98,6 +103,10 @@ def _over(part: NDArray[Any], divisor: float) -> NDArray[Any]:
 
 def _sum(part: RowState, name: str) -> float:
     return float(getattr(part, name).sum())
+
+
+def _checksum(part: RowState, name: str) -> int:
+    return zlib.crc32(np.ascontiguousarray(getattr(part, name)).data)
 
 
 def _least(part: RowState, name: str, sign: float) -> Least:

@@ -273,6 +273,16 @@ class RemoteRows(Rows):
     def mapped_once(self, feature_map: RowMap) -> Rows:
         """Rows after a feature map: made once, where there is room for them."""
 
+    def keep(
+        self, f: Callable[..., Any], state: RowState, *broadcast: Any
+    ) -> tuple[Rows, RowState]:
+        """The rows that f picks out (`widemargin.data.kept.Kept`), and their vectors.
+
+        They stay where they are.
+        """
+        kept: tuple[Rows, RowState] = self.sweep(f, state, *broadcast)
+        return kept
+
 
 def _matvec(block: Any, part: None, W: Vector) -> list[Vector]:
     return [linalg.matvec(block, W)]
@@ -357,6 +367,14 @@ class _Mapped(_View):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         rows: linalg.Matrix = self._map.map(self._base.take(index))
         return rows
+
+    def keep(
+        self, f: Callable[..., Any], state: RowState, *broadcast: Any
+    ) -> tuple[Rows, RowState]:
+        """Rows without their features, which take more room: see `RemoteRows.keep`."""
+        base: Any = self._base
+        rows, own = base.keep(f, state, *broadcast)
+        return rows.mapped(self._map), own
 
     def refuse_nonfinite(self) -> None:
         """Raise ValueError naming the first NaN or infinity, of the data or the map."""

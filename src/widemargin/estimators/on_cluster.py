@@ -18,6 +18,7 @@ from widemargin.data.state import RowState
 from widemargin.estimators import labels
 from widemargin.estimators.checks import _keep_columns, is_infinite
 from widemargin.estimators.multiclass import BinaryTask, tasks_of
+from widemargin.estimators.pairs import counts_of_support
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.targets import as_target
 from widemargin.estimators.training import limits_of, training_of
@@ -168,8 +169,6 @@ def fitted(
     _refuse(estimator)
     with classes_of(estimator, limits, *data, client) as (rows, index, C, weight):
         tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
-        if tasks[0].negative is not None:
-            _refuse_pairs(estimator)
         recipe = estimator._recipe(rows, weight)
         problems = rows, index, C, tasks, recipe
         with training_of(estimator, limits, data, *problems) as training:
@@ -182,19 +181,10 @@ def fitted(
 def _closed(fit: Fit, index: RowVector, c: int) -> Fit:
     """The answer without what stays with the rows."""
     alphas: list[Any] = [solution.alpha for solution in fit.solutions]
-    state = index.state.prefixed("class.")
-    for k, alpha in enumerate(alphas):
-        state = state.join(alpha.state.prefixed(f"{k}."))
-    names = [f"{k}.{alpha.name}" for k, alpha in enumerate(alphas)]
-    counts = state.sweep(_support_counts, f"class.{index.name}", names, c)
+    places = [fit.training.places.get(k) for k in range(len(alphas))]
+    counts = counts_of_support(index, alphas, places, c)
     bare = [solution.without_rows() for solution in fit.solutions]
     return replace(fit, solutions=bare, n_support=np.asarray(counts, dtype=np.intp))
-
-
-def _support_counts(part: RowState, index: str, alphas: list[str], c: int) -> Any:
-    """Rows with a positive dual variable in any problem, by class."""
-    found = np.any([getattr(part, name) != 0.0 for name in alphas], axis=0)
-    return np.bincount(getattr(part, index)[found], minlength=c)
 
 
 def _refuse(estimator: Any) -> None:
@@ -213,22 +203,10 @@ def _refuse(estimator: Any) -> None:
 
 
 def _refuse_alone(estimator: Any) -> None:
-    """Refuse hard margins and checkpoints."""
+    """Refuse hard margins."""
     check = Checker(type(estimator).__name__)
     if is_infinite(estimator.C):
         check.refuse_part("C", "be finite where X is on a cluster", "inf")
-    if estimator.checkpoint is not None:
-        check.refuse(
-            "checkpoint",
-            "None where X is on a cluster, which survives the loss of its workers",
-            estimator.checkpoint,
-        )
-
-
-def _refuse_pairs(estimator: Any) -> None:
-    check = Checker(type(estimator).__name__)
-    expected = "'ovr' for more than two classes on a cluster"
-    check.refuse("multi_class", expected, estimator.multi_class)
 
 
 # -- regression ------------------------------------------------------------------------

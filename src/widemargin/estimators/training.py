@@ -5,7 +5,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from widemargin.estimators import multiclass
 from widemargin.estimators.callbacks import Callbacks
 from widemargin.estimators.checks import seed_of
 from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.pairs import counts_there, pair_of
 from widemargin.kernels.kernel import Kernel
 from widemargin.problems.base import Problem
 from widemargin.problems.targets import has_infinity
@@ -98,6 +99,8 @@ class Training:
     names : sequence of str or None, of the columns; empty where they are not the user's
     starts : sequence of Solution or None, where the binary problems start
     known : sequence of Solution or None, answers with which they go on
+    places : dict of RowVector, by binary problem of two classes on a cluster: the
+        numbers of its rows among all
     """
 
     rows: Rows
@@ -112,6 +115,7 @@ class Training:
     names: Sequence[str] | None
     starts: Sequence[Solution | StartPoint | None] | None = None
     known: Sequence[Solution] | None = None
+    places: dict[int, RowVector] = field(default_factory=dict)
 
     @property
     def is_hard(self) -> bool:
@@ -159,7 +163,10 @@ class Training:
         m = len(self.index)
         if all(one.negative is None for one in self.tasks):
             return np.full(len(self.tasks), m)
-        counts = np.bincount(self.index)
+        if isinstance(self.index, RowVector):
+            counts = counts_there(self.index, 1 + int(self.tasks[-1].negative or 0))
+        else:
+            counts = np.bincount(self.index)
         pairs = [(one.positive, one.negative) for one in self.tasks]
         return np.array([m if j is None else counts[i] + counts[j] for i, j in pairs])
 
@@ -181,6 +188,11 @@ class Training:
 
     def problem(self, k: int, rows: Rows | None = None) -> Problem:
         """Binary problem k, from rows that may wait for other problems' rows."""
+        if isinstance(self.index, RowVector) and self.tasks[k].negative is not None:
+            there = self.rows if rows is None else rows
+            pair = pair_of(there, self.index, self.C, self.tasks[k])
+            self.places[k] = pair.places
+            return self.recipe.make(pair.rows, pair.signs, pair.C)
         chosen, C = self.chosen(k), self.C
         if chosen is not None and np.ndim(C):
             C = C[chosen]

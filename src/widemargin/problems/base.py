@@ -326,8 +326,8 @@ class Problem:
             "loss": self.loss,
             "intercept": self.intercept,
             "total C": self.total_weight,
-            "positive rows": int(np.count_nonzero(self.y > 0)),
-            "checksum of the labels": zlib.crc32(self.y.data),
+            "positive rows": int(m + self.y.sum(dtype=np.int64)) // 2,
+            "checksum of the labels": _checksum(self.y),
             "checksum of C": _checksum(unrepeated(self.C)),
             "size of the columns": float(np.sqrt(np.sum(mean * mean + std * std))),
         }
@@ -484,6 +484,8 @@ def _scale_class(
     alpha[chosen] *= factor
 
 
-def _checksum(values: Vector) -> int:
+def _checksum(values: Any) -> int:
     """A number that other values hardly have."""
+    if isinstance(values, RowVector):
+        return values.checksum()
     return zlib.crc32(np.ascontiguousarray(values).data)

@@ -84,7 +84,7 @@ def lanes_of(parts: list[Any], sizes: list[float], row_bytes: float) -> list[Any
 def column_names(X: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
     """Names of the features of a collection, and the categories among its columns."""
     if not hasattr(X, "columns") or not hasattr(X, "_meta"):
-        return None, {}
+        return (X.names if isinstance(X, list) and hasattr(X, "names") else None), {}
     names: list[str] = []
     categories: dict[str, list[Any]] = {}
     for name, dtype in X.dtypes.items():

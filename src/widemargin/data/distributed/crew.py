@@ -3,7 +3,10 @@
 Everything that changes row vectors is an entry of a log. A request is sent to the root
 of the hosts, which passes it on; where a host is lost, its lanes are loaded again from
 the graph of the collection on other workers, do what the log says, and the request is
-sent once more: lanes that have answered it answer the same again.
+sent once more: lanes that have answered it answer the same again. So that they need not
+do all of a long log, lanes are copied to a neighbor now and then, without their rows:
+a lane that is loaded again goes on from there. Where a lane and its copy are lost, it
+does the whole log.
 """
 
 import asyncio
@@ -30,6 +33,7 @@ LOOK, ANSWER, PATIENCE = 0.25, 5.0, 15.0
 # Times that the hosts are put up again without one answer.
 ATTEMPTS = 30
 FAN = 2  # hosts below a host
+COPIED_AFTER = 64  # entries from one copy of the lanes to the next. Not tuned.
 
 
 class _LostError(Exception):
@@ -82,6 +86,7 @@ class Crew:
     shipped : Counter of bytes sent to and got from the root, and of requests
     facts : dict of Facts by lane
     restored : int, how many lanes were loaded again
+    replayed : int, the most entries that one of these had to do again
     """
 
     def __init__(
@@ -103,7 +108,8 @@ class Crew:
         self._task: Any = None
         self.shipped: Counter[str] = Counter()
         self.facts: dict[int, Facts] = {}
-        self.restored = 0
+        self.restored, self.replayed = 0, 0
+        self._copied_at = 0
 
     # -- from any thread ---------------------------------------------------------------
 
@@ -178,6 +184,8 @@ class Crew:
             try:
                 if self._top is None:
                     await self._restore()
+                if len(self._log) - self._copied_at > COPIED_AFTER:
+                    await self._copy()
                 assert self._top is not None
                 answer = await self._watched(self._ask(self._top, "sweep", data))
             except (_LostError, OSError) as error:
@@ -413,13 +421,48 @@ class Crew:
         if len(held) < len(self._lanes):
             raise _LostError("lanes are missing")
         # The last entry is on its way to all of them; the same again is no harm.
-        behind = [
-            self._ask(host, "replay", number, self._log[epoch:])
-            for number, (host, epoch) in held.items()
-            if epoch < len(self._log)
+        behind = {k: at for k, at in held.items() if at[1] < len(self._log)}
+        if not behind:
+            return
+        copies = await self._copies()
+        work = [self._bring(k, *at, copies.get(k)) for k, at in behind.items()]
+        await self._watched(_all(work))
+
+    async def _bring(
+        self, number: int, host: Address, epoch: int, copy: tuple[Address, int] | None
+    ) -> None:
+        """Bring a lane up to date, from its copy on where that is newer."""
+        if copy is not None and copy[1] > epoch:
+            epoch = await self._ask(copy[0], "hand_over", number, host)
+        self.replayed = max(self.replayed, len(self._log) - epoch)
+        await self._ask(host, "replay", number, self._log[epoch:])
+
+    async def _copies(self) -> dict[int, tuple[Address, int]]:
+        """Where the newest copy of each lane is, and its epoch."""
+        hosts = list(self._hosts.values())
+        found = await self._watched(_all(self._ask(h, "report_copies") for h in hosts))
+        newest: dict[int, tuple[Address, int]] = {}
+        for host, epochs in zip(hosts, found, strict=True):
+            for number, epoch in epochs.items():
+                if number not in newest or newest[number][1] < epoch:
+                    newest[number] = host, epoch
+        return newest
+
+    async def _copy(self) -> None:
+        """Copy every lane to the next host. All are at the entry before the last."""
+        hosts = sorted(self._hosts.values(), key=lambda host: host.key)
+        self._copied_at = len(self._log) - 1
+        if len(hosts) < 2:
+            return
+        neighbors = hosts[1:] + hosts[:1]
+        pairs = list(zip(hosts, neighbors, strict=True))
+        calls = [self._ask(host, "copy_to", other) for host, other in pairs]
+        lanes = await self._watched(_all(calls))
+        calls = [
+            self._ask(other, "keep_copies", own)
+            for other, own in zip(neighbors, lanes, strict=True)
         ]
-        if behind:
-            await self._watched(_all(behind))
+        await self._watched(_all(calls))
 
     async def _join(self) -> None:
         """Make a tree of the hosts."""

@@ -44,6 +44,8 @@ class Host:
     def __init__(self, threads: int) -> None:
         self.lanes: dict[int, Lane] = {}
         self.constants = Constants()
+        # Of lanes on another worker, with their epochs.
+        self.copies: dict[int, tuple[int, bytes]] = {}
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="widemargin-lane")
         self._turn = asyncio.Lock()
         self._children: list[Address] = []
@@ -72,6 +74,38 @@ class Host:
         entries = [self.constants.loads(data) for data in log]
         async with self._turn:
             await self._run(_replay, self.lanes[number], entries)
+
+    async def copy_to(self, neighbor: Address) -> list[int]:
+        """Copy its lanes to another host; the numbers of those it has."""
+        for number, lane in list(self.lanes.items()):
+            async with self._turn:
+                epoch, data = await self._run(_copied, lane, self.constants)
+            if data:
+                await _tell(neighbor, "receive", number, epoch, data)
+        return list(self.lanes)
+
+    async def receive(self, number: int, epoch: int, data: bytes) -> None:
+        """Hold a copy of a lane."""
+        self.copies[number] = epoch, data
+
+    async def keep_copies(self, numbers: list[int]) -> None:
+        """Drop the copies of all other lanes."""
+        self.copies = {k: copy for k, copy in self.copies.items() if k in numbers}
+
+    async def report_copies(self) -> dict[int, int]:
+        """The epoch of each copy."""
+        return {number: epoch for number, (epoch, _) in self.copies.items()}
+
+    async def hand_over(self, number: int, to: Address) -> int:
+        """Let the lane on another host, or on this one, go on from its copy."""
+        epoch, data = self.copies[number]
+        await _tell(to, "go_on", number, data)
+        return epoch
+
+    async def go_on(self, number: int, data: bytes) -> None:
+        """Let a lane that was loaded again go on from a copy."""
+        async with self._turn:
+            await self._run(_go_on, self.lanes[number], data, self.constants)
 
     async def sweep(self, request: bytes) -> bytes:
         """The sums of its lanes and of all below it."""
@@ -118,6 +152,23 @@ def _replay(lane: Lane, entries: list[Entry]) -> None:
     for entry in entries:
         if entry.epoch > lane.applied:
             lane.apply(entry)
+
+
+def _copied(lane: Lane, constants: Constants) -> tuple[int, bytes]:
+    """The epoch of a lane, and a copy of it; no bytes where it is too large."""
+    copy = lane.saved()
+    return lane.applied, b"" if copy is None else constants.dumps(copy)
+
+
+def _go_on(lane: Lane, data: bytes, constants: Constants) -> None:
+    lane.go_on_from(constants.loads(data))
+
+
+async def _tell(host: Address, method: str, *arguments: Any) -> None:
+    """Call a method of a host from another one's worker."""
+    from distributed import get_worker
+
+    await ask(get_worker().rpc(host.worker), host, method, arguments)
 
 
 async def _answer(host: Address, request: bytes) -> Any:

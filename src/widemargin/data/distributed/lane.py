@@ -24,6 +24,9 @@ from widemargin.numerics import linalg
 
 # Numbers for rows that an entry keeps and their vectors, and how often it may do so.
 NAMES, MOST_KEPT = 32, 4096
+# Kept rows are copied with a lane where they take at most this share of the bytes of
+# its own rows: a copy takes room on another worker. Not tuned.
+COPIED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,42 @@ class Entry:
 class Constants(dict[str, Any]):
     """What many entries refer to and is sent once, by the hash of its content."""
 
-    def loads(self, data: bytes) -> Entry:
-        """An entry from its bytes."""
+    def loads(self, data: bytes) -> Any:
+        """An entry, or what else `dumps` wrote, from its bytes."""
         reader = pickle.Unpickler(io.BytesIO(data))
         reader.persistent_load = self.__getitem__  # type: ignore[method-assign]
-        entry: Entry = reader.load()
-        return entry
+        return reader.load()
+
+    def dumps(self, value: Any) -> bytes:
+        """The bytes of a value, in which constants are names."""
+        names = {id(constant): name for name, constant in self.items()}
+        buffer = io.BytesIO()
+        writer = pickle.Pickler(buffer, protocol=5)
+        writer.persistent_id = lambda x: names.get(id(x))  # type: ignore[method-assign]
+        writer.dump(value)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A sweep over the loaded rows alone, and the rows that it keeps, by number."""
+
+    kept: tuple[int, ...]
+    f: Callable[..., Any]
+    broadcast: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What a lane holds beside the rows that are loaded: see the fields of `Lane`."""
+
+    applied: int
+    value: Any
+    loaded: Mapping[str, NDArray[Any]]
+    vectors: dict[int, NDArray[Any]]
+    starts: dict[int, int]
+    origins: list[Origin]
+    matrices: dict[int, Any]
 
 
 @dataclass
@@ -74,6 +107,7 @@ class Lane:
     _vectors: dict[int, NDArray[Any]] = field(default_factory=dict)
     _rows: dict[int, Rows] = field(default_factory=dict)
     _starts: dict[int, int] = field(default_factory=dict)
+    _origins: list[Origin] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -96,6 +130,48 @@ class Lane:
                     value = Raised(error)
             self.applied, self._value = entry.epoch, value
             return value
+
+    # -- copies ------------------------------------------------------------------------
+
+    def saved(self) -> Copy | None:
+        """What an equal lane goes on from; None where kept rows make it too large."""
+        with self._lock:
+            again = {number for one in self._origins for number in one.kept}
+            matrices = {
+                number: rows.in_memory()
+                for number, rows in self._rows.items()
+                if number != 0 and number not in again
+            }
+            size = sum(map(linalg.n_bytes, matrices.values()))
+            if self.rows is None or size > COPIED_SHARE * linalg.n_bytes(self.rows._X):
+                return None
+            return Copy(
+                self.applied,
+                self._value,
+                self.loaded,
+                self._vectors,
+                self._starts,
+                self._origins,
+                matrices,
+            )
+
+    def go_on_from(self, copy: Copy) -> None:
+        """Hold what a copy has, in memory of its own: see `reading.matrix_of`."""
+        with self._lock:
+            self._vectors = {k: np.array(v) for k, v in copy.vectors.items()}
+            self._starts, self.loaded = copy.starts, copy.loaded
+            for number, X in copy.matrices.items():
+                self._rows[number] = MemoryRows(as_matrix(X.copy()), n_jobs=1)
+            for origin in copy.origins:
+                self._sweep_again(origin)
+            self._origins = copy.origins
+            self.applied, self._value = copy.applied, copy.value
+
+    def _sweep_again(self, origin: Origin) -> None:
+        """Make rows that a sweep has kept once more."""
+        numbers = iter(origin.kept)
+        value = self._rows[0].sweep(origin.f, None, *origin.broadcast)
+        exchanged(value, Kept, lambda kept: self._hold(kept, next(numbers)))
 
     # -- steps -------------------------------------------------------------------------
 
@@ -150,6 +226,8 @@ class Lane:
             self._vectors.pop(number, None)
             self._rows.pop(number, None)
             self._starts.pop(number, None)
+        there = self._rows.keys()
+        self._origins = [one for one in self._origins if not there.isdisjoint(one.kept)]
 
     def sweep(
         self,
@@ -164,8 +242,12 @@ class Lane:
             return None
         state = None if numbers is None else self._state(base, numbers)
         if reads:
-            value = base.sweep(f, state, *broadcast)
-            return exchanged(value, Kept, self._stay)
+            value, first = base.sweep(f, state, *broadcast), self._kept
+            value = exchanged(value, Kept, self._stay)
+            made = tuple(self._number(k) for k in range(first, self._kept))
+            if made and rows == 0 and state is None:
+                self._origins.append(Origin(made, f, broadcast))
+            return value
         assert state is not None
         return state.sweep(f, *broadcast)
 
@@ -174,8 +256,16 @@ class Lane:
 
         They and their vectors are called by the number of the entry.
         """
-        number = -NAMES * (MOST_KEPT * (self.applied + 1) + self._kept)
+        number = self._number(self._kept)
         self._kept += 1
+        return self._hold(kept, number)
+
+    def _number(self, k: int) -> int:
+        """The number of the k-th rows that the current entry keeps."""
+        return -NAMES * (MOST_KEPT * (self.applied + 1) + k)
+
+    def _hold(self, kept: Kept, number: int) -> KeptThere:
+        """Hold rows and their vectors, called by a number."""
         blocks = [block for block in kept.blocks if block.shape[0]]
         if not blocks:
             return KeptThere(number, {}, 0, 0, None, {})

@@ -56,7 +56,9 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
         temporary files (TMPDIR says where). None: row vectors are in memory.
 
     client : distributed.Client or None, default=None
-        For rows on a Dask cluster: the workers read the files, a .npy matrix, a folder
+        For rows on a Dask cluster: the workers read the files, a .npy matrix, Parquet
+        with columns of numbers, svmlight text (``zero_based`` a bool, ``n_features`` an
+        int; a file is a partition), a folder
         of shards, or those that a pattern names, here or where fsspec gets them from
         ("s3://..."). Labels and weights are .npy files, or a pattern of them.
 
@@ -105,7 +107,17 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     name = os.fsdecode(path)
     if client is not None:
-        partitions: Any = _on_cluster(check, name, label, weight, client)
+        from widemargin.data.distributed.files import open_partitions
+
+        partitions: Any = open_partitions(
+            name,
+            client,
+            label=label,
+            weight=weight,
+            columns=columns,
+            zero_based=zero_based,
+            n_features=n_features,
+        )
         return partitions  # type: ignore[no-any-return]
     chosen = {"label": label, "weight": weight, "columns": columns}
     given: Any = {kind: value for kind, value in chosen.items() if value is not None}
@@ -167,13 +179,3 @@ def columns_of(path: str) -> list[str]:
     from widemargin.data.outofcore.parquet import column_names
 
     return column_names(path)
-
-
-def _on_cluster(check: Checker, path: str, label: Any, weight: Any, client: Any) -> Any:
-    """Partitions of files for the workers of a client."""
-    from widemargin.data.distributed.files import open_partitions
-
-    for kind, given in (("label", label), ("weight", weight)):
-        if not (given is None or isinstance(given, str)):
-            check.refuse(kind, "a file, a pattern or None with a client", given)
-    return open_partitions(path, label, weight, client)

@@ -212,7 +212,8 @@ class Saver:
                 )
 
 
-def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+def _write(archive: zipfile.ZipFile, name: str, array: Any) -> None:
+    array = np.asarray(array)  # one that lies beside its rows is fetched
     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
         np.lib.format.write_array(file, array, allow_pickle=False)
 

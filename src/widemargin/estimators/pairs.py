@@ -1,0 +1,84 @@
+"""Problems of two of several classes whose rows are on a cluster, and stay there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.kept import Kept
+from widemargin.data.row_vector import RowVector
+from widemargin.data.rows import Rows
+from widemargin.data.state import RowState
+from widemargin.estimators.multiclass import BinaryTask, signs
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rows of two classes.
+
+    Attributes
+    ----------
+    signs : RowVector, their labels 1 and -1
+    C : float or RowVector
+    places : RowVector of their numbers among all rows
+    """
+
+    rows: Rows
+    signs: Any
+    C: Any
+    places: RowVector
+
+
+def pair_of(rows: Any, index: RowVector, C: Any, task: BinaryTask) -> Pair:
+    """The rows of a binary problem of two classes, beside those of all. One sweep."""
+    vectors = {"C": C} if isinstance(C, RowVector) else {}
+    state = rows.state(index=index, place=range(rows.shape[0]), **vectors)
+    kept, own = rows.keep(_of_two, state, *task)
+    y = own.index.map(signs, np.int8, task.positive)
+    return Pair(kept, y, own.C if vectors else C, own.place)
+
+
+def _of_two(block: Any, part: RowState, positive: int, negative: int) -> Kept:
+    own = np.flatnonzero((part.index == positive) | (part.index == negative))
+    return Kept([block[own]], {k: [v[own]] for k, v in part._vectors.items()})
+
+
+def counts_there(index: RowVector, c: int) -> NDArray[np.intp]:
+    """Rows of each of c classes."""
+    found: NDArray[np.intp] = index.state.sweep(_counts, index.name, c)
+    return found
+
+
+def _counts(part: RowState, index: str, c: int) -> Any:
+    return np.bincount(getattr(part, index), minlength=c)
+
+
+def counts_of_support(
+    index: RowVector, alphas: Sequence[RowVector], places: Sequence[Any], c: int
+) -> NDArray[np.intp]:
+    """Rows of each class with a positive dual variable in any problem.
+
+    ``places`` says which rows a problem has; None: all.
+    """
+    state = index.state.beside(alpha=0.0, found=np.broadcast_to(False, len(index)))
+    for alpha, own in zip(alphas, places, strict=True):
+        both = state
+        if own is None:
+            both = alpha.state.prefixed("of.").join(state)
+        else:
+            state.alpha = 0.0
+            state.alpha.put(alpha, own)
+        both.sweep(_mark, "alpha" if own is not None else f"of.{alpha.name}")
+    both = index.state.prefixed("class.").join(state)
+    found: NDArray[np.intp] = both.sweep(_found_counts, f"class.{index.name}", c)
+    return found
+
+
+def _mark(part: RowState, alpha: str) -> None:
+    part.found |= getattr(part, alpha) != 0.0
+
+
+def _found_counts(part: RowState, index: str, c: int) -> Any:
+    return np.bincount(getattr(part, index)[part.found], minlength=c)
