@@ -10,6 +10,7 @@ import warnings
 import dask.array as da
 import numpy as np
 import pytest
+from distributed.chaos import KillWorker
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, process_ids
@@ -200,6 +201,19 @@ def test_fifty_fits_while_workers_are_killed(data):
         finally:
             stop.set()
             thread.join()
+
+
+@pytest.mark.full
+def test_fifty_fits_beside_the_chaos_of_dask(data, killer):
+    """`KillWorker` ends each worker, and the one in its place, after some seconds."""
+    with cluster(3, processes=True) as client:
+        whole = fitted(data, loss="hinge")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            client.register_plugin(KillWorker(delay="15 s", mode="segfault"))
+        for _ in range(50):
+            assert_same_bits(fitted(data, loss="hinge"), whole)
+    assert sum(crew.restored for crew in killer.made) > 0
 
 
 # -- the end of all workers, of the scheduler, of the user's patience -------------------
