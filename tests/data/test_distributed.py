@@ -15,7 +15,16 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tests.cases.clusters import cluster, mixture, relative
-from widemargin import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, open_rows
+from widemargin import (
+    SVC,
+    SVR,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    OneClassSVM,
+    linear_svc_path,
+    open_rows,
+)
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 from widemargin.solvers.driver.checkpoint import Checkpoint
@@ -359,6 +368,13 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
             TypeError, match="on a cluster LinearSVC, LinearSVR and SVC with"
         ):
             estimator.fit(*given)
+    with pytest.raises(TypeError, match="LinearSVCCV takes no Dask collection: on a"):
+        LinearSVCCV().fit(*given)
+    with pytest.raises(TypeError, match="linear_svc_path takes no Dask collection, as"):
+        linear_svc_path(*given)
+    for option, value in (("certify", "exact"), ("polish", True)):
+        with pytest.raises(ValueError, match=f"'{option}' parameter of SVC must be"):
+            SVC(rank=5, **{option: value}).fit(*given)
     clf = LinearSVC().fit(*given)
     with pytest.raises(AttributeError, match="fits on a cluster leave training rows"):
         clf.support_vectors_

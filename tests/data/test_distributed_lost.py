@@ -10,6 +10,7 @@ import warnings
 import dask.array as da
 import numpy as np
 import pytest
+from distributed.chaos import KillWorker
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, process_ids
@@ -99,8 +100,15 @@ def test_a_killed_worker_changes_no_bit(client, data, killer):
     killed_fits(client, data, killer, [0.5])
 
 
-def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
+def copy_often(monkeypatch):
+    """Copy lanes after ten requests, however long these take."""
     monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
+    monkeypatch.setattr(crew_module, "COPIED_SECONDS", 0.0)
+    monkeypatch.setattr(crew_module, "COPIED_TIMES", 0.0)
+
+
+def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
+    copy_often(monkeypatch)
     with cluster(2) as client:
 
         def end_one(step):
@@ -120,7 +128,7 @@ def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
 @pytest.mark.full
 def test_kept_features_are_made_again_from_a_copy(client, data, killer, monkeypatch):
     """The features of a map are no part of a copy, but the sweep that kept them is."""
-    monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
+    copy_often(monkeypatch)
     fits, where = [], []
     for at in (None, 30):
         wait_for(client, 2)
@@ -200,6 +208,20 @@ def test_fifty_fits_while_workers_are_killed(data):
         finally:
             stop.set()
             thread.join()
+
+
+@pytest.mark.full
+def test_fifty_fits_beside_the_chaos_of_dask(data, killer):
+    """`KillWorker` ends each worker, and the one in its place, after half a minute."""
+    with cluster(3, processes=True) as client:
+        whole = fitted(data, loss="hinge")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            client.register_plugin(KillWorker(delay="30 s", mode="segfault"))
+        for _ in range(50):
+            wait_for(client, 2)
+            assert_same_bits(fitted(data, loss="hinge"), whole)
+    assert sum(crew.restored for crew in killer.made) > 0
 
 
 # -- the end of all workers, of the scheduler, of the user's patience -------------------

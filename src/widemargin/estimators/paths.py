@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svr import LinearSVR
@@ -199,6 +200,11 @@ def _path(
     params: dict[str, Any],
 ) -> tuple[Vector, list[Any], Vector]:
     """Machines of one kind."""
+    if is_collection(X):
+        raise TypeError(
+            f"{owner} takes no Dask collection, as each C begins where the one before "
+            "ended: on a cluster fit one model for each C. X.compute() brings it here."
+        )
     Cs = grid(Checker(owner), "Cs", Cs)
     if "C" in params:
         Checker(owner).refuse_part("Cs", "hold the values of C", "C too")

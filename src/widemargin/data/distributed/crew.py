@@ -33,7 +33,9 @@ LOOK, ANSWER, PATIENCE = 0.25, 5.0, 15.0
 # Times that the hosts are put up again without one answer.
 ATTEMPTS = 30
 FAN = 2  # hosts below a host
-COPIED_AFTER = 64  # entries from one copy of the lanes to the next. Not tuned.
+# From one copy of the lanes to the next: entries, seconds, and times what the last copy
+# took, so that copies take a twentieth of a fit. Not tuned.
+COPIED_AFTER, COPIED_SECONDS, COPIED_TIMES = 64, 10.0, 20.0
 
 
 class _LostError(Exception):
@@ -110,6 +112,7 @@ class Crew:
         self.facts: dict[int, Facts] = {}
         self.restored, self.replayed = 0, 0
         self._copied_at = 0
+        self._copy_again = time.monotonic() + COPIED_SECONDS
 
     # -- from any thread ---------------------------------------------------------------
 
@@ -184,7 +187,7 @@ class Crew:
             try:
                 if self._top is None:
                     await self._restore()
-                if len(self._log) - self._copied_at > COPIED_AFTER:
+                if self._is_copy_due:
                     await self._copy()
                 assert self._top is not None
                 answer = await self._watched(self._ask(self._top, "sweep", data))
@@ -448,10 +451,16 @@ class Crew:
                     newest[number] = host, epoch
         return newest
 
+    @property
+    def _is_copy_due(self) -> bool:
+        """Whether there is much that a lost lane would do again."""
+        late = time.monotonic() >= self._copy_again
+        return late and len(self._log) - self._copied_at > COPIED_AFTER
+
     async def _copy(self) -> None:
         """Copy every lane to the next host. All are at the entry before the last."""
         hosts = sorted(self._hosts.values(), key=lambda host: host.key)
-        self._copied_at = len(self._log) - 1
+        self._copied_at, begin = len(self._log) - 1, time.monotonic()
         if len(hosts) < 2:
             return
         neighbors = hosts[1:] + hosts[:1]
@@ -463,6 +472,8 @@ class Crew:
             for other, own in zip(neighbors, lanes, strict=True)
         ]
         await self._watched(_all(calls))
+        end = time.monotonic()
+        self._copy_again = end + max(COPIED_SECONDS, COPIED_TIMES * (end - begin))
 
     async def _join(self) -> None:
         """Make a tree of the hosts."""
