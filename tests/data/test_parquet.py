@@ -383,7 +383,7 @@ def test_threads_read_at_once(tmp_path, group_rows):
     )
     whole = source.read(0, 1000)
     ranges = np.sort(np.random.default_rng(0).integers(0, 1001, (30, 2)), axis=1)
-    ranges = [*ranges.tolist(), *small_parts(1000, 90)]
+    ranges = [*ranges.tolist(), *small_parts(1000, 90), *small_parts(1000, 90)]
     with ThreadPoolExecutor(6) as pool:
         blocks = pool.map(lambda part: source.read(*part), ranges)
         for (start, stop), block in zip(ranges, blocks, strict=True):
