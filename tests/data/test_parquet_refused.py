@@ -379,7 +379,7 @@ def test_no_permission(path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("module", "reading"), [("parquet", "Parquet"), ("delimited", "CSV")]
+    ("module", "reading"), [("parquet", "Parquet or CSV"), ("delimited", "CSV")]
 )
 def test_pyarrow_is_optional(module, reading):
     program = (

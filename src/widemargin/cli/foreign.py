@@ -4,14 +4,14 @@ import re
 
 # LIBSVM's and LIBLINEAR's, by letter. Those of ours, such as -C, are not among them.
 _CALLED = {
-    "s": "the machine is --type (classify, nu, one-class, regress); LIBLINEAR's -s is "
-    "--loss, with --intercept",
+    "s": "the machine is --type (classify, nu, one-class, regress, nu-regress for -s 0 "
+    "to 4); LIBLINEAR's -s is --loss, with --intercept",
     "t": "write --kernel linear, poly, rbf or sigmoid for -t 0, 1, 2 or 3",
     "c": "write -C",
     "g": "write --gamma",
     "d": "write --degree",
     "r": "write --coef0",
-    "n": "write --nu, with --type nu or one-class",
+    "n": "write --nu, with --type nu, one-class or nu-regress",
     "p": "write --epsilon, with --type regress",
     "e": "write --tol, which is the relative duality gap to reach, not a tolerance of "
     "the gradient",

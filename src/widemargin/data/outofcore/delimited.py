@@ -75,14 +75,30 @@ def _read(path: str) -> Any:
     convert = pa.csv.ConvertOptions(
         auto_dict_encode=True, auto_dict_max_cardinality=_CATEGORIES
     )
+    parse = pa.csv.ParseOptions(delimiter=tab)
+    options = {"parse_options": parse, "convert_options": convert}
     try:
-        parse = pa.csv.ParseOptions(delimiter=tab)
-        return pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+        table = pa.csv.read_csv(path, **options)
     except (pa.ArrowException, ValueError) as error:
-        reason = str(error).splitlines()[0]
+        reason = _reason(path, error, options)
         raise ValueError(
-            f"{path}: expected a table with a line of names, found: {reason}"
+            f"{path}: expected a table, a line of names and lines with a value for each "
+            f"of them, found: {reason}"
         ) from None
+    if table.num_rows == 0:
+        raise ValueError(
+            f"{path}: expected rows below the line of names, found the end of the file"
+        )
+    return table
+
+
+def _reason(path: str, error: Exception, options: dict[str, Any]) -> str:
+    """What is wrong with a file; one thread knows in which row, several do not."""
+    try:
+        pa.csv.read_csv(path, pa.csv.ReadOptions(use_threads=False), **options)
+    except (pa.ArrowException, ValueError) as again:
+        error = again
+    return str(error).splitlines()[0]
 
 
 def _facts(name: str, column: Any) -> ColumnFacts:

@@ -16,7 +16,7 @@ from widemargin.system import files
 try:
     import pyarrow as pa
 except ImportError:
-    raise files.missing_extra("reading Parquet", "parquet") from None
+    raise files.missing_extra("reading Parquet or CSV", "parquet") from None
 
 from widemargin.data.outofcore.parquet_columns import (
     Block,
