@@ -82,8 +82,8 @@ def _read(path: str) -> Any:
     except (pa.ArrowException, ValueError) as error:
         reason = _reason(path, error, options)
         raise ValueError(
-            f"{path}: expected a table, a line of names and lines with a value for each "
-            f"of them, found: {reason}"
+            f"{path}: expected a table, a line of names and lines with a value for "
+            f"each of them, found: {reason}"
         ) from None
     if table.num_rows == 0:
         raise ValueError(
