@@ -35,14 +35,17 @@ def pair_of(rows: Any, index: RowVector, C: Any, task: BinaryTask) -> Pair:
     """The rows of a binary problem of two classes, beside those of all. One sweep."""
     vectors = {"C": C} if isinstance(C, RowVector) else {}
     state = rows.state(index=index, place=range(rows.shape[0]), **vectors)
-    kept, own = rows.keep(_of_two, state, *task)
+    names = ("index", "place", *vectors)
+    kept, own = rows.keep(_of_two, state, names, task.positive, task.negative)
     y = own.index.map(signs, np.int8, task.positive)
     return Pair(kept, y, own.C if vectors else C, own.place)
 
 
-def _of_two(block: Any, part: RowState, positive: int, negative: int) -> Kept:
+def _of_two(
+    block: Any, part: RowState, names: Sequence[str], positive: int, negative: int
+) -> Kept:
     own = np.flatnonzero((part.index == positive) | (part.index == negative))
-    return Kept([block[own]], {k: [v[own]] for k, v in part._vectors.items()})
+    return Kept([block[own]], {k: [getattr(part, k)[own]] for k in names})
 
 
 def counts_there(index: RowVector, c: int) -> NDArray[np.intp]:
