@@ -6,7 +6,6 @@ its numbers themselves.
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,21 +71,10 @@ class GivenSamples(Grouped):
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
         return _core.solve_given(*self._groups, *problems)
 
-    def exact(
-        self,
-        support: tuple[Index, Vector, Index],
-        rows: tuple[Index, Index],
-        threads: int,
-        stop: Callable[[], bool],
-        runs: Index | None = None,
-    ) -> Vector:
-        """Scores in float64: see `Grouped.exact`; runs share the values anyway."""
-        out, (J, c, ends) = np.zeros(len(rows[0])), support
-        given = self.values, self._diagonal, J, ends, c, *rows
-        _core.sum_given(*given, out, threads, stop)
-        if stop():  # parts of sums may be there
-            out[:] = np.nan
-        return out
+    def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
+        """Let the core add up scores; runs share the values anyway."""
+        asked: tuple[Any, ...] = (self.values, self._diagonal, *sums, *out)
+        _core.sum_given(*asked)
 
     @functools.cached_property
     def _single(self) -> ValueBounds:

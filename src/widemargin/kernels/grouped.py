@@ -114,7 +114,6 @@ class Grouped(ABC):
     def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
 
-    @abstractmethod
     def exact(
         self,
         support: tuple[Index, Vector, Index],
@@ -139,6 +138,16 @@ class Grouped(ABC):
         -------
         The scores; NaN where ``stop`` says yes.
         """
+        out, (J, c, ends) = np.zeros(len(rows[0])), support
+        runs = np.arange(1, len(ends) + 1) if runs is None else runs
+        self._add_up((J, ends, c, *rows), runs, (out, threads, stop))
+        if stop():  # parts of sums may be there
+            out[:] = np.nan
+        return out
+
+    @abstractmethod
+    def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
+        """Let the core add up scores: what `exact` is asked for, and where to."""
 
     # -- bounds of the errors of sums of kernel values ---------------------------------
 
@@ -236,23 +245,10 @@ class GroupedSamples(Grouped):
 
     # -- sums of kernel values, and bounds of their errors -----------------------------
 
-    def exact(
-        self,
-        support: tuple[Index, Vector, Index],
-        rows: tuple[Index, Index],
-        threads: int,
-        stop: Callable[[], bool],
-        runs: Index | None = None,
-    ) -> Vector:
-        """Scores in float64: see `Grouped.exact`."""
-        form, batch, norms = self._exact
-        out = np.zeros(len(rows[0]))
-        J, c, ends = support
-        runs = np.arange(1, len(ends) + 1) if runs is None else runs
-        _core.sum_batch(form, batch, norms, J, ends, c, *rows, runs, out, threads, stop)
-        if stop():  # parts of sums may be there
-            out[:] = np.nan
-        return out
+    def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
+        """Let the core add up scores."""
+        asked: tuple[Any, ...] = (*self._exact, *sums, runs, *out)
+        _core.sum_batch(*asked)
 
     @functools.cached_property
     def _double_layout(self) -> Layout:
