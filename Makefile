@@ -112,8 +112,18 @@ NATIVE = --config-settings=cmake.define.WIDEMARGIN_NATIVE
 # Not beside `installed`, where both are made.
 FIRST = $(if $(filter demo,$(MAKECMDGOALS)),$(VENV)/installed)
 
-$(VENV)/installed: $(SOURCES) | $(VENV)
-	@$(INSTALL) --no-compile -e ".[plot]" $(NATIVE)=ON
+$(VENV)/installed: $(VENV)/native $(VENV)/needed
+	@touch $@
+
+$(VENV)/native: $(SOURCES) | $(VENV)
+	@$(INSTALL) --no-deps -e . $(NATIVE)=ON
+	@touch $@
+
+# Beside the core, as the packages of the tests.
+$(VENV)/needed: pyproject.toml | $(VENV)
+	@echo "Installing numpy, scipy, scikit-learn and matplotlib beside the C++ core ..."
+	@$(BIN)/python -m tests.dependencies plot > $@.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -r $@.txt
 	@touch $@
 
 $(VENV)/tested: $(VENV)/core $(VENV)/packages

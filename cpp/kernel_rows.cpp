@@ -164,7 +164,7 @@ inline std::size_t merged_tile(const Strips<Real>& X, std::size_t strip, const B
 // A tile of rows of the batch x the first `width` samples of a strip: returns how many rows are in
 // it. `dense` and `sparse` vectors of sums at a time.
 template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::size_t samples>
-inline std::size_t products(const Strips<Real>& X, std::size_t strip_number,
+[[gnu::noinline]] std::size_t products(const Strips<Real>& X, std::size_t strip_number,
                             const Batch<Real>& batch, std::size_t row, std::size_t some,
                             Real* tile) {
   const std::size_t width = samples > 0 ? samples : some;
@@ -327,7 +327,7 @@ struct Sums {
       for (std::size_t s = 0; s < samples; ++s) values[c][s] = 0;
   }
   // One more row of values, with its weights.
-  void add(const Real* line, const double* weights, std::size_t columns, std::size_t samples) {
+  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns, std::size_t samples) {
     for (std::size_t c = 0; c < columns; ++c) {
       const Real w = static_cast<Real>(weights[c]);
       if (w == 0) continue;
@@ -336,7 +336,7 @@ struct Sums {
         store(sum + s, load(sum + s) + load(line + s) * w);
     }
   }
-  void flush(double* sums, std::size_t columns, std::size_t samples, std::size_t stride) {
+  [[gnu::noinline]] void flush(double* sums, std::size_t columns, std::size_t samples, std::size_t stride) {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) {
         sums[c * stride + s] += static_cast<double>(values[c][s]);
@@ -347,7 +347,7 @@ struct Sums {
 
 // The sum of weights times the values of a line.
 template <typename Real>
-inline double weighted(const Real* line, const Real* weights, std::size_t width) {
+[[gnu::noinline]] double weighted(const Real* line, const Real* weights, std::size_t width) {
   Vector<Real> sums{};
   for (std::size_t s = 0; s < width; s += kLanes<Real>)
     sums = sums + load(line + s) * load(weights + s);
@@ -364,7 +364,7 @@ struct SumsOfOne {
   void clear(std::size_t columns, std::size_t) {
     for (std::size_t c = 0; c < columns; ++c) values[c] = 0;
   }
-  void add(const Real* line, const double* weights, std::size_t columns, std::size_t) {
+  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns, std::size_t) {
     const Real value = line[0];
 #pragma omp simd
     for (std::size_t c = 0; c < columns; ++c) {
@@ -372,7 +372,7 @@ struct SumsOfOne {
       values[c] = w == 0 ? values[c] : sum;
     }
   }
-  void flush(double* sums, std::size_t columns, std::size_t, std::size_t stride) {
+  [[gnu::noinline]] void flush(double* sums, std::size_t columns, std::size_t, std::size_t stride) {
     for (std::size_t c = 0; c < columns; ++c) {
       sums[c * stride] += static_cast<double>(values[c]);
       values[c] = 0;
