@@ -162,11 +162,12 @@ inline std::size_t merged_tile(const Strips<Real>& X, std::size_t strip, const B
 }
 
 // A tile of rows of the batch x the first `width` samples of a strip: returns how many rows are in
-// it. `dense` and `sparse` vectors of sums at a time.
+// it. `dense` and `sparse` vectors of sums at a time. Not inlined, as the sums below: each kernel
+// would compile its own, in twice the time, and none is faster for it.
 template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::size_t samples>
 [[gnu::noinline]] std::size_t products(const Strips<Real>& X, std::size_t strip_number,
-                            const Batch<Real>& batch, std::size_t row, std::size_t some,
-                            Real* tile) {
+                                       const Batch<Real>& batch, std::size_t row, std::size_t some,
+                                       Real* tile) {
   const std::size_t width = samples > 0 ? samples : some;
   const std::size_t left = batch.count - row, n = X.n;
   if constexpr (kind != Term::product) {
@@ -327,7 +328,8 @@ struct Sums {
       for (std::size_t s = 0; s < samples; ++s) values[c][s] = 0;
   }
   // One more row of values, with its weights.
-  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns, std::size_t samples) {
+  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns,
+                             std::size_t samples) {
     for (std::size_t c = 0; c < columns; ++c) {
       const Real w = static_cast<Real>(weights[c]);
       if (w == 0) continue;
@@ -336,7 +338,8 @@ struct Sums {
         store(sum + s, load(sum + s) + load(line + s) * w);
     }
   }
-  [[gnu::noinline]] void flush(double* sums, std::size_t columns, std::size_t samples, std::size_t stride) {
+  [[gnu::noinline]] void flush(double* sums, std::size_t columns, std::size_t samples,
+                               std::size_t stride) {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) {
         sums[c * stride + s] += static_cast<double>(values[c][s]);
@@ -364,7 +367,8 @@ struct SumsOfOne {
   void clear(std::size_t columns, std::size_t) {
     for (std::size_t c = 0; c < columns; ++c) values[c] = 0;
   }
-  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns, std::size_t) {
+  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns,
+                             std::size_t) {
     const Real value = line[0];
 #pragma omp simd
     for (std::size_t c = 0; c < columns; ++c) {

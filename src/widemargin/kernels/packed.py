@@ -175,6 +175,7 @@ class Layout:
         self.is_ones = counts and linalg.holds_ones(Z)
         if self.is_distance:
             self._choose_center(mean)
+            self._most_terms = int(np.max(self.terms(Z), initial=0))
             self.reach = _reach(Z, self.center, self.sums)
             if self._has_to_subtract():
                 self._subtract()
@@ -213,12 +214,12 @@ class Layout:
 
     def _has_to_subtract(self) -> bool:
         """Whether differences are worth their time, or cost none."""
-        gamma, n = self.form[1], len(self.center)
+        gamma = self.form[1]
         if self.dtype != np.float64:  # where that has too few digits, it is not used
             return False
         free = self.begins_at_lengths and not self.is_sparse
         largest = (4.0 if self.sums == "square" else 2.0) * self.reach
-        lost = gamma * (n + 5) * np.finfo(np.float64).epsneg * largest
+        lost = gamma * (self._most_terms + 5) * np.finfo(np.float64).epsneg * largest
         return free or not lost <= LOST
 
     def _subtract(self) -> None:
