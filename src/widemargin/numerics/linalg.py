@@ -21,7 +21,7 @@ Vector = NDArray[np.float64]
 DENSE_GRAM_DENSITY = 0.25
 # Columns up to which the core makes dense Gram matrices: with more, BLAS is as fast. So
 # it is without AVX2 (benchmarks/core/sweeps.py).
-CORE_GRAM_COLUMNS = 128 if _core.simd_default() > 0 else 0
+CORE_GRAM_COLUMNS = 128 if _core.uses_avx2() else 0
 
 
 # Dense entries that the C++ core reads as they are.
