@@ -373,15 +373,18 @@ class Problem {
         is_twofold_ ? kink_.data() : nullptr};
     const double share = kShare * limits.tol;
     BatchEnd end = BatchEnd::waiting;
-    if (kept_.bytes() + start_bytes() > limits.bytes) {
+    const std::size_t needed = limits.exactly ? m_ * padded() * sizeof(double) : start_bytes();
+    if (kept_.bytes() + needed > limits.bytes) {
       restart();
       end = BatchEnd::no_room;
-    } else {
+    } else if (!limits.exactly) {
       refresh();
     }
     double stop = kViolation * limits.tol * unit_;
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_ / 8));
     std::int64_t steps = 0, negative = 0;
+    if (limits.exactly && end == BatchEnd::waiting)
+      end = run_exactly(limits, crew, is_caller, steps, negative);
     while (end == BatchEnd::waiting) {
       const auto some = std::min(within(limits.bytes, chunk), limits.most - steps);
       const auto done = pairs_.made32(problem, stop, some);
@@ -403,8 +406,8 @@ class Problem {
     const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
     const bool is_small = m_ <= (samples_.is_given() ? kExactlyGiven : kExactly);
     if (may_finish && is_small)
-      finish();
-    else if (end != BatchEnd::solved && steps > 0)
+      Exact(*this).advance(kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
+    else if (end != BatchEnd::solved && steps > 0 && !limits.exactly)
       refresh();
     if (end != BatchEnd::solved || is_small) (void)gap();  // else it is known
     if (!is_finite()) {
@@ -601,56 +604,100 @@ class Problem {
       F_[p] = static_cast<float>(f_[p] + ridge_[p] * x_[p] + shift_ * total - near_[p]);
   }
 
-  // Go on in float64, with all kernel values, to what that can tell. Padding is left out.
-  void finish() {
-    std::vector<std::size_t> at;
-    std::vector<std::int64_t> rows;
-    each([&](std::size_t p, std::size_t, std::size_t) {
-      at.push_back(p);
-      rows.push_back(rows_[p]);
-    });
-    const std::size_t width = (m_ + kStrip - 1) / kStrip * kStrip;
-    const std::unique_ptr<double, void (*)(void*)> K(
-        static_cast<double*>(std::aligned_alloc(64, m_ * width * sizeof(double))), &std::free);
-    if (!K) throw std::bad_alloc();
-    fill_exact(rows, K.get(), width);
-    std::vector<double> lower(m_), upper(m_), x(m_), F(width), diagonal(width, 1.0), ridge(width);
-    std::vector<double> kink(width), f(width), room((sums_ > 1 ? 4 : 2) * width);
-    for (std::size_t r = 0; r < m_; ++r) {
-      lower[r] = lower_[at[r]], upper[r] = upper_[at[r]], x[r] = x_[at[r]];
-      ridge[r] = all_.squared && C_[at[r]] > 0 ? 0.5 / C_[at[r]] : 0.0;
-      diagonal[r] = K.get()[r * width + r] + ridge[r] + shift_;
-      kink[r] = q_[at[r]];
+  std::size_t padded() const { return (m_ + kStrip - 1) / kStrip * kStrip; }
+
+  BatchEnd run_exactly(const BatchLimits& limits, Crew& crew, bool is_caller, std::int64_t& steps,
+                       std::int64_t& negative) {
+    Exact exact(*this);
+    double stop = kViolation * limits.tol * unit_;
+    const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_));
+    while (true) {
+      const auto done = exact.advance(stop, std::min(chunk, limits.most - steps));
+      steps += done.steps, negative += done.negative;
+      if (negative > 0) return BatchEnd::stuck;
+      const bool settled = !(done.violation > stop) || done.steps == 0;
+      if (gap() <= kShare * limits.tol) return BatchEnd::solved;
+      if (settled && (stop *= kFall) < kDigits * unit_) return BatchEnd::stuck;
+      if (steps >= limits.most) return BatchEnd::stuck;
+      if (crew.stopped(is_caller)) return BatchEnd::stopped;
     }
-    const auto scores = [&] {
-      std::fill(f.begin(), f.end(), 0.0);
-      total_ = 0;
-      for (std::size_t r = 0; r < m_; ++r) {
-        total_ += x[r];
-        if (x[r] != 0)
-          for (std::size_t s = 0; s < m_; ++s) f[s] += x[r] * K.get()[r * width + s];
-      }
-    };
-    scores();
-    for (std::size_t r = 0; r < m_; ++r)
-      F[r] = f[r] + ridge[r] * x[r] + shift_ * total_ - target_[at[r]];
-    const SmallProblem<double> problem{{K.get(), width},
-                                       m_,
-                                       width,
-                                       diagonal.data(),
-                                       ridge.data(),
-                                       shift_,
-                                       lower.data(),
-                                       upper.data(),
-                                       x.data(),
-                                       F.data(),
-                                       room.data(),
-                                       sums_,
-                                       is_twofold_ ? kink.data() : nullptr};
-    pairs_.steps64(problem, kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
-    scores();
-    for (std::size_t r = 0; r < m_; ++r) x_[at[r]] = x[r], f_[at[r]] = f[r];
   }
+
+  // The problem in float64, with all kernel values. Padding is left out.
+  class Exact {
+   public:
+    explicit Exact(Problem& of)
+        : of_(of),
+          m_(of.m_),
+          width_(of.padded()),
+          K_(static_cast<double*>(std::aligned_alloc(64, m_ * width_ * sizeof(double))),
+             &std::free),
+          lower_(m_),
+          upper_(m_),
+          x_(m_),
+          F_(width_),
+          diagonal_(width_, 1.0),
+          ridge_(width_),
+          kink_(width_),
+          f_(width_),
+          room_((of.sums_ > 1 ? 4 : 2) * width_) {
+      if (!K_) throw std::bad_alloc();
+      std::vector<std::int64_t> rows;
+      of_.each([&](std::size_t p, std::size_t, std::size_t) {
+        at_.push_back(p);
+        rows.push_back(of_.rows_[p]);
+      });
+      of_.fill_exact(rows, K_.get(), width_);
+      for (std::size_t r = 0; r < m_; ++r) {
+        const std::size_t p = at_[r];
+        lower_[r] = of_.lower_[p], upper_[r] = of_.upper_[p], x_[r] = of_.x_[p];
+        ridge_[r] = of_.all_.squared && of_.C_[p] > 0 ? 0.5 / of_.C_[p] : 0.0;
+        diagonal_[r] = K_.get()[r * width_ + r] + ridge_[r] + of_.shift_;
+        kink_[r] = of_.q_[p];
+      }
+      make_scores();
+      for (std::size_t r = 0; r < m_; ++r)
+        F_[r] = f_[r] + ridge_[r] * x_[r] + of_.shift_ * of_.total_ - of_.target_[at_[r]];
+    }
+
+    // Steps until the violation is at most `stop`, or `most` of them; then the scores.
+    PairSteps advance(double stop, std::int64_t most) {
+      const SmallProblem<double> problem{{K_.get(), width_},
+                                         m_,
+                                         width_,
+                                         diagonal_.data(),
+                                         ridge_.data(),
+                                         of_.shift_,
+                                         lower_.data(),
+                                         upper_.data(),
+                                         x_.data(),
+                                         F_.data(),
+                                         room_.data(),
+                                         of_.sums_,
+                                         of_.is_twofold_ ? kink_.data() : nullptr};
+      const auto done = of_.pairs_.steps64(problem, stop, most);
+      make_scores();
+      for (std::size_t r = 0; r < m_; ++r) of_.x_[at_[r]] = x_[r], of_.f_[at_[r]] = f_[r];
+      return done;
+    }
+
+   private:
+    void make_scores() {
+      std::fill(f_.begin(), f_.end(), 0.0);
+      of_.total_ = 0;
+      for (std::size_t r = 0; r < m_; ++r) {
+        of_.total_ += x_[r];
+        if (x_[r] != 0)
+          for (std::size_t s = 0; s < m_; ++s) f_[s] += x_[r] * K_.get()[r * width_ + s];
+      }
+    }
+
+    Problem& of_;
+    std::size_t m_, width_;
+    std::unique_ptr<double, void (*)(void*)> K_;
+    std::vector<double> lower_, upper_, x_, F_, diagonal_, ridge_, kink_, f_, room_;
+    std::vector<std::size_t> at_;
+  };
 
   // Kernel values of some rows with each other, in float64.
   void fill_exact(const std::vector<std::int64_t>& rows, double* K, std::size_t width) const {

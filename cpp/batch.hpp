@@ -73,6 +73,7 @@ struct BatchLimits {
   std::int64_t most;           // steps of a problem
   std::size_t bytes;           // of rows of K
   std::size_t threads;         // the caller's among them
+  bool exactly;                // in float64, with all kernel values of a problem at once
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 

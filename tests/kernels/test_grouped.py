@@ -119,7 +119,7 @@ def test_kept_scores_are_within_the_bounds_of_their_errors(name):
         problems.data,
         c,
         (False, 1),
-        (1e-4, 10_000, 1 << 26, 1),
+        (1e-4, 10_000, 1 << 26, 1, False),
         never,
     )
     assert np.count_nonzero(c) > 2

@@ -15,13 +15,13 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP
 from widemargin.kernels.table import KERNELS
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
-from widemargin.numerics import linalg
 from widemargin.problems.many import ManyProblems
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.problems.nu import nu_mass
-from widemargin.solution import Certificate, Solution, Status
+from widemargin.solution import Solution, Status
 from widemargin.solvers.kernel.batch import (
     LEAST_GAP,
+    MOST_EXACTLY,
     MOST_ROWS,
     MOST_ROWS_ALONE,
     NAME,
@@ -99,14 +99,20 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     if not _suits(cold, LEAST_LINEAR_GAP):
         return None
     m, n = training.rows.shape
-    if m <= FEW_ROWS and _suits(training) and form(training)[0].is_bounded:
-        found = _by_products(training) if training.recipe.q is None else None
+    suits = _suits(training) and training.recipe.q is None
+    if m <= FEW_ROWS and suits and form(training)[0].is_bounded:
+        found = _all_by_products(training)
         if found is not None:
             return found
     if n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training):
         return _by_newton(training)
-    suits = _suits(training) and training.recipe.q is None
-    return _by_products(training) if suits and m <= MOST_LINEAR else None
+    return _all_by_products(training) if suits and m <= MOST_LINEAR else None
+
+
+def _all_by_products(training: Training) -> list[Solution] | None:
+    """The same of few rows, by the products of rows; None where one is stalled."""
+    found = _by_products(training, list(range(len(training.tasks))))
+    return list(found.values()) if len(found) == len(training.tasks) else None
 
 
 def _most_entries(training: Training) -> int:
@@ -125,8 +131,13 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     if not _suits(training, LEAST_LINEAR_GAP):
         return found
     training.rows.moments  # noqa: B018  (refuses NaN and infinity)
+    few = np.flatnonzero(training.sizes <= MOST_LINEAR).tolist()
     try:
+        if few and _suits(training):
+            found = _by_products(training, few)
         for k in range(len(training.tasks)):
+            if k in found:
+                continue
             solution = _solve_pair(training, k)
             if solution is not None:
                 found[k] = solution
@@ -195,34 +206,20 @@ def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
     return dataclasses.replace(solution, alpha=alpha.ravel())
 
 
-def _by_products(training: Training) -> list[Solution] | None:
-    """The same of few rows and many columns, by the products of rows.
-
-    The upper bounds are those of weights.
-    """
+def _by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
+    """The same of few rows, by the products of rows; not those that are stalled."""
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    X, m, chosen = rows.in_memory(), rows.shape[0], list(range(len(training.tasks)))
     memory = memory_for(training, chosen, _other_bytes(training, chosen))
-    samples = GroupedSamples(X, np.zeros(m, np.int64), Kernel("linear", 1.0))
-    if not samples.is_fit or samples.wide_bytes or memory <= 0:
-        return None
-    signs = [training.signs(k) for k in range(len(training.tasks))]
-    problems = _over_all(training, samples, np.concatenate(signs).astype(np.float64))
+    samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
+    if not _is_fit(samples, training) or samples.wide_bytes or memory <= 0:
+        return {}
+    problems = _problems(training, samples, chosen)
+    problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))
     found = solve_many(problems, training.limits, memory, threads)
-    if any(solution.status is Status.STALLED for solution in found):
-        return None
-    W = np.stack([linalg.rmatvec(X, solution.w) for solution in found])
-    upper, over = problems.linear_upper(X, W, np.array([s.b for s in found]))
-    out = []
-    for solution, w, primal, more in zip(found, W, upper, over, strict=True):
-        below = solution.certificate
-        bounds = Certificate(float(primal), below.dual, rounding=float(more))
-        if solution.status is Status.SOLVED and bounds.relative_gap > solution.tol:
-            return None
-        out.append(dataclasses.replace(solution, w=w, certificate=bounds))
-    return out
+    solved = zip(chosen, found, strict=True)
+    return {k: one for k, one in solved if one.status is not Status.STALLED}
 
 
 def _suits(training: Training, least: float = LEAST_GAP) -> bool:
@@ -310,7 +307,7 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     samples: Grouped
     if kernel.is_named:  # type: ignore[union-attr]
         samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
-        return samples if samples.is_fit else None, samples.wide_bytes
+        return samples if _is_fit(samples, training) else None, samples.wide_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
     is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
     if is_long or memory_for(training, chosen, n_bytes) <= 0:
@@ -318,7 +315,13 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     with deadline.until(training.limits.deadline):
         values = given_values(X, kernel)  # type: ignore[arg-type]
     samples = GivenSamples(values, training.index)
-    return samples if samples.is_fit else None, n_bytes
+    return samples if _is_fit(samples, training) else None, n_bytes
+
+
+def _is_fit(samples: Grouped, training: Training) -> bool:
+    """Whether the core can solve the problems, in float64 where these are small."""
+    few = int(training.sizes.max()) <= MOST_EXACTLY
+    return samples.is_fit or (few and samples.is_fit_exactly)
 
 
 def batched(training: Training, copies: int = 1) -> list[int]:

@@ -39,7 +39,7 @@ class GivenSamples(Grouped):
     Attributes
     ----------
     values : ndarray (m, m)
-    is_fit : bool
+    is_fit, is_fit_exactly : bool
         Not where the values are too large for float32, or are seen not to be those of a
         positive semidefinite kernel.
 
@@ -58,7 +58,8 @@ class GivenSamples(Grouped):
         largest, share, apart, i, j = _core.given_facts(values, lengths)
         if apart > ASYMMETRY * largest:
             refuse_pair(values[i, j], values[j, i])
-        self.is_fit = largest < HUGE and share <= 1.0 + EXCESS
+        self.is_fit_exactly = share <= 1.0 + EXCESS
+        self.is_fit = self.is_fit_exactly and largest < HUGE
         # Beyond, where the share may be infinite, no lengths are asked for.
         self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))
 

@@ -52,10 +52,12 @@ class Grouped(ABC):
     count, first : int ndarray (g,), the size of each group; where it begins in `order`
     cost : float, multiplications of a kernel value, about
     is_fit : bool, whether the core can do it: not where float32 is too rough
+    is_fit_exactly : bool, whether it can do it in float64
     """
 
     cost: float
     is_fit: bool
+    is_fit_exactly: bool
 
     def __init__(self, group: NDArray[Any]) -> None:
         self.order = np.argsort(group, kind="stable")
@@ -82,7 +84,7 @@ class Grouped(ABC):
         data: tuple[Vector, Vector, Vector, Vector],
         c: Vector,
         loss: tuple[bool, int],
-        limits: tuple[float, int, int, int],
+        limits: tuple[float, int, int, int, bool],
         stop: Callable[[], bool],
     ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
@@ -95,7 +97,8 @@ class Grouped(ABC):
             problem, or NaN: see `ManyProblems`.
         c : ndarray, of each place; in and out. Sums that are given are met at first.
         loss : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
-        limits : relative gap, steps of a problem, bytes of kernel values, threads
+        limits : relative gap, steps of a problem, bytes of kernel values, threads, and
+            whether problems are solved in float64, each with all its kernel values
         stop : asked some fifty times a second
 
         Returns
@@ -198,9 +201,9 @@ class GroupedSamples(Grouped):
 
     Attributes
     ----------
-    is_fit : bool
-        Whether the core can do it: not where float32 is too rough for the values, or
-        where the rows are sparse with so many columns that they stay so (`MOST_BYTES`).
+    is_fit, is_fit_exactly : bool
+        Whether the core can do it: not where the rows are sparse with so many columns
+        that they stay so (`MOST_BYTES`), nor where float32 is too rough for the values.
     """
 
     def __init__(self, X: Any, group: NDArray[Any], kernel: Kernel) -> None:
@@ -211,7 +214,8 @@ class GroupedSamples(Grouped):
         self._layout.is_ones = False  # its engine reads packed numbers
         self._diagonal = kernel.diag(X)
         rough = is_rough(self._layout, kernel, X, self._diagonal)
-        self.is_fit = not (self._layout.stays_sparse or rough)
+        self.is_fit_exactly = not self._layout.stays_sparse
+        self.is_fit = self.is_fit_exactly and not rough
 
     @property
     def wide_bytes(self) -> int:

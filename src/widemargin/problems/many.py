@@ -15,7 +15,9 @@ would take longer than to solve small problems. Where rounding decides whether a
 small enough, a problem of its own does better: it has sums in twice the precision.
 """
 
+import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,7 +28,8 @@ from numpy.typing import NDArray
 from widemargin import _core
 from widemargin.kernels.grouped import Grouped
 from widemargin.losses.pointwise import PointwiseLoss
-from widemargin.numerics.rounding import SLACK, gamma_n
+from widemargin.numerics import linalg
+from widemargin.numerics.rounding import SLACK, TINY, gamma_n
 from widemargin.problems import sums
 from widemargin.problems.base import FLOOR
 from widemargin.solution import Certificate
@@ -69,6 +72,12 @@ class ManyProblems:
     mass : ndarray (t,) or None, default=None
         N, which the sum of alpha has to be; NaN, or None for all: there is no rho. With
         a free intercept both classes have half of it; without one all labels are +1.
+    begin_at : ndarray or None, default=None
+        Coefficients of each place to start at, where no other problem is followed.
+        None: zero, or what has the sums that are given.
+    X : ndarray or CSR array (m, n) or None, default=None
+        The rows, where the kernel is their products and answers are weights of the
+        columns: then bounds are those of weights.
     """
 
     samples: Grouped
@@ -82,6 +91,8 @@ class ManyProblems:
     after: Index
     q: Vector | float = 1.0
     mass: Vector | None = None
+    begin_at: Vector | None = None
+    X: Any = None
 
     @functools.cached_property
     def starts(self) -> Index:
@@ -157,8 +168,28 @@ class ManyProblems:
         none = np.full(len(self.ends), np.nan)
         return self.y, self.C, np.asarray(q), none if self.mass is None else self.mass
 
+    def part(self, chosen: list[int], c: Vector) -> "ManyProblems":
+        """Some of the problems; each starts at its coefficients among ``c``."""
+        sizes = np.diff(self.group_ends, prepend=0)
+        of_groups = np.isin(np.repeat(np.arange(len(sizes)), sizes), chosen)
+        places = self.spread(np.isin(np.arange(len(self.ends)), chosen))
+        return dataclasses.replace(
+            self,
+            groups=self.groups[of_groups],
+            group_ends=np.cumsum(sizes[chosen]),
+            ends=np.cumsum(self.sizes[chosen]),
+            y=self.y[places],
+            C=self.C[places],
+            after=np.full(len(chosen), -1),
+            q=self.q if np.ndim(self.q) == 0 else np.asarray(self.q)[places],
+            mass=None if self.mass is None else self.mass[chosen],
+            begin_at=c[places],
+        )
+
     def start(self) -> Vector:
-        """Coefficients c = y alpha to start at: zero, or with the sums asked for."""
+        """Coefficients c = y alpha to start at: with the sums that are given."""
+        if self.begin_at is not None:
+            return self.begin_at.copy()
         c = np.zeros(len(self.y))
         for own, mass in self._sums_given():
             c[own] = sums.filled(self.C[own], mass, self.loss)
@@ -225,8 +256,13 @@ class ManyProblems:
         stop: Callable[[], bool],
     ) -> list[Certificate]:
         """The same, where numbers may leave the range without a warning."""
-        values, errors, exact = self._scores(c, scores, line, threads, stop)
-        bounds = self._bounds((c, values, errors), exact, line)
+        squares = None
+        if self.X is None:
+            values, errors, exact = self._scores(c, scores, line, threads, stop)
+        else:
+            values, errors, squares = self._scores_of_weights(c)
+            exact = np.ones(len(c), bool)
+        bounds = self._bounds((c, values, errors), exact, line, squares)
         if self.mass is not None:
             costs = self._mass_errors(np.abs(c), values, errors)
             bounds[:, 1] -= costs
@@ -263,6 +299,48 @@ class ManyProblems:
             out,
         )
         return out
+
+    def weights(self, c: Vector) -> Vector:
+        """Weights of the columns that coefficients c make: (t, n)."""
+        W = np.zeros((len(self.ends), self.X.shape[1]))
+        for k, group, places in self._parts():
+            W[k] += linalg.rmatvec(self._of_groups[group], c[places])
+        return W
+
+    @functools.cached_property
+    def _of_groups(self) -> list[Any]:
+        """The rows of each group."""
+        X, ends = self.X[self.samples.order], np.cumsum(self.samples.count).tolist()
+        return [X[a:b] for a, b in itertools.pairwise([0, *ends])]
+
+    def _parts(self) -> Iterator[tuple[int, int, slice]]:
+        """The groups of each problem, and their places: (problem, group, places)."""
+        begin, first = 0, 0
+        for k, last in enumerate(self.group_ends.tolist()):
+            for group in self.groups[first:last].tolist():
+                end = begin + int(self.samples.count[group])
+                yield k, group, slice(begin, end)
+                begin = end
+            first = last
+
+    def _scores_of_weights(self, c: Vector) -> tuple[Vector, Vector, Vector]:
+        """Scores by weights, how far off they may be, and what `_bounds` has of these.
+
+        Products of a row are off by a share of its length; sums over rows by a share of
+        the sum of theirs.
+        """
+        W, f, lengths = self.weights(c), np.empty(len(c)), self.samples.lengths
+        for k, group, places in self._parts():
+            f[places] = linalg.matvec(self._of_groups[group], W[k])
+        off = gamma_n(self.X.shape[1] + 8) * SLACK
+        squares = np.empty((len(W), 4))
+        squares[:, 0] = squares[:, 2] = np.einsum("ij,ij->i", W, W)
+        size = np.sqrt(squares[:, 0]) * SLACK + TINY
+        squares[:, 1] = squares[:, 3] = 2.0 * off * squares[:, 0]
+        moved = gamma_n(int(self.sizes.max()) + 8) * SLACK
+        moved *= self.sums(np.abs(c) * lengths[self.rows]) + TINY
+        squares[:, 3] += 2.0 * (size + moved) * moved * SLACK
+        return f, off * self.spread(size) * lengths[self.rows] * SLACK + TINY, squares
 
     def _scales(self, dual: Vector) -> list[float]:
         """What gaps are relative to at least."""
@@ -305,24 +383,6 @@ class ManyProblems:
             return self.q, np.abs(self.q)
         rho = self.spread(line.rho)
         return self.q + rho, np.abs(self.q) + np.abs(rho)
-
-    def linear_upper(self, X: Any, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        """Upper bounds by weights W (t, n) of the columns of X, and their rounding.
-
-        Every problem has all rows of X, in their order. Bounds are infinite where a
-        number has left the range.
-        """
-        with np.errstate(all="ignore"):
-            off = gamma_n(X.shape[1] + 8)
-            f = np.ravel((X @ W.T).T)
-            errors = off * np.ravel((np.abs(X) @ np.abs(W).T).T) * SLACK
-            squares = np.zeros((len(W), 4))
-            squares[:, 0] = np.einsum("ij,ij->i", W, W)
-            squares[:, 1] = 2.0 * off * squares[:, 0]
-            everywhere = np.ones(len(f), bool)
-            found = np.zeros(len(f)), f, errors
-            bounds = self._bounds(found, everywhere, Line(b, None), squares)
-        return bounds[:, 0], bounds[:, 2]
 
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""

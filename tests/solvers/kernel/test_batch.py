@@ -133,7 +133,7 @@ def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
         problems.data,
         c,
         (loss == "squared_hinge", batch.INTERCEPTS[intercept]),
-        (1e-3, 0, MEMORY, 1),
+        (1e-3, 0, MEMORY, 1, False),
         lambda: False,
     )
     most = problems.loss.upper(problems.C)
