@@ -57,7 +57,8 @@ def test_one_problem_may_have_more_rows_than_auto_gives_it(monkeypatch):
     assert SVC(n_jobs=2, solver="batch").fit(X, y).solution_.solver == "batch"
 
 
-def test_what_float32_cannot_solve_goes_on():
+def test_what_float32_cannot_solve_goes_on(monkeypatch):
+    monkeypatch.setattr("widemargin.solvers.kernel.batch.MOST_EXACTLY", 0)
     clf = SVC(C=1e4, gamma=1e-3, tol=1e-6, solver="batch").fit(X, GROUP > 0)
     assert (clf.solution_.solver, clf.status_) == ("irwls", "solved")
 
@@ -150,12 +151,29 @@ def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
         return [dataclasses.replace(one, status=status) for one in found]
 
     monkeypatch.setattr(batch, "solve_many_linear", pressed)
+    monkeypatch.setattr(batch, "MOST_LINEAR", 0)
     clf = LinearSVC(multi_class="ovo")
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, GROUP)
     assert len(calls) == 2
     assert clf.status_ == "interrupted"
     assert clf.solutions_[0].solver == "batch"
+    clf.predict(X)
+
+
+def test_ctrl_c_in_the_core_ends_pairs_by_products_with_a_model(monkeypatch):
+    solve = batch.solve_many
+
+    def pressed(*problems):
+        first, *others = solve(*problems)
+        ended = [dataclasses.replace(one, status=Status.INTERRUPTED) for one in others]
+        return [first, *ended]
+
+    monkeypatch.setattr(batch, "solve_many", pressed)
+    clf = LinearSVC(multi_class="ovo")
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, GROUP)
+    assert clf.status_ == "interrupted"
     clf.predict(X)
 
 

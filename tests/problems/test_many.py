@@ -29,7 +29,7 @@ def solved(problems, tol=1e-3):
         problems.data,
         c,
         (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
-        (tol, 100_000, 1 << 26, 1),
+        (tol, 100_000, 1 << 26, 1, False),
         never,
     )
     return c, scores, numbers[:, 0].copy()
@@ -188,7 +188,7 @@ def test_the_gap_of_the_core_is_that_of_the_bounds():
             problems.data,
             c,
             (loss == "squared_hinge", INTERCEPTS[intercept]),
-            (Limits().tol, 100_000, 1 << 26, 1),
+            (Limits().tol, 100_000, 1 << 26, 1, False),
             never,
         )
         found = certified(problems, c, scores, numbers[:, 0].copy())

@@ -307,6 +307,7 @@ def test_a_problem_is_given_up_after_many_steps(monkeypatch):
 
 def test_what_float32_cannot_solve_is_given_up_soon(monkeypatch):
     monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
+    monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 20))
     group = (X[:, 0] + rng.normal(size=500) > 0).astype(int)
@@ -317,7 +318,26 @@ def test_what_float32_cannot_solve_is_given_up_soon(monkeypatch):
     assert answer.extras["steps"] < 0.2 * 1_000 * 500
 
 
-def test_stalled_problems_go_on_elsewhere():
+def test_small_problems_go_on_in_float64():
+    X, group, _ = classes(m=120, kinds=2)
+    problems = many(X, group, Kernel("rbf", gamma=1e-3), C=1e4)
+    for start in (False, True):
+        ends = batch.solve_places(problems, Limits(tol=1e-6), MEMORY, 1, exactly=start)
+        assert ends.solved(1e-6).all() == start
+    (answer,) = answers(problems, tol=1e-6)
+    assert answer.status == "solved"
+
+
+def test_distances_that_float32_is_too_rough_for_are_solved_in_float64():
+    X, group, _ = classes(m=90, kinds=3)
+    assert not many(X, group, Kernel("rbf", gamma=1e3)).samples.is_fit
+    clf = SVC(gamma=1e3, tol=1e-5).fit(X, group)
+    assert {one.solver for one in clf.solutions_} == {"batch"}
+    assert clf.status_ == "solved"
+
+
+def test_stalled_problems_go_on_elsewhere(monkeypatch):
+    monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     X, group, _ = classes(m=120, kinds=2)
     clf = SVC(C=1e4, gamma=1e-3, tol=1e-6).fit(X, group)
     (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-3), C=1e4), tol=1e-6)
