@@ -98,7 +98,7 @@ class Grouped(ABC):
         c : ndarray, of each place; in and out. Sums that are given are met at first.
         loss : whether the loss is squared; intercept 0 (none), 1 (free), 2 (penalized)
         limits : relative gap, steps of a problem, bytes of kernel values, threads, and
-            whether problems are solved in float64, each with all its kernel values
+            whether problems are solved in float64, each with all its kernel values.
         stop : asked some fifty times a second
 
         Returns

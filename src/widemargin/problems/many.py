@@ -172,7 +172,7 @@ class ManyProblems:
         """Some of the problems; each starts at its coefficients among ``c``."""
         sizes = np.diff(self.group_ends, prepend=0)
         of_groups = np.isin(np.repeat(np.arange(len(sizes)), sizes), chosen)
-        places = self.spread(np.isin(np.arange(len(self.ends)), chosen))
+        places = np.repeat(np.isin(np.arange(len(self.ends)), chosen), self.sizes)
         return dataclasses.replace(
             self,
             groups=self.groups[of_groups],
@@ -337,8 +337,8 @@ class ManyProblems:
         squares[:, 0] = squares[:, 2] = np.einsum("ij,ij->i", W, W)
         size = np.sqrt(squares[:, 0]) * SLACK + TINY
         squares[:, 1] = squares[:, 3] = 2.0 * off * squares[:, 0]
-        moved = gamma_n(int(self.sizes.max()) + 8) * SLACK
-        moved *= self.sums(np.abs(c) * lengths[self.rows]) + TINY
+        terms = gamma_n(int(self.sizes.max()) + 8) * SLACK
+        moved = terms * (self.sums(np.abs(c) * lengths[self.rows]) + TINY)
         squares[:, 3] += 2.0 * (size + moved) * moved * SLACK
         return f, off * self.spread(size) * lengths[self.rows] * SLACK + TINY, squares
 
