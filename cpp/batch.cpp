@@ -27,8 +27,9 @@ constexpr std::int64_t kSteps = 100;
 // The same where the memory for rows of K comes to its end.
 constexpr std::int64_t kFewSteps = 10;
 // Rows of problems that are solved to the last digits of float64, for as much time again; where
-// values are given, for less; the violation at which that ends, and the steps a row.
-constexpr std::size_t kExactly = 64, kExactlyGiven = 128;
+// values are given, or are products of rows, for less; the violation at which that ends, and the
+// steps a row.
+constexpr std::size_t kExactly = 64, kExactlyCheap = 128;
 constexpr double kDigits = 1e-13;
 constexpr std::int64_t kStepsOfRow = 100;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
@@ -404,7 +405,8 @@ class Problem {
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
     }
     const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
-    const bool is_small = m_ <= (samples_.is_given() ? kExactlyGiven : kExactly);
+    const bool is_cheap = samples_.is_given() || samples_.form.kind == KernelKind::linear;
+    const bool is_small = m_ <= (is_cheap ? kExactlyCheap : kExactly);
     if (may_finish && is_small)
       Exact(*this).advance(kDigits, kStepsOfRow * static_cast<std::int64_t>(m_));
     else if (end != BatchEnd::solved && steps > 0 && !limits.exactly)
