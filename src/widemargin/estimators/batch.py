@@ -74,12 +74,7 @@ def solve_batch(training: Training) -> dict[int, Solution]:
                 refuse_named(ROUGH)
             return {}
         threads = n_threads(training.rows.options.get("n_jobs"))
-        q = training.recipe.q
-        if q is None:
-            problems = _problems(training, samples, chosen)
-        else:
-            twice = np.repeat([1.0, -1.0], training.rows.shape[0])
-            problems = _over_all(training, samples, twice, q)
+        problems = _problems(training, samples, chosen)
         solutions = solve_many(problems, training.limits, memory, threads)
     except (MemoryError, OutOfTime):  # in turn they take less
         return {}
@@ -99,8 +94,8 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
     if not _suits(cold, LEAST_LINEAR_GAP):
         return None
     m, n = training.rows.shape
-    suits = _suits(training) and training.recipe.q is None
-    if m <= FEW_ROWS and suits and form(training)[0].is_bounded:
+    suits, is_classifier = _suits(training), training.recipe.q is None
+    if suits and is_classifier and m <= FEW_ROWS and form(training)[0].is_bounded:
         found = _all_by_products(training)
         if found is not None:
             return found
@@ -280,7 +275,7 @@ def _size_hindrance(training: Training) -> str | None:
     if n <= min(most, MOST_COLUMNS) and most * (n + 1) <= entries:
         has_room = _has_room(training, most, 1 if is_paired else len(training.tasks))
         return None if has_room else ROUGH
-    if m <= MOST_LINEAR and not is_paired and training.recipe.q is None:
+    if m <= MOST_LINEAR and not is_paired:
         return None
     return f"{m:,} rows x {n:,} features, linear in these"
 
@@ -359,7 +354,10 @@ def _other_bytes(training: Training, chosen: list[int]) -> int:
 
 
 def _problems(training: Training, samples: Grouped, chosen: list[int]) -> ManyProblems:
-    """The problems over the samples."""
+    """The problems over the samples; the one of a regression has all of them twice."""
+    if training.recipe.q is not None:
+        twice = np.repeat([1.0, -1.0], training.rows.shape[0])
+        return _over_all(training, samples, twice, training.recipe.q)
     all_classes = tuple(range(len(samples.count)))
     tasks = [training.tasks[k] for k in chosen]
     groups = [

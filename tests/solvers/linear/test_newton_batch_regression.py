@@ -180,9 +180,18 @@ def test_others_go_to_other_solvers(monkeypatch):
     assert (reg.status_, reg.solution_.solver) == ("solved", "active_set")
 
 
-def test_more_columns_than_rows_go_to_other_solvers():
-    few = X[:4]
-    assert LinearSVR().fit(few, TARGET[:4]).solution_.solver != "batch"
+@pytest.mark.parametrize("C", [0.1, 100.0])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_more_columns_than_rows_are_solved_by_products(C, loss):
+    rng = np.random.default_rng(0)
+    few, target = rng.normal(size=(40, 60)), rng.normal(size=40)
+    reg = LinearSVR(C=C, loss=loss, tol=1e-5).fit(few, target)
+    other = LinearSVR(C=C, loss=loss, tol=1e-8).fit(few, target)
+    assert (reg.solution_.solver, reg.status_) == ("batch", "solved")
+    assert other.solution_.solver != "batch"
+    primal = other.solution_.certificate.primal
+    assert reg.solution_.certificate.dual <= primal
+    assert reg.solution_.certificate.primal == pytest.approx(primal, rel=1e-5)
 
 
 def test_not_a_number_is_refused():

@@ -99,7 +99,8 @@ def solve_many(
     """
     ends = solve_places(problems, limits, memory, threads)
     found = _solutions(problems, ends, limits)
-    few = (problems.sizes <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
+    rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
+    few = (rows <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
     left = [
         k for k in np.flatnonzero(few).tolist() if found[k].status is Status.STALLED
     ]
