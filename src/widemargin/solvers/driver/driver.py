@@ -349,7 +349,7 @@ def run(
     The message of the solution calls the columns by ``names``, else by their numbers;
     nothing is said about them where ``names`` is empty.
     """
-    complaint = _mismatch(chosen.solver, problem) or chosen.solver.supports(problem)
+    complaint = refusal(chosen.solver, problem)
     if complaint:
         raise ValueError(complaint)
     driver = _Driver(problem, chosen, limits, names)
@@ -382,6 +382,11 @@ def unsolved(
             f"The model is far from optimal. {Status.TIME_LIMIT.advice}"
         ),
     )
+
+
+def refusal(solver: Solver, problem: Any) -> str | None:
+    """Why a solver does not take a problem; None where it does."""
+    return _mismatch(solver, problem) or solver.supports(problem)
 
 
 def _mismatch(solver: Solver, problem: Any) -> str | None:
