@@ -22,7 +22,7 @@ from widemargin.solution import (
     Step,
     Trace,
 )
-from widemargin.solvers.driver.advice import Ending
+from widemargin.solvers.driver.advice import ROUGH, Ending
 from widemargin.solvers.driver.best import Answer
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
@@ -301,7 +301,7 @@ class _Driver:
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
-        elif gap <= self.solver.almost * tol and status in _OWN_ENDS:
+        elif gap <= min(self.solver.almost * tol, ROUGH) and status in _OWN_ENDS:
             status = Status.ALMOST_SOLVED
         return Solution(
             alpha=answer.alpha,
