@@ -47,8 +47,8 @@ class Status(StrEnum):
 _ADVICE = {
     Status.SOLVED: "The answer is as good as asked.",
     Status.ALMOST_SOLVED: (
-        "The gap is within 100 times tol; the solver got no further. Scaling the "
-        "features (StandardScaler) or a smaller C usually helps."
+        "The gap is within 100 times tol, and at most 0.1; the solver got no further. "
+        "Scaling the features (StandardScaler) or a smaller C usually helps."
     ),
     Status.MAX_ITER: (
         "Raise max_iter or leave it out, scale the features (StandardScaler) or lower "

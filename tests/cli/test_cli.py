@@ -98,7 +98,7 @@ def test_not_solved_is_exit_status_1_with_a_usable_model(here, capsys):
     )
     out = capsys.readouterr().out
     assert "Stopped (max_iter) at a relative gap of" in out
-    assert "Stopped by max_iter=4" in out
+    assert "Stopped by --max-iter 4" in out
     assert load_model("m.wm").meta["status"] == "max_iter"
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from widemargin import load_model, save_svmlight
 from widemargin.cli import main, output, values
 from widemargin.cli.completion import _script
 from widemargin.cli.options import commands
+from widemargin.solution import NOT_CONVEX, Status
 
 
 @pytest.fixture
@@ -230,3 +232,31 @@ def test_columns_of_other_scales_are_told(path, tmp_path, monkeypatch, capsys):
     assert f"--scale {kind}" in said
     main([*asked, "--scale", kind])
     assert "--scale" not in capsys.readouterr().err
+
+
+def test_many_numbers_as_labels_are_told_of_regression(people, capsys):
+    main(["train", "people.csv", "m.wm", "--label", "age", "--columns", "job"])
+    said = capsys.readouterr().err
+    lines = (people / "people.csv").read_text().splitlines()
+    n = len({line.split(",")[1] for line in lines}) - 1
+    assert f"{n} different numbers, each of them a class; --type regress" in said
+    for asked in ["--label", "bought"], ["--label", "age", "--type", "regress"]:
+        main(["train", "people.csv", "m.wm", *asked, "--columns", "job"])
+        assert "--type regress" not in capsys.readouterr().err
+
+
+def test_advice_names_options(people, capsys):
+    asked = ["people.csv", "m.wm", "--label", "bought", "--columns", "age,job"]
+    assert main(["train", *asked, "--max-iter", "1", "--tol", "1e-9"]) == 1
+    said = capsys.readouterr().out
+    assert "Stopped by --max-iter 1 at a relative gap" in said
+    assert (
+        "Raise --max-iter or leave it out, scale the features (--scale standard)"
+        in said
+    )
+
+
+@pytest.mark.parametrize("status", Status)
+def test_no_advice_speaks_of_parameters(status):
+    said = output.with_options(f"{status.advice} {NOT_CONVEX}")
+    assert not re.search(r"[a-z]_[a-z]|=|'|Scaler|[^-]\btol\b", said)

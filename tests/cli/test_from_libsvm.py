@@ -13,6 +13,7 @@ from sklearn.svm import SVR as LibSVR
 from sklearn.svm import LinearSVC as LibLinear
 from sklearn.svm import LinearSVR as LibLinearSVR
 
+from tests.cases.cli import refused
 from widemargin import LinearSVC, as_rows, load_model, save_svmlight
 from widemargin.cli import main
 from widemargin.cli.options import parse
@@ -114,3 +115,74 @@ def test_an_instance_weight_is_a_factor_of_c(wine):
     known = LinearSVC(tol=1e-9).fit(X, y, sample_weight=w)
     found = load_model("a.wm").scores(as_rows(X))
     np.testing.assert_allclose(found, known.decision_function(X), atol=1e-4)
+
+
+def both_sides():
+    """Commands of theirs that the guide has, and the command there."""
+    rows = re.findall(r"^\| `(?:svm-)?((?:train|predict) [^`]*)` \| `(widemargin [^`]*)` \|",
+                      GUIDE.read_text(encoding="utf-8"), re.M)  # fmt: skip
+    several = [(a, b) for a, b in rows if len(re.findall(r" -[a-zA-Z]", a)) > 1]
+    assert len(several) > 2
+    return several
+
+
+MORE = [
+    (
+        "train -s 0 -t 2 -v 5 -b 1 a.svm",
+        "train a.svm a.wm --kernel rbf --gamma auto --cv 5 -C 1 --probability",
+    ),
+    (
+        "train -s 2 -t 3 -n 0.1 -h 0 a.svm a.model",
+        "train a.svm a.wm --type one-class --kernel sigmoid --gamma auto --nu 0.1",
+    ),
+    (
+        "train -t 0 -g 3 -c 2 a.svm",
+        "train a.svm a.wm --loss hinge --multi-class ovo -C 2",
+    ),
+    (
+        "train -s 2 -B 1 -R -M 1 a.svm",
+        "train a.svm a.wm --intercept free --multi-class ovo",
+    ),
+    (
+        "predict -b 1 -q t.svm a.wm o.txt",
+        "predict a.wm t.svm --probability --output o.txt",
+    ),
+]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), both_sides() + MORE)
+def test_several_options_of_theirs_are_answered_with_our_command(capsys, theirs, ours):
+    said = refused(capsys, *shlex.split(theirs))
+    found = re.search(r"write `widemargin ([^`]*)`", said)[1]
+    given, meant = (vars(parse(shlex.split(x.removeprefix("widemargin "))))
+                    for x in (found, ours))  # fmt: skip
+    assert {**given, "parser": None} == {**meant, "parser": None}
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("train -t 4 -c 3 a.svm a.wm", ["for -t 0, 1, 2 or 3;", "; -c of LIBSVM: write -C"]),
+        ("train -t 2 -c 3 --scale minmax a b", ["-t of LIBSVM", "; -c of LIBSVM"]),
+        ("train -s 0 -e 0.1 a.svm", ["; -e has no counterpart: --tol"]),
+        ("train -s 2 -b 1 a.svm", ["-s of LIBSVM", "; -b of LIBSVM: write --probability"]),
+        ("train -B 2 -c 1 a.svm", ["--intercept penalized for -B 1", "; -c of"]),
+    ],
+)  # fmt: skip
+def test_what_has_no_command_is_explained_option_by_option(capsys, typed, words):
+    said = refused(capsys, *typed.split())
+    assert all(word in said for word in words)
+
+
+def test_help_is_help_beside_their_options(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "-s", "0", "-h"])
+    assert stop.value.code == 0
+    assert "usage: widemargin train" in capsys.readouterr().out
+
+
+def test_the_answer_in_the_guide_is_the_one_that_comes(capsys):
+    typed, said = re.search(
+        r"^    \$ (.*)\n    (.*)$", GUIDE.read_text(), re.M
+    ).groups()
+    assert refused(capsys, *shlex.split(typed)[1:]).startswith(said)

@@ -3,8 +3,21 @@
 import numpy as np
 import pandas
 import pytest
+from sklearn.base import clone
 
-from widemargin import SVC, LinearSVC, as_rows
+from widemargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    BudgetSVC,
+    Kernel,
+    LinearSVC,
+    LinearSVR,
+    NuSVR,
+    as_rows,
+)
+from widemargin.problems.regression import regression_problem
+from widemargin.solvers.auto import choose
 
 
 @pytest.fixture
@@ -68,3 +81,61 @@ def test_a_model_is_called_what_its_gap_allows(gap, worth):
     from widemargin.solvers.driver.advice import _worth
 
     assert f"The model is {worth}" in _worth(gap)
+
+
+LINEAR = ["interior_point", "augmented_lagrangian", "coordinate_descent"]
+OFFERED = [
+    (SVC(), ["batch", "irwls"]),
+    (SVC(loss="squared_hinge"), ["batch", "irwls", "frank_wolfe", "core_vector"]),
+    (SVC(kernel="linear"), ["batch", *LINEAR, "irwls"]),
+    (SVC(rank=2), LINEAR),
+    (SVC(rank=2, polish=True), ["irwls"]),
+    (SVR(), ["batch", "irwls"]),
+    (SVR(rank=2), LINEAR),
+    (LinearSVC(), ["batch", "interior_point", "active_set", "coordinate_descent"]),
+    (LinearSVR(), ["batch", *LINEAR]),
+    (SVCCV(Cs=[1.0], gammas=[1.0]), ["batch", "irwls"]),
+]
+
+
+@pytest.mark.parametrize(("machine", "names"), OFFERED)
+def test_solvers_that_take_the_problem_are_offered(machine, names):
+    words = ", ".join(map(repr, ["auto", *names]))
+    with pytest.raises(ValueError, match=f"must be one of {words}. Got 'smo' instead"):
+        clone(machine).set_params(solver="smo").fit(np.eye(20, 4), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(("machine", "names"), OFFERED)
+def test_what_is_offered_solves(machine, names):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 2)), np.arange(20) % 2
+    assert all(
+        clone(machine).set_params(solver=name).fit(X, y).status_ == "solved"
+        for name in names
+    )
+
+
+def test_a_weight_may_be_infinite():
+    for machine in SVC(C=-1), LinearSVC(C=-1), SVR(C=-1):
+        with pytest.raises(
+            ValueError, match=r"a float in the range \(0, inf\]. Got -1"
+        ):
+            machine.fit(np.eye(4), Y)
+    with pytest.raises(ValueError, match=r"a float in the range \(0, inf\). Got -1"):
+        BudgetSVC(C=-1).fit(np.eye(4), Y)
+
+
+@pytest.mark.parametrize(
+    "machine", [SVR(), NuSVR(), LinearSVR(), SVR(kernel="linear")], ids=str
+)
+def test_a_regression_counts_each_sample_once(machine):
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    assert "(200 rows" in machine.fit(X, X[:, 0]).solution_.reason
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", gamma=1.0)])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_choice_counts_each_sample_once(kernel, loss):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    problem = regression_problem(X, X[:, 0], loss=loss, kernel=kernel)
+    assert "(40 rows" in choose(problem).reason

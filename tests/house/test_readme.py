@@ -137,6 +137,9 @@ def test_the_solver_of_the_contributing_notes():
     assert found.status == "solved"
     with pytest.raises(ValueError, match="without a free intercept only"):
         solve(Problem(X, y), solver)
+    example = re.search(r"```pycon\n(.*?)```", text, re.DOTALL)[1]
+    trial = doctest.DocTestParser().get_doctest(example, names, "example", None, None)
+    assert doctest.DocTestRunner().run(trial).failed == 0
 
 
 def test_the_norm_of_the_contributing_notes():

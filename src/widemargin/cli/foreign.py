@@ -21,6 +21,7 @@ _CALLED = {
     "b": "write --probability, without a 1; predict has it too",
     "w": "write --class-weight LABEL:FACTOR,...",
     "B": "write --intercept penalized for -B 1, and --intercept none without -B",
+    "h": "leave it out; the answer is certified whatever rows a solver skips",
     "q": "there is nothing to quiet: progress goes to a terminal only",
     "M": "write --multi-class ovr or ovo",
     "R": "write --intercept free",

@@ -11,6 +11,7 @@ from widemargin import __version__
 from widemargin.cli import examples, values
 from widemargin.cli.foreign import explained
 from widemargin.cli.output import BAD_INPUT, note, say
+from widemargin.cli.translated import looks_foreign, translated
 from widemargin.kernels.table import GAMMAS, NAMES, having
 from widemargin.models.schemes import SCHEMES, SHAPES
 
@@ -27,6 +28,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = _parser()
     if not (sys.argv[1:] if arguments is None else arguments):
         parser.refuse_nothing(commands())
+    _refuse_foreign(sys.argv[1:] if arguments is None else arguments)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse would point to the help that does not list the options
         options.parser.error(_unknown(unknown[0], options.parser.format_usage()))
@@ -34,6 +36,16 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         if getattr(options, name, None) == "-":
             _take_standard_input(options, name)
     return options
+
+
+def _refuse_foreign(words: Sequence[str]) -> None:
+    """Answer all options of LIBSVM and LIBLINEAR at once: the same command here."""
+    command = commands().get(words[0]) if looks_foreign(words) else None
+    if command is not None:
+        actions = [a for a in command.listed() if a.nargs == 0]
+        flags = [name for action in actions for name in action.option_strings]
+        if said := translated(words, flags):
+            command.error(said)
 
 
 def _take_standard_input(options: argparse.Namespace, name: str) -> None:

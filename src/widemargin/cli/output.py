@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -88,6 +89,29 @@ def escaped(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
+
+
+# What advice calls parameters of Python, and what they are called on the command line.
+_OPTIONS = {
+    r"\btol\b": "--tol",
+    r"\bmax_iter\b": "--max-iter",
+    r"\btime_limit\b": "--time-limit",
+    r"\bmemory_limit\b": "--memory-limit",
+    r"\bn_jobs\b": "--jobs",
+    r"intercept='free'": "--intercept free",
+    r"\bC=inf": "-C inf",
+    r"(--[a-z-]+)=": r"\1 ",
+    r"\(StandardScaler\)": "(--scale standard)",
+    r"\('rbf'\)": "(--kernel rbf)",
+    r": the certificate is in extras\['hull'\] of the solution": "",
+}
+
+
+def with_options(advice: str) -> str:
+    """Advice with the names of options in the place of parameters."""
+    for words, option in _OPTIONS.items():
+        advice = re.sub(words, option, advice)
+    return advice
 
 
 def as_text(label: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from widemargin.cli.datasets import Data
 from widemargin.cli.measures import in_words, measured
-from widemargin.cli.output import doing, note, say
+from widemargin.cli.output import doing, note, say, with_options
 from widemargin.cli.reading import about
 from widemargin.estimators import BudgetSVC
 from widemargin.estimators.classifier import Classifier
@@ -259,7 +259,7 @@ def _lines(
             lines.append(f"support vectors {facts['support_vectors']:,}")
     lines.append(f"training took {time_of(classifier)}")
     if facts["status"] != "solved":
-        lines.append(facts["message"])
+        lines.append(with_options(facts["message"]))
     lines += _model_lines(facts)
     if "test_rows" in facts:
         lines.append(in_words(facts, options.test, facts["test_rows"]))

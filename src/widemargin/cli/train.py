@@ -45,6 +45,9 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.kernel.batch import NAME as BATCH
 from widemargin.system.files import check_outputs
 
+# Classes from which labels that are numbers may be meant as targets. Not tuned.
+MANY_CLASSES = 20
+
 
 def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
@@ -74,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
     if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
         data = in_memory(options, data)
     test = read_test(options, data)
+    _say_many_classes(options, data)
     say_uneven(options, data)
     scaling = read_scaling(options, data)
     data = scaled(options, data, scaling)
@@ -100,6 +104,17 @@ def run(options: argparse.Namespace) -> int:
     if asked != options.model or classifier.status_ == Status.OUT_OF_MEMORY:
         return BAD_INPUT
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
+
+
+def _say_many_classes(options: argparse.Namespace, data: Data) -> None:
+    """Say that many different numbers are many classes: targets may be meant."""
+    if options.type not in ("classify", "nu") or data.y.dtype.kind not in "iuf":
+        return
+    if (count := len(distinct(data.y))) > MANY_CLASSES:
+        note(
+            f"{data.path}: the labels are {count:,} different numbers, each of them a "
+            "class; --type regress predicts numbers"
+        )
 
 
 def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:

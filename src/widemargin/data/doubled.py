@@ -27,6 +27,11 @@ from widemargin.numerics import linalg
 _FIRST, _SECOND = "first.", "second."
 
 
+def sizes_of(rows: Rows) -> tuple[int, int]:
+    """How many samples and columns there are: doubled rows are two of each sample."""
+    return (rows.base if isinstance(rows, DoubledRows) else rows).shape
+
+
 class DoubledRows(_View):
     """The rows of a matrix X (m, n) on top of the same rows: (2 m, n), never formed.
 

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +17,13 @@ from widemargin.data.matrix import column_names
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import objects
+from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker, is_integer
+from widemargin.problems.base import Problem
 from widemargin.solution import NOT_CONVEX, Status
+from widemargin.solvers import auto
+from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.kernel import batch
 
 _NUMERIC: Any = "numeric"
 
@@ -48,7 +53,8 @@ def check_limits(check: Checker, estimator: Any) -> None:
 def check_weight(check: Checker, estimator: Any) -> None:
     """Refuse a C out of range; inf where the estimator has no hard margins."""
     if not (estimator._takes_infinity and is_infinite(estimator.C)):
-        check.positive("C", estimator.C)
+        most = "]" if estimator._takes_infinity else ")"
+        check.positive("C", estimator.C, f"a float in the range (0, inf{most}")
         return
     given = vars(estimator)
     for name in ("rank", "checkpoint"):
@@ -56,6 +62,24 @@ def check_weight(check: Checker, estimator: Any) -> None:
             check.refuse_part("C", f"be finite where {name!r} is given", "inf")
     if given.get("epsilon") == 0:
         check.refuse_part("C", "be finite where 'epsilon' is 0", "inf")
+
+
+def check_solver(check: Checker, machine: Any, problem: Callable[..., Problem]) -> None:
+    """Refuse a solver that is none; offers those that take what the machine solves.
+
+    ``problem`` makes a small problem of its loss and intercept, with a ``kernel``.
+    """
+    given, rank = machine.solver, getattr(machine, "rank", None)
+    if isinstance(given, Solver) or (isinstance(given, str) and given in auto.NAMES):
+        return
+    names: set[str] = set() if rank is not None else {batch.NAME}
+    stands = Kernel("linear")  # for any kernel
+    maps = rank is not None and rank != "auto" and not getattr(machine, "polish", False)
+    if not maps and hasattr(machine, "kernel"):
+        names |= auto.able(problem(kernel=stands))
+    if maps or getattr(machine, "kernel", "linear") == "linear":
+        names |= auto.able(problem())
+    check.choice("solver", given, tuple(n for n in auto.NAMES if n in names))
 
 
 def is_infinite(C: Any) -> bool:

@@ -1,5 +1,6 @@
 """What the classifiers share: labels in, a plan carried out, predictions out."""
 
+import functools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -17,6 +18,7 @@ from widemargin.estimators.callbacks import (
 )
 from widemargin.estimators.checks import (
     check_limits,
+    check_solver,
     check_weight,
     fitted_anew,
     is_pairwise,
@@ -43,11 +45,9 @@ from widemargin.estimators.training import (
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
-from widemargin.problems.base import INTERCEPTS
+from widemargin.problems.base import INTERCEPTS, Problem
 from widemargin.solution import Solution, Status, first_of
-from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.contract import Solver
 
 
 class Classifier(
@@ -276,8 +276,10 @@ def check_form(check: Checker, estimator: Any) -> None:
     """Refuse a loss, an intercept or a solver that is out of range."""
     check.choice("loss", estimator.loss, tuple(LOSSES))
     check.choice("intercept", estimator.intercept, INTERCEPTS)
-    if not isinstance(estimator.solver, Solver):
-        check.choice("solver", estimator.solver, auto.NAMES)
+    form = {"loss": estimator.loss, "intercept": estimator.intercept}
+    check_solver(
+        check, estimator, functools.partial(Problem, np.eye(2), [1, -1], **form)
+    )
 
 
 def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:

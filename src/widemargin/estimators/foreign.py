@@ -15,6 +15,7 @@ ADVICE = {
     "out",
     "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
     "was made large to leave the intercept out of the penalty",
+    "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": "leave it out; probabilities come from calibrate='sigmoid' of SVCCV "
     "and LinearSVCCV, or sklearn.calibration.CalibratedClassifierCV(ensemble=False)",

@@ -18,6 +18,7 @@ from widemargin.estimators.callbacks import (
 )
 from widemargin.estimators.checks import (
     check_limits,
+    check_solver,
     check_weight,
     is_pairwise,
     read_rows,
@@ -39,9 +40,8 @@ from widemargin.estimators.training import (
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
-from widemargin.solvers import auto
+from widemargin.problems.regression import regression_problem
 from widemargin.solvers.driver.checkpoint import Checkpoint
-from widemargin.solvers.driver.contract import Solver
 
 # From the training and the targets to all that is found.
 Plan = Callable[[Training, Vector], Fit]
@@ -174,8 +174,9 @@ class Regressor(
         check_weight(check, self)
         check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
-        if not isinstance(self.solver, Solver):
-            check.choice("solver", self.solver, auto.NAMES)
+        form = {"loss": LOSSES[self.loss], "intercept": self.intercept}
+        small = functools.partial(regression_problem, np.eye(2), [0.0, 1.0], **form)
+        check_solver(check, self, small)
         check_limits(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)

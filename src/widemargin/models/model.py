@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
+from widemargin.data.words import encoded
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
 from widemargin.features.scaling import Scaling
 from widemargin.kernels.expansion import Expansion
@@ -317,7 +318,7 @@ class Model:
         -------
         ndarray (m,) for two classes, else (m, c) or (m, pairs)
         """
-        return self.scores(as_rows(X))
+        return self.scores(self._read(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of the rows of X, or the numbers that a regression predicts.
@@ -330,7 +331,7 @@ class Model:
         -------
         ndarray (m,)
         """
-        return self.labels(as_rows(X))
+        return self.labels(self._read(X))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -374,6 +375,10 @@ class Model:
         folded = (scaling.folded(d.w, d.b) for d in self.decisions)
         decisions = tuple(Decision(w, b) for w, b in folded)
         return dataclasses.replace(self, decisions=decisions)
+
+    def _read(self, X: Any) -> Rows:
+        """The rows of X; words of a table become the features that the model has."""
+        return as_rows(encoded(X, self._names))
 
     def _matched(self, rows: Rows) -> Rows:
         """The rows as the decisions take them: their columns in order, and scaled."""

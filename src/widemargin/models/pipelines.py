@@ -14,13 +14,20 @@ from widemargin.parameters import Checker
 def of_pipeline(scalers: Sequence[Any], model: Model, caller: str) -> Model:
     """The model that predicts what the scalers and then the model do.
 
+    The first step may be a ColumnTransformer of scalers and encoders of words: the
+    model then has a feature for each word, `column=word`.
+
     Raises
     ------
     ValueError for a step that is no scaler of the table, is not fitted, or clips.
     """
     check, names = Checker(caller), None
-    for scaler in reversed(scalers):
+    for place, scaler in reversed(list(enumerate(scalers))):
         if scaler is None or scaler == "passthrough":
+            continue
+        if place == 0 and type(scaler).__name__ == "ColumnTransformer":
+            names, scaling = of_columns(scaler, model.n_features, check)
+            model = model.scaled(scaling)
             continue
         model = model.scaled(_scaling_of(scaler, model.n_features, check))
         names = getattr(scaler, "feature_names_in_", names)
@@ -46,6 +53,56 @@ def _scaling_of(step: Any, n: int, check: Checker) -> Scaling:
     zero, one = np.zeros(n), np.ones(n)
     shift = zero if shift is None else np.array(shift, np.float64)
     return Scaling(shift, one if scale is None else np.array(scale, np.float64))
+
+
+def of_columns(step: Any, n: int, check: Checker) -> tuple[list[str], Scaling]:
+    """Names of the n features that a ColumnTransformer makes, and their scaling."""
+    if not hasattr(step, "transformers_"):
+        check.refuse_part(
+            "model", "have fitted steps", "a ColumnTransformer that is not"
+        )
+    if not hasattr(step, "feature_names_in_"):
+        expected = "be fitted on a table with names, where it has a ColumnTransformer"
+        check.refuse_part("model", expected, "one without names")
+    names: list[str] = []
+    scaling: list[Scaling] = []
+    for _, part, chosen in step.transformers_:
+        if part == "drop":
+            continue
+        columns = _names(step.feature_names_in_, chosen)
+        plain = part == "passthrough" or getattr(part, "func", part) is None
+        if type(part).__name__ == "OneHotEncoder":
+            columns, plain = _words(part, columns, check), True
+        names += columns
+        if columns:
+            unscaled = Scaling(np.zeros(len(columns)), np.ones(len(columns)))
+            scaling.append(
+                unscaled if plain else _scaling_of(part, len(columns), check)
+            )
+    assert len(names) == n
+    return names, Scaling(
+        np.concatenate([x.shift for x in scaling]),
+        np.concatenate([x.scale for x in scaling]),
+    )
+
+
+def _names(names: Any, chosen: Any) -> list[str]:
+    """The columns that a part of a ColumnTransformer takes."""
+    if isinstance(chosen, str):
+        return [chosen]
+    if not isinstance(chosen, slice) and all(isinstance(x, str) for x in chosen):
+        return [str(x) for x in chosen]
+    return [str(x) for x in np.asarray(names)[chosen]]
+
+
+def _words(encoder: Any, columns: Sequence[str], check: Checker) -> list[str]:
+    """The features of a OneHotEncoder: a column and a word of it."""
+    for option in ("drop", "min_frequency", "max_categories"):
+        if getattr(encoder, option) is not None:
+            expected = f"have no OneHotEncoder with {option}"
+            check.refuse_part("model", expected, "such a one")
+    pairs = zip(columns, encoder.categories_, strict=True)
+    return [f"{column}={word}" for column, words in pairs for word in words.tolist()]
 
 
 def _standard(step: Any) -> tuple[Vector | None, Vector | None]:

@@ -107,6 +107,12 @@ class ManyProblems:
         return self.ends - self.starts
 
     @functools.cached_property
+    def n_samples(self) -> Index:
+        """How many rows of the data each problem has: a regression has them twice."""
+        first = self.groups[: self.group_ends[0]]
+        return np.asarray(self.sizes * len(np.unique(first)) // len(first))
+
+    @functools.cached_property
     def rows(self) -> Index:
         """The row at each place."""
         return self.samples.rows_of(self.groups)

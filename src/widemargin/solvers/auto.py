@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from widemargin.data.doubled import sizes_of
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.hard import HardProblem
 from widemargin.solution import Solution, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import ChosenSolver, Reserve, Solver
-from widemargin.solvers.driver.driver import run
+from widemargin.solvers.driver.driver import refusal, run
 from widemargin.solvers.driver.hard import solve_hard
 from widemargin.solvers.driver.limits import Callback, Limits
 from widemargin.solvers.kernel import batch
@@ -68,6 +69,12 @@ def is_of_kernels(solver: str | Solver) -> bool:
     return solver.for_kernels
 
 
+def able(problem: Problem) -> set[str]:
+    """Names of the solvers that take a problem."""
+    takes = (n for n, kind in SOLVERS.items() if refusal(kind(), problem) is None)
+    return {"auto", *takes}
+
+
 def choose(
     problem: Problem, solver: str | Solver = "auto", random_state: Any = None
 ) -> ChosenSolver:
@@ -98,9 +105,13 @@ def choose(
     return ChosenSolver(_seeded(SOLVERS[solver](), random_state), "as asked")
 
 
+def _size(problem: Problem) -> str:
+    return "{:,} rows x {:,} features".format(*sizes_of(problem.rows))
+
+
 def _for_bounded(problem: Problem) -> ChosenSolver:
     m, n = problem.rows.shape
-    size = f"{m:,} rows x {n:,} features"
+    size = _size(problem)
     last = InteriorPoint()
     newton: Solver = AugmentedLagrangian()
     reason = (
@@ -122,7 +133,7 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
 
 def _for_unbounded(problem: Problem) -> ChosenSolver:
     m, n = problem.rows.shape
-    size = f"{m:,} rows x {n:,} features"
+    size = _size(problem)
     descent, newton = CoordinateDescent(), ActiveSet()
     last = Reserve(InteriorPoint(), _never)
     kappa, most = problem.kappa, SQUARED_WIDE if n > WIDE else SQUARED_MANY
@@ -136,7 +147,7 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
 def _for_kernel(problem: Problem) -> ChosenSolver:
     if problem.norm is not None:
         return ChosenSolver(Budget(), f"because it solves problems with {problem.norm}")
-    reason = f"because it solves kernel problems ({problem.rows.shape[0]:,} rows)"
+    reason = f"because it solves kernel problems ({sizes_of(problem.rows)[0]:,} rows)"
     return ChosenSolver(IRWLS(), reason)
 
 

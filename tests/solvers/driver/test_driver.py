@@ -54,6 +54,12 @@ def test_almost_solved_is_within_a_hundred_times_tol(problem):
     assert solve(problem, max_iter=9, tol=gap / 200).status == "max_iter"
 
 
+def test_a_rough_answer_is_not_almost_solved(problem):
+    stopped = solve(problem, max_iter=6, tol=0.01)
+    assert 0.1 < stopped.certificate.relative_gap < 1.0
+    assert stopped.status == "max_iter"
+
+
 def test_time_limit_is_kept_and_callbacks_are_off_the_clock(problem):
     def slow(step):
         time.sleep(0.02)

@@ -22,7 +22,7 @@ class Solver(ABC):
     name : str, as users and reports write it
     default_max_iter : int, iterations when ``max_iter`` is None
     patience : int, iterations without progress after which the driver stops
-    almost : float, times tol up to which a gap counts as almost solved
+    almost : float, times tol up to which a gap counts as almost solved, 0.1 at most
     for_kernels : bool, whether it solves problems with a kernel, and no others
     for_norms : bool, whether it solves problems with a norm of the losses only
     """

@@ -22,7 +22,7 @@ from widemargin.solution import (
     Step,
     Trace,
 )
-from widemargin.solvers.driver.advice import Ending
+from widemargin.solvers.driver.advice import ROUGH, Ending
 from widemargin.solvers.driver.best import Answer
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
@@ -301,7 +301,7 @@ class _Driver:
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
-        elif gap <= self.solver.almost * tol and status in _OWN_ENDS:
+        elif gap <= min(self.solver.almost * tol, ROUGH) and status in _OWN_ENDS:
             status = Status.ALMOST_SOLVED
         return Solution(
             alpha=answer.alpha,
@@ -349,7 +349,7 @@ def run(
     The message of the solution calls the columns by ``names``, else by their numbers;
     nothing is said about them where ``names`` is empty.
     """
-    complaint = _mismatch(chosen.solver, problem) or chosen.solver.supports(problem)
+    complaint = refusal(chosen.solver, problem)
     if complaint:
         raise ValueError(complaint)
     driver = _Driver(problem, chosen, limits, names)
@@ -382,6 +382,11 @@ def unsolved(
             f"The model is far from optimal. {Status.TIME_LIMIT.advice}"
         ),
     )
+
+
+def refusal(solver: Solver, problem: Any) -> str | None:
+    """Why a solver does not take a problem; None where it does."""
+    return _mismatch(solver, problem) or solver.supports(problem)
 
 
 def _mismatch(solver: Solver, problem: Any) -> str | None:

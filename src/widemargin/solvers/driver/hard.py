@@ -19,7 +19,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.hard import HardProblem
 from widemargin.solution import Certificate, Solution, Status, Trace
-from widemargin.solvers.driver.advice import Ending, message
+from widemargin.solvers.driver.advice import ROUGH, Ending, message
 from widemargin.solvers.driver.contract import ChosenSolver
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
@@ -173,7 +173,7 @@ class _Hard:
         gap = best.certificate.relative_gap
         if gap <= limits.tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
-        elif status is Status.STALLED and gap <= 100.0 * limits.tol:
+        elif status is Status.STALLED and gap <= min(100.0 * limits.tol, ROUGH):
             status = Status.ALMOST_SOLVED
         most = limits.max_iter or len(trace)
         end = Ending(

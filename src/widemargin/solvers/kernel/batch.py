@@ -215,7 +215,7 @@ def _message(last: Step, status: Status, bounds: Certificate, limits: Limits) ->
 
 def _reason(problems: ManyProblems) -> str:
     """Why this solver."""
-    t, most = len(problems.ends), int(problems.sizes.max())
+    t, most = len(problems.ends), int(problems.n_samples.max())
     if t == 1:
         return f"because the problem is small ({most:,} rows)"
     return f"because the {t:,} problems are small (at most {most:,} rows each)"
