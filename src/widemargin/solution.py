@@ -37,6 +37,7 @@ class Status(StrEnum):
     STALLED = "stalled"
     NUMERICAL_ERROR = "numerical_error"
     INFEASIBLE = "infeasible"
+    NO_MARGIN = "no_margin"
 
     @property
     def advice(self) -> str:
@@ -74,6 +75,15 @@ _ADVICE = {
         "extras['hull'] of the solution. A finite C allows losses; for regressions a "
         "larger epsilon helps too."
     ),
+    Status.NO_MARGIN: (
+        "Decision values are rounding, and predictions mean nothing. Take a larger nu, "
+        "or another kernel ('rbf', or a larger gamma of it)."
+    ),
+}
+# How `str` begins, by the status.
+_HEADS = {
+    Status.SOLVED: "Solved to",
+    Status.NO_MARGIN: "Proved that no margin exists, to",
 }
 
 
@@ -194,6 +204,13 @@ class Certificate:
         if not (gap < math.inf and size > 0.0):  # false for NaN
             return math.inf
         return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
+
+    def is_within(self, tol: float) -> bool:
+        """Whether P - D is at most that share of P: below zero it is, unlike its size.
+
+        Bounds by scores with errors may contradict each other.
+        """
+        return bool(self.gap <= tol * max(abs(self.primal), self.scale))
 
     def hides(self, tol: float) -> bool:
         """Whether a relative gap above ``tol`` may be rounding: a tenth of it, or more.
@@ -392,8 +409,8 @@ class Solution:
         if self.together is not None:
             return _summary(self.together, self.tol)
         gap = self.certificate.relative_gap
-        solved = self.status == Status.SOLVED  # skops keeps its text
-        head = "Solved to" if solved else f"Stopped ({self.status}) at"
+        # skops keeps the text of the status.
+        head = _HEADS.get(Status(self.status), f"Stopped ({self.status}) at")
         known = hasattr(self, "alpha")
         vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
         if self.at_bound is not None:

@@ -354,7 +354,8 @@ class KernelProblem(Problem):
         if scores is None or not np.array_equal(scores.c, c):
             scores = Scores(self.columns, c)
         b = self.intercept_for(scores.values, c, float(v[-1]))
-        exact = self.values(c, scores.values, b).relative_gap <= max(COARSE, tol)
+        known = self.values(c, scores.values, b)
+        exact = known.is_within(max(COARSE, tol))
         if exact:
             self.refresh(scores, b)
             b = self.intercept_for(scores.values, c, b)

@@ -215,9 +215,11 @@ class _Driver:
 
     def _certified(self) -> bool:
         """Whether the best point is good enough, by its certificate."""
-        if not self.best.relative_gap <= self._trusted:
+        gap = self.best.relative_gap
+        if not gap <= self._trusted:
             return False
-        self._trusted = 0.5 * self.best.relative_gap
+        # A gap below zero is of scores that drifted: the next one may be of better.
+        self._trusted = 0.5 * (gap if gap > 0.0 else self._trusted)
         self._accepted = self._answer()
         self.best.correct(self._accepted.certificate)
         return self._accepted.certificate.relative_gap <= self.limits.tol
