@@ -50,7 +50,8 @@ LEAST_LINEAR_GAP = 1e-8
 LINEAR_PLACES = 16
 # What float32, or the memory, has no room for, as a sentence says it.
 ROUGH = (
-    "values that float32 has too few digits for, or that memory_limit has no room for"
+    "values that float32 has too few digits for, that memory_limit has no room for, or "
+    "that no positive semidefinite kernel has"
 )
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20

@@ -301,5 +301,5 @@ def _tell(solutions: Sequence[Solution]) -> None:
     """Raise or warn where the solves did not end well."""
     first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
     raised = [s for status in first for s in solutions if s.status is status]
-    negative = any(s.trace[-1].details.get("negative") for s in solutions)
-    tell_end((raised or [_told(solutions)])[0], not negative)
+    is_convex = all(s.is_convex for s in solutions)
+    tell_end((raised or [_told(solutions)])[0], is_convex)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.kernels.definite import is_indefinite, sample
 from widemargin.kernels.engines import ASYMMETRY, HUGE, refuse_pair
 from widemargin.kernels.grouped import Grouped, Index, Vector
 from widemargin.kernels.kernel import Kernel
@@ -59,6 +60,8 @@ class GivenSamples(Grouped):
         if apart > ASYMMETRY * largest:
             refuse_pair(values[i, j], values[j, i])
         self.is_fit = largest < HUGE and share <= 1.0 + EXCESS
+        some = sample(len(values))
+        self.is_fit &= not is_indefinite(values[np.ix_(some, some)])
         # Beyond, where the share may be infinite, no lengths are asked for.
         self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))
 
