@@ -342,9 +342,7 @@ class OneClassSVM(
         one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
         with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
             found = self._found_for(training, weights)
-        reason = (
-            "no function tells the data from the origin (inside their reduced hull)"
-        )
+        reason = "no function tells the rows from the origin, which is among them"
         return without_margin(found, float(self.nu), reason)
 
     def _found_for(self, training: Training, weights: Vector) -> Fit:
