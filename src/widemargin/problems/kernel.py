@@ -367,6 +367,23 @@ class KernelProblem(Problem):
             bounds = self.prove(c, sums, b)
         return self.gather(state), self.spread(c), b, bounds
 
+    def answer_at_hand(self) -> tuple[Vector, Vector, float, Certificate] | None:
+        """The current point of a run as an answer, with bounds by the scores it has.
+
+        They take no kernel values. None where the scores of some rows are left out.
+        """
+        scores = self.scores
+        if scores is None or scores.current is not None:
+            return None
+        state = self.state(alpha=np.abs(scores.c))
+        self.repair(state)
+        if not np.array_equal(state.alpha, np.abs(scores.c)):
+            return None
+        c = scores.c.copy()
+        b = self.intercept_for(scores.values, c, 0.0)
+        bounds = self.prove(c, scores.sums(), b)
+        return self.gather(state), self.spread(c), b, bounds
+
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
         safe = self.signs * (f.values + b) >= self.margins + f.errors  # false for NaN

@@ -285,9 +285,18 @@ class _Driver:
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
-            known = [one for one in (self._kept, self._accepted) if one is not None]
+            found = self._kept, self._accepted, self._at_hand()
+            known = [*(one for one in found if one is not None), self.best.zero()]
             gaps = [one.certificate.relative_gap for one in known]
-            return known[int(np.argmin(gaps))] if known else self.best.zero()
+            return known[int(np.nanargmin(gaps))]
+
+    def _at_hand(self) -> Answer | None:
+        """The current point, if no work that has to end now is needed for it."""
+        try:
+            with until(self.limits.grace), np.errstate(all="ignore"), ONE_BLAS_THREAD:
+                return self.best.at_hand()
+        except OutOfTime:
+            return None
 
     def solution(self, status: Status) -> Solution:
         """The answer with its status, which only the certificate can call solved.
