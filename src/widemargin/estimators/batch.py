@@ -95,6 +95,15 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
 
     None where other solvers suit better.
     """
+    try:
+        return _linear_batch(training)
+    except KeyboardInterrupt:  # they end at their first step, with what there is
+        training.callbacks.interrupt()
+        return None
+
+
+def _linear_batch(training: Training) -> list[Solution] | None:
+    """The same, but that Ctrl-C outside of the core ends it."""
     # Along a path, too: from zero it is faster than others are from the last answer.
     cold = dataclasses.replace(training, starts=None)
     if not _suits(cold, LEAST_LINEAR_GAP):
@@ -256,7 +265,7 @@ def _hindrance(training: Training, least: float) -> str | None:
 
 def refuse_batch(training: Training) -> None:
     """Refuse ``solver="batch"`` where problems cannot be solved at once."""
-    if training.recipe.solver != NAME or training.limits.is_late:
+    if training.recipe.solver != NAME:
         return
     least = LEAST_GAP
     if training.recipe.kernel is None:

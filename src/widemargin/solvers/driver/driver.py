@@ -288,13 +288,15 @@ class _Driver:
             found = self._kept, self._accepted, self._at_hand()
             known = [*(one for one in found if one is not None), self.best.zero()]
             gaps = [one.certificate.relative_gap for one in known]
-            return known[int(np.nanargmin(gaps))]
+            best: Answer = known[int(np.nanargmin(gaps))]
+            return best
 
     def _at_hand(self) -> Answer | None:
         """The current point, if no work that has to end now is needed for it."""
         try:
             with until(self.limits.grace), np.errstate(all="ignore"), ONE_BLAS_THREAD:
-                return self.best.at_hand()
+                found: Answer | None = self.best.at_hand()
+                return found
         except OutOfTime:
             return None
 
