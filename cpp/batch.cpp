@@ -1175,7 +1175,7 @@ class SharedSums {
       weights.assign(count * wide, 0.0);
       for (std::size_t k = 0; k < count; ++k)
         for (const auto& [t, weight] : uses_[order_[v + k]])
-          weights[k * wide + static_cast<std::size_t>(column[t])] = weight;
+          weights[k * wide + static_cast<std::size_t>(column[t])] += weight;
       some.assign(wide * width, 0.0);
       const auto batch = gathered.fill(all.batch, count, [&](std::size_t k) {
         return static_cast<std::size_t>(vectors_[order_[v + k]]);

@@ -37,6 +37,7 @@ class Status(StrEnum):
     STALLED = "stalled"
     NUMERICAL_ERROR = "numerical_error"
     INFEASIBLE = "infeasible"
+    NO_MARGIN = "no_margin"
 
     @property
     def advice(self) -> str:
@@ -74,6 +75,16 @@ _ADVICE = {
         "extras['hull'] of the solution. A finite C allows losses; for regressions a "
         "larger epsilon helps too."
     ),
+    Status.NO_MARGIN: (
+        "Decision values are rounding, and predictions mean nothing. Take a larger nu, "
+        "another kernel ('rbf', or a larger gamma of it) or, if any, a larger rank."
+    ),
+}
+# How `str` begins where the gap is no proof, and else by the status.
+_NO_PROOF = "Stationary, but not proved to be best (the kernel is not PSD), to"
+_HEADS = {
+    Status.SOLVED: "Solved to",
+    Status.NO_MARGIN: "Proved that no margin exists, to",
 }
 
 
@@ -195,6 +206,13 @@ class Certificate:
             return math.inf
         return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
 
+    def is_within(self, tol: float) -> bool:
+        """Whether P - D is at most that share of P: below zero it is, unlike its size.
+
+        Bounds by scores with errors may contradict each other.
+        """
+        return bool(self.gap <= tol * max(abs(self.primal), self.scale))
+
     def hides(self, tol: float) -> bool:
         """Whether a relative gap above ``tol`` may be rounding: a tenth of it, or more.
 
@@ -298,7 +316,8 @@ class Solution:
         ``problems``, how many of each ``status``, the largest ``relative_gap`` and
         number of ``iterations``, the sums of ``primal``, ``dual`` and ``seconds``,
         which ``solvers``, and the ``message`` of the worst one where not all are
-        solved. `str` and notebooks then speak of all.
+        solved, and whether all are convex (``is_convex``). `str` and notebooks then
+        speak of all.
     """
 
     alpha: Vector
@@ -338,6 +357,14 @@ class Solution:
         vars(bare).update(state)
         return bare
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether nothing has shown that the kernel is not positive semidefinite.
+
+        Else the gap is no proof.
+        """
+        return not (self.trace and self.trace[-1].details.get("negative"))
+
     def __repr__(self) -> str:
         known = (f for f in fields(self) if f.name in vars(self))
         facts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in known)
@@ -370,7 +397,8 @@ class Solution:
             facts, said = _facts_of(self.together), self.together["message"]
         else:
             facts = self._facts()
-            said = "" if self.status == Status.SOLVED else self.message
+            plain = self.status == Status.SOLVED and self.is_convex
+            said = "" if plain else self.message
         advice = said and f"<p>{escape(said)}</p>"
         return f"<p>{escape(head)}</p>{_html_table(facts)}{advice}"
 
@@ -392,8 +420,10 @@ class Solution:
         if self.together is not None:
             return _summary(self.together, self.tol)
         gap = self.certificate.relative_gap
-        solved = self.status == Status.SOLVED  # skops keeps its text
-        head = "Solved to" if solved else f"Stopped ({self.status}) at"
+        # skops keeps the text of the status.
+        head = _HEADS.get(Status(self.status), f"Stopped ({self.status}) at")
+        if not self.is_convex:
+            head = _NO_PROOF
         known = hasattr(self, "alpha")
         vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
         if self.at_bound is not None:
@@ -437,6 +467,7 @@ def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
         "iterations": max(s.trace[-1].iteration for s in solutions),
         "seconds": sum(s.seconds for s in solutions),
         "message": said[-1] if said else "",
+        "is_convex": all(s.is_convex for s in solutions),
         "solvers": _solvers_of(solutions),
     }
 
@@ -461,6 +492,8 @@ def _summary(together: dict[str, Any], tol: float) -> str:
     head = f"Solved {together['problems']} problems to"
     if set(together["status"]) != {Status.SOLVED.value}:
         head = f"Stopped ({_counted(together['status'])}) at"
+    elif not together["is_convex"]:
+        head = f"Stationary, but {together['problems']} problems not proved, to"
     return (
         f"{head} relative gaps of at most {together['relative_gap']:.1e} "
         f"(asked: {tol:.0e}) in {_seconds(together['seconds'])} by "

@@ -53,6 +53,22 @@ def test_a_column_that_numbers_the_rows_is_told(people, capsys):
     assert "leave it out with --columns age,job" in said
 
 
+def test_words_among_numbers_are_told(people, capsys):
+    lines = [f"{'5more' if i % 4 else i % 3},{i % 2}" for i in range(40)]
+    (people / "cars.csv").write_text("\n".join(["doors,y", *lines]) + "\n")
+    assert main(["train", "cars.csv", "m.wm", "--label", "y"]) in (0, 1)
+    said = capsys.readouterr().err
+    assert "widemargin: cars.csv: column 'doors' is read as categories: it has" in said
+    assert "Warning" not in said
+    (people / "cars.csv").write_text(
+        "\n".join(["doors,y", *["1,0"] * 30, "x,1"]) + "\n"
+    )
+    message = refused(capsys, "train", "cars.csv", "m.wm", "--label", "y")
+    assert (
+        "expected numbers in column 'doors', as in 30 of 31 rows, found 'x'" in message
+    )
+
+
 def test_a_table_that_is_none_is_one_sentence(people, capsys):
     (people / "bad.csv").write_text("a,b\n1,2\n3\n")
     assert "bad.csv: expected a table" in refused(

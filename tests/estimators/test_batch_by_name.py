@@ -177,6 +177,25 @@ def test_ctrl_c_in_the_core_ends_pairs_by_products_with_a_model(monkeypatch):
     clf.predict(X)
 
 
+@pytest.mark.parametrize("way", ["_by_newton", "_by_products"])
+def test_ctrl_c_outside_of_the_core_leaves_a_model(way, monkeypatch):
+    def pressed(*training):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch, way, pressed)
+    few, wide = (X, GROUP), (np.eye(20, 40), np.arange(20) % 2)
+    clf = LinearSVC()
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*(few if way == "_by_newton" else wide))
+    assert clf.status_ == "interrupted"
+    clf.predict(few[0] if way == "_by_newton" else wide[0])
+
+
+def test_a_solver_for_few_problems_is_refused_though_time_is_over():
+    with pytest.raises(ValueError, match="not for max_iter"):
+        LinearSVC(solver="batch", max_iter=3, time_limit=1e-9).fit(X, GROUP)
+
+
 # -- what came with it -----------------------------------------------------------------
 
 

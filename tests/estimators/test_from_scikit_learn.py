@@ -221,6 +221,7 @@ def test_pairs_and_ties_are_refused_by_predict_only(kind):
 # -- data ------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:The kernel is not positive semidefinite")
 @product(container=["csr_array", "csr_matrix", "csc_array"], rank=[None, 20])
 def test_sparse_kernel_values_are_right(container, rank):
     X, y = _pair()

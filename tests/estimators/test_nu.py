@@ -201,3 +201,48 @@ def test_a_checkpoint_of_another_nu_is_refused(kind, tmp_path):
         kind(nu=0.3, max_iter=1, **options).fit(X, KINDS[kind])
     with pytest.raises(ValueError, match="expected a checkpoint of this problem"):
         kind(nu=0.2, **options).fit(X, KINDS[kind])
+
+
+def _mixed(m, n, seed):
+    """Rows of zeros and ones with labels at random: of small nu no margin exists."""
+    draw = np.random.default_rng(seed)
+    X = (draw.random((m, n)) < 0.5).astype(float)
+    return X, np.where(draw.random(m) < 0.5, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("form", "nu", "shape", "seed"),
+    [
+        ({"kernel": "linear"}, 0.05, (300, 20), 0),
+        ({"kernel": "linear"}, 0.05, (300, 20), 2),
+        ({"kernel": "linear"}, 0.2, (300, 20), 0),
+        ({"kernel": "rbf", "gamma": 1e-3}, 0.1, (260, 3), 0),
+    ],
+)
+def test_no_margin_is_told_and_found_in_few_working_sets(form, nu, shape, seed):
+    X, y = _mixed(*shape, seed)
+    machine = NuSVC(nu=nu, **form)
+    with pytest.warns(ConvergenceWarning, match="The optimum is zero: with nu=0"):
+        machine.fit(X, y)
+    assert machine.status_ == machine.solution_.status == "no_margin"
+    assert machine.dual_gap_ <= machine.tol
+    assert len(machine.solution_.trace) <= 20  # or more than 100
+    assert str(machine.solution_).startswith("Proved that no margin exists, to a rel")
+
+
+def test_no_margin_of_one_class_is_told():
+    X, _ = _mixed(300, 20, 0)
+    machine = OneClassSVM(kernel="linear", nu=0.1)
+    with pytest.warns(ConvergenceWarning, match="The optimum is zero: with nu=0.1 no"):
+        machine.fit(X - X.mean(axis=0))
+    assert (machine.status_, machine.n_iter_ <= 20) == ("no_margin", True)
+
+
+def test_one_pair_without_a_margin_is_told_of_several():
+    X, y = _mixed(60, 2, 0)
+    X, y = np.vstack([X, X[:30] + 9.0]), np.append(y, np.full(30, 2))
+    machine = NuSVC(kernel="linear", nu=0.1)
+    with pytest.warns(ConvergenceWarning, match="The optimum is zero"):
+        machine.fit(X, y)
+    assert machine.status_ == "no_margin"
+    assert {s.status for s in machine.solutions_} == {"no_margin", "solved"}

@@ -199,6 +199,24 @@ def test_folds_of_groups_scale_columns_by_their_own_rows(stored, tmp_path):
     np.testing.assert_allclose(found, known, rtol=1e-4)
 
 
+def test_a_clone_scales_in_folds_too():
+    search = LinearSVCCV(Cs=[1.0]).scale_in_folds("minmax")
+    X, y = load_iris(return_X_y=True)
+    X = X * [1.0, 1e3, 1e-3, 1.0]
+    scores = [one.fit(X, y).scores_ for one in (search, clone(clone(search)))]
+    np.testing.assert_array_equal(*scores)
+    assert (scores[0] != clone(search).scale_in_folds(None).fit(X, y).scores_).any()
+
+
+@pytest.mark.parametrize("kind", [LinearSVCCV, LinearSVRCV, SVCCV, SVRCV])
+@pytest.mark.parametrize("bad", [0, 39])
+def test_a_bad_number_of_any_fold_is_named_by_its_row(kind, bad):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[bad, 1] = np.nan
+    with pytest.raises(ValueError, match=f"Got NaN at row {bad}, column 1"):
+        kind(cv=KFold(2)).fit(X, np.arange(40) % 2)
+
+
 def test_what_no_fold_can_scale_is_refused():
     with pytest.raises(ValueError, match="'scale' parameter of SVCCV must be one of"):
         SVCCV().scale_in_folds("robust")

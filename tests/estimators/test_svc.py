@@ -207,6 +207,7 @@ def test_a_prediction_does_not_depend_on_the_batch(kind, dtype, scheme):
     np.testing.assert_array_equal(clf.predict(X[5:6]), clf.predict(X)[5:6])
 
 
+@pytest.mark.filterwarnings("ignore:The kernel is not positive semidefinite")
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "sigmoid"])
 def test_all_kernels_predict_row_by_row(kernel, binary):
     X, y = binary

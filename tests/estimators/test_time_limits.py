@@ -27,10 +27,10 @@ from widemargin import (
 from widemargin.data.blocks import Blocks
 from widemargin.kernels.packed import Samples
 from widemargin.numerics import cholesky
-from widemargin.solvers import CoreVector
+from widemargin.solvers import IRWLS, CoreVector
 from widemargin.solvers.driver import limits
 from widemargin.solvers.kernel import working_set
-from widemargin.system.deadline import GRACE
+from widemargin.system.deadline import GRACE, OutOfTime
 
 # Seconds of a unit of work, and of a look at the clock.
 UNIT, LOOK = 0.05, 1e-4
@@ -308,3 +308,19 @@ def test_the_time_of_callbacks_does_not_count(clock):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
     assert model.seconds_ <= LIMIT + GRACE + UNSEEN * clock.unit
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized"])
+def test_without_time_for_a_certificate_the_last_point_is_kept(monkeypatch, intercept):
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(400, 4)), np.where(draw.random(400) < 0.5, 1, -1)
+    problem = Problem(X, y, C=5.0, intercept=intercept, kernel=Kernel("rbf", gamma=0.5))
+
+    def late(*args):
+        raise OutOfTime
+
+    monkeypatch.setattr(type(problem), "answer", late)
+    solution = solve(problem, IRWLS(working_set=64), max_iter=9, time_limit=1e6)
+    proved = problem.certify(solution.alpha, solution.w, solution.b)
+    assert 0.0 < proved.relative_gap <= solution.certificate.relative_gap < 0.5
+    assert solution.certificate.relative_gap <= 1.1 * proved.relative_gap

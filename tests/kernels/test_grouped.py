@@ -107,6 +107,18 @@ def test_problems_over_the_same_samples_share_kernel_values(stored):
     assert all(other.tolist() == one.tolist() for other in others)
 
 
+def test_a_row_that_is_there_twice_keeps_both_weights_in_a_run():
+    X, group = data("rbf")
+    samples = GroupedSamples(X, group, RBF)
+    rows = np.tile(samples.rows_of(np.array([0, 0])), 2)
+    starts, c = np.array([0, len(rows) // 2]), coefficients(len(rows))
+    counts = np.add.reduceat(c != 0.0, starts, dtype=np.int64).cumsum()
+    given = (rows[c != 0.0], c[c != 0.0], counts), (rows, np.append(starts[1:], len(c)))
+    found = samples.exact(*given, 1, never, np.array([2]))
+    off = np.abs(found - exact(samples, rows, c, starts))
+    assert (off <= 2.0 * samples.exact_errors(rows, c, starts)).all()
+
+
 @on_semidefinite
 def test_kept_scores_are_within_the_bounds_of_their_errors(name):
     X, _ = data(name)

@@ -323,6 +323,7 @@ def our_nu_machine(kernel, kind, labels, **options):
     return machine, X, values_of(machine.model_, X)
 
 
+@pytest.mark.filterwarnings("ignore:The optimum is zero")  # of the linear ones
 @pytest.mark.parametrize("options", [{}, {"rank": 30, "random_state": 0}])
 @pytest.mark.parametrize(("kind", "labels"), NU_CASES)
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed"])

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,13 +46,16 @@ def open_data(options: argparse.Namespace, path: str, **chosen: Any) -> StoredRo
             f"{path}: too large for a quarter of --memory-limit; "
             "converting it once, to temporary files"
         )
+    given = {"n_jobs": options.jobs, "memory_limit": options.memory_limit}
     try:
-        with doing(f"reading {path}"):
-            return open_rows(
-                path, n_jobs=options.jobs, memory_limit=options.memory_limit, **chosen
-            )
+        with doing(f"reading {path}"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            rows = open_rows(path, **given, **chosen)
     except ValueError as error:
         raise ValueError(in_words(str(error))) from None
+    for warning in caught:
+        note(str(warning.message))
+    return rows
 
 
 def zero_based(index_base: int | None) -> Any:

@@ -50,7 +50,8 @@ LEAST_LINEAR_GAP = 1e-8
 LINEAR_PLACES = 16
 # What float32, or the memory, has no room for, as a sentence says it.
 ROUGH = (
-    "values that float32 has too few digits for, or that memory_limit has no room for"
+    "values that float32 has too few digits for, that memory_limit has no room for, or "
+    "that no positive semidefinite kernel has"
 )
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
@@ -89,6 +90,15 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
 
     None where other solvers suit better.
     """
+    try:
+        return _linear_batch(training)
+    except KeyboardInterrupt:  # they end at their first step, with what there is
+        training.callbacks.interrupt()
+        return None
+
+
+def _linear_batch(training: Training) -> list[Solution] | None:
+    """The same, but that Ctrl-C outside of the core ends it."""
     # Along a path, too: from zero it is faster than others are from the last answer.
     cold = dataclasses.replace(training, starts=None)
     if not _suits(cold, LEAST_LINEAR_GAP):
@@ -247,7 +257,7 @@ def _hindrance(training: Training, least: float) -> str | None:
 
 def refuse_batch(training: Training) -> None:
     """Refuse ``solver="batch"`` where problems cannot be solved at once."""
-    if training.recipe.solver != NAME or training.limits.is_late:
+    if training.recipe.solver != NAME:
         return
     least = LEAST_GAP
     if training.recipe.kernel is None:
@@ -275,7 +285,7 @@ def _size_hindrance(training: Training) -> str | None:
     if n <= min(most, MOST_COLUMNS) and most * (n + 1) <= entries:
         has_room = _has_room(training, most, 1 if is_paired else len(training.tasks))
         return None if has_room else ROUGH
-    if m <= MOST_LINEAR and not is_paired:
+    if most <= MOST_LINEAR:
         return None
     return f"{m:,} rows x {n:,} features, linear in these"
 

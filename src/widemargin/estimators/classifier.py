@@ -254,7 +254,8 @@ class Classifier(
         worst = _worst(solutions)
         self.dual_gap_ = float(worst.certificate.relative_gap)
         interrupted = any(s.status is Status.INTERRUPTED for s in solutions)
-        self.status_ = (Status.INTERRUPTED if interrupted else worst.status).value
+        ended = Status.INTERRUPTED if interrupted else _told(solutions).status
+        self.status_ = ended.value
         self._scheme = scheme_of(len(self.classes_), self.multi_class)
         self._meta = {
             "loss": self.loss,
@@ -292,9 +293,15 @@ def _worst(solutions: Sequence[Solution]) -> Solution:
     return max(solutions, key=lambda s: s.certificate.relative_gap)
 
 
+def _told(solutions: Sequence[Solution]) -> Solution:
+    """The solution with the largest gap of those that are not solved, if any."""
+    unsolved = [s for s in solutions if s.status is not Status.SOLVED]
+    return _worst(unsolved or solutions)
+
+
 def _tell(solutions: Sequence[Solution]) -> None:
     """Raise or warn where the solves did not end well."""
     first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
     raised = [s for status in first for s in solutions if s.status is status]
-    negative = any(s.trace[-1].details.get("negative") for s in solutions)
-    tell_end((raised or [_worst(solutions)])[0], not negative)
+    is_convex = all(s.is_convex for s in solutions)
+    tell_end((raised or [_told(solutions)])[0], is_convex)

@@ -48,8 +48,7 @@ def fit_function(estimator: Any, find: Callable[[], Fit]) -> None:
         estimator._store(fit)
         estimator.seconds_ = fit.training.clock.seconds()
     solution = estimator.solution_
-    negative = solution.trace[-1].details.get("negative")
-    tell_end(solution, not negative)
+    tell_end(solution, solution.is_convex)
 
 
 def store_function(

@@ -24,6 +24,7 @@ from widemargin.estimators.low_rank import (
     check_nu_rank,
     facts_of,
 )
+from widemargin.estimators.no_margin import without_margin
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.kernels.kernel import Kernel
@@ -31,7 +32,7 @@ from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.nu import largest_nu, nu_problem
-from widemargin.solution import Solution, Step
+from widemargin.solution import Solution, Status, Step
 from widemargin.solvers.driver.contract import Solver
 
 # To so many parts a largest nu is told, rounded down.
@@ -118,7 +119,7 @@ class NuSVC(Classifier):
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the
-        largest gap
+        largest gap of those that are not solved; "no_margin": see the notes
     solution_, solutions_ : Solution of the first binary problem, with ``rho``, and not
         divided by it, which prints what all are together; list of all
     n_features_in_ : int; of a list of objects, their number
@@ -134,9 +135,11 @@ class NuSVC(Classifier):
     ``sample_weight`` does what it says. Ties of votes, weights of 0, kernels that are
     not positive semidefinite, and what a fit that Ctrl-C ends keeps: as of `SVC`. All
     problems of up to 4,000 rows (16,000, if they are many) are solved at once by pair
-    steps in float32, larger ones, and such with tol < 1e-6, by working sets. Where
-    rho is not positive, nu is too small for the classes, which overlap: nothing is
-    divided by it then.
+    steps in float32, larger ones, and such with tol < 1e-6, by working sets.
+
+    Where nu is too small for classes that overlap, no margin exists, and the optimum
+    is zero: ``status_`` is "no_margin", a ConvergenceWarning says so, decision values
+    are rounding, not divided by rho, and predictions mean nothing.
 
     With a rank the solvers are the same: each column of the kernel matrix takes m r
     multiplications, so that a fit is faster only where a value of the kernel takes
@@ -238,7 +241,8 @@ class NuSVC(Classifier):
 
     def _plan(self, training: Training) -> Fit:
         self._refuse_infeasible(training)
-        fit = self._found_for(training)
+        reason = "the classes overlap too much (their reduced hulls meet)"
+        fit = without_margin(self._found_for(training), float(self.nu), reason)
         return dataclasses.replace(fit, reduced=list(map(_divided, fit.solutions)))
 
     def _found_for(self, training: Training) -> Fit:
@@ -275,7 +279,7 @@ class NuSVC(Classifier):
 
 def _divided(solution: Solution) -> Solution:
     """The solution divided by its rho, if there is a margin: what predicts."""
-    if not solution.rho > 0.0:
+    if not solution.rho > 0.0 or solution.status is Status.NO_MARGIN:
         return solution
     return dataclasses.replace(
         solution,

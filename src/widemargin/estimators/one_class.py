@@ -34,10 +34,12 @@ from widemargin.estimators.kernel_machines import (
 from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.no_margin import without_margin
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import (
     Recipe,
+    Training,
     Vector,
     limits_of,
     training_of,
@@ -138,7 +140,7 @@ class OneClassSVM(
     n_iter_ : int
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the certified relative gap, of the problem of low rank if any
-    status_ : str
+    status_ : str; "no_margin": see the notes
     solution_, solutions_ : Solution; list of it alone
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
@@ -153,6 +155,10 @@ class OneClassSVM(
     A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
     gamma, unlike in scikit-learn. Problems of up to 4,000 rows are solved by pair steps
     in float32, larger ones, and such with tol < 1e-6, by working sets.
+
+    Where nu is so small that the origin is among the rows (inside their reduced hull),
+    as of centered rows with a linear kernel, the optimum is zero: ``status_`` is
+    "no_margin", a ConvergenceWarning says so, and predictions mean nothing.
 
     With a rank the solvers are the same: each column of the kernel matrix takes m r
     multiplications, so that a fit is faster only where a value of the kernel takes
@@ -335,12 +341,18 @@ class OneClassSVM(
         C = 1.0 if given is None else weights
         one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
         with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
-            if self.rank is None:
-                return exact(training)
-            finish = functools.partial(_levels, float(self.nu), weights)
-            linear = self._recipe(LINEAR, weights)
-            mapping = Mapping(self.rank, self.approximation, linear, finish=finish)
-            return low_rank(training, mapping, False)
+            found = self._found_for(training, weights)
+        reason = "no function tells the rows from the origin, which is among them"
+        return without_margin(found, float(self.nu), reason)
+
+    def _found_for(self, training: Training, weights: Vector) -> Fit:
+        """The solution of the kernel, or of a rank."""
+        if self.rank is None:
+            return exact(training)
+        finish = functools.partial(_levels, float(self.nu), weights)
+        linear = self._recipe(LINEAR, weights)
+        mapping = Mapping(self.rank, self.approximation, linear, finish=finish)
+        return low_rank(training, mapping, False)
 
     def _recipe(self, kernel: Kernel, weights: Vector) -> Recipe:
         """How the problem is made, and how a point of it predicts."""

@@ -244,7 +244,7 @@ def lifted(training: Training, solutions: Sequence[Solution]) -> list[StartPoint
 def proved(solution: Solution) -> Certificate:
     """Its certificate; it proves nothing where the kernel was seen to be indefinite."""
     bounds = solution.certificate
-    if solution.trace[-1].details.get("negative"):
+    if not solution.is_convex:
         bounds = dataclasses.replace(bounds, dual=-np.inf)
     return bounds
 

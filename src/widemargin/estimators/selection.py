@@ -191,7 +191,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         scale : {"standard", "minmax", "maxabs"} or None, default="standard"
             As of ``widemargin train --scale``. The machine that is fitted on all rows
             takes them as they come: scale them before. Folds are then trained one after
-            the other. A clone of the estimator does not know.
+            the other. A clone of the estimator does the same.
 
         Returns
         -------
@@ -200,6 +200,12 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         Checker(type(self).__name__).choice("scale", scale, (None, *SCALES))
         self._scale = scale
         return self
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy, of the same parameters and with the same scaling."""
+        other: Self = super().__sklearn_clone__()
+        other._scale = self._scale
+        return other
 
     def keep_training_data(self, keep: bool = True) -> Self:
         """Say whether pickles hold training rows and dual variables: see `SVC`."""
@@ -264,6 +270,8 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
                 f"{owner} requires y to be passed, but the target y is None."
             )
         rows = read_rows(self, X, reset=True)
+        if rows.is_in_memory:
+            rows.moments  # noqa: B018  (refuses NaN and infinity: by row, not by fold)
         m, weights = rows.shape[0], None
         if sample_weight is not None:
             weights = labels.as_weights(check, sample_weight, m)

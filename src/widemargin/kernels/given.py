@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.kernels.definite import is_indefinite, sample
 from widemargin.kernels.engines import ASYMMETRY, HUGE, refuse_pair
 from widemargin.kernels.grouped import Grouped, Index, Vector
 from widemargin.kernels.kernel import Kernel
@@ -58,7 +59,9 @@ class GivenSamples(Grouped):
         largest, share, apart, i, j = _core.given_facts(values, lengths)
         if apart > ASYMMETRY * largest:
             refuse_pair(values[i, j], values[j, i])
+        some = sample(len(values))
         self.is_fit_exactly = share <= 1.0 + EXCESS
+        self.is_fit_exactly &= not is_indefinite(values[np.ix_(some, some)])
         self.is_fit = self.is_fit_exactly and largest < HUGE
         # Beyond, where the share may be infinite, no lengths are asked for.
         self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))

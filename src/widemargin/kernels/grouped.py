@@ -134,8 +134,7 @@ class Grouped(ABC):
         rows : rows to score, and where these end
         runs : int ndarray or None
             Where runs of problems end that have most of their rows in common, and
-            kernel values with them. None: each problem has its own. In a run no row is
-            twice among the support vectors of a problem.
+            kernel values with them. None: each problem has its own.
 
         Returns
         -------

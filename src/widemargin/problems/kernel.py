@@ -354,7 +354,8 @@ class KernelProblem(Problem):
         if scores is None or not np.array_equal(scores.c, c):
             scores = Scores(self.columns, c)
         b = self.intercept_for(scores.values, c, float(v[-1]))
-        exact = self.values(c, scores.values, b).relative_gap <= max(COARSE, tol)
+        known = self.values(c, scores.values, b)
+        exact = known.is_within(max(COARSE, tol))
         if exact:
             self.refresh(scores, b)
             b = self.intercept_for(scores.values, c, b)
@@ -364,6 +365,23 @@ class KernelProblem(Problem):
             near = np.flatnonzero(self._matters(c, sums, b))
             sums = sums.replaced(near, self._twofold(c, near))
             bounds = self.prove(c, sums, b)
+        return self.gather(state), self.spread(c), b, bounds
+
+    def answer_at_hand(self) -> tuple[Vector, Vector, float, Certificate] | None:
+        """The current point of a run as an answer, with bounds by the scores it has.
+
+        They take no kernel values. None where the scores of some rows are left out.
+        """
+        scores = self.scores
+        if scores is None or scores.current is not None:
+            return None
+        state = self.state(alpha=np.abs(scores.c))
+        self.repair(state)
+        if not np.array_equal(state.alpha, np.abs(scores.c)):
+            return None
+        c = scores.c.copy()
+        b = self.intercept_for(scores.values, c, 0.0)
+        bounds = self.prove(c, scores.sums(), b)
         return self.gather(state), self.spread(c), b, bounds
 
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:

@@ -122,8 +122,6 @@ class ManyProblems:
         """Where runs of problems end that have the same groups; None: all differ."""
         if (self.after < 0).all():  # no path: pairs of classes, or one problem
             return None
-        if self.mass is not None:  # a row that is there twice may have two weights
-            return None
         t = len(self.ends)
         count = np.diff(self.group_ends, prepend=0)
         if (count != count[0]).any():

@@ -1,8 +1,12 @@
 """CSV files as Parquet: converted once, with the types that pyarrow finds."""
 
 import functools
+import pathlib
 import re
 import tempfile
+import warnings
+import weakref
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from widemargin.data.outofcore.source import FileStamp
@@ -19,6 +23,11 @@ except ImportError:
 # Words of a column that has more of them are no categories.
 _CATEGORIES = 50
 _ROW_GROUP = 1 << 16
+# Marks of a missing number beside those of pyarrow ("", "NA", "nan", "null", ...).
+_MISSING = ("?", "None", "<NA>")
+_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+# The share of numbers from which the words of a column are taken for mistakes.
+_MOSTLY = 0.9
 # Rows from which a column that counts them is told from numbers that happen to differ.
 _COUNTED = 20
 _ID = re.compile(r"(?i)(^|[_\W])(id|index|key|nr|no|row|unnamed.*)$")
@@ -32,9 +41,28 @@ class ColumnFacts(NamedTuple):
     is_id: bool
 
 
+class _Mixed(NamedTuple):
+    """Rows with numbers and with words of a column, and the first of the words."""
+
+    numbers: int
+    words: int
+    row: int
+    word: str
+
+
+class _Temporary:
+    """A file with a ``name``, gone with this object: closed, unlike one of tempfile."""
+
+    def __init__(self) -> None:
+        with tempfile.NamedTemporaryFile(suffix=".parquet", delete=False) as made:
+            self.name = made.name
+        weakref.finalize(self, pathlib.Path(made.name).unlink, missing_ok=True)
+
+
 class _Converted(NamedTuple):
-    file: Any  # gone with this object
+    file: _Temporary  # gone with this object
     facts: list[ColumnFacts]
+    mixed: dict[str, _Mixed]
 
 
 def parquet_of(path: str) -> Any:
@@ -52,6 +80,34 @@ def facts_of(path: str) -> list[ColumnFacts]:
     return _converted(path, _stamp(path)).facts
 
 
+def check_numbers(path: str, names: Sequence[str]) -> None:
+    """Refuse a feature column of numbers with few words; warn of one with more.
+
+    Raises
+    ------
+    ValueError where nine of ten rows have numbers: the words are mistakes.
+
+    Warns
+    -----
+    UserWarning where more have words: then all are categories.
+    """
+    mixed = _converted(path, _stamp(path)).mixed
+    for name in (name for name in names if name in mixed):
+        numbers, words, row, word = mixed[name]
+        where = f"{word!r} in row {row} of the data (counted from 0)"
+        if numbers >= _MOSTLY * (numbers + words):
+            raise ValueError(
+                f"{path}: expected numbers in column '{name}', as in {numbers:,} of "
+                f"{numbers + words:,} rows, found {where}; mend it, or leave out the "
+                "row or the column"
+            )
+        said = (
+            f"{path}: column '{name}' is read as categories: it has numbers in "
+            f"{numbers:,} rows and words in {words:,}, the first {where}"
+        )
+        warnings.warn(said, UserWarning, stacklevel=2)
+
+
 def _stamp(path: str) -> FileStamp:
     """The file as it is; one sentence where it is none."""
     files.open_regular(path).close()
@@ -63,17 +119,40 @@ def _converted(path: str, stamp: FileStamp) -> _Converted:
     """The table, read once as long as the file is the same."""
     table = _read(path)
     with files.room_for("a temporary Parquet file"):
-        made = tempfile.NamedTemporaryFile(suffix=".parquet")  # noqa: SIM115
+        made = _Temporary()
         pq.write_table(table, made.name, row_group_size=_ROW_GROUP)
     facts = [_facts(name, table[name]) for name in table.column_names]
-    return _Converted(made, facts)
+    found = ((name, _mixed(table[name])) for name in table.column_names)
+    mixed = {name: column for name, column in found if column is not None}
+    return _Converted(made, facts, mixed)
+
+
+def _mixed(column: Any) -> _Mixed | None:
+    """What a column of words has of numbers; None where it has none, or no words."""
+    if not (pa.types.is_dictionary(column.type) or pa.types.is_string(column.type)):
+        return None
+    text = column.cast(pa.string())
+    is_number = pc.match_substring_regex(text, _NUMBER)
+    is_word = pc.invert(pc.or_(is_number, pc.is_in(text, pa.array(_marks()))))
+    numbers, words = (pc.sum(rows).as_py() or 0 for rows in (is_number, is_word))
+    if not numbers or not words:
+        return None
+    row = pc.index(is_word, True).as_py()
+    return _Mixed(numbers, words, row, text[row].as_py())
+
+
+def _marks() -> list[str]:
+    """What stands for a missing number."""
+    return [*pa.csv.ConvertOptions().null_values, *_MISSING]
 
 
 def _read(path: str) -> Any:
     """The file as a table; words that repeat are categories."""
     tab = "\t" if files.ending(path) == ".tsv" else ","
     convert = pa.csv.ConvertOptions(
-        auto_dict_encode=True, auto_dict_max_cardinality=_CATEGORIES
+        auto_dict_encode=True,
+        auto_dict_max_cardinality=_CATEGORIES,
+        null_values=_marks(),
     )
     parse = pa.csv.ParseOptions(delimiter=tab)
     options = {"parse_options": parse, "convert_options": convert}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from widemargin.data.outofcore.delimited import parquet_of
+from widemargin.data.outofcore.delimited import check_numbers, parquet_of
 from widemargin.data.outofcore.source import FileStamp
 from widemargin.system import files
 
@@ -79,6 +79,11 @@ class DataFile:
                 f"{path}: expected a Parquet file, "
                 f"found damage (a row group of {min(lengths)} rows)"
             )
+
+    def check_numbers(self, names: Sequence[str]) -> None:
+        """Refuse or tell words among the numbers of a CSV column."""
+        if self._converted is not None:
+            check_numbers(self.path, names)
 
     def group_lengths(self) -> list[int]:
         """Number of rows of every row group."""

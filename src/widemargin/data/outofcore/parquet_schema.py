@@ -62,6 +62,7 @@ def choose_columns(
         columns = [name for name in schema.types if name not in others]
     if not columns:
         raise ValueError(f"{files[0].path}: expected a column of features, found none")
+    files[0].check_numbers(columns)
     schema.check_types(columns, label, weight)
     names = [*columns, *(x for x in (label, weight) if x is not None)]
     types = {name: schema.types[name] for name in names}

@@ -13,6 +13,7 @@ from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.conditioning import conditioned
+from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Certificate, Solution
 from widemargin.solvers.driver.start import Start
 
@@ -90,6 +91,13 @@ class BestSoFar(ABC):
     @abstractmethod
     def zero(self) -> Answer:
         """An answer that takes no time."""
+
+    def at_hand(self) -> Answer | None:
+        """The current point, with bounds that take next to no time, if there are any.
+
+        Where there was no time to make better ones.
+        """
+        return None
 
     def at_bound(self, alpha: Vector) -> int | None:
         """How many dual variables are at their bound; None where there is none."""
@@ -246,6 +254,13 @@ class Best(BestSoFar):
         primal = at_zero(problem.zero_objective, problem.shape[0])
         bounds = Certificate(primal, problem.zero_dual, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
+
+    def at_hand(self) -> Answer | None:
+        """What the scores of a kernel problem say of the current point."""
+        if not isinstance(self._problem, KernelProblem):
+            return None
+        found = self._problem.answer_at_hand()
+        return found and Answer(*found, rho=self._problem.proved_rho)
 
     def at_bound(self, alpha: Vector) -> int | None:
         """How many dual variables are at C; the squared hinge has no such bound."""

@@ -215,9 +215,11 @@ class _Driver:
 
     def _certified(self) -> bool:
         """Whether the best point is good enough, by its certificate."""
-        if not self.best.relative_gap <= self._trusted:
+        gap = self.best.relative_gap
+        if not gap <= self._trusted:
             return False
-        self._trusted = 0.5 * self.best.relative_gap
+        # A gap below zero is of scores that drifted: the next one may be of better.
+        self._trusted = 0.5 * (gap if gap > 0.0 else self._trusted)
         self._accepted = self._answer()
         self.best.correct(self._accepted.certificate)
         return self._accepted.certificate.relative_gap <= self.limits.tol
@@ -283,9 +285,20 @@ class _Driver:
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
-            known = [one for one in (self._kept, self._accepted) if one is not None]
+            found = self._kept, self._accepted, self._at_hand()
+            known = [*(one for one in found if one is not None), self.best.zero()]
             gaps = [one.certificate.relative_gap for one in known]
-            return known[int(np.argmin(gaps))] if known else self.best.zero()
+            best: Answer = known[int(np.nanargmin(gaps))]
+            return best
+
+    def _at_hand(self) -> Answer | None:
+        """The current point, if no work that has to end now is needed for it."""
+        try:
+            with until(self.limits.grace), np.errstate(all="ignore"), ONE_BLAS_THREAD:
+                found: Answer | None = self.best.at_hand()
+                return found
+        except OutOfTime:
+            return None
 
     def solution(self, status: Status) -> Solution:
         """The answer with its status, which only the certificate can call solved.

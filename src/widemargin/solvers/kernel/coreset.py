@@ -24,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.kernels.definite import shows_indefinite
 from widemargin.kernels.packed import aligned, padded
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -106,7 +107,7 @@ class Coreset:
     weight : ndarray (m,), beta of all rows
     K : ndarray (s, s), s >= q, with the values of these rows in front
     steps, drops, negative : int, that solvers made, and of these along negative
-        curvature
+        curvature; one more where a sample of rows shows it
     """
 
     def __init__(self, problem: KernelProblem, rows: Index) -> None:
@@ -118,7 +119,8 @@ class Coreset:
         self.c, self.f = np.empty(0), np.empty(0)
         self._weight = np.zeros(len(self.Q.y))
         self.K = aligned((0, 0), self._columns.dtype)
-        self.steps = self.drops = self.negative = 0
+        self.steps = self.drops = 0
+        self.negative = int(shows_indefinite(problem.columns))
         self._append(rows)
 
     def place(self, i: int) -> int:

@@ -105,7 +105,10 @@ class _Method:
             deadline.check()
             if self._mean_product(at) <= end:
                 break
-            moved, length = self._step(at)
+            try:
+                moved, length = self._step(at)
+            except np.linalg.LinAlgError:  # K is indefinite, or rounding decides
+                break
             rounded = min(float(slacks.min()) for slacks in self._slacks(moved)) <= 0.0
             if length < LEAST_STEP or rounded:
                 break
@@ -124,10 +127,7 @@ class _Method:
         below, above = self._slacks(at)
         M = np.array(self.H, order="F")
         M[np.diag_indices(len(at.c))] += at.low / below + at.high / above
-        try:
-            solve, _ = cholesky(M)
-        except np.linalg.LinAlgError:  # K is not positive semidefinite
-            return at, 0.0
+        solve, _ = cholesky(M)
         system = System(
             solve, solve(self.E), self.H @ at.c + self.linear - self.E @ at.b
         )

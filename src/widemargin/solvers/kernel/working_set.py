@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.kernels.definite import shows_indefinite
 from widemargin.kernels.packed import aligned, padded
 from widemargin.numerics.rounding import UNIT
 from widemargin.problems.kernel import KernelProblem
@@ -197,7 +198,8 @@ class WorkingSet:
     kinks : Kinks or None, where a sample is one variable and not two
     rows : int ndarray, the working set: rows, or samples
     scores : Scores of c
-    steps, negative : int, inner steps so far, and steps along negative curvature
+    steps, negative : int, inner steps so far, and steps along negative curvature; one
+        more where a sample of rows shows it
     unsolved : int, small problems that were not solved as well as asked
     """
 
@@ -218,7 +220,8 @@ class WorkingSet:
         self.rows = np.empty(0, np.intp)
         self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
         self._rooms = [self._K.ravel(), self._K.ravel()]
-        self.steps = self.negative = self.unsolved = 0
+        self.steps = self.unsolved = 0
+        self.negative = int(shows_indefinite(problem.columns))
         self.kinks: Kinks | None = None
         if kinked and Kinks.are_in(problem, self.form.ridge):
             self.kinks = Kinks(problem)
