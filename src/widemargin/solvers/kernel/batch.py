@@ -49,6 +49,7 @@ class Ends(NamedTuple):
     Attributes
     ----------
     c : ndarray, y alpha of each place
+    scores : ndarray, K c of each place, by kernel values in float32
     b : ndarray (t,), intercepts
     rho : ndarray (t,), 0 where there is none
     steps : int ndarray (t,)
@@ -59,6 +60,7 @@ class Ends(NamedTuple):
     """
 
     c: Vector
+    scores: Vector
     b: Vector
     rho: Vector
     steps: NDArray[np.int64]
@@ -128,7 +130,7 @@ def solve_places(
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(bounds)
     convex = counts[:, 1] == 0
-    return Ends(c, b, rho, counts[:, 0], convex, status, bounds, seconds)
+    return Ends(c, scores, b, rho, counts[:, 0], convex, status, bounds, seconds)
 
 
 class _Over:
