@@ -81,8 +81,8 @@ void find_places(const Index& end, const std::vector<Numbers>& data,
   for (const auto& one : {mass, b, rho}) require(one.size() == problems);
   const widemargin::CertifiedProblems given{span(end),  span(y), span(C), span(q),
                                             span(mass), false,   0};
-  const widemargin::CertifiedAnswers answers{span(c), span(f), span(errors), {}, {}, {}, span(b),
-                                             span(rho), {}};
+  const widemargin::CertifiedAnswers answers{span(c), span(f), span(errors), {}, {},
+                                             {},      span(b), span(rho),    {}};
   const nb::gil_scoped_release release;
   widemargin::find_places(given, answers, {reinterpret_cast<std::uint8_t*>(out.data()), places});
 }

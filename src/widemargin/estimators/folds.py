@@ -25,8 +25,8 @@ from widemargin.system.threads import n_threads
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Places of problems that are solved at once: some 120 bytes each, 120 MB.
-PLACES = 1_000_000
+# Places of problems that are solved at once: some 120 bytes each, 60 MB.
+PLACES = 500_000
 # Support vectors whose values are made together: fewer have weights in fewer machines.
 TOGETHER = 64
 # Bytes of sums that are made at once for rows that a fold holds out.
