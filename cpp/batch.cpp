@@ -16,6 +16,7 @@
 #endif
 
 #include "crew.hpp"
+#include "narrow.hpp"
 
 namespace widemargin {
 namespace {
@@ -45,8 +46,18 @@ constexpr std::size_t kLeastPatience = 2000;
 // The share of alpha at bounds from which an answer is a start for the next C as it is, but for its
 // size: 450,000 steps of 2,250 problems of pendigits become 300,000 with any share of 0.2 to 0.8.
 constexpr double kMostlyBound = 0.5;
+// A share of a number that rounding may change.
+constexpr double kSame = 1e-12;
 // Where steps did not suffice for a problem, the one that follows it has this part of them.
 constexpr std::int64_t kFewerSteps = 5;
+// Rows from which settled variables are left out, from so many parts of the steps on; and the share
+// of the others that is worth it: a path of 10 C on 5,000 rows of a9a takes 1.7 s, not 2.5 s. Not
+// tuned.
+constexpr std::size_t kLong = 1000;
+constexpr std::int64_t kFirst = 2;
+constexpr double kNarrower = 0.7;
+// How often the gap of a long problem may be larger than its gradient said: float32 can do no more.
+constexpr int kMistaken = 2;
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kShare = 0.9;
 // Of the gap that is asked for: above it with rough intercepts, no better ones are looked for.
@@ -290,8 +301,13 @@ class KeptParts {
 class Problem {
  public:
   Problem(KeptParts& kept, const KernelTable& kernels, const PairTable& pairs,
-          const BatchSamples& samples, const BatchProblems& problems, std::size_t t)
-      : kept_(kept), kernels_(kernels), pairs_(pairs), samples_(samples), all_(problems) {
+          const BatchSamples& samples, const BatchProblems& problems, std::size_t t, Narrow& narrow)
+      : kept_(kept),
+        kernels_(kernels),
+        pairs_(pairs),
+        samples_(samples),
+        all_(problems),
+        narrow_(narrow) {
     const auto first = t > 0 ? problems.group_end[t - 1] : 0;
     at_ = static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
     m_ = static_cast<std::size_t>(problems.end[t]) - at_;
@@ -356,7 +372,9 @@ class Problem {
       split(mass);
   }
 
-  void run(const BatchLimits& limits, Crew& crew, bool is_caller, BatchResult& out) {
+  // `has_scores` says whether those of the start are there.
+  void run(const BatchLimits& limits, bool has_scores, Crew& crew, bool is_caller,
+           BatchResult& out) {
     const std::size_t q = width_;
     const SmallProblem<float, MadeRows> problem{
         {parts_.data(), begin_.data(), id_.data(), id_.size(), this, &Problem::make},
@@ -374,36 +392,55 @@ class Problem {
         is_twofold_ ? kink_.data() : nullptr};
     const double share = kShare * limits.tol;
     BatchEnd end = BatchEnd::waiting;
+    std::int64_t steps = 0, negative = 0;
     const std::size_t needed = limits.exactly ? m_ * padded() * sizeof(double) : start_bytes();
-    if (kept_.bytes() + needed > limits.bytes) {
+    if (bytes(limits) + needed > limits.bytes) {
       restart();
       end = BatchEnd::no_room;
-    } else if (!limits.exactly) {
+    } else if (limits.exactly) {
+      end = run_exactly(limits, crew, is_caller, steps, negative);
+    } else if (has_scores && is_within_bounds()) {
+      each([&](std::size_t p, std::size_t i, std::size_t) { f_[p] = all_.scores[i]; });
+      take_gradient();
+    } else {
       refresh();
     }
     double stop = kViolation * limits.tol * unit_;
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_ / 8));
-    std::int64_t steps = 0, negative = 0;
-    if (limits.exactly && end == BatchEnd::waiting)
-      end = run_exactly(limits, crew, is_caller, steps, negative);
+    int mistaken = 0;
+    double spent = 0;  // the same in steps of all variables
+    const bool may_narrow = is_plain_ && sums_ == 1 && !all_.squared && m_ >= kLong;
+    narrow_.turn_off();
     while (end == BatchEnd::waiting) {
-      const auto some = std::min(within(limits.bytes, chunk), limits.most - steps);
-      const auto done = pairs_.made32(problem, stop, some);
+      const bool was_narrow = narrow_.is_on();
+      const double each = static_cast<double>(variables()) / static_cast<double>(m_);
+      const double left = std::ceil((static_cast<double>(limits.most) - spent) / each);
+      const auto some = std::min(within(limits, chunk), static_cast<std::int64_t>(left));
+      const auto done = was_narrow ? narrow_steps(stop, some) : pairs_.made32(problem, stop, some);
       steps += done.steps, negative += done.negative;
+      spent += each * static_cast<double>(done.steps);
       violation_ = done.violation;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (settled || (take_scores(), may_be_near(share) && gap() <= share)) {
         refresh();
+        narrow_.turn_off();
         if (gap() <= share)
           end = BatchEnd::solved;
-        else if (settled && (stop *= kFall) < kLeast * unit_)
+        else if (settled && !was_narrow && (stop *= kFall) < kLeast * unit_)
+          end = BatchEnd::stuck;
+        else if (!settled && may_narrow && ++mistaken == kMistaken)
           end = BatchEnd::stuck;
       }
       if (end != BatchEnd::waiting) break;
-      if (steps >= limits.most || negative > 0 || !goes_on(steps)) end = BatchEnd::stuck;
-      if (kept_.bytes() > limits.bytes) end = BatchEnd::no_room;
+      const bool is_over = spent >= static_cast<double>(limits.most);
+      if (is_over || negative > 0 || !goes_on(steps)) end = BatchEnd::stuck;
+      if (bytes(limits) > limits.bytes) end = BatchEnd::no_room;
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
+      // Where those that are left are settled, the others have their turn.
+      const bool may_look = may_narrow && steps >= kFirst * chunk && !(settled && was_narrow);
+      if (may_look && end == BatchEnd::waiting) look_closer(problem, limits);
     }
+    narrow_.turn_off();
     const bool may_finish = end == BatchEnd::solved || (end == BatchEnd::stuck && !is_plain_);
     const bool is_cheap = samples_.is_given() || samples_.form.kind == KernelKind::linear;
     const bool is_small = m_ <= (is_cheap ? kExactlyCheap : kExactly);
@@ -456,15 +493,23 @@ class Problem {
         f(begin_[g] + s, i, kept_.first(id_[g]) + s);
   }
 
+  // Bytes of rows of K, with those of other threads that leave out as many variables.
+  std::size_t bytes(const BatchLimits& limits) const {
+    return kept_.bytes() + limits.threads * narrow_.held();
+  }
+
   // How many of some steps there are until rows of K may need more than these bytes: each step may
   // make rows for two variables. A few there are always.
-  std::int64_t within(std::size_t bytes, std::int64_t steps) const {
-    const std::size_t row = width_ * sizeof(float), used = kept_.bytes();
-    const std::size_t left = bytes > used ? bytes - used : 0;
+  std::int64_t within(const BatchLimits& limits, std::int64_t steps) const {
+    const std::size_t row = width_ * sizeof(float), used = bytes(limits);
+    const std::size_t left = limits.bytes > used ? limits.bytes - used : 0;
     if (left / width_ >= row) return steps;
     const auto some = static_cast<std::int64_t>(left / (2 * together_ * row));
     return std::clamp(some, kFewSteps, steps);
   }
+
+  // How many there are now.
+  std::size_t variables() const { return narrow_.is_on() ? narrow_.at().size() : m_; }
 
   // Whether the gap has fallen of late, or may fall by a gradient that is made again.
   bool goes_on(std::int64_t steps) {
@@ -472,14 +517,56 @@ class Problem {
       least_gap_ = primal_ - dual_;
       since_ = steps;
     } else if (steps - since_ >
-               static_cast<std::int64_t>(std::max(kPatientSteps * m_, kLeastPatience))) {
+               static_cast<std::int64_t>(std::max(kPatientSteps * variables(), kLeastPatience))) {
       if (refreshes_++ == kRefreshes) return false;
+      narrow_.turn_off();
       refresh();
       (void)gap();
       least_gap_ = primal_ - dual_;
       since_ = steps;
     }
     return true;
+  }
+
+  // Steps of the variables that are not settled.
+  PairSteps narrow_steps(double stop, std::int64_t some) {
+    const auto done = pairs_.made32(narrow_.problem(this, &Problem::make_narrow), stop, some);
+    narrow_.give_back(x_.data(), F_.data());
+    return done;
+  }
+  static const float* make_narrow(void* self, std::size_t k, std::size_t) {
+    auto& own = *static_cast<Problem*>(self);
+    const std::size_t p = own.narrow_.at()[k];
+    return own.narrow_.cut(k, own.id_.size(), [&](std::size_t g) {
+      const float* part = __atomic_load_n(own.parts_[p] + own.id_[g], __ATOMIC_ACQUIRE);
+      if (part == nullptr) part = own.make_part(p, g);
+      return Narrow::Part{part, own.begin_[g], own.begin_[g + 1]};
+    });
+  }
+
+  // Leave variables out that are at a bound, and whose slope says that no pair takes them: their
+  // part in the gap is zero. Of the gradient they keep what was known when they were left out.
+  void look_closer(const SmallProblem<float, MadeRows>& problem, const BatchLimits& limits) {
+    auto at = unsettled();
+    const auto now = static_cast<double>(narrow_.is_on() ? narrow_.at().size() : width_);
+    if (at.empty() || static_cast<double>(at.size()) > kNarrower * now) return;
+    const std::size_t more = limits.threads * Narrow::bytes(at.size());
+    if (kept_.bytes() + std::max(more, limits.threads * narrow_.held()) > limits.bytes) return;
+    narrow_.take(std::move(at), problem);
+  }
+  std::vector<std::size_t> unsettled() const {
+    std::vector<std::size_t> now = narrow_.at();
+    if (now.empty()) now.resize(width_), std::iota(now.begin(), now.end(), std::size_t{0});
+    float low = -std::numeric_limits<float>::infinity(), high = -low;
+    for (const auto p : now) {
+      if (x_[p] < upper_[p]) low = std::max(low, -F_[p]);
+      if (x_[p] > lower_[p]) high = std::min(high, -F_[p]);
+    }
+    std::erase_if(now, [&](std::size_t p) {
+      const bool can_rise = x_[p] < upper_[p] && -F_[p] > high;
+      return !can_rise && !(x_[p] > lower_[p] && -F_[p] < low);
+    });
+    return now;
   }
 
   // Back to the answer zero, whose scores are known.
@@ -554,6 +641,15 @@ class Problem {
     }
   }
 
+  // Whether no variable of the start was clipped, of which there are scores.
+  bool is_within_bounds() const {
+    bool is_so = !is_twofold_;
+    each([&](std::size_t p, std::size_t i, std::size_t) {
+      is_so = is_so && std::abs(x_[p] - all_.c[i]) <= kSame * std::abs(all_.c[i]);
+    });
+    return is_so;
+  }
+
   // Bytes of the rows that a start needs; where there is none they are not asked for.
   std::size_t start_bytes() const {
     if (!has_mass_) return 0;
@@ -598,9 +694,13 @@ class Problem {
       }
       if (count > 0) flush();
     }
-    double total = 0;
-    for (const auto p : moved) total += x_[p];
-    total_ = total;
+    take_gradient();
+  }
+
+  // The gradient by the scores.
+  void take_gradient() {
+    total_ = std::accumulate(x_.begin(), x_.end(), 0.0);
+    const double total = total_;
     if (!is_plain_) come_near();
     for (std::size_t p = 0; p < width_; ++p)
       F_[p] = static_cast<float>(f_[p] + ridge_[p] * x_[p] + shift_ * total - near_[p]);
@@ -731,6 +831,11 @@ class Problem {
       f_[p] = static_cast<double>(F_[p]) - ridge_[p] * x_[p] - shift_ * total + near_[p];
   }
 
+  // Independent sums, which do not wait for each other; positions are a multiple of them.
+  static constexpr std::size_t kSums = 4;
+  using Sums = std::array<double, kSums>;
+  static double total_of(const Sums& sums) { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
+
   // What is least in an intercept: the sum of C L(q - y (f + b)), and b times a pull.
   struct Line {
     const std::vector<double>* C;
@@ -750,16 +855,21 @@ class Problem {
 
   // Whether the gap may be small: where it is not by far with intercepts in the middle of the
   // violations, their best places are not worth the time to find them.
-  bool may_be_near(double share) { return is_plain_ || gap(false) <= kFar * share; }
+  bool may_be_near(double share) { return (is_plain_ && m_ < kLong) || gap(false) <= kFar * share; }
 
   // The relative gap by the scores, with the intercept and rho that suit them, or nearly do.
   double gap(bool is_best = true) {
-    double square = 0, linear = 0, squares = 0;
-    for (std::size_t p = 0; p < width_; ++p) {
-      square += x_[p] * f_[p];
-      linear += target_[p] * x_[p] - (is_twofold_ ? q_[p] * std::abs(x_[p]) : 0.0);
-      squares += x_[p] * x_[p] * ridge_[p];
-    }
+    Sums squares_of{}, linear_of{}, ridges{};
+    for (std::size_t p = 0; p < width_; p += kSums)
+      for (std::size_t k = 0; k < kSums; ++k) {
+        const double x = x_[p + k];
+        squares_of[k] += x * f_[p + k];
+        linear_of[k] += target_[p + k] * x;
+        ridges[k] += x * x * ridge_[p + k];
+      }
+    const double square = total_of(squares_of), squares = total_of(ridges);
+    double linear = total_of(linear_of);
+    for (std::size_t p = 0; is_twofold_ && p < width_; ++p) linear -= q_[p] * std::abs(x_[p]);
     auto& b = level_;
     b[0] = shift_ * total_;
     for (std::size_t k = 0; k < lines_.size(); ++k) b[k] = best_intercept(lines_[k], is_best);
@@ -796,11 +906,15 @@ class Problem {
         rise -= 2 * C[p] * y_[p] * t;
       }
     } else {
-      for (std::size_t p = 0; p < width_; ++p) {
-        const double t = q_[p] - y_[p] * (f_[p] + b);
-        total += C[p] * std::max(0.0, t);
-        rise -= t > 0 ? C[p] * y_[p] : 0.0;
-      }
+      Sums values{}, slopes{};
+      for (std::size_t p = 0; p < width_; p += kSums)
+        for (std::size_t k = 0; k < kSums; ++k) {
+          const double y = y_[p + k], t = q_[p + k] - y * (f_[p + k] + b);
+          const double weight = t > 0 ? C[p + k] : 0.0;
+          values[k] += weight * t;
+          slopes[k] += weight * y;
+        }
+      total = total_of(values), rise = -total_of(slopes);
     }
     return line.pull == 0 ? Value{total, rise} : Value{total + line.pull * b, rise + line.pull};
   }
@@ -809,12 +923,26 @@ class Problem {
   double best_intercept(const Line& line, bool is_best) {
     const auto& C = *line.C;
     double low = -std::numeric_limits<double>::infinity(), high = -low;
-    for (std::size_t p = 0; p < width_; ++p) {
+    for (std::size_t p = 0; is_twofold_ && p < width_; ++p) {
       if (C[p] == 0) continue;
       const double level = target_[p] - f_[p] - ridge_[p] * x_[p];
-      const double kink = is_twofold_ ? q_[p] : 0.0;
-      if (x_[p] < upper_[p]) low = std::max(low, level + (x_[p] < 0 ? kink : -kink));
-      if (x_[p] > lower_[p]) high = std::min(high, level + (x_[p] > 0 ? -kink : kink));
+      if (x_[p] < upper_[p]) low = std::max(low, level + (x_[p] < 0 ? q_[p] : -q_[p]));
+      if (x_[p] > lower_[p]) high = std::min(high, level + (x_[p] > 0 ? -q_[p] : q_[p]));
+    }
+    if (!is_twofold_) {
+      Sums lows, highs;
+      lows.fill(low), highs.fill(high);
+      for (std::size_t p = 0; p < width_; p += kSums)
+        for (std::size_t k = 0; k < kSums; ++k) {
+          const double x = x_[p + k], level = target_[p + k] - f_[p + k] - ridge_[p + k] * x;
+          const bool counts = C[p + k] != 0;
+          const double up = counts & (x < upper_[p + k]) ? level : low;
+          const double down = counts & (x > lower_[p + k]) ? level : high;
+          lows[k] = lows[k] < up ? up : lows[k];
+          highs[k] = highs[k] > down ? down : highs[k];
+        }
+      low = *std::max_element(lows.begin(), lows.end());
+      high = *std::min_element(highs.begin(), highs.end());
     }
     if (!std::isfinite(low)) low = high;
     if (!std::isfinite(high)) high = low;
@@ -873,6 +1001,7 @@ class Problem {
   const PairTable& pairs_;
   const BatchSamples& samples_;
   const BatchProblems& all_;
+  Narrow& narrow_;
   std::size_t at_ = 0, m_ = 0, width_ = 0, together_ = 1;
   int sums_ = 0;
   bool has_mass_ = false, is_twofold_ = false;
@@ -927,28 +1056,35 @@ double best_share(const BatchProblems& problems, std::size_t from, std::size_t t
 // Let problem t start at the answer of the one that it follows, times a number; where the weights
 // are not all multiplied by one number, or sum alpha is given, each variable in proportion to its
 // weight, so that bounds stay bounds. Where that is not feasible it starts at its own start.
-void follow(const BatchProblems& problems, std::size_t t) {
-  if (problems.after[t] < 0) return;
+// Whether its scores are there too.
+bool follow(const BatchProblems& problems, std::size_t t) {
+  if (problems.after[t] < 0) return false;
   const std::size_t to = begin_of(problems, t), m = size_of(problems, t);
   const std::size_t from = begin_of(problems, static_cast<std::size_t>(problems.after[t]));
-  std::vector<double> factor(m);
-  double least = std::numeric_limits<double>::infinity(), most = 0;
-  for (std::size_t i = 0; i < m; ++i) {
-    const double before = problems.C[from + i];
-    factor[i] = before > 0 ? problems.C[to + i] / before : 0.0;
-    if (before > 0) least = std::min(least, factor[i]), most = std::max(most, factor[i]);
-  }
   const double mass = problems.mass[t];
-  if (std::isnan(mass) && most <= least * (1 + 1e-12))
-    std::fill(factor.begin(), factor.end(), best_share(problems, from, to, m, most));
+  const double* const before = problems.C.data() + from;
+  const double* const now = problems.C.data() + to;
+  const auto first = static_cast<std::size_t>(
+      std::find_if(before, before + m, [](double C) { return C > 0; }) - before);
+  const double most = first < m ? now[first] / before[first] : 0.0;
+  bool is_one = std::isnan(mass);
+  for (std::size_t i = 0; i < m; ++i)
+    is_one = is_one & (std::abs(now[i] - most * before[i]) <= kSame * now[i]);
+  std::vector<double> factor(m, is_one ? best_share(problems, from, to, m, most) : 0.0);
+  for (std::size_t i = 0; !is_one && i < m; ++i)
+    factor[i] = before[i] > 0 ? now[i] / before[i] : 0.0;
+  const double share = m > 0 ? factor[0] : 0.0;
   double total = 0, size = 0;
   for (std::size_t i = 0; i < m; ++i) {
     factor[i] *= problems.c[from + i];
     total += factor[i], size += std::abs(factor[i]);
   }
-  if (problems.intercept == 1 && !(std::abs(total) <= 1e-12 * size)) return;
-  if (!std::isnan(mass) && !(std::abs(size - mass) <= 1e-12 * mass)) return;
+  if (problems.intercept == 1 && !(std::abs(total) <= kSame * size)) return false;
+  if (!std::isnan(mass) && !(std::abs(size - mass) <= kSame * mass)) return false;
   std::copy(factor.begin(), factor.end(), problems.c.begin() + static_cast<std::ptrdiff_t>(to));
+  for (std::size_t i = 0; is_one && i < m; ++i)
+    problems.scores[to + i] = share * problems.scores[from + i];
+  return is_one;
 }
 
 }  // namespace
@@ -970,14 +1106,15 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
   Crew crew(limits.threads, limits.stop);
   crew.run(order.size(), [&](std::size_t k, bool is_caller) {
     BatchLimits mine = limits;
+    Narrow narrow;
     for (auto t = static_cast<std::int64_t>(order[k]); t >= 0 && !crew.stopped(is_caller);
          t = next[static_cast<std::size_t>(t)]) {
       const auto one = static_cast<std::size_t>(t);
-      follow(problems, one);
-      Problem(kept, kernels, pairs, samples, problems, one)
-          .run(mine, crew, is_caller, results[one]);
+      const bool has_scores = follow(problems, one);
+      Problem(kept, kernels, pairs, samples, problems, one, narrow)
+          .run(mine, has_scores, crew, is_caller, results[one]);
       kept.end(problems, one);
-      const bool too_few = results[one].steps >= mine.most;
+      const bool too_few = results[one].end == BatchEnd::stuck;
       mine.most = too_few ? limits.most / kFewerSteps : limits.most;
     }
   });

@@ -61,13 +61,30 @@ void certify_many(const Index& end, const std::vector<Numbers>& data, bool squar
 }
 
 void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base, double each,
-                    double more, const Index& end, const Index& row, const Numbers& c,
+                    double more, double lost, const Index& end, const Index& row, const Numbers& c,
                     const Array<double>& out) {
   require(h.size() == s.size() && are_below(row, s.size()) && c.size() == row.size() &&
           out.size() == row.size() && ends_at(end, row.size()));
   const nb::gil_scoped_release release;
-  widemargin::errors_by_part({eps, span(h), span(s)}, {base, each, more}, span(end), span(row),
-                             span(c), span(out));
+  widemargin::errors_by_part({eps, span(h), span(s)}, {base, each, more, lost}, span(end),
+                             span(row), span(c), span(out));
+}
+
+void find_places(const Index& end, const std::vector<Numbers>& data,
+                 const std::vector<Numbers>& found, const std::vector<Numbers>& numbers,
+                 const Array<bool>& out) {
+  const std::size_t places = out.size(), problems = end.size();
+  require(data.size() == 4 && found.size() == 3 && numbers.size() == 2 && ends_at(end, places));
+  const auto &y = data[0], &C = data[1], &q = data[2], &mass = data[3];
+  const auto &c = found[0], &f = found[1], &errors = found[2], &b = numbers[0], &rho = numbers[1];
+  for (const auto& one : {y, C, q, c, f, errors}) require(one.size() == places);
+  for (const auto& one : {mass, b, rho}) require(one.size() == problems);
+  const widemargin::CertifiedProblems given{span(end),  span(y), span(C), span(q),
+                                            span(mass), false,   0};
+  const widemargin::CertifiedAnswers answers{span(c), span(f), span(errors), {}, {},
+                                             {},      span(b), span(rho),    {}};
+  const nb::gil_scoped_release release;
+  widemargin::find_places(given, answers, {reinterpret_cast<std::uint8_t*>(out.data()), places});
 }
 
 }  // namespace
@@ -77,6 +94,8 @@ void bind_certificates(nb::module_& m) {
         "found"_a, "has_loss"_a.noconvert(), "row"_a.noconvert(), "length"_a.noconvert(),
         "numbers"_a, "squares"_a.none(), "out"_a.noconvert());
   m.def("errors_by_part", &errors_by_part, "eps"_a, "h"_a.noconvert(), "s"_a.noconvert(), "base"_a,
-        "each"_a, "more"_a, "end"_a.noconvert(), "row"_a.noconvert(), "c"_a.noconvert(),
+        "each"_a, "more"_a, "lost"_a, "end"_a.noconvert(), "row"_a.noconvert(), "c"_a.noconvert(),
+        "out"_a.noconvert());
+  m.def("find_places", &find_places, "end"_a.noconvert(), "data"_a, "found"_a, "numbers"_a,
         "out"_a.noconvert());
 }

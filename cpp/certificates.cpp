@@ -137,21 +137,40 @@ void errors_by_part(const KnownValues& values, const SumError& sum,
                     std::span<const double> c, std::span<double> out) {
   std::size_t begin = 0;
   for (const auto last : end) {
-    double total = 0, lengths = 0, terms = 0;
+    double total = 0, lengths = 0, terms = 0, weights = 0, used = 0;
     const auto until = static_cast<std::size_t>(last);
     for (std::size_t i = begin; i < until; ++i) {
       const auto r = static_cast<std::size_t>(row[i]);
       const double size = std::abs(c[i]) * values.s[r];
       total += size, lengths += size * values.h[r], terms += c[i] != 0 ? 1 : 0;
+      weights += std::abs(c[i]), used += c[i] != 0 ? values.s[r] : 0;
     }
     const double off = sum.base + gamma(sum.each * terms + sum.more);
     const double known = ((off + values.eps) * total + values.eps * lengths) * kSlack;
     const double each = values.eps * total * kSlack;
+    const double lost = sum.lost * (weights + terms) * kSlack, more = sum.lost * used * kSlack;
     for (std::size_t i = begin; i < until; ++i) {
       const auto r = static_cast<std::size_t>(row[i]);
-      out[i] = total == 0 ? 0.0 : (values.h[r] * each + known) * values.s[r];
+      const double error = total == 0 ? 0.0 : (values.h[r] * each + known) * values.s[r];
+      out[i] = error + (lost + more * values.s[r]);
     }
     begin = until;
+  }
+}
+
+void find_places(const CertifiedProblems& problems, const CertifiedAnswers& answers,
+                 std::span<std::uint8_t> out) {
+  const double near = gamma(8);
+  std::size_t i = 0;
+  for (std::size_t t = 0; t < problems.end.size(); ++t) {
+    const double b = answers.b[t], rho = std::isnan(problems.mass[t]) ? 0.0 : answers.rho[t];
+    for (; i < static_cast<std::size_t>(problems.end[t]); ++i) {
+      const double f = answers.f[i], q = problems.q[i];
+      const double size = std::abs(q) + std::abs(rho) + std::abs(f) + std::abs(b);
+      const double least = q + rho + (answers.errors[i] + near * size);
+      const bool is_safe = problems.y[i] * (f + b) >= least && std::isfinite(f);
+      out[i] = problems.C[i] > 0 && (answers.c[i] != 0 || !is_safe) ? 1 : 0;
+    }
   }
 }
 

@@ -44,9 +44,10 @@ struct KnownValues {
 };
 
 // Of a sum of k terms that are not zero: base + gamma(each k + more), as a share of the sum of the
-// absolute values.
+// absolute values; and what each weight, value and product may lose that is too small for its
+// format.
 struct SumError {
-  double base, each, more;
+  double base, each, more, lost;
 };
 
 // Errors of sum_j c_j k_ij over the places j of a part, for the places i of this part: parts end at
@@ -54,5 +55,10 @@ struct SumError {
 void errors_by_part(const KnownValues& values, const SumError& sum,
                     std::span<const std::int64_t> end, std::span<const std::int64_t> row,
                     std::span<const double> c, std::span<double> out);
+
+// Which places have to have exact scores: rows with a weight that have alpha > 0, or that may have
+// a loss by the scores `f` of the answers and their errors.
+void find_places(const CertifiedProblems& problems, const CertifiedAnswers& answers,
+                 std::span<std::uint8_t> out);
 
 }  // namespace widemargin

@@ -652,9 +652,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: rows without a loss",
-        "many.py",
-        "matters &= support | ~(safe & np.isfinite(scores))",
-        "matters &= support | (safe & np.isfinite(scores))",
+        "certificates.cpp",
+        "answers.c[i] != 0 || !is_safe",
+        "answers.c[i] != 0 || is_safe",
         MANY,
     ),
     Mutation(
@@ -695,8 +695,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the start of a chain",
         "batch.cpp",
-        "before > 0 ? problems.C[to + i] / before",
-        "before > 0 ? before / problems.C[to + i]",
+        "now[first] / before[first]",
+        "before[first] / now[first]",
         BATCH,
     ),
     Mutation(

@@ -364,10 +364,18 @@ def errors_by_part(
     base: float,
     each: float,
     more: float,
+    lost: float,
     end: NDArray[np.int64],
     row: NDArray[np.int64],
     c: Vector,
     out: Vector,
+) -> None: ...
+def find_places(
+    end: NDArray[np.int64],
+    data: Sequence[Vector],
+    found: Sequence[Vector],
+    numbers: Sequence[Vector],
+    out: NDArray[np.bool_],
 ) -> None: ...
 def solve_given(
     values: Vector,

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -566,6 +567,22 @@ def test_folds_are_scored_as_the_machine_decides(kind, machine, deciding):
     pairs = deciding.get("decision_function_shape") == "ovo"
     assert set(seen) == {6 if pairs else 4}
     assert clf.decision_function(X).shape[1] == (6 if pairs else 4)
+
+
+@pytest.mark.parametrize("deciding", [{}, {"multi_class": "ovr"}, {"break_ties": True}])
+@pytest.mark.parametrize("load", [load_breast_cancer, some_digits])
+@pytest.mark.parametrize("weights", [False, True])
+def test_labels_are_counted_as_scikit_learn_does(load, deciding, weights):
+    X, y = scaled(load, 150)
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(len(y)) < 0.2, rng.permutation(y), y)
+    # Of the last fold some rows are in both parts.
+    cv = [*KFold(2, shuffle=True, random_state=0).split(X), (np.arange(120), [1, 140])]
+    w = rng.uniform(0.5, 2.0, len(y)) if weights else None
+    clf = SVCCV(Cs=[0.01, 1.0, 100.0], gammas=[0.03], cv=cv, refit=False, **deciding)
+    counted = clone(clf).fit(X, y, sample_weight=w).scores_
+    clf.set_params(scoring=make_scorer(accuracy_score))
+    np.testing.assert_allclose(counted, clf.fit(X, y, w).scores_, rtol=1e-12)
 
 
 def test_probabilities_are_of_classes_not_of_pairs():

@@ -15,6 +15,7 @@ from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.packed import CoreSums
+from widemargin.numerics.rounding import gamma_n
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_places
@@ -24,8 +25,8 @@ from widemargin.system.threads import n_threads
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Places of problems that are solved at once: some 120 bytes each, 120 MB.
-PLACES = 1_000_000
+# Places of problems that are solved at once: some 120 bytes each, 60 MB.
+PLACES = 500_000
 # Support vectors whose values are made together: fewer have weights in fewer machines.
 TOGETHER = 64
 # Bytes of sums that are made at once for rows that a fold holds out.
@@ -49,6 +50,9 @@ class Folds:
         y alpha, in the layout of `Expansion`: r = c - 1 for pairs of c classes.
     b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps
     ended : bool ndarray (folds, problems, C), whether no limit ended a problem
+    wins, losses : int ndarray (folds, m, C)
+        How many problems of its class say a row that is held out belongs to it, and how
+        many say that it does not, whatever the errors of values in float32 are.
     """
 
     training: Training
@@ -61,6 +65,8 @@ class Folds:
     b: Vector
     gaps: Vector
     ended: NDArray[np.bool_]
+    wins: NDArray[np.int16]
+    losses: NDArray[np.int16]
 
     @property
     def is_interrupted(self) -> bool:
@@ -83,6 +89,17 @@ class Folds:
     def is_paired(self) -> bool:
         """Whether the problems are pairs of classes."""
         return self.training.tasks[0].negative is not None
+
+    def known(self, fold: int, test: Index) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Which rows get their own label, and of which that is known: (rows, C) each.
+
+        A class that wins against all others has the most votes, and a walk ends there.
+        """
+        n_problems = self.coefficients.shape[2] if self.is_paired else len(self.recipes)
+        right = self.wins[fold, test] == n_problems
+        if len(self.recipes) > 1:
+            return right, right
+        return right, right | (self.losses[fold, test] > 0)
 
     def decisions(self, fold: int, test: Index) -> Vector:
         """Decisions of the problems for some rows: (C, rows, problems)."""
@@ -188,6 +205,7 @@ def solve_folds(
         np.zeros(few),
         np.full(few, np.inf),
         np.zeros(few, bool),
+        *np.zeros((2, len(weights), shape[1], len(Cs)), np.int16),
     )
     for some in _parts(found):
         if not _solve_part(found, some):
@@ -229,6 +247,8 @@ def _solve_part(found: Folds, some: range) -> bool:
             if not _go_on(found, problems, ends, some, int(t)):
                 break
     _keep(found, problems, ends, some)
+    if not found.is_doubled:
+        _count(found, problems, ends, some)
     return bool(found.ended[:, within].all())
 
 
@@ -250,6 +270,7 @@ def _go_on(
     at = (fold, k, place)
     found.gaps[at] = solution.certificate.relative_gap
     found.b[at], c[order] = solution.b, solution.w
+    ends.scores[part] = np.nan
     limited = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     found.ended[at] = not limited
     return not limited
@@ -331,3 +352,24 @@ def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None
             found.coefficients[:, rows[first], j - 1] = c[:, first]
             found.coefficients[:, rows[~first], i] = c[:, ~first]
         begin = end
+
+
+def _count(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None:
+    """Count what some problems are sure to say of rows that are held out."""
+    n_C, end = len(found.Cs), 0
+    errors = found.samples.kept_errors(problems.rows, ends.c, problems.starts)
+    for k, size in zip(some, _sizes(found, some).tolist(), strict=True):
+        rows = problems.rows[end : end + size]
+        signs = _signs(found, k, rows)
+        for fold, weights in enumerate(found.weights[:, rows]):
+            held = np.flatnonzero(weights == 0.0)
+            part = slice(end, end := end + n_C * size)
+            scores, off = (
+                values[part].reshape(n_C, size)[:, held].T
+                for values in (ends.scores, errors)
+            )
+            b = found.b[fold, k]
+            off += gamma_n(2) * (np.abs(scores) + np.abs(b))
+            margins = signs[held, np.newaxis] * (scores + b)
+            found.wins[fold, rows[held]] += margins > off
+            found.losses[fold, rows[held]] += margins < -off

@@ -88,6 +88,11 @@ class Judge:
     scale: str | None = None
 
     @property
+    def counts_labels(self) -> bool:
+        """Whether the score is the share of right labels, of rows of equal weight."""
+        return self.scorer is share_right and not self.params
+
+    @property
     def factors(self) -> Vector:
         """Factors of C of all rows in each fold, zero where it holds them out."""
         out = np.zeros((len(self.folds), len(self.y)))
@@ -143,6 +148,13 @@ class Judge:
                 "give fewer folds, or another scoring."
             )
         return float(found)
+
+
+def share_right(
+    model: Any, X: Any, y: NDArray[Any], sample_weight: Vector | None = None
+) -> float:
+    """`accuracy_score` of scikit-learn, whose checks take 2 ms for 1,000 rows."""
+    return float(np.average(model.predict(X) == y, weights=sample_weight))
 
 
 def _n_rows(value: Any) -> int | None:

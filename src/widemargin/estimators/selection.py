@@ -24,7 +24,7 @@ from widemargin.estimators import labels
 from widemargin.estimators.checks import is_pairwise, read_rows, users_level
 from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.points import Judge, Machine, Points
+from widemargin.estimators.points import Judge, Machine, Points, share_right
 from widemargin.estimators.training import MOMENT, Training, Vector
 from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
@@ -288,6 +288,8 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
                 " which has kernel values in their place."
             )
         scorer, scale = self._scorer(), self._scale
+        if self._score_name == "accuracy" and self.scoring in (None, "accuracy"):
+            scorer = share_right
         judge = Judge(rows, y, weights, folds, scorer, score, pairwise, scale)
         self._check_folds(judge)
         return judge

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.estimators import labels
-from widemargin.estimators.folds import Folds, solve_folds
+from widemargin.estimators.folds import Folds, Index, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
 from widemargin.estimators.multiclass import decided_by, scheme_of
 from widemargin.estimators.points import Judge, Points, fit_points, keep
@@ -219,11 +219,32 @@ def _judge_folds(
     for fold, (_, test) in enumerate(judge.folds):
         if not done[fold].any():
             continue
+        if judge.counts_labels and not points.keeps:
+            shares = _shares_right(found, fold, test, model, judge.y)
+            points.scores[fold, g, done[fold]] = shares[done[fold]]
+            continue
         decisions, X = found.decisions(fold, test), judge.test(fold)
         for k in np.flatnonzero(done[fold]):
             held = HeldOut(model, _scores(model, decisions[k]))
             keep(points, judge, (fold, g, int(k)), held, X)
     points.stopped = found.stopped
+
+
+def _shares_right(
+    found: Folds, fold: int, test: Index, model: Model, y: NDArray[Any]
+) -> Vector:
+    """The share of rows held out that get their own label: (C,).
+
+    Of most of them the scores in float32 tell the label. Those of others are made anew.
+    """
+    right, is_known = found.known(fold, test)
+    others = np.flatnonzero(~is_known.all(axis=1))
+    if len(others):
+        decisions = found.decisions(fold, test[others])
+        for k, part in enumerate(decisions):
+            labels_found = model.decide(_scores(model, part))
+            right[others, k] = labels_found == y[test[others]]
+    return np.asarray(right.mean(axis=0))
 
 
 def _scores(model: Model, decisions: NDArray[Any]) -> Vector:

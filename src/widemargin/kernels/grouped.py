@@ -174,15 +174,8 @@ class Grouped(ABC):
         Sums are over the places of each problem, which begin at ``starts``.
         """
         terms = gamma_n(TOGETHER + 2, SINGLE), 2.0, 0.0
-        errors = self._single.sums_by_part(rows, c, starts, terms)
         # Weights, values and products that are too small for float32 are lost.
-        used, s = c != 0.0, self._single.s[rows]
-        counts = np.diff(starts, append=len(c))
-        lost = np.add.reduceat(np.abs(c) + used, starts)
-        errors += FLUSHED * np.repeat(lost, counts)
-        lost = np.add.reduceat(np.where(used, s, 0.0), starts)
-        errors += FLUSHED * s * np.repeat(lost, counts)
-        return errors
+        return self._single.sums_by_part(rows, c, starts, terms, FLUSHED)
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of such scores, at each place."""

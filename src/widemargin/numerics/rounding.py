@@ -185,17 +185,20 @@ class ValueBounds:
         c: Vector,
         starts: NDArray[Any],
         terms: tuple[float, float, float],
+        lost: float = 0.0,
     ) -> Vector:
         """The same, of sums within parts of the vector c, each over rows of its own.
 
         Entry i belongs to the row ``rows[i]``; parts begin at ``starts``. Of a sum of k
         entries that are not zero the ``terms`` (base, each, more) are base + gamma_n,
-        n = each k + more.
+        n = each k + more. Each weight, value and
+        product may be off by ``lost`` beside, as a share of the length of its row.
         """
         eps, out = self._enlarged(float(self.h.max())), np.empty(len(c))
         ends = np.empty(len(starts), np.int64)
         ends[:-1], ends[-1] = starts[1:], len(c)
-        _core.errors_by_part(eps, self.h, self.s, *terms, ends, rows, c, out)
+        more = *terms, lost
+        _core.errors_by_part(eps, self.h, self.s, *more, ends, rows, c, out)
         return out
 
     def _enlarged(self, h: float) -> float:

@@ -149,10 +149,6 @@ class ManyProblems:
         """Sums over the places of each problem: (t,)."""
         return np.asarray(np.add.reduceat(values, self.starts))
 
-    def spread(self, values: Vector) -> Vector:
-        """A number of each problem at each of its places."""
-        return np.repeat(values, self.sizes)
-
     @functools.cached_property
     def is_plain(self) -> bool:
         """Whether these are classifiers: q is 1, and there is no rho."""
@@ -370,23 +366,15 @@ class ManyProblems:
         samples, rows, starts = self.samples, self.rows, self.starts
         support, matters = c != 0.0, self.C > 0.0
         if np.count_nonzero(support) * self.sizes.max() * samples.cost > ALL_PLACES:
-            b, (q, size) = self.spread(line.b), self._targets(line)
-            errors = samples.kept_errors(rows, c, starts)
-            errors += gamma_n(8) * (size + np.abs(scores) + np.abs(b))  # of the margins
-            safe = self.y * (scores + b) >= q + errors  # false for NaN
-            matters &= support | ~(safe & np.isfinite(scores))
+            errors, rho = samples.kept_errors(rows, c, starts), line.rho
+            numbers = line.b, np.zeros(len(line.b)) if rho is None else rho
+            found = c, scores, errors
+            _core.find_places(self.ends, self.data, found, numbers, matters)
         chosen = rows[support], c[support], np.cumsum(self.count(support))
         wanted = rows[matters], np.cumsum(self.count(matters))
         values = scores.copy()
         values[matters] = samples.exact(chosen, wanted, threads, stop, self._runs)
         return values, samples.exact_errors(rows, c, starts), matters
-
-    def _targets(self, line: "Line") -> tuple[Vector | float, Vector | float]:
-        """Q + rho at each place, or one number; and what rounding is a share of."""
-        if line.rho is None:
-            return self.q, np.abs(self.q)
-        rho = self.spread(line.rho)
-        return self.q + rho, np.abs(self.q) + np.abs(rho)
 
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""

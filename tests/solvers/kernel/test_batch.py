@@ -305,6 +305,34 @@ def test_a_problem_is_given_up_after_many_steps(monkeypatch):
     assert answer.extras["steps"] < longer.extras["steps"] <= 10 * m
 
 
+def long_chain(noise, C):
+    """Two values of C on 1,100 rows, of which 100 are held out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1100, 4))
+    group = (X[:, 0] + noise * rng.normal(size=1100) > 0).astype(int)
+    chain = [((0, 1), -1, C), ((0, 1), 0, 3.0 * C)]
+    problems = many(X, group, Kernel("rbf", gamma=0.5), groups=chain)
+    problems.C[:100] = problems.C[1100:1200] = 0.0
+    return problems
+
+
+def test_settled_variables_of_long_problems_take_no_time(monkeypatch):
+    problems = long_chain(0.5, 30.0)
+    monkeypatch.setattr(batch, "FEW_VISITS", 0)
+    found = answers(problems, tol=1e-4)
+    assert [answer.status for answer in found] == ["solved"] * 2
+    assert found[1].extras["steps"] > 2 * batch.MOST_STEPS * 1100
+    for one, other in zip(found, answers(problems, tol=1e-4, threads=2), strict=True):
+        assert one.w.tolist() == other.w.tolist()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("C", [100.0, 1e4])
+def test_long_problems_end_where_few_variables_are_not_settled(noise, C):
+    for answer in answers(long_chain(noise, C), tol=1e-3):
+        assert answer.certificate.relative_gap <= 0.05
+
+
 def test_what_float32_cannot_solve_is_given_up_soon(monkeypatch):
     monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)

@@ -3,9 +3,11 @@
 Pair steps on the whole problem [fan2005]_ in C++, in float32: the first variable
 violates most, the second one lowers the objective most together with it. A row of K is
 made when its variable first moves, with a few others that will move soon, and kept for
-all problems that share its samples. Problems of a few rows go on in float64, to its
-last digits. Threads take the problems one after the other, the largest first; what
-comes out does not depend on them. It is checked by `ManyProblems.certificates`.
+all problems that share its samples. Of long problems the core leaves variables out that
+are settled at their bounds, until the others are near the end. Problems of a few rows
+go on in float64, to its last digits. Threads take the problems one after the other, the
+largest first; what comes out does not depend on them. It is checked by
+`ManyProblems.certificates`.
 """
 
 from typing import NamedTuple
@@ -26,10 +28,11 @@ NAME = "batch"
 # all threads busy (45 pairs of mnist, of 12,000 rows: 8 s, not 23), and of fewer, which
 # one thread each solves here (`benchmarks/core/batch_limit.py`).
 MOST_ROWS, MOST_ROWS_ALONE = 16_000, 4_000
-# Steps of a problem after which it is given up, in units of its rows, and rows that its
-# steps may visit in any case. Problems of pendigits take up to 1.4 a row, 500 rows of
-# two moons with C = 1,000 some 30; on 4,000 rows of a9a with C = 100 working sets take
-# 0.14 s where pair steps hover above a gap of 1e-4 in float32 for 0.7 s.
+# Steps of a problem after which it is given up, in units of its rows (those of some of
+# its variables count as parts), and rows that its steps may visit in any case.
+# Problems of pendigits take up to 1.4 a row, 500 rows of two moons with C = 1,000 some
+# 30; on 4,000 rows of a9a with C = 100 working sets take 0.14 s where pair steps hover
+# above a gap of 1e-4 in float32 for 0.7 s.
 MOST_STEPS, FEW_VISITS = 5, 20_000_000
 # The same visits of regressions, whose rows count twice and are one variable: 1,000
 # rows of `make_friedman1` with C = 10 take 23 steps a row, and 22 ms where working sets
@@ -52,6 +55,7 @@ class Ends(NamedTuple):
     Attributes
     ----------
     c : ndarray, y alpha of each place
+    scores : ndarray, K c of each place, by kernel values in float32
     b : ndarray (t,), intercepts
     rho : ndarray (t,), 0 where there is none
     steps : int ndarray (t,)
@@ -62,6 +66,7 @@ class Ends(NamedTuple):
     """
 
     c: Vector
+    scores: Vector
     b: Vector
     rho: Vector
     steps: NDArray[np.int64]
@@ -147,7 +152,7 @@ def solve_places(
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(bounds)
     convex = counts[:, 1] == 0
-    return Ends(c, b, rho, counts[:, 0], convex, status, bounds, seconds)
+    return Ends(c, scores, b, rho, counts[:, 0], convex, status, bounds, seconds)
 
 
 class _Over:

@@ -1,0 +1,127 @@
+// A problem of pair steps without the variables that are settled at their bounds.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "pair_steps.hpp"
+
+namespace widemargin {
+
+// Some variables of a problem, their rows of K cut to them, each when it is asked for first. Room
+// is used again for other variables.
+class Narrow {
+ public:
+  // The part of a whole row from `begin` on.
+  struct Part {
+    const float* values;
+    std::size_t begin, end;
+  };
+
+  bool is_on() const { return !at_.empty(); }
+  const std::vector<std::size_t>& at() const { return at_; }
+  void turn_off() { at_.clear(); }
+  std::size_t held() const { return room_for_rows_ * sizeof(float); }
+  static std::size_t bytes(std::size_t variables) {
+    return variables * wide(variables) * sizeof(float);
+  }
+
+  // Take the variables `at`, which rise, of a problem: of those that it has, if it is on.
+  void take(std::vector<std::size_t> at, const SmallProblem<float, MadeRows>& all) {
+    const std::size_t q = at.size(), width = wide(q);
+    if (is_on()) {
+      keep(at, width);
+    } else {
+      known_.assign(q, nullptr);
+      if (room_for_rows_ < q * width) {
+        rows_.reset(static_cast<float*>(std::aligned_alloc(64, q * width * sizeof(float))));
+        if (!rows_) throw std::bad_alloc();
+        room_for_rows_ = q * width;
+      }
+    }
+    at_ = std::move(at);
+    for (auto* vector : {&diagonal_, &ridge_, &F_}) vector->assign(width, 0.0f);
+    for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);
+    room_.resize(2 * width);
+    ends_ = {0, width};
+    parts_.resize(q);
+    for (std::size_t k = 0; k < q; ++k) {
+      const std::size_t p = at_[k];
+      parts_[k] = &known_[k];
+      diagonal_[k] = all.diagonal[p], ridge_[k] = all.ridge[p], F_[k] = all.F[p];
+      lower_[k] = all.lower[p], upper_[k] = all.upper[p], x_[k] = all.x[p];
+    }
+  }
+
+  // Steps as of `made32`; `maker` and `make` give whole rows of K, by their parts.
+  SmallProblem<float, MadeRows> problem(void* maker,
+                                        const float* (*make)(void*, std::size_t, std::size_t)) {
+    return {{parts_.data(), ends_.data(), &zero_, 1, maker, make},
+            at_.size(),
+            ends_[1],
+            diagonal_.data(),
+            ridge_.data(),
+            0.0f,
+            lower_.data(),
+            upper_.data(),
+            x_.data(),
+            F_.data(),
+            room_.data(),
+            1};
+  }
+
+  // Row k, of the parts of the whole row; part_of(g) says where it is.
+  template <class F>
+  const float* cut(std::size_t k, std::size_t parts, const F& part_of) {
+    float* const row = rows_.get() + k * ends_[1];
+    std::size_t s = 0;
+    for (std::size_t g = 0; g < parts; ++g) {
+      const Part part = part_of(g);
+      for (; s < at_.size() && at_[s] < part.end; ++s) row[s] = part.values[at_[s] - part.begin];
+    }
+    std::fill(row + s, row + ends_[1], 0.0f);
+    return known_[k] = row;
+  }
+
+  void give_back(double* x, float* F) const {
+    for (std::size_t k = 0; k < at_.size(); ++k) x[at_[k]] = x_[k], F[at_[k]] = F_[k];
+  }
+
+ private:
+  // Rows that are known, cut to some of the variables, each before where it was.
+  void keep(const std::vector<std::size_t>& at, std::size_t width) {
+    std::vector<std::size_t> before(at.size());
+    for (std::size_t k = 0, old = 0; k < at.size(); ++k, ++old) {
+      while (at_[old] != at[k]) ++old;
+      before[k] = old;
+    }
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      const float* from = known_[before[k]];
+      float* const row = rows_.get() + k * width;
+      known_[k] = from != nullptr ? row : nullptr;
+      if (from == nullptr) continue;
+      for (std::size_t s = 0; s < at.size(); ++s) row[s] = from[before[s]];
+      std::fill(row + at.size(), row + width, 0.0f);
+    }
+    known_.resize(at.size());
+  }
+
+  static std::size_t wide(std::size_t variables) { return (variables + 15) / 16 * 16; }
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
+  std::vector<std::size_t> at_, ends_;
+  const std::size_t zero_ = 0;
+  std::vector<float> diagonal_, ridge_, F_, room_;
+  std::vector<double> lower_, upper_, x_;
+  std::unique_ptr<float, Free> rows_;
+  std::size_t room_for_rows_ = 0;
+  std::vector<const float*> known_;
+  std::vector<const float* const*> parts_;
+};
+
+}  // namespace widemargin
