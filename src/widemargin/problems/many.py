@@ -340,7 +340,11 @@ class ManyProblems:
         terms = gamma_n(int(self.sizes.max()) + 8) * SLACK
         moved = terms * (self.sums(np.abs(c) * lengths[self.rows]) + TINY)
         squares[:, 3] += 2.0 * (size + moved) * moved * SLACK
-        return f, off * self.spread(size) * lengths[self.rows] * SLACK + TINY, squares
+        return (
+            f,
+            off * np.repeat(size, self.sizes) * lengths[self.rows] * SLACK + TINY,
+            squares,
+        )
 
     def _scales(self, dual: Vector) -> list[float]:
         """What gaps are relative to at least."""
