@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.driver.advice import Ending, message
+from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.deadline import Deadline
 
@@ -153,15 +154,11 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
     reason, begin = _reason(problems), 0
     for k, end in enumerate(problems.ends.tolist()):
         status = Status.SOLVED if solved[k] else ends.status
-        primal, dual = bounds[k].primal, bounds[k].dual
-        first = Step(0, zero[k], 0.0, 0.0, end - begin)
-        first.best_primal, first.best_dual = zero[k], 0.0
-        last = Step(1, primal, dual, 0.0, end - begin, seconds=ends.seconds)
+        first, last = first_and_last(zero[k], bounds[k], end - begin, ends.seconds)
         last.details = {
             "support_vectors": float(vectors[k]),
             "steps": float(steps[k]),
         }
-        last.best_primal, last.best_dual = primal, dual
         order = problems.order(begin, end)
         found.append(
             Solution(

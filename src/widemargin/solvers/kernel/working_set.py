@@ -132,11 +132,7 @@ def solve_by_pairs(small: Small, stop: float) -> Solved:
         out[:q] = vector
         return out
 
-    c, found = small.c.copy(), small.violations
-    # For pairs only differences matter. Rows that can move end near -b, and float32 has
-    # its digits near zero: elsewhere C = 1000 stays at a violation of 1e-5.
-    b = found.levels if np.isfinite(found.size) else 0.0
-    F, ridge = wide(small.F + b), wide(small.ridge)
+    c, F, ridge = small.c.copy(), wide(_near_zero(small)), wide(small.ridge)
     kink = None if small.kink is None else wide(small.kink)
     diagonal = wide(np.diagonal(small.K) + small.ridge + small.shift)
     room = np.empty((4 if small.sums > 1 else 2, width), dtype)
@@ -164,6 +160,17 @@ def solve_by_pairs(small: Small, stop: float) -> Solved:
         if not left > stop:
             break
     return Solved(c, steps, negative, not left > stop)
+
+
+def _near_zero(small: Small) -> Vector:
+    """The gradient, moved by a constant to where float32 has its digits.
+
+    For pairs only differences matter. Rows that can move end near -b: left there, C =
+    1000 stays at a violation of 1e-5.
+    """
+    found = small.violations
+    b = found.levels if np.isfinite(found.size) else 0.0
+    return np.asarray(small.F + b)
 
 
 class Form(NamedTuple):

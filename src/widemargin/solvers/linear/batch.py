@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from widemargin import _core
 from widemargin.problems.many import INTERCEPTS
 from widemargin.problems.many_linear import ManyLinearProblems
-from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solution import Certificate, Solution, Status, Trace
 from widemargin.solvers.driver.advice import Ending, message
+from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -112,14 +113,11 @@ def _solution(
     if problems.loss.is_bounded:
         C = problems.C if problems.q is None else np.tile(problems.C, 2)
         at_bound = int(np.count_nonzero(alpha >= C))
-    first = Step(0, zero, 0.0, 0.0, len(alpha))
-    first.best_primal, first.best_dual = zero, 0.0
-    last = Step(1, bounds.primal, bounds.dual, 0.0, len(alpha), seconds=seconds)
+    first, last = first_and_last(zero, bounds, len(alpha), seconds)
     last.details = {
         "support_vectors": float(np.count_nonzero(alpha)),
         "steps": float(steps),
     }
-    last.best_primal, last.best_dual = bounds.primal, bounds.dual
     said = status.advice
     if status is not Status.SOLVED:
         said = message(Ending(None, status, last, bounds.relative_gap, 0, limits, ()))
