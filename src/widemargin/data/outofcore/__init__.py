@@ -165,13 +165,13 @@ def is_parquet(path: str) -> bool:
 
 def csv_columns(path: str) -> list[Any]:
     """What the columns of a CSV file hold: see `delimited.ColumnFacts`."""
-    from widemargin.data.outofcore.delimited import facts_of
+    from widemargin.data.outofcore.delimited import column_facts
 
-    return facts_of(path)
+    return column_facts(path)
 
 
-def columns_of(path: str) -> list[str]:
+def column_names(path: str) -> list[str]:
     """Names of the columns of Parquet: see `parquet.column_names`."""
-    from widemargin.data.outofcore.parquet import column_names
+    from widemargin.data.outofcore import parquet
 
-    return column_names(path)
+    return parquet.column_names(path)

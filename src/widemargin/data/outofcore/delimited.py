@@ -47,7 +47,7 @@ def parquet_of(path: str) -> Any:
     return _converted(path, _stamp(path)).file
 
 
-def facts_of(path: str) -> list[ColumnFacts]:
+def column_facts(path: str) -> list[ColumnFacts]:
     """What the columns hold."""
     return _converted(path, _stamp(path)).facts
 

@@ -50,7 +50,7 @@ def _check_dtype(dtype: np.dtype[Any], parameter: str) -> None:
         raise misfit(parameter, "hold real numbers of at most 64 bits", dtype)
 
 
-def check_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+def finite_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Targets as finite float64 numbers: (n_rows,)."""
     targets = np.asarray(y)
     if targets.shape != (n_rows,):
