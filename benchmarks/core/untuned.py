@@ -107,7 +107,7 @@ CONSTANTS = (
     Constant("problems.mass", "USUAL", (1e-3, 1e-1), "nu"),
     Constant(KERNEL + "frank_wolfe", "AT_ONCE", (1 << 12, 1 << 20), "many sampled"),
     Constant(KERNEL + "working_set", "SHARP", (1e-4, 1e-2), "regression"),
-    Constant(KERNEL + "budget", "STRIDE", (5, 20), "gradients"),
+    Constant(KERNEL + "budget", "STRIDE", (10, 40), "gradients"),
     Constant(KERNEL + "batch", "SHARED_WORK", (15_000, 240_000), "pairs of classes"),
     Constant("kernels.given", "COST", (2.0, 32.0), "given pairs"),
     Constant(LINEAR + "batch", "SHARED_ENTRIES", (25_000, 400_000), "classes"),
@@ -118,7 +118,7 @@ CONSTANTS = (
     Constant("problems.conditioning", "MERGE_SAMPLE", (1024, 8192), "equal rows"),
     Constant("problems.conditioning", "MERGE_SHARE", (0.1, 0.6), "equal rows"),
     Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),
-    Constant(STORED, "BLOCK_SHARE", (0.1, 0.35), "stored"),
+    Constant(STORED, "BLOCK_SHARE", (0.1, 0.25), "stored"),
     Constant(STORED, "STATE_SHARE", (0.2, 0.6), "stored"),
     Constant(STORED, "COPY_SHARE", (0.05, 0.25), "stored"),
 )

@@ -100,6 +100,7 @@ _LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
 _LABELS |= {f"float{bits}": float for bits in (16, 32, 64)}
 # A fixed-width array of one long and many short labels is far larger than its file.
 _LABEL_BYTES = 1 << 30
+# Far from where Python ends a recursion (1,000 calls).
 _META_DEPTH = 64
 
 

@@ -29,16 +29,16 @@ from widemargin.data.distributed.sums import merged, padding
 
 # Seconds: between two looks at which workers there are, which is what a lost one costs
 # beside its work; for a look, as long as Dask takes between two heartbeats of a client;
-# and until the fit gives up where there is no worker at all: a worker that died is
-# started anew by its nanny in a few.
+# and until the fit gives up where there is no worker at all: the nanny of one that was
+# killed had started it anew after 1.2 to 1.9.
 LOOK, ANSWER, PATIENCE = 0.25, 5.0, 15.0
 # Times that the hosts are put up again without one answer.
 ATTEMPTS = 30
 FAN = 2  # hosts below a host
 # From one copy of the lanes to the next: entries, seconds, and times what the last copy
-# took. So copies take at most a twentieth of a fit, a fit of less than ten seconds has
-# none, and a lost lane does again what was asked since, or 64 entries where these took
-# longer (tests/data/test_distributed_lost.py). They are bounds, and follow from that.
+# took. They are bounds: copies take at most a twentieth of a fit, and none of its first
+# ten seconds; a lost lane does again 64 entries, or if that is more, what was asked in
+# ten seconds or twenty copies (tests/data/test_distributed_lost.py).
 COPIED_AFTER, COPIED_SECONDS, COPIED_TIMES = 64, 10.0, 20.0
 
 

@@ -18,6 +18,7 @@ except ImportError:
 
 # Words of a column that has more of them are no categories.
 _CATEGORIES = 50
+# Rows of a group of the Parquet file, which is the least that is read at a time.
 _ROW_GROUP = 1 << 16
 # Rows from which a column that counts them is told from numbers that happen to differ.
 _COUNTED = 20

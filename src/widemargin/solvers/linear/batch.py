@@ -23,9 +23,9 @@ Vector = NDArray[np.float64]
 NAME = "batch"
 # Newton steps of a problem after which it is given up. Everyday sets take 2 to 50.
 MOST_STEPS = 300
-# Entries of all matrices together that are worth a second thread: with fewer, it made
-# fits of digits take 0.95 to 1.2 times as long; of 1,100,000 0.76 times, on two cores
-# that had other work too.
+# Entries of all matrices together that are worth a second thread. Fits of digits took
+# 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
+# 0.76 times at 1,090,000, on two cores that had other work too.
 SHARED_ENTRIES = 100_000
 # Rows up to which a problem is solved to the digits of float64, as by kernel values:
 # the last Newton steps cost a tenth of the fit.
