@@ -1132,7 +1132,7 @@ MUTATIONS = [
         "stored.py",
         "self._room = STATE_SHARE * spare",
         "self._room = np.inf",
-        ("tests/data/test_memory_limit.py",),
+        ("tests/cli/test_cli_stored.py",),
     ),
     Mutation(
         "memory limit: blocks of one thread, whatever their number",
