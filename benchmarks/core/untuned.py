@@ -105,7 +105,7 @@ CONSTANTS = (
     Constant(KERNEL + "faces", "FEW_ROWS", (64, 1024), "nu"),
     Constant(KERNEL + "faces", "FEW_STEPS", (3, 30), "nu"),
     Constant("problems.mass", "USUAL", (1e-3, 1e-1), "nu"),
-    Constant(KERNEL + "frank_wolfe", "AT_ONCE", (1 << 12, 1 << 20), "many sampled"),
+    Constant(KERNEL + "frank_wolfe", "AT_ONCE", (1 << 12, 1 << 13), "many sampled"),
     Constant(KERNEL + "working_set", "SHARP", (1e-4, 1e-2), "regression"),
     Constant(KERNEL + "budget", "STRIDE", (10, 40), "gradients"),
     Constant(KERNEL + "batch", "SHARED_WORK", (15_000, 240_000), "pairs of classes"),
@@ -227,9 +227,9 @@ def _gradients(folder):
 
 
 def _many_sampled(folder):
-    """More rows than a step reads."""
+    """Some thousand rows, of which a step reads few."""
     rng = np.random.default_rng(0)
-    for m in (20_000, 80_000):
+    for m in (5000, 10_000):
         X = rng.normal(size=(m, 10))
         y = np.where((X**2).sum(axis=1) + rng.normal(size=m) > 9.5, 1.0, -1.0)
         kernel = Kernel("rbf", gamma=0.1)

@@ -41,7 +41,7 @@ FEW_VISITS_TWICE = 100_000_000
 # included, but for letter with C = 100 below 3e-5 (0.7 times).
 LEAST_GAP = 1e-6
 # Rows, times the multiplications of a value, that are worth a second thread. Fits of
-# digits took 1.2 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
+# digits took 1.15 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
 # to 460,000 and 0.65 times at 980,000, on two cores that had other work too.
 SHARED_WORK = 60_000
 
