@@ -1139,7 +1139,7 @@ MUTATIONS = [
         "stored.py",
         "size = min(size, int(BLOCK_SHARE * spare) // (COPIES * LANES))",
         "size = min(size, int(BLOCK_SHARE * spare))",
-        ("tests/data/test_memory_limit.py",),
+        ("tests/data/test_outofcore.py",),
     ),
     Mutation(
         "threads: sums are cut by how many there are",
