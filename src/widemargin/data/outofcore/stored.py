@@ -28,9 +28,9 @@ LANES = 8
 COPIES = 4
 # Shares of the memory beside the fixed parts for blocks, for row vectors and for copies
 # of rows: together less than all of it. A fit keeps to the limit with them
-# (tests/data/test_memory_limit.py), and blocks to theirs (test_outofcore.py). (0.25 and 0.1 for blocks: 1.3 and 3 times as long with 24 MiB; 0.2 and 0.6
-# for row vectors: 1.1 and 0.93 to 1.01; 0.05 and 0.25 for copies: 1.03 to 1.4,
-# benchmarks/core/untuned.py.)
+# (tests/data/test_memory_limit.py), and blocks to theirs (test_outofcore.py). (0.25 and
+# 0.1 for blocks: 1.3 and 3 times as long with 24 MiB; 0.2 and 0.6 for row vectors: 1.1
+# and 0.93 to 1.01; 0.05 and 0.25 for copies: 1.03 to 1.4, benchmarks/core/untuned.py.)
 BLOCK_SHARE, STATE_SHARE, COPY_SHARE = 0.35, 0.5, 0.125
 # Share of the memory beside the fixed parts that readers may take, if one fits in it:
 # the other half is shared out as above (tests/data/test_parquet_memory.py).
