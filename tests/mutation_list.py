@@ -49,6 +49,7 @@ ASVM = ("tests/solvers/linear/test_active_set.py",)
 SVCRADIT = ("tests/solvers/kernel/test_published_irwls.py",)
 FRANK_WOLFE = ("tests/solvers/kernel/test_frank_wolfe.py",)
 HARD = ("tests/problems/test_hard.py",)
+SVMLIGHT = ("tests/data/test_svmlight.py",)
 SELECTION = (
     "tests/estimators/test_selection.py",
     "tests/estimators/test_selection_regression.py",
@@ -1125,6 +1126,84 @@ MUTATIONS = [
         "setattr(options, name, _STANDARD_INPUT)",
         "pass",
         ("tests/cli/test_cli_face.py",),
+    ),
+    Mutation(
+        "memory limit: row vectors stay in memory",
+        "stored.py",
+        "self._room = STATE_SHARE * spare",
+        "self._room = np.inf",
+        ("tests/cli/test_cli_stored.py",),
+    ),
+    Mutation(
+        "memory limit: blocks of one thread, whatever their number",
+        "stored.py",
+        "size = min(size, int(BLOCK_SHARE * spare) // (COPIES * LANES))",
+        "size = min(size, int(BLOCK_SHARE * spare))",
+        ("tests/data/test_outofcore.py",),
+    ),
+    Mutation(
+        "threads: sums are cut by how many there are",
+        "blocks.py",
+        "        size = -(-len(blocks) // lanes)\n",
+        "        size = -(-len(blocks) // min(lanes, n_threads(n_jobs)))\n",
+        ("tests/data/test_blocks.py", "tests/data/test_rows.py"),
+    ),
+    Mutation(
+        "threads: BLAS has one for good",
+        "threads.py",
+        "                _set_blas_threads(self._before)\n",
+        "                _set_blas_threads([1] * len(self._before))\n",
+        ("tests/data/test_blocks.py",),
+    ),
+    Mutation(
+        "threads: BLAS has all while the first of several sweeps ends",
+        "threads.py",
+        "if self._inside == 0 and self._before is not None:",
+        "if self._before is not None:",
+        ("tests/data/test_blocks.py",),
+    ),
+    Mutation(
+        "kill -9: the old file goes first",
+        "files.py",
+        '        with opener(temporary, "xb") as file:\n            yield file\n',
+        '        with opener(target, "wb") as file:\n            yield file\n'
+        "        shutil.copyfile(target, temporary)\n",
+        ("tests/system/test_files.py",),
+    ),
+    Mutation(
+        "kill -9: nothing is saved on the way",
+        "checkpoint.py",
+        "return time.monotonic() - self._last >= self.checkpoint.every",
+        "return False",
+        ("tests/solvers/driver/test_checkpoint.py",),
+    ),
+    Mutation(
+        "svmlight numbers: half a digit is cut off",
+        "decimal.hpp",
+        "(quotient >> 1) | (quotient & 1) | (rest != 0)",
+        "(quotient >> 1)",
+        SVMLIGHT,
+    ),
+    Mutation(
+        "svmlight numbers: small exponents are large",
+        "decimal.hpp",
+        "exponent += negative ? -value : value;",
+        "exponent += value;",
+        SVMLIGHT,
+    ),
+    Mutation(
+        "svmlight numbers: a digit too many",
+        "decimal.hpp",
+        "const bool fits = significant <= 19;",
+        "const bool fits = significant <= 20;",
+        SVMLIGHT,
+    ),
+    Mutation(
+        "svmlight numbers: float32 is rounded twice",
+        "decimal.hpp",
+        "    if (static_cast<Real>(read_number(p, last).value) != value) {",
+        "    if (false) {",
+        ("tests/data/test_svmlight_write.py",),
     ),
     Mutation(
         "Dask: imported where it is not asked for",

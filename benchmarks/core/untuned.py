@@ -1,25 +1,47 @@
-"""Constants of solvers that were chosen, not tuned: what others in their place cost.
+"""Constants that were chosen, not tuned: what others in their place cost.
 
 Each line: a module, a constant and its value; then other values, and CPU seconds of one
 thread with these over those with the value that is kept, of each problem: the least and
 the most of the ratios. Turns alternate, and each time is the least of some. "-": some
-problem was not solved.
+problem was not solved. Of problems for two threads it is seconds by the clock.
 """
 
 import argparse
 import functools
 import importlib
+import tempfile
 import time
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    make_classification,
+    make_friedman1,
+)
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.core.constants import changed
 from benchmarks.datasets import DATASETS
-from widemargin import EnclosingBall, Kernel, Problem, solve
+from widemargin import (
+    SVC,
+    EnclosingBall,
+    Kernel,
+    LinearSVC,
+    Problem,
+    open_rows,
+    solve,
+)
+from widemargin.data.memory import as_rows
+from widemargin.losses.mahalanobis import Mahalanobis
 from widemargin.losses.norms import BudgetL2, L2Norm
+from widemargin.problems.nu import nu_problem
+from widemargin.problems.regression import regression_problem
+from widemargin.reduction.reduce import reduce
 from widemargin.solvers import IRWLS, CoreVector, FrankWolfe
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -34,6 +56,7 @@ class Constant(NamedTuple):
 
 
 KERNEL, LINEAR = "solvers.kernel.", "solvers.linear."
+STORED = "data.outofcore.stored"
 CONSTANTS = (
     Constant(KERNEL + "core_vector", "INNER_SHARE", (0.03, 0.3), "core_vector"),
     Constant(KERNEL + "reweighted", "MOST_PASSES", (30, 120), "irwls"),
@@ -78,6 +101,26 @@ CONSTANTS = (
     Constant(LINEAR + "newton", "FREE_CURVATURE", (1e-10, 1e-8), "newton"),
     Constant("problems.linear", "CLEAR", (10.0, 1000.0), "descent"),
     Constant("solvers.driver.driver", "PROGRESS", (0.8, 0.95), "pairs"),
+    Constant(KERNEL + "faces", "MOST_STEPS", (2, 8), "nu"),
+    Constant(KERNEL + "faces", "FEW_ROWS", (64, 1024), "nu"),
+    Constant(KERNEL + "faces", "FEW_STEPS", (3, 30), "nu"),
+    Constant("problems.mass", "USUAL", (1e-3, 1e-1), "nu"),
+    Constant(KERNEL + "frank_wolfe", "AT_ONCE", (1 << 12, 1 << 13), "many sampled"),
+    Constant(KERNEL + "working_set", "SHARP", (1e-4, 1e-2), "regression"),
+    Constant(KERNEL + "budget", "STRIDE", (10, 40), "gradients"),
+    Constant(KERNEL + "batch", "SHARED_WORK", (15_000, 240_000), "pairs of classes"),
+    Constant("kernels.given", "COST", (2.0, 32.0), "given pairs"),
+    Constant(LINEAR + "batch", "SHARED_ENTRIES", (25_000, 400_000), "classes"),
+    Constant("solvers.auto", "DESCENT_ROWS", (600, 10_000), "tall"),
+    Constant("solvers.auto", "MOST_UPDATES", (30.0, 300.0), "first descent"),
+    Constant("solvers.auto", "MOST_SWEEPS", (130, 1200), "large C"),
+    Constant("problems.conditioning", "MERGED_ROWS", (2000, 50_000), "equal rows"),
+    Constant("problems.conditioning", "MERGE_SAMPLE", (1024, 8192), "equal rows"),
+    Constant("problems.conditioning", "MERGE_SHARE", (0.1, 0.6), "equal rows"),
+    Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),
+    Constant(STORED, "BLOCK_SHARE", (0.1, 0.25), "stored"),
+    Constant(STORED, "STATE_SHARE", (0.2, 0.6), "stored"),
+    Constant(STORED, "COPY_SHARE", (0.05, 0.25), "stored"),
 )
 
 
@@ -140,7 +183,168 @@ def _balls(folder):
             yield lambda ball=ball, X=X: ball.fit(X).status_
 
 
-PROBLEMS = {
+def _nu(folder):
+    """Machines with a sum of alpha, also where K is nearly singular."""
+    for name, nu, gamma in (
+        ("breast_cancer", 0.1, 1e-4),
+        ("breast_cancer", 0.3, 0.03),
+        ("digits", 0.05, 0.05),
+        ("digits", 0.3, 1e-4),
+        ("ijcnn1", 0.1, 2.0),
+    ):
+        X, y = data(name, folder)
+        for labels in (y, np.ones(len(y))):
+            kernel = Kernel("rbf", gamma=gamma)
+            problem = nu_problem(as_rows(X), labels, 1.0, nu, kernel=kernel)
+            yield lambda problem=problem: solve(problem, tol=1e-8, time_limit=60)
+
+
+def _regressions(folder):
+    """Kernel machines whose samples are two rows."""
+    sets = (
+        load_diabetes(return_X_y=True, scaled=True),
+        make_friedman1(2000, noise=1.0, random_state=0),
+        (load_digits().data / 16.0, load_digits().target),
+    )
+    for X, target in sets:
+        target = (target - target.mean()) / target.std()
+        for C in (1.0, 100.0):
+            kernel = Kernel("rbf", gamma=1.0 / X.shape[1] / X.var())
+            problem = regression_problem(X, target, C, 0.1, kernel=kernel)
+            yield lambda problem=problem: solve(problem, IRWLS(), tol=1e-7)
+
+
+def _gradients(folder):
+    """The norm with a matrix, of 40 rows."""
+    X, y = data("breast_cancer", folder)
+    for C, gamma in ((1.0, 0.03), (100.0, 0.03), (10.0, 0.1)):
+        few = np.append(np.flatnonzero(y > 0)[:20], np.flatnonzero(y < 0)[:20])
+        A = np.random.default_rng(0).normal(size=(40, 40))
+        norm = Mahalanobis(M=np.eye(40) + A @ A.T / 40, nonneg_slack=False)
+        kernel = Kernel("rbf", gamma=gamma)
+        problem = Problem(X[few], y[few], C, norm=norm, kernel=kernel)
+        yield lambda problem=problem: solve(problem, tol=1e-5, time_limit=60)
+
+
+def _many_sampled(folder):
+    """Some thousand rows, of which a step reads few."""
+    rng = np.random.default_rng(0)
+    for m in (5000, 10_000):
+        X = rng.normal(size=(m, 10))
+        y = np.where((X**2).sum(axis=1) + rng.normal(size=m) > 9.5, 1.0, -1.0)
+        kernel = Kernel("rbf", gamma=0.1)
+        problem = Problem(X, y, 10.0, "squared_hinge", "penalized", kernel=kernel)
+        solver = FrankWolfe(sample=59)
+        yield lambda problem=problem, solver=solver: solve(problem, solver, tol=0.3)
+
+
+def _classes(fit, sizes):
+    """Fits of so many rows of digits, of as many classes."""
+    X, y = load_digits(return_X_y=True)
+    for k, m in sizes:
+        own = np.flatnonzero(y < k)[:m]
+
+        def run(X=X[own] / 16.0, y=y[own]):
+            for _ in range(20):
+                fitted = fit(X, y)
+            return fitted.status_
+
+        yield run
+
+
+def _given_pairs(folder):
+    """The same of kernel values that are given."""
+    sizes = ((3, 200), (3, 400), (10, 100), (10, 200), (10, 400))
+    X, y = load_digits(return_X_y=True)
+    for k, m in sizes:
+        own = np.flatnonzero(y < k)[:m]
+        rows = X[own] / 16.0
+        norms = np.square(rows).sum(axis=1)
+        K = np.exp(-0.05 * (norms[:, np.newaxis] + norms - 2.0 * rows @ rows.T))
+        K = 0.5 * (K + K.T)
+
+        def run(K=K, y=y[own]):
+            for _ in range(20):
+                fitted = SVC(kernel="precomputed", n_jobs=2).fit(K, y)
+            return fitted.status_
+
+        yield run
+
+
+def _auto(C_of, sizes, tol=1e-4, loss="hinge"):
+    """Linear problems that are drawn, by the solver that is chosen."""
+    for m, n in sizes:
+        X, y = make_classification(
+            m, n, n_informative=n // 2, n_redundant=0, flip_y=0.1, random_state=0
+        )
+        X, y = StandardScaler().fit_transform(X), 2.0 * y - 1.0
+        for C in C_of(n):
+            problem = Problem(X, y, C, loss, "penalized")
+            yield lambda problem=problem: solve(problem, tol=tol, time_limit=60)
+
+
+def _equal_rows(folder):
+    """Rows of which a share equals another."""
+    rng = np.random.default_rng(0)
+    for m in (5000, 30_000):
+        for share in (0.2, 0.5, 0.8):
+            base = rng.normal(size=(int((1.0 - share) * m), 20))
+            t = base @ rng.normal(size=20) + 2.0 * rng.normal(size=len(base))
+            which = rng.integers(len(base), size=m)
+            which[: len(base)] = np.arange(len(base))
+            X, y = base[which], np.where(t > 0, 1.0, -1.0)[which]
+            for loss in ("hinge", "squared_hinge"):
+
+                def run(X=X, y=y, loss=loss):
+                    return solve(Problem(X, y, 1.0, loss), tol=1e-4)
+
+                yield run
+
+
+def _reduced(folder):
+    """Cuts of kernel machines, each from one solution."""
+    for name, C, gamma in KERNELS[1:]:
+        X, y = data(name, folder)
+        problem = Problem(X, y, C, kernel=Kernel("rbf", gamma=gamma))
+        solution = solve(problem, tol=1e-3)
+        for budget in (50, 200):
+
+            def run(problem=problem, solution=solution, budget=budget):
+                return reduce(problem, solution, budget).status
+
+            yield run
+
+
+def _stored(folder):
+    """Rows in a file, with little memory."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 32))
+    y = np.where(X @ rng.normal(size=32) + 4.0 * rng.normal(size=len(X)) > 0, 1, -1)
+    there = Path(tempfile.mkdtemp(prefix="untuned-"))
+    np.save(there / "X-0.npy", X)
+    np.save(there / "y-0.npy", y.astype(np.int8))
+    for loss in ("squared_hinge", "hinge"):
+
+        def run(loss=loss):
+            rows = open_rows(there, memory_limit=24 << 20, n_jobs=1)
+            return LinearSVC(loss=loss).fit(rows, rows.vector("label")).status_
+
+        yield run
+
+
+# Problems for two threads: by the clock.
+SHARED = {
+    "pairs of classes": lambda f: _classes(
+        SVC(gamma=0.05, n_jobs=2).fit,
+        ((3, 50), (3, 100), (3, 200), (3, 400), (10, 100), (10, 200)),
+    ),
+    "given pairs": _given_pairs,
+    "classes": lambda f: _classes(
+        LinearSVC(n_jobs=2).fit,
+        ((3, 100), (3, 200), (3, 400), (10, 60), (10, 120), (10, 300)),
+    ),
+}
+PROBLEMS = SHARED | {
     "core_vector": lambda f: _machines(
         CoreVector(), "squared_hinge", 1e-4, f, KERNELS[:2]
     ),
@@ -157,6 +361,22 @@ PROBLEMS = {
     ),
     "descent": lambda f: _planes("coordinate_descent", "hinge", "penalized", 1e-4, f),
     "newton": lambda f: _planes("active_set", "squared_hinge", "free", 1e-6, f),
+    "nu": _nu,
+    "regression": _regressions,
+    "gradients": _gradients,
+    "many sampled": _many_sampled,
+    "tall": lambda f: _auto(
+        lambda n: (0.1 / n, 1.0 / n), ((20_000, 20), (50_000, 10), (60_000, 8))
+    ),
+    "first descent": lambda f: _auto(
+        lambda n: (1.0 / n,), ((3000, 30), (3000, 200), (10_000, 20)), 1e-6
+    ),
+    "large C": lambda f: _auto(
+        lambda n: (1e2, 1e5), ((2000, 10), (3000, 50), (1000, 300)), 1e-8
+    ),
+    "equal rows": _equal_rows,
+    "reduced": _reduced,
+    "stored": _stored,
 }
 
 
@@ -167,15 +387,17 @@ def main():
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("words", nargs="*", help="of modules and constants")
     options = parser.parse_args()
-    with ONE_BLAS_THREAD:
-        for constant in CONSTANTS:
-            name = f"{constant.module} {constant.name}"
-            if not options.words or any(word in name for word in options.words):
-                print(f"{name:44}", *_ratios(constant, options), sep="  ", flush=True)
+    for constant in CONSTANTS:
+        name = f"{constant.module} {constant.name}"
+        if not options.words or any(word in name for word in options.words):
+            print(f"{name:44}", *_ratios(constant, options), sep="  ", flush=True)
 
 
 def _ratios(constant, options):
     """What is told of a constant."""
+    clock, threads = time.process_time, ONE_BLAS_THREAD
+    if constant.problems in SHARED:
+        clock, threads = time.perf_counter, nullcontext()
     module = importlib.import_module(f"widemargin.{constant.module}")
     home = vars(module)
     kept = home[constant.name]
@@ -186,8 +408,9 @@ def _ratios(constant, options):
         run()
     for _ in range(options.turns):
         for k, value in enumerate(values):
-            with changed({constant.name: value}, module):
-                least[k] = np.minimum(least[k], [_seconds(run) for run in runs])
+            with threads, changed({constant.name: value}, module):
+                seconds = [_seconds(run, clock) for run in runs]
+            least[k] = np.minimum(least[k], seconds)
     told = [f"{kept:g}"]
     for value, seconds in zip(constant.others, least[1:] / least[0], strict=True):
         solved = np.isfinite(seconds).all()
@@ -196,11 +419,11 @@ def _ratios(constant, options):
     return told
 
 
-def _seconds(run):
-    """CPU seconds of a run; infinity where it does not solve its problem."""
-    begin = time.process_time()
+def _seconds(run, clock):
+    """Seconds of a run; infinity where it does not solve its problem."""
+    begin = clock()
     found = run()
-    taken = time.process_time() - begin
+    taken = clock() - begin
     return taken if getattr(found, "status", found) == "solved" else np.inf
 
 

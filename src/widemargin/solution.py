@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 # problems: benchmarks/core/twofold_share.py. A small one tells smaller gaps of the
 # others.)
 SHARE = 0.1
+# Steps at either end of a long trace that a notebook shows.
+_ENDS = 5
 # Fields of a solution that may have a number for each training row.
 _OF_ROWS = ("alpha", "w")
 
@@ -77,7 +79,7 @@ _ADVICE = {
     ),
     Status.NO_MARGIN: (
         "Decision values are rounding, and predictions mean nothing. Take a larger nu, "
-        "another kernel ('rbf', or a larger gamma of it) or, if any, a larger rank."
+        "another kernel (rbf, or a larger gamma of it) or, if any, a larger rank."
     ),
 }
 # How `str` begins where the gap is no proof, and else by the status.
@@ -277,7 +279,6 @@ _NUMBERS = (
     "active",
     "sweeps",
 )
-_ENDS = 5  # steps at either end of a long trace that a notebook shows
 
 
 def _html_table(rows: Sequence[Sequence[Any]]) -> str:

@@ -226,7 +226,7 @@ def _at_the_edge(one, tol, rng):
         problems.data,
         c,
         (not problems.loss.is_bounded, intercept),
-        (tol, MOST, MEMORY, 1),
+        (tol, MOST, MEMORY, 1, False),
         lambda: False,
     )
     margins = 1.0 + problems.samples.kept_errors(problems.rows, c, problems.starts)

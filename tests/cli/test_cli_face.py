@@ -141,12 +141,12 @@ class Terminal:
 def test_lines_are_as_wide_as_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     words = "a sentence that is far too long for a terminal of forty columns"
-    lines = output.fitted(f"{words}\nshort\n", Terminal()).split("\n")
+    lines = output.wrapped(f"{words}\nshort\n", Terminal()).split("\n")
     assert max(map(len, lines)) <= 40
     assert " ".join(" ".join(lines).split()) == f"{words} short"
-    assert output.fitted(words, None) == words
+    assert output.wrapped(words, None) == words
     facts = '{"name": "' + "x " * 50 + '"}'
-    assert output.fitted(facts, Terminal()) == facts
+    assert output.wrapped(facts, Terminal()) == facts
 
 
 def test_a_shell_completes_commands_options_and_values(capsys):

@@ -267,3 +267,13 @@ def test_a_full_disk_is_one_sentence(shards, scratch_folder, monkeypatch):
     with pytest.raises(OSError, match=message):
         Problem(rows, y)
     assert os.listdir(scratch_folder) == []
+
+
+def test_blocks_of_all_threads_fit_in_the_limit(tmp_path):
+    """Eight threads hold four blocks each: no other test has as many threads."""
+    np.save(tmp_path / "X-0.npy", np.ones((4000, 256)))
+    sizes, limit = [], 24 << 20
+    rows = open_rows(tmp_path, memory_limit=limit, n_jobs=1)
+    rows.sweep(lambda block, part: sizes.append(block.nbytes) or 0)
+    assert sum(sizes) == 8 * 4000 * 256
+    assert 8 * 4 * max(sizes) <= limit

@@ -9,7 +9,7 @@ import numpy as np
 from widemargin.cli import reading, stored, weights
 from widemargin.cli.output import doing
 from widemargin.data.memory import as_rows
-from widemargin.data.outofcore import columns_of, is_binary, is_parquet
+from widemargin.data.outofcore import column_names, is_binary, is_parquet
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
@@ -196,7 +196,7 @@ def _open_test(options: argparse.Namespace, data: Data, n: int) -> Data:
 def _left_out(options: argparse.Namespace) -> list[str]:
     """Columns of the training data that --columns leaves out, which need no note."""
     left_out = options.columns and is_parquet(options.data)
-    return columns_of(options.data) if left_out else []
+    return column_names(options.data) if left_out else []
 
 
 def _is_file(name: str | None) -> bool:
@@ -231,7 +231,7 @@ def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
         found = stored.matched_columns(rows, path, names, n)
         stored.say_ignored(path, columns, others)
         return found
-    if is_parquet(path) and label is None and trained[0] in columns_of(path):
+    if is_parquet(path) and label is None and trained[0] in column_names(path):
         label = trained[0]
     rows = stored.open_data(options, path, label=label)
     return stored.matched_columns(rows, path, names, n)

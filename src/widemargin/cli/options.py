@@ -147,6 +147,24 @@ def _command(commands: Any, name: str, what: str, epilog: str) -> Any:
 
 
 def _add_train(train: Any) -> None:
+    _add_machine(train)
+    _add_where(train)
+    _add_scale(train)
+    _add_kernel(train)
+    _add_smaller(train)
+    _add_approximation(train)
+    _add_strength(train)
+    _add_loss(train)
+    _add_classes(train)
+    _add_weights(train)
+    _add_columns(train)
+    _add_solving(train)
+    _add_json(train)
+    _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
+
+
+def _add_machine(train: Any) -> None:
+    """The files, and what the labels are to the machine."""
     add = train.add_argument
     add("data", metavar="DATA", help=f"to train on: {_FORMATS}")
     add("model", metavar="MODEL", help="file to write the model to")
@@ -163,6 +181,11 @@ def _add_train(train: Any) -> None:
     )
     add("--test", metavar="DATA", help="of the same kind, to measure the errors on")
     add("--report", metavar="FILE.html", help="write a page with pictures")
+
+
+def _add_where(train: Any) -> None:
+    """Which workers train, where it is not this process."""
+    add = train.add_argument
     add(
         "--cluster",
         metavar="URL",
@@ -175,8 +198,11 @@ def _add_train(train: Any) -> None:
         metavar="N",
         help="the same with N workers of this machine",
     )
+
+
+def _add_scale(train: Any) -> None:
     # These choices are in widemargin.features.scaling, too, which is slow to import.
-    add(
+    train.add_argument(
         "--scale",
         choices=("standard", "minmax", "maxabs"),
         help="scale the columns: to mean 0 and deviation 1, from 0 to 1, or by their "
@@ -184,8 +210,11 @@ def _add_train(train: Any) -> None:
         "training rows of each fold; data with zeros that are not stored are scaled "
         "without a shift (none)",
     )
-    _add_kernel(train)
-    _add_smaller(train)
+
+
+def _add_strength(train: Any) -> None:
+    """The weight of all losses, and how it is chosen."""
+    add = train.add_argument
     add(
         "-C",
         "--C",
@@ -201,8 +230,11 @@ def _add_train(train: Any) -> None:
         help="choose C, and gamma, by the accuracy on K folds of the rows: prints a "
         "table and keeps the best model",
     )
-    _add_loss(train)
-    _add_classes(train)
+
+
+def _add_weights(train: Any) -> None:
+    """What classes weigh, and whether scores become probabilities."""
+    add = train.add_argument
     add(
         "--class-weight",
         type=values.class_weights,
@@ -217,10 +249,6 @@ def _add_train(train: Any) -> None:
         "to the scores of rows that a fold held out (--cv 5, if not said); predict "
         "--probability prints them",
     )
-    _add_columns(train)
-    _add_solving(train)
-    _add_json(train)
-    _add_reading(train, f"auto: {_GUESS}; the test file is read alike")
 
 
 def _add_loss(train: Any) -> None:
@@ -313,7 +341,7 @@ def _of_kernels(parameter: str) -> str:
 
 
 def _add_smaller(train: Any) -> None:
-    """What makes a kernel model, or the work for it, smaller."""
+    """What makes a kernel model smaller."""
     add = train.add_argument
     add(
         "--budget",
@@ -334,6 +362,11 @@ def _add_smaller(train: Any) -> None:
         choices=("l1", "l2"),
         help="of --budget: the losses, or their squares (l1)",
     )
+
+
+def _add_approximation(train: Any) -> None:
+    """What makes the work for a kernel model smaller."""
+    add = train.add_argument
     add(
         "--rank",
         type=values.rank,

@@ -20,7 +20,7 @@ _PIECE = 4096
 _DELAY = 1.0  # seconds before a note on the work: as the progress bar's
 
 
-def fitted(text: str, stream: Any) -> str:
+def wrapped(text: str, stream: Any) -> str:
     """The text with lines as wide as the terminal that it goes to; else as it is."""
     if stream is None or not stream.isatty():
         return text
@@ -52,7 +52,7 @@ def say(text: str) -> None:
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        text = fitted(text, sys.stdout)
+        text = wrapped(text, sys.stdout)
         for start in range(0, len(text), _PIECE):
             sys.stdout.write(text[start : start + _PIECE])
         sys.stdout.flush()
@@ -74,7 +74,7 @@ def _give_up_output() -> None:
 
 def note(sentence: str, program: str = "widemargin") -> None:
     """Write one line to standard error, whatever is in the sentence."""
-    _write_error(fitted(f"{program}: {escaped(sentence)}", sys.stderr) + "\n")
+    _write_error(wrapped(f"{program}: {escaped(sentence)}", sys.stderr) + "\n")
 
 
 def describe(error: OSError | ValueError) -> str:

@@ -77,10 +77,10 @@ def read(
                 path, zero_based=zero_based, return_qid=qid, n_jobs=jobs
             )
     except ValueError as error:
-        raise ValueError(in_words(str(error))) from None
+        raise ValueError(as_of_options(str(error))) from None
 
 
-def in_words(sentence: str) -> str:
+def as_of_options(sentence: str) -> str:
     """A sentence about parameters as one about options."""
     for words, plain in _WORDS.items():
         sentence = sentence.replace(words, plain)

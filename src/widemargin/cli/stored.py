@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from widemargin.cli.output import doing, note
-from widemargin.cli.reading import in_words
+from widemargin.cli.reading import as_of_options
 from widemargin.data.outofcore import (
-    columns_of,
+    column_names,
     csv_columns,
     is_binary,
     is_parquet,
@@ -52,7 +52,7 @@ def open_data(options: argparse.Namespace, path: str, **chosen: Any) -> StoredRo
             warnings.simplefilter("always", UserWarning)
             rows = open_rows(path, **given, **chosen)
     except ValueError as error:
-        raise ValueError(in_words(str(error))) from None
+        raise ValueError(as_of_options(str(error))) from None
     for warning in caught:
         note(str(warning.message))
     return rows
@@ -97,7 +97,7 @@ def say_types(options: argparse.Namespace, path: str) -> None:
 def check_named(path: str, label: str | None, option: str) -> None:
     """Refuse Parquet without the name of the labels; says which columns there are."""
     if label is None and is_parquet(path):
-        found = _listed(columns_of(path))
+        found = _listed(column_names(path))
         raise ValueError(
             f"{path}: expected {option} NAME, the column of the labels: {found}"
         )
@@ -115,14 +115,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def parquet_features(path: str, names: Sequence[str]) -> list[str]:
     """The columns that the named features are made of, in the order of the names."""
-    stored = columns_of(path)
+    stored = column_names(path)
     return list(dict.fromkeys(_column(name, stored) for name in names))
 
 
 def say_ignored(path: str, columns: Sequence[str], others: Sequence[Any]) -> None:
     """Say which columns Parquet has but for these."""
     known = {*columns, *others}
-    unknown = [name for name in columns_of(path) if name not in known]
+    unknown = [name for name in column_names(path) if name not in known]
     if unknown:
         _ignored(path, f"{len(unknown):,} column(s)", unknown)
 

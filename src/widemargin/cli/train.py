@@ -51,31 +51,13 @@ MANY_CLASSES = 20
 
 def run(options: argparse.Namespace) -> int:
     """Train a model and write it, then say how good it is."""
-    machines.check_type(options)
-    _check_kernel(options)
-    _check_solver(options)
-    _check_budget(options)
-    _check_rank(options)
-    _check_classes(options)
-    _check_folds(options)
+    _check_options(options)
     solver = made(options.solver, options.solver_option)
-    beside = options.label, options.weight, options.test_label  # perhaps files
-    inputs = [path for path in (options.data, options.test, *beside) if path]
     checkpoint = _checkpoint(options)
-    saved = checkpoint and checkpoint.path
-    outputs = [path for path in (options.model, options.report, saved) if path]
-    check_outputs(outputs, inputs)
-    names.check_trained(options.model)
-    if options.report:
-        names.check_report(options.report)
-        check_matplotlib()
+    _check_files(options, checkpoint)
     if cluster.is_asked(options):
         return _train_there(options, solver)
-    data = read_training(options)
-    options.class_weight = weights.of_classes(options, data.y)
-    whole = options.rank is None or options.approximation == "eigen"
-    if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
-        data = in_memory(options, data)
+    data = _read(options)
     test = read_test(options, data)
     _say_many_classes(options, data)
     say_uneven(options, data)
@@ -91,9 +73,7 @@ def run(options: argparse.Namespace) -> int:
     )
     _count_as_in_file(classifier, data)
     if search and options.probability:
-        slopes, offsets = search.calibrator_.sigmoids
-        kept = {"method": "sigmoid", "slopes": slopes, "offsets": offsets}
-        keep_in_model(classifier, {KEY: kept})
+        _keep_sigmoids(classifier, search)
     model = classifier.model_ if scaling is None else classifier.model_.scaled(scaling)
     asked, options.model = options.model, _save(model, options.model)
     try:
@@ -115,6 +95,47 @@ def _say_many_classes(options: argparse.Namespace, data: Data) -> None:
             f"{data.path}: the labels are {count:,} different numbers, each of them a "
             "class; --type regress predicts numbers"
         )
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    machines.check_type(options)
+    _check_kernel(options)
+    _check_solver(options)
+    _check_budget(options)
+    _check_rank(options)
+    _check_classes(options)
+    _check_folds(options)
+
+
+def _check_files(options: argparse.Namespace, checkpoint: Checkpoint | None) -> None:
+    """Refuse files that would be written in vain, or over those that are read."""
+    beside = options.label, options.weight, options.test_label  # perhaps files
+    inputs = [path for path in (options.data, options.test, *beside) if path]
+    saved = checkpoint and checkpoint.path
+    outputs = [path for path in (options.model, options.report, saved) if path]
+    check_outputs(outputs, inputs)
+    names.check_trained(options.model)
+    if options.report:
+        names.check_report(options.report)
+        check_matplotlib()
+
+
+def _read(options: argparse.Namespace) -> Data:
+    """The training data, in memory where the machine needs them there."""
+    data = read_training(options)
+    options.class_weight = weights.of_classes(options, data.y)
+    whole = options.rank is None or options.approximation == "eigen"
+    if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
+        data = in_memory(options, data)
+    return data
+
+
+def _keep_sigmoids(classifier: Classifier, search: SelectedClassifier) -> None:
+    """Let the model have what makes probabilities of its scores."""
+    slopes, offsets = search.calibrator_.sigmoids
+    kept = {"method": "sigmoid", "slopes": slopes, "offsets": offsets}
+    keep_in_model(classifier, {KEY: kept})
 
 
 def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 
 from widemargin.kernels.table import GAMMAS
 
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# A smaller size is one without its unit.
+_LEAST_BYTES = 1 << 14
+
 
 def meant(word: str, known: Iterable[str]) -> str:
     """The known word that is most like one; "" where none is."""
@@ -23,10 +27,6 @@ def refusal(word: str, known: Iterable[str], others: str = "") -> str:
     near = meant(word, words)
     hint = f" (did you mean {near}?)" if near else ""
     return f"expected {others}{', '.join(words)}, found {word!r}{hint}"
-
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_LEAST_BYTES = 1 << 14
 
 
 def positive(text: str) -> float:

@@ -23,6 +23,7 @@ GRAM_BYTES, LARGE_BLOCK_BYTES = 64, 64 << 20
 # Blocks are added up in this many groups (fewer when n^2 is large), whatever the number
 # of threads: sums do not depend on it.
 LANES = 8
+# Bytes of these sums: with more than 2,896 columns there are fewer groups.
 LANE_BYTES = 512 << 20
 
 

@@ -11,14 +11,15 @@ from widemargin.parameters import Checker, is_integer
 PARTS = ("train", "test")
 # The largest integer up to which a dtype holds all of them.
 _LARGEST = {"int16": 2**15 - 1, "float32": 2**24, "float64": 2**53}
-_BLOCK_ROWS = 100_000
-_BLOCK_ENTRIES = 4_000_000  # 32 MB of float64
+# Rows that are made at a time, and entries: 32 MB of float64. A block has a seed: other
+# numbers make other data.
+_BLOCK_ROWS, _BLOCK_ENTRIES = 100_000, 4_000_000
 _LOW, _HIGH = -50.0, 50.0  # the box of the centers
 # Noise and roots are multiples of 2^-20 and 2^-16: a float64 sum of up to 4096 of their
 # products, each below 2^3 * 1, is exact, whatever the order in which BLAS adds them.
 _NOISE_BITS, _ROOT_BITS, _MOST_FEATURES = 20, 16, 4096
-_MOST_CENTERS, _MOST_ROOTS = 10_000, 2**30
-_MOST_EXPAND = 1e6
+# What is refused beyond: centers, entries of their roots (2 GB), and `expand`.
+_MOST_CENTERS, _MOST_ROOTS, _MOST_EXPAND = 10_000, 2**30, 1e6
 
 
 def make_ndc(

@@ -21,6 +21,7 @@ from widemargin.system.files import (
 
 Block = tuple[NDArray[Any], NDArray[Any]]  # X (rows, n) and y (rows,)
 
+# Rows of a shard at most: 256 MB of 32 columns in float64.
 SHARD_ROWS = 1_000_000
 _PARQUET = ".parquet"
 

@@ -25,7 +25,9 @@ EXCESS = 1e-5
 # Rows that a callable gets at a time, with all others: between two of its calls a time
 # limit is noticed.
 CALLED_ROWS = 512
-# Multiplications that a value stands for: it is gathered, and steps read it. Not tuned.
+# Multiplications that a value stands for: it is gathered, and steps read it. It says
+# when a second thread is worth it. (2 and 32: 0.9 to 1.2 of the time by the clock,
+# benchmarks/core/untuned.py.)
 COST = 8.0
 
 

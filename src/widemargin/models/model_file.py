@@ -100,6 +100,7 @@ _LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
 _LABELS |= {f"float{bits}": float for bits in (16, 32, 64)}
 # A fixed-width array of one long and many short labels is far larger than its file.
 _LABEL_BYTES = 1 << 30
+# Far from where Python ends a recursion (1,000 calls).
 _META_DEPTH = 64
 
 
@@ -384,15 +385,8 @@ def _check_label_bytes(dtype: str, values: list[Any]) -> None:
 def _decode(content: NDArray[np.uint8]) -> Model:
     """The model in the bytes of a file."""
     version, header, body = _split(content)
-    kinds: dict[str, Any] = {"scheme": str, "classes": dict, "arrays": list}
-    kinds["meta"] = dict
-    kinds |= _OF_VERSION[version]
-    fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
+    fields = _fields_of(version, header)
     scheme = fields["scheme"]
-    if version == _REGRESSION and scheme != REGRESSION:
-        raise UnfitError(f"its version has no scheme {scheme!r}")
-    if scheme in _FIRST and version < _FIRST[scheme]:
-        raise UnfitError(f"its version has no scheme {scheme!r}")
     kernel, features = fields.get("kernel"), fields.get("features")
     classes = _classes(fields["classes"], scheme)
     moves: dict[str, Any] = _MOVES if fields.get("scaling") else {}
@@ -427,6 +421,20 @@ def _decode(content: NDArray[np.uint8]) -> Model:
         _check(model, W, b)
     _check_classes(model)
     return model
+
+
+def _fields_of(version: int, header: Any) -> dict[str, Any]:
+    """The fields of a header, which its version has."""
+    kinds: dict[str, Any] = {"scheme": str, "classes": dict, "arrays": list}
+    kinds["meta"] = dict
+    kinds |= _OF_VERSION[version]
+    fields = dict(zip(kinds, _fields(header, "the header", **kinds), strict=True))
+    scheme = fields["scheme"]
+    if version == _REGRESSION and scheme != REGRESSION:
+        raise UnfitError(f"its version has no scheme {scheme!r}")
+    if scheme in _FIRST and version < _FIRST[scheme]:
+        raise UnfitError(f"its version has no scheme {scheme!r}")
+    return fields
 
 
 def _kernel_layouts(described: list[Any]) -> dict[str, Any]:

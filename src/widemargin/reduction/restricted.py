@@ -37,7 +37,8 @@ Mask = NDArray[np.bool_]
 # and 200: 500 of ijcnn1 took 1.4 times as long, of a9a 1.25). All, if they are more
 # than this share.
 BESIDE, FIRST, MOST_ROWS = 0.3, 100.0, 0.8
-# Share of k(x, x) that must be new in a row, in float64. Not tuned.
+# Share of k(x, x) that must be new in a row, in float64. (A tenth and ten times of it:
+# 0.85 to 1.05 of the time, benchmarks/core/untuned.py.)
 NEW_ROW = 3e-5
 # Share of the gap that the solver may leave, and the gap from which its rows are in
 # float64.

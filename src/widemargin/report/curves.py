@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from widemargin.data.state import RowState
 
 Vector = NDArray[np.float64]
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # rows that are worked on together: 8 MB of float64
 
 
 class Curves(NamedTuple):

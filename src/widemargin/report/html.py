@@ -11,6 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# From this share above the optimum on, objectives are told by factors, and a budget is
+# called too small: "130 % above" is read more slowly than "2.3 times".
+COSTLY = 1.0
+# From this shade on the letters of a cell are those of the page's color.
+DARK_CELL = 0.62
+
 # -- words and numbers -----------------------------------------------------------------
 
 
@@ -28,11 +34,6 @@ def short(text: str, most: int = 16) -> str:
 def percent(share: float | np.floating[Any]) -> str:
     """A share as a percentage: "84.98 %"."""
     return f"{100 * share:.2f} %"
-
-
-# From this share above the optimum on, objectives are told by factors, and a budget is
-# called too small: "130 % above" is read more slowly than "2.3 times".
-COSTLY = 1.0
 
 
 def above(share: float) -> str:
@@ -147,10 +148,6 @@ def _cell(number: int, shade: float, right: bool) -> str:
     first = f"rgb({plain_color},{plain_color},{plain_color})"
     style = f"background:{first};background:{mixed}"
     return f'<td class="{kind}" style="{style}">{number:,}</td>'
-
-
-# From this shade on the letters of a cell are those of the page's color.
-DARK_CELL = 0.62
 
 
 def _th(text: str, scope: str, kind: str = "") -> str:

@@ -53,6 +53,10 @@ _COLOR = re.compile("|".join(_NAMES))
 # Points of a line, lines, bins of a histogram, rows drawn as markers, points along an
 # axis of the plane: enough to see what there is, and few enough for a small page.
 POINTS, LINES, BINS, MARKERS, GRID = 200, 40, 60, 500, 160
+# Support vectors are on a plane up to rounding: less than this is none of the margin.
+ON_PLANE = 1e-3
+_NAMED = 35  # classes whose names have room beside a map
+_CELLS, _LEVELS = 2000, 8  # of a map: the largest shares, in some grays
 
 _STYLE: Any = {
     "font.sans-serif": ["DejaVu Sans"],
@@ -301,9 +305,6 @@ def _log(axes: Axes) -> None:
 
 # -- margins and regions ---------------------------------------------------------------
 
-# Support vectors are on a plane up to rounding: less than this is none of the margin.
-ON_PLANE = 1e-3
-
 
 def selection(search: Any) -> Picture:
     """Scores on held-out rows against C, a line each gamma, with their spread."""
@@ -468,10 +469,6 @@ def heat(
         "dark off the diagonal is a frequent error. A light gray is one of few "
         f"percent. Every class is drawn, and about {_NAMED} are named.",
     )
-
-
-_NAMED = 35  # classes whose names have room beside a map
-_CELLS, _LEVELS = 2000, 8  # of a map: the largest shares, in some grays
 
 
 class Plane(NamedTuple):

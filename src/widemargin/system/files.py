@@ -18,6 +18,8 @@ Opener = Callable[[Any, Any], Any]
 TEXT = (".svm", ".svmlight", ".libsvm", ".txt")  # endings of svmlight text
 DELIMITED = (".csv", ".tsv")  # endings of tables in text
 COMPRESSED = (".gz", ".bz2", ".xz")
+# Names of open files: replacing one would take it away from who has it open.
+_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 
 
 def ending(path: str) -> str:
@@ -120,10 +122,6 @@ def missing_extra(what: str, extra: str) -> ImportError:
     return ImportError(
         f"{what} needs the extra '{extra}': pip install \"widemargin[{extra}]\""
     )
-
-
-# Names of open files: replacing one would take it away from who has it open.
-_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 
 
 def _target(path: Path) -> tuple[str, int | None]:

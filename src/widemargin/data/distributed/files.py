@@ -15,7 +15,8 @@ from widemargin.data.distributed.formats import (
 )
 from widemargin.parameters import Checker, is_integer
 
-# Bytes of a partition: larger files are read in parts. Not tuned.
+# Bytes of a partition: larger files are read in parts, of the size that Dask cuts
+# arrays into ("array.chunk-size").
 PART_BYTES = 128 << 20
 
 # A file that the workers read: its name, rows and what a row takes.

@@ -25,7 +25,7 @@ from widemargin.numerics import linalg
 # Numbers for rows that an entry keeps and their vectors, and how often it may do so.
 NAMES, MOST_KEPT = 32, 4096
 # Kept rows are copied with a lane where they take at most this share of the bytes of
-# its own rows: a copy takes room on another worker. Not tuned.
+# its own rows: a copy takes room on another worker, which holds a quarter more then.
 COPIED_SHARE = 0.25
 
 

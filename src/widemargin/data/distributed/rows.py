@@ -25,9 +25,12 @@ from widemargin.numerics import linalg
 from widemargin.system import deadline
 from widemargin.system.deadline import OutOfTime
 
-# Bytes of rows that the client may copy at a time: a sample to start from. Not tuned.
+# Bytes of rows that the client may copy at a time: a sample to start from. A bound of
+# its memory, whatever the collection: half of a partition as Dask makes it.
 COPY_BYTES = 64 << 20
-# Share of the memory of all workers for features that are kept. Not tuned.
+# Share of the memory of all workers for features that are kept: half of what a worker
+# of Dask may fill before it pauses (0.8). The other half is for rows and products. Both
+# sides of it: tests/data/test_distributed.py.
 FEATURE_SHARE = 0.4
 
 

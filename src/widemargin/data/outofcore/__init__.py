@@ -106,49 +106,45 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     name = os.fsdecode(path)
+    beside: dict[str, Any] = {"label": label, "weight": weight, "columns": columns}
+    of_text: dict[str, Any] = {"zero_based": zero_based, "n_features": n_features}
     if client is not None:
         from widemargin.data.distributed.files import open_partitions
 
-        partitions: Any = open_partitions(
-            name,
-            client,
-            label=label,
-            weight=weight,
-            columns=columns,
-            zero_based=zero_based,
-            n_features=n_features,
-        )
+        partitions: Any = open_partitions(name, client, **beside, **of_text)
         return partitions  # type: ignore[no-any-return]
-    chosen = {"label": label, "weight": weight, "columns": columns}
-    given: Any = {kind: value for kind, value in chosen.items() if value is not None}
+    given = {kind: value for kind, value in beside.items() if value is not None}
     for kind in ("label", "weight"):
         if kind in given:
             given[kind] = str(given[kind])
-    if is_binary(name):
-        text = (("zero_based", zero_based, "auto"), ("n_features", n_features, None))
-        for kind, value, unset in text:
-            if value != unset:
+    source = _source(check, name, given, of_text, n_jobs)
+    return StoredRows(source, n_jobs, memory_limit)
+
+
+def _source(
+    check: Checker,
+    path: str,
+    given: dict[str, Any],
+    of_text: dict[str, Any],
+    n_jobs: int | None,
+) -> Source:
+    """The reader of a path, which refuses what files of its kind have no use for."""
+    if is_binary(path):
+        for kind, unset in (("zero_based", "auto"), ("n_features", None)):
+            if of_text[kind] != unset:
                 expected = f"{unset!r} for what is no svmlight text"
-                check.refuse(kind, expected, value)
-    source: Source
-    if is_parquet(name):
+                check.refuse(kind, expected, of_text[kind])
+    if is_parquet(path):
         from widemargin.data.outofcore.parquet import ParquetSource
 
-        source = ParquetSource(name, **given)
-    elif "columns" in given:
-        check.refuse("columns", "None for what is no Parquet", columns)
-    elif is_binary(name):
-        source = ShardSource(name, **given)
-    else:
-        for kind, value in given.items():
-            check.refuse(kind, "None for svmlight text, which has targets", value)
-        source = TextSource(
-            name,
-            zero_based=zero_based,
-            n_features=n_features,
-            n_jobs=n_threads(n_jobs),
-        )
-    return StoredRows(source, n_jobs, memory_limit)
+        return ParquetSource(path, **given)
+    if "columns" in given:
+        check.refuse("columns", "None for what is no Parquet", given["columns"])
+    if is_binary(path):
+        return ShardSource(path, **given)
+    for kind, value in given.items():
+        check.refuse(kind, "None for svmlight text, which has targets", value)
+    return TextSource(path, n_jobs=n_threads(n_jobs), **of_text)
 
 
 def is_binary(path: str) -> bool:
@@ -169,13 +165,13 @@ def is_parquet(path: str) -> bool:
 
 def csv_columns(path: str) -> list[Any]:
     """What the columns of a CSV file hold: see `delimited.ColumnFacts`."""
-    from widemargin.data.outofcore.delimited import facts_of
+    from widemargin.data.outofcore.delimited import column_facts
 
-    return facts_of(path)
+    return column_facts(path)
 
 
-def columns_of(path: str) -> list[str]:
+def column_names(path: str) -> list[str]:
     """Names of the columns of Parquet: see `parquet.column_names`."""
-    from widemargin.data.outofcore.parquet import column_names
+    from widemargin.data.outofcore import parquet
 
-    return column_names(path)
+    return parquet.column_names(path)

@@ -22,6 +22,7 @@ except ImportError:
 
 # Words of a column that has more of them are no categories.
 _CATEGORIES = 50
+# Rows of a group of the Parquet file, which is the least that is read at a time.
 _ROW_GROUP = 1 << 16
 # Marks of a missing number beside those of pyarrow ("", "NA", "nan", "null", ...).
 _MISSING = ("?", "None", "<NA>")
@@ -75,7 +76,7 @@ def parquet_of(path: str) -> Any:
     return _converted(path, _stamp(path)).file
 
 
-def facts_of(path: str) -> list[ColumnFacts]:
+def column_facts(path: str) -> list[ColumnFacts]:
     """What the columns hold."""
     return _converted(path, _stamp(path)).facts
 

@@ -12,7 +12,7 @@ from widemargin.data.svmlight.text import opener
 from widemargin.data.svmlight.write import (
     check_matrix,
     check_qid,
-    check_targets,
+    finite_targets,
     parts,
     write_rows,
 )
@@ -210,7 +210,7 @@ def save_svmlight(
     """
     base = 0 if _check_zero_based(zero_based, "save_svmlight", (True, False)) else 1
     matrix = check_matrix(X)
-    targets = check_targets(y, matrix.shape[0])
+    targets = finite_targets(y, matrix.shape[0])
     queries = None if qid is None else check_qid(qid, matrix.shape[0])
     with replacing(path, opener(os.fsdecode(path))) as file:
         for line in (comment or "").splitlines():

@@ -17,7 +17,7 @@ from widemargin.system import files
 
 INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
-_FOUND_BYTES = 24
+_FOUND_BYTES = 24  # of what was found instead, in a sentence
 _NO_QID = -(2**63)
 
 

@@ -11,6 +11,7 @@ from widemargin import _core
 
 # At 50 MB/s, the slowest of what was measured, a buffer takes 0.02 s.
 WRITE_BYTES = 1 << 20
+# Entries of a dense or integer matrix that are copied at a time: 8 MB of float64.
 _PART_ENTRIES = 1 << 20
 _EXACT_INTEGERS = 2**53
 
@@ -50,7 +51,7 @@ def _check_dtype(dtype: np.dtype[Any], parameter: str) -> None:
         raise misfit(parameter, "hold real numbers of at most 64 bits", dtype)
 
 
-def check_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+def finite_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Targets as finite float64 numbers: (n_rows,)."""
     targets = np.asarray(y)
     if targets.shape != (n_rows,):

@@ -25,6 +25,8 @@ LARGE = 1000.0
 # worth a sentence as columns, and rows for each of them (two classes of shuttle,
 # 40,856 x 9, degree 3, C = 4096: 165 columns take 3 to 5 s, the kernel 40 s or more).
 MOST_PRODUCTS, ROWS_A_PRODUCT = 1500, 10
+# Relative gaps from which a model is called rough, and far from optimal.
+ROUGH, FAR = 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,6 @@ def message(end: Ending) -> str:
         f"{_worth(gap)} {_scaling_advice(end.problem, end.names)}"
         f"{_columns_advice(end.problem)}{status.advice}"
     )
-
-
-# Relative gaps from which a model is called rough, and far from optimal.
-ROUGH, FAR = 0.1, 0.5
 
 
 def _worth(gap: float) -> str:

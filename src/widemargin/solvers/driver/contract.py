@@ -5,13 +5,21 @@ from collections.abc import Callable, Generator
 from typing import Any, ClassVar, NamedTuple
 
 from widemargin.data.state import RowState
-from widemargin.solution import Step
+from widemargin.solution import Certificate, Step
 from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.best import Best, BestSoFar, Vector
 from widemargin.solvers.driver.start import Start
 from widemargin.system.threads import ONE_BLAS_THREAD
 
-__all__ = ["ChosenSolver", "Reserve", "Solver", "Start", "at", "in_one_blas_thread"]
+__all__ = [
+    "ChosenSolver",
+    "Reserve",
+    "Solver",
+    "Start",
+    "at",
+    "first_and_last",
+    "in_one_blas_thread",
+]
 
 
 class Solver(ABC):
@@ -65,6 +73,20 @@ class Solver(ABC):
 def at(v: Vector, state: RowState | None = None) -> Callable[[], Any]:
     """What `Step.point` of a step is to give: v and a row state with ``alpha``."""
     return lambda: (v, state)
+
+
+def first_and_last(
+    zero: float, bounds: Certificate, rows: int, seconds: float
+) -> tuple[Step, Step]:
+    """The trace of a problem that has no steps: zero, and what was proved at the end.
+
+    ``zero`` is the objective of w = 0.
+    """
+    first = Step(0, zero, 0.0, 0.0, rows)
+    last = Step(1, bounds.primal, bounds.dual, 0.0, rows, seconds=seconds)
+    for step in (first, last):
+        step.best_primal, step.best_dual = step.primal, step.dual
+    return first, last
 
 
 def in_one_blas_thread(

@@ -46,11 +46,13 @@ Vector = NDArray[np.float64]
 # and 0.3: within a sixth of the time, benchmarks/core/untuned.py.)
 FURTHER = 0.1
 # Entries of vectors that steps read between two looks at the gap, which read some ten
-# vectors. Not tuned.
+# vectors. (A quarter of them: 0.7 to 1.05 of the time, four times as many: 1 to 1.8,
+# benchmarks/core/untuned.py.)
 LOOK = 1 << 23
 # Rows up to which steps of samples keep g of all rows from the start: bringing it up to
 # date takes less time than a sample of which K is computed. With more rows they do so
-# once as many were drawn as there are. Not tuned.
+# once as many were drawn as there are. (With 4096, 5,000 and 10,000 rows took 1.3 to
+# 1.4 times as long, benchmarks/core/untuned.py; no larger one was tried.)
 AT_ONCE = 1 << 16
 # The points of a start are solved to this violation of their conditions.
 SOLVED = 1e-4

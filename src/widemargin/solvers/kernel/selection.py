@@ -21,12 +21,15 @@ INNER_SHARE = 0.1
 # free rows) twice as long.
 FIRST_SIZE, MOST_SIZE, GROWTH = 2048, 4096, 20
 # Scores are computed anew in float64 when the violation has fallen by this factor, or
-# after this number of iterations. Not tuned, as the next two.
+# after this number of iterations. (1e-5, 1e-3 and 200: 1 to 1.2 of the time; 50: 0.9 to
+# 2.3, benchmarks/core/untuned.py.)
 REFRESH_FACTOR, REFRESH_EVERY = 1e-4, 100
 # Kernel values in float32 will not do where a refresh moved a score by more than this
 # share of the violation that it showed, which had not halved since the last refresh.
+# (0.03: 0.8 to 2.7 of the time, 0.3: 0.8 to 1.1, benchmarks/core/untuned.py.)
 ROUNDING_SHARE = 0.1
 # This number of small problems that rounding kept from their end ask for float64 too.
+# (1: 1 to 2.6 of the time, 4: 0.9 to 1, benchmarks/core/untuned.py.)
 UNSOLVED = 2
 NOBODY: Index = np.empty(0, np.intp)
 # Violation, in units of the largest |F|, that float64 cannot tell from none.

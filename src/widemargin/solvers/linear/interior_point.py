@@ -40,7 +40,13 @@ from widemargin.solvers.linear.normal_equations import (
     NormalEquations,
     row_vectors,
 )
-from widemargin.solvers.linear.published_crsvm import MADE, OWN, START, published_steps
+from widemargin.solvers.linear.published_crsvm import (
+    MADE,
+    OWN,
+    START,
+    own_step,
+    published_steps,
+)
 from widemargin.solvers.linear.step_length import (
     Ahead,
     blocking,
@@ -246,19 +252,9 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
             active.choose(mu, knows=iteration > 0 or start is not None)
             g, h = normal.assemble(active, bounded)  # A'alpha, A'(d r_Omega)
             residual = float(np.abs(R * v - g).max())
-            primal = 0.5 * float(R @ (v * v)) + losses
-            dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
-            # y'alpha = 0 from the start, up to rounding that a repair has to pay for.
-            dual -= float((1.0 - R) @ (np.abs(g) * (1.0 + np.abs(v))))
-            if not np.isfinite(primal - dual):
-                raise FloatingPointError("the iterate is not finite")
+            primal, dual = bounds = _bounds(v, g, R, losses, linear)
             details = {"mu": mu, "step": t, "pcg_steps": pcg_steps}
-            point = at(v, state)
-            step = Step(
-                iteration, primal, dual, residual, normal.n_active, details, point
-            )
-            step.vectors = OWN
-            yield step
+            yield own_step(iteration, bounds, residual, normal, details, at(v, state))
             normal.factor()
             normal.refines = primal - dual <= REFINED * abs(primal)
             rhs = g - h - R * v
@@ -310,6 +306,19 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
             v[-1] += shift
         state.sweep(_central_point, shift, mu, bounded)
         return state, v
+
+
+def _bounds(
+    v: Vector, g: Vector, R: Vector, losses: float, linear: float
+) -> tuple[float, float]:
+    """P(v), and D of alpha less what y'alpha = 0 may cost."""
+    primal = 0.5 * float(R @ (v * v)) + losses
+    dual = linear - 0.5 * float(R @ (g * g))  # R^-1 = R: entries are 0 or 1
+    # y'alpha = 0 from the start, up to rounding that a repair has to pay for.
+    dual -= float((1.0 - R) @ (np.abs(g) * (1.0 + np.abs(v))))
+    if not np.isfinite(primal - dual):
+        raise FloatingPointError("the iterate is not finite")
+    return primal, dual
 
 
 # -- functions of one block ------------------------------------------------------------

@@ -12,7 +12,7 @@ and (1 - t) r_w + t (M - M_Q) dw of r_w.
 """
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,12 +77,8 @@ def published_steps(
         active.choose(mu, knows=iteration > 0 or start is not None)
         normal.assemble_active(active, sums.border)  # leaves Q in `chosen`
         details = {"mu": mu, "step": t}
-        point = at(v, state)
-        step = Step(
-            iteration, *_bounds(sums, v, R), residual, normal.n_active, details, point
-        )
-        step.vectors = OWN
-        yield step
+        bounds = _bounds(sums, v, R)
+        yield own_step(iteration, bounds, residual, normal, details, at(v, state))
         if max(mu, residual) <= END:
             return
         normal.factor()
@@ -96,6 +92,20 @@ def published_steps(
         t = A.sweep(_correct, state, dv, share, target).length(sums.products, pairs)
         state.sweep(_advance, t)
         v = v + t * dv
+
+
+def own_step(
+    iteration: int,
+    bounds: tuple[float, float],
+    residual: float,
+    normal: NormalEquations,
+    details: dict[str, float],
+    point: Callable[[], Any],
+) -> Step:
+    """A step with P, D and what a run goes on from."""
+    step = Step(iteration, *bounds, residual, normal.n_active, details, point)
+    step.vectors = OWN
+    return step
 
 
 def _bounds(sums: _Sums, v: Vector, R: Vector) -> tuple[float, float]:
