@@ -288,7 +288,7 @@ def test_advice_names_features_of_another_size():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"C": -1}, ValueError, r"The 'C' parameter of LinearSVC must be a float in the range \(0, inf\). Got -1 instead."),
+        ({"C": -1}, ValueError, r"The 'C' parameter of LinearSVC must be a float in the range \(0, inf\]. Got -1 instead."),
         ({"C": 0.0}, ValueError, "'C' parameter"),
         ({"C": "1"}, ValueError, "'C' parameter .* Got '1' instead"),
         ({"C": -np.inf}, ValueError, "'C' parameter"),

@@ -284,7 +284,7 @@ def test_parameters_can_be_searched():
         ({"epsilon": np.inf}, "Got inf instead"),
         ({"epsilon": "wide"}, "Got 'wide' instead"),
         ({"epsilon": True}, "Got True instead"),
-        ({"C": 0.0}, r"'C' .* must be a float in the range \(0, inf\)"),
+        ({"C": 0.0}, r"'C' .* must be a float in the range \(0, inf\]"),
         ({"loss": "hinge"}, "'loss' .* Got 'hinge' instead"),
         ({"intercept": "some"}, "'intercept'"),
         ({"solver": "best"}, "'solver'"),

@@ -333,7 +333,7 @@ def test_a_checkpoint(binary, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"C": -1}, ValueError, r"The 'C' parameter of SVC must be a float in the range \(0, inf\). Got -1 instead."),
+        ({"C": -1}, ValueError, r"The 'C' parameter of SVC must be a float in the range \(0, inf\]. Got -1 instead."),
         ({"gamma": 0.0}, ValueError, r"The 'gamma' parameter of SVC must be a float in the range \(0, inf\), or 'scale' or 'auto' or 'mean_distance'. Got 0.0 instead."),
         ({"gamma": -2}, ValueError, "'gamma' parameter of SVC .* Got -2 instead"),
         ({"gamma": np.inf}, ValueError, "'gamma' parameter of SVC"),

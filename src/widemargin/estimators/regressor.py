@@ -174,7 +174,7 @@ class Regressor(
         check_weight(check, self)
         check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
-        form = {"loss": LOSSES[self.loss], "intercept": self.intercept}
+        form = {"loss": loss_name(self), "intercept": self.intercept}
         small = functools.partial(regression_problem, np.eye(2), [0.0, 1.0], **form)
         check_solver(check, self, small)
         check_limits(check, self)
