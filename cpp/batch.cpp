@@ -364,7 +364,7 @@ class Problem {
       is_plain_ = is_plain_ && q_[p] == 1;
       largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
     }
-    unit_ = is_plain_ || !(largest > 0) ? 1.0 : largest;
+    unit_ = is_plain_ || !(largest > 0 || has_mass_) ? 1.0 : largest;
     zero_ = losses({&C_, 0.0}, 0.0).value;
     if (sums_ == 1)
       lines_.push_back({&C_, has_mass_ ? mass : 0.0});
@@ -405,6 +405,7 @@ class Problem {
     } else {
       refresh();
     }
+    if (!(unit_ > 0)) unit_ = 1;  // no score differs from zero
     double stop = kViolation * limits.tol * unit_;
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_ / 8));
     int mistaken = 0;
@@ -710,6 +711,7 @@ class Problem {
 
   BatchEnd run_exactly(const BatchLimits& limits, Crew& crew, bool is_caller, std::int64_t& steps,
                        std::int64_t& negative) {
+    if (!(unit_ > 0)) unit_ = 1;
     Exact exact(*this);
     double stop = kViolation * limits.tol * unit_;
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_));
@@ -1006,8 +1008,9 @@ class Problem {
   int sums_ = 0;
   bool has_mass_ = false, is_twofold_ = false;
   double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
-  double zero_ = 0;                // the objective at zero
-  double unit_ = 1;                // what violations are a share of
+  double zero_ = 0;  // the objective at zero
+  // What violations are a share of: of q, and of what rho is at the start.
+  double unit_ = 1;
   bool is_plain_ = true;           // q is 1, and there is no rho
   std::array<double, 2> level_{};  // intercepts, of each class where these have their own
   double least_gap_ = std::numeric_limits<double>::infinity();

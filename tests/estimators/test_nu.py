@@ -246,3 +246,14 @@ def test_one_pair_without_a_margin_is_told_of_several():
         machine.fit(X, y)
     assert machine.status_ == "no_margin"
     assert {s.status for s in machine.solutions_} == {"no_margin", "solved"}
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-2, 1e3])
+def test_nu_machines_do_not_ask_for_the_unit_of_the_rows(unit):
+    """A kernel of small values stopped pair steps at once; working sets went on."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    clf = NuSVC(kernel="poly", gamma=1.0, nu=0.3, tol=1e-3).fit(unit ** (1 / 3) * X, y)
+    assert (clf.solution_.solver, clf.status_) == ("batch", "solved")
+    assert clf.score(unit ** (1 / 3) * X, y) > 0.9

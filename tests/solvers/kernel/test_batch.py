@@ -146,7 +146,7 @@ def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
 def test_a_time_limit_keeps_what_there_is(monkeypatch):
     monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
     begin = time.perf_counter()
-    (answer,) = answers(overlapping(), tol=1e-6, time_limit=0.05)
+    (answer,) = answers(overlapping(m=3000), tol=1e-6, time_limit=0.05)
     assert answer.status == "time_limit"
     assert np.isfinite(answer.certificate.primal)
     assert answer.certificate.dual >= -1e-6 * answer.certificate.primal
@@ -186,7 +186,7 @@ class PressedLimits(Limits):
 
 def test_ctrl_c_keeps_the_answer():
     limits = PressedLimits(tol=1e-6, pressed=("deadline",))
-    (answer,) = solve_many(overlapping(), limits, MEMORY, 1)
+    (answer,) = solve_many(overlapping(m=3000), limits, MEMORY, 1)
     assert answer.status is Status.INTERRUPTED
     assert np.isfinite(answer.certificate.primal)
 
