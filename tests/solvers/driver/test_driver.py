@@ -88,7 +88,7 @@ def test_callback_sees_every_step_and_its_point(problem):
         solution.trace[0].point()
 
 
-def test_points_of_a_centred_problem_are_in_original_coordinates():
+def test_points_of_a_centered_problem_are_in_original_coordinates():
     problem = Problem(*PROBLEMS["shifted"]())
 
     def callback(step):
