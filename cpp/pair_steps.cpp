@@ -165,7 +165,7 @@ class Steps {
   double top(std::size_t i) const { return kinked && p_.x[i] < 0 ? 0 : p_.upper[i]; }
   double bottom(std::size_t i) const { return kinked && p_.x[i] > 0 ? 0 : p_.lower[i]; }
 
-  // Whether x_i can rise or fall: 0, or minus infinity, which is added to what is maximised. Where
+  // Whether x_i can rise or fall: 0, or minus infinity, which is added to what is maximized. Where
   // there is a kink, what it adds to the slope that way.
   void look(std::size_t i) {
     if constexpr (kinked) {

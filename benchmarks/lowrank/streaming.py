@@ -32,7 +32,7 @@ SOLVERS = {
     "augmented_lagrangian": ("hinge", "free"),
     "interior_point": ("hinge", "free"),
 }
-# Kernels wide enough for each set, not tuned; and C.
+# gamma, of kernels wide enough for each set (no other was tried), and C.
 TASKS = {"ndc": (6e-6, 1.0), "kdd99_10pc": (0.1, 1.0)}
 SWEEPS = 10
 

@@ -40,7 +40,7 @@ def check_certificate(K, y, C, loss, intercept, solution, tol):
 
 
 def part(name):
-    """Up to so many rows of a problem, of both classes, standardised."""
+    """Up to so many rows of a problem, of both classes, standardized."""
     X, y = PROBLEMS[name]()
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]

@@ -18,7 +18,7 @@ def ellipse():
 
 
 def breast_cancer():
-    """Real, 569 x 30, standardised; separable but for a few rows."""
+    """Real, 569 x 30, standardized; separable but for a few rows."""
     X, y = breast_cancer_raw()
     return StandardScaler().fit_transform(X), y
 
@@ -36,7 +36,7 @@ def digits():
 
 
 def ndc(m=3000, n=16):
-    """Normally distributed clusters, labelled by a plane through their centers."""
+    """Normally distributed clusters, labeled by a plane through their centers."""
     rng = np.random.default_rng(1)
     centers = rng.uniform(-1.0, 1.0, (30, n))
     label = np.sign(centers @ rng.normal(size=n))

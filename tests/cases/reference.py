@@ -15,7 +15,7 @@ def objective(X, y, C, loss, intercept, w, b):
 def reference_objective(X, y, C, loss="hinge", intercept="free"):
     """P at Clarabel's answer: an upper bound of the optimum, nearly always a tight one.
 
-    Variables (w, b, xi): minimise 1/2 (w'w + p b^2) + sum C_i L(xi_i) subject to
+    Variables (w, b, xi): minimize 1/2 (w'w + p b^2) + sum C_i L(xi_i) subject to
     y_i (x_i'w + b) + xi_i >= 1 and xi >= 0, divided by mean(C) for Clarabel's scaling.
     """
     X = np.asarray(X, dtype=float)

@@ -26,7 +26,7 @@ def objective(X, t, C, epsilon, form, w, b):
 def reference_objective(X, t, C, epsilon, form):
     """P at Clarabel's answer, or at zero: an upper bound of the optimum, mostly tight.
 
-    Variables (w, b, xi): minimise 1/2 (w'w + p b^2) + sum C_i L(xi_i) subject to
+    Variables (w, b, xi): minimize 1/2 (w'w + p b^2) + sum C_i L(xi_i) subject to
     |t_i - x_i'w - b| <= epsilon + xi_i and xi >= 0, divided by mean(C).
     """
     (loss, intercept), (m, n) = form, X.shape

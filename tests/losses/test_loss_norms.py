@@ -36,7 +36,7 @@ from widemargin.system.deadline import Deadline, OutOfTime, until
 
 
 def conic(P, q, blocks):
-    """The optimum and minimiser of 1/2 x'Px + q'x, b - Ax in cones: (A, b, cone)."""
+    """The optimum and minimizer of 1/2 x'Px + q'x, b - Ax in cones: (A, b, cone)."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
@@ -380,7 +380,7 @@ def test_projections_of_any_scale(norm, labels, exponent):
     scaled = norm.project(scale * v, c, radius=scale * 0.5, signs=y)
     np.testing.assert_array_equal(scaled, scale * x)
     assert norm.value(scale * v, c) == pytest.approx(scale * norm.value(v, c))
-    # A far point goes to a maximiser of its product, a near one stays.
+    # A far point goes to a maximizer of its product, a near one stays.
     far = norm.project(scale * v, c, radius=1e-3, signs=y)
     assert norm.gauge(far, c) <= 1e-3 * (1 + 1e-14)
     assert abs(residual(norm, scale * v, far, c, 1e-3, y)) <= 1e-12

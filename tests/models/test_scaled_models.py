@@ -106,7 +106,7 @@ def test_other_steps_are_refused(rows, tmp_path):
         ),
         (
             MinMaxScaler(clip=True),
-            "have no step with clip=True. Got such a MinMaxScaler",
+            "have no step with clip=True. Got a MinMaxScaler with clip=True",
         ),
     ):
         pipeline = make_pipeline(step, LinearSVC()).fit(X, y)

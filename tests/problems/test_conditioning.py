@@ -1,4 +1,4 @@
-"""Equivalent problems: equal rows merged, columns centred."""
+"""Equivalent problems: equal rows merged, columns centered."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_few_rows_are_left_alone():
     assert conditioned(problem)[0] is problem
 
 
-def test_columns_far_from_zero_are_centred_and_rows_not_merged():
+def test_columns_far_from_zero_are_centered_and_rows_not_merged():
     X, y = duplicated()
     problem = Problem(X + 1e6, y)
     core, lift = conditioned(problem)

@@ -90,7 +90,7 @@ def test_repair_leaves_a_feasible_point_alone():
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @given(seed=st.integers(0, 10_000))
-def test_best_intercept_is_the_minimiser(loss, seed):
+def test_best_intercept_is_the_minimizer(loss, seed):
     X, y, C, problem = random_problem(seed, loss)
     w = np.random.default_rng(seed).normal(size=3)
     best = problem.best_intercept(w)
@@ -131,7 +131,7 @@ def _answer(solution):
     return solution.alpha, solution.w, solution.b
 
 
-def test_the_certificate_does_not_depend_on_centring():
+def test_the_certificate_does_not_depend_on_centering():
     X, y = PROBLEMS["shifted"]()
     moved = Problem(X, y)
     plain = Problem(X - 1e6, y)
@@ -141,8 +141,8 @@ def test_the_certificate_does_not_depend_on_centring():
     np.testing.assert_allclose(a.w, b.w, rtol=1e-3, atol=1e-5)
 
 
-def test_sparse_columns_that_need_centring():
-    """A nearly full column of 1e6 in CSR: centred without filling the others."""
+def test_sparse_columns_that_need_centering():
+    """A nearly full column of 1e6 in CSR: centered without filling the others."""
     from scipy import sparse
 
     rng = np.random.default_rng(0)

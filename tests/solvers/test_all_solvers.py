@@ -15,7 +15,7 @@ from widemargin.solvers import auto
 
 TOL = 1e-8
 
-# A mean of 1e6 beside a deviation of 1 cannot be centred away where b is not free: 12 of
+# A mean of 1e6 beside a deviation of 1 cannot be centered away where b is not free: 12 of
 # 16 digits are lost. The answer must be usable and say what helps (test_shift below).
 ILL_POSED = {
     ("shifted", "hinge", intercept, C)
@@ -123,7 +123,7 @@ def test_a_shift_that_cannot_be_removed_is_answered_with_advice(
         return
     solution = solve(problem, solver, tol=TOL)
     if solution.status != "solved":
-        assert "centring" in solution.message
+        assert "centering" in solution.message
     # Newton's method on sums that lose 12 of 16 digits ends further from the optimum.
     reached = 1e-4 if (solver, C) == ("augmented_lagrangian", 1e6) else 1e-5
     assert solution.certificate.primal <= reference * (1.0 + reached)

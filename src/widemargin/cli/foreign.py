@@ -2,7 +2,7 @@
 
 import re
 
-# LIBSVM's and LIBLINEAR's, by letter. Those of ours, such as -C, are not among them.
+# LIBSVM's and LIBLINEAR's, by letter. Letters of widemargin, such as -C, are not here.
 _CALLED = {
     "s": "the machine is --type (classify, nu, one-class, regress, nu-regress for -s 0 "
     "to 4); LIBLINEAR's -s is --loss, with --intercept",

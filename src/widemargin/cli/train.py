@@ -45,7 +45,8 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.kernel.batch import NAME as BATCH
 from widemargin.system.files import check_outputs
 
-# Classes from which labels that are numbers may be meant as targets. Not tuned.
+# Classes beyond which a note asks whether numbers are targets: most data have fewer
+# classes (but letter 26), targets more values. Only the note depends on it.
 MANY_CLASSES = 20
 
 

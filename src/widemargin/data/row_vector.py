@@ -75,7 +75,7 @@ class RowVector:
         return -float(self.state.sweep(_least, self.name, -1.0).key)
 
     def checksum(self) -> int:
-        """A number that other values, or the same in other lanes, hardly have."""
+        """A number that changes with the values, and with the lanes they lie in."""
         return int(self.state.sweep(_checksum, self.name) or 0)
 
     def put(self, source: "RowVector", places: "RowVector") -> None:

@@ -364,7 +364,7 @@ def _other_bytes(training: Training, chosen: list[int]) -> int:
 
 
 def _problems(training: Training, samples: Grouped, chosen: list[int]) -> ManyProblems:
-    """The problems over the samples; the one of a regression has all of them twice."""
+    """The problems over the samples; a regression has all samples twice."""
     if training.recipe.q is not None:
         twice = np.repeat([1.0, -1.0], training.rows.shape[0])
         return _over_all(training, samples, twice, training.recipe.q)

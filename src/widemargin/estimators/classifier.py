@@ -82,7 +82,7 @@ class Classifier(
             it has a rank. For kernel="precomputed" the kernel values of all pairs of
             rows, (m, m).
             LinearSVC and SVC with a rank take Dask collections too, whose labels and
-            weights are such collections.
+            weights are Dask collections as well.
         y : array (m,) of labels: numbers, booleans, dates or strings
         sample_weight : array (m,) of numbers >= 0, or None
 

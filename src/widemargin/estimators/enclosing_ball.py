@@ -590,7 +590,7 @@ def lowest_inside(scores: Vector, weights: Vector, share: float) -> float:
 def _of_outside(
     C: float, ball: Ball, weights: Vector
 ) -> list[tuple[str, type[Warning]]]:
-    """What there is to warn of where C leaves most rows outside, or all."""
+    """Warnings of a C that leaves most rows, or all rows, outside of the ball."""
     if ball.is_empty:
         return [(_too_small(C, ball, weights), RuntimeWarning)]
     share = float(weights[ball.distances > ball.rho].sum() / weights.sum())

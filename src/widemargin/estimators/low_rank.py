@@ -99,7 +99,7 @@ def check_rank(check: Checker, svc: Any, features: str = "linear") -> None:
 
 
 def check_nu_rank(check: Checker, machine: Any) -> None:
-    """Refuse a solver or a rank that machines with a sum of alpha have not."""
+    """Refuse a solver or a rank that machines with a sum of alpha do not have."""
     if not isinstance(machine.solver, Solver):
         check.choice("solver", machine.solver, ("auto", batch.NAME, "irwls"))
     check_rank(check, machine, "kernel")

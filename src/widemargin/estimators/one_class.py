@@ -154,7 +154,7 @@ class OneClassSVM(
     -----
     A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
     gamma, unlike in scikit-learn. Problems of up to 4,000 rows are solved by pair steps
-    in float32, larger ones, and such with tol < 1e-6, by working sets.
+    in float32; larger problems, and all with tol < 1e-6, by working sets.
 
     Where nu is so small that the origin is among the rows (inside their reduced hull),
     as of centered rows with a linear kernel, the optimum is zero: ``status_`` is

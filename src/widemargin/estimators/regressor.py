@@ -82,8 +82,8 @@ class Regressor(
             `open_rows` stay in their files, but a kernel needs rows in memory, unless
             it has a rank. For kernel="precomputed" the kernel values of all pairs of
             rows, (m, m).
-            LinearSVR takes Dask collections too, whose targets and
-            weights are such collections.
+            LinearSVR takes Dask collections too, whose targets and weights are Dask
+            collections as well.
         y : array (m,) of finite numbers
             The targets.
         sample_weight : array (m,) of numbers >= 0, or None

@@ -211,7 +211,7 @@ def limits_of(estimator: Any) -> Limits:
 def training_of(
     estimator: Any, limits: Limits, data: tuple[Any, Any, Any], *problems: Any
 ) -> Iterator[Training]:
-    """What the plan of an estimator starts from; its callbacks are told meanwhile.
+    """What the plan of an estimator starts from; its callbacks are at work meanwhile.
 
     ``data`` are X, y and sample_weight as they were given; ``problems`` the rows, the
     class and the C of each, the tasks, and the recipe.

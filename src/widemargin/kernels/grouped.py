@@ -178,7 +178,7 @@ class Grouped(ABC):
         return self._single.sums_by_part(rows, c, starts, terms, FLUSHED)
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
-        """Bounds of the errors of such scores, at each place."""
+        """Bounds of the errors of scores by float64 values, at each place."""
         return self._double.sums_by_part(rows, c, starts, (0.0, 1.0, 4.0 * STRIP))
 
 

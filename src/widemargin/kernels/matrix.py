@@ -346,7 +346,7 @@ class Columns:
         return self._source.twofold(rows, J, c)
 
     def twofold_diag(self) -> tuple[Vector, Vector, Vector]:
-        """The diagonal of K, in such parts: (m,)."""
+        """The diagonal of K, in the parts that `twofold` has: (m,) each."""
         return self._source.twofold_diag()
 
     @property

@@ -55,7 +55,7 @@ SPARSE_BATCH = 0.15
 # columns, 0.79 at 30), 0.69 (0.65, 0.83) at 0.3 and as long (0.73, 0.88) at 0.4.
 SPARSE_MODEL = 0.3
 # Columns from which strips of sparse samples leave the cache: then they stay sparse.
-# A strip of 16 such samples takes 256 KiB in float64, as much as a cache of a core has.
+# A strip of 16 samples of this width takes 256 KiB in float64: the cache of a core.
 WIDE = 2048
 # Rows whose mean is this many times their deviation lose digits in |x|^2+|z|^2-2x'z.
 CENTERED = 10.0

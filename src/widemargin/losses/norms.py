@@ -282,7 +282,7 @@ class BudgetL1(BoundedNorm):  # numpydoc ignore=PR02
 
     Raises
     ------
-    ValueError if the budget is no such number.
+    ValueError if the budget is not in (0, inf).
 
     References
     ----------
@@ -326,7 +326,7 @@ class BudgetL2(BoundedNorm):  # numpydoc ignore=PR02
 
     Raises
     ------
-    ValueError if the budget is no such number.
+    ValueError if the budget is not in (0, inf).
 
     References
     ----------
@@ -396,7 +396,7 @@ class Interpolation(BoundedNorm):  # numpydoc ignore=PR02
 
     Raises
     ------
-    ValueError if t is no such number.
+    ValueError if t is not in (0, inf).
 
     References
     ----------
@@ -452,7 +452,7 @@ class PNorm(LossNorm):  # numpydoc ignore=PR02
 
     Raises
     ------
-    ValueError if p is no such number.
+    ValueError if p is not in [1.05, 20].
 
     Notes
     -----

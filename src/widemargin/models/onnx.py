@@ -154,7 +154,7 @@ def write_onnx(model: Any, path: Path) -> None:
     ----------
     model : Model, fitted estimator or Pipeline, as of `save_model`
         Integer labels come out as int64 (uint64 if one needs it), floats as float64,
-        bool and strings as such.
+        bool and strings as they are.
     path : str or path-like
         An existing file is replaced as a whole, or stays as it is after an error.
 

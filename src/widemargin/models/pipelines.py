@@ -48,7 +48,9 @@ def _scaling_of(step: Any, n: int, check: Checker) -> Scaling:
     if not hasattr(step, "n_features_in_"):
         check.refuse_part("model", "have fitted steps", f"a {kind} that is not")
     if getattr(step, "clip", False):
-        check.refuse_part("model", "have no step with clip=True", f"such a {kind}")
+        check.refuse_part(
+            "model", "have no step with clip=True", f"a {kind} with clip=True"
+        )
     shift, scale = _READERS[kind](step)
     zero, one = np.zeros(n), np.ones(n)
     shift = zero if shift is None else np.array(shift, np.float64)
@@ -100,7 +102,7 @@ def _words(encoder: Any, columns: Sequence[str], check: Checker) -> list[str]:
     for option in ("drop", "min_frequency", "max_categories"):
         if getattr(encoder, option) is not None:
             expected = f"have no OneHotEncoder with {option}"
-            check.refuse_part("model", expected, "such a one")
+            check.refuse_part("model", expected, f"one with {option}")
     pairs = zip(columns, encoder.categories_, strict=True)
     return [f"{column}={word}" for column, words in pairs for word in words.tolist()]
 

@@ -359,8 +359,8 @@ def _round_to_margins(part: RowState, b: float, loss: PointwiseLoss) -> None:
 def _clear(part: RowState, b: float, loss: PointwiseLoss) -> None:
     """Zero only where s_i > 100 alpha_i / C_i (hinge).
 
-    In between it is open on which side the row ends, and rounding many such rows can
-    cost the gap.
+    Below that it is open at which bound the row ends, and setting many of these rows to
+    zero can cost the gap.
     """
     slack, share = _slack_and_share(part, b, loss)
     part.sparser = np.where(slack > CLEAR * share, 0.0, part.alpha)

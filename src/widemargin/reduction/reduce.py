@@ -171,7 +171,7 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     For one draw of candidates the rows of all budgets begin one order: they are nested,
     and `reduce` takes the same rows. Where the largest coefficients of the solution,
     with the best b, are better, a refit begins with their rows instead: no model is
-    worse than such pruning.
+    worse than the solution cut to its largest coefficients.
 
     Fewer rows than the budget are taken where no candidate has more than 1e-4 of its
     k(x, x) outside of their span (duplicates, kernels of low rank), or where f lies in

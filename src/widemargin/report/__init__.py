@@ -77,7 +77,7 @@ def write_report(
     ImportError
         If matplotlib is not installed.
     TypeError
-        If ``estimator`` is no such estimator, but a pipeline, say.
+        If ``estimator`` is of another kind, a pipeline for instance.
     ValueError
         If X and y are not of the same length, or are not what was trained on.
     OSError

@@ -20,7 +20,7 @@ SPEED, LATE = 1.5e10, 0.3
 
 
 class OutOfTime(BaseException):
-    """The deadline is over. No `Exception`: what catches those goes on."""
+    """The deadline is over. No `Exception`: code that catches these lets it pass."""
 
 
 @dataclass

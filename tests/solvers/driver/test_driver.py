@@ -38,6 +38,15 @@ def test_tol_is_the_certified_relative_gap(problem, tol):
     assert certificate_holds(problem, solution)
 
 
+@pytest.mark.parametrize(("intercept", "is_named"), [("penalized", 1), ("free", 0)])
+def test_advice_names_features_far_from_zero(intercept, is_named):
+    X = np.array([[0.0, 1000.0], [1000.0, 1000.2], [300.0, 1000.1], [900.0, 1000.3]])
+    problem = Problem(X, [-1, 1, -1, 1], loss="hinge", intercept=intercept)
+    message = solve(problem, "interior_point", tol=1e-14, max_iter=1).message
+    advice = "1 lie far from zero beside their spread: centering them"
+    assert message.count(advice) == is_named, message
+
+
 def test_max_iter_counts_iterations_and_keeps_a_usable_answer(problem):
     solution = solve(problem, max_iter=5, tol=1e-12)
     assert solution.status == "max_iter"
@@ -88,7 +97,7 @@ def test_callback_sees_every_step_and_its_point(problem):
         solution.trace[0].point()
 
 
-def test_points_of_a_centred_problem_are_in_original_coordinates():
+def test_points_of_a_centered_problem_are_in_original_coordinates():
     problem = Problem(*PROBLEMS["shifted"]())
 
     def callback(step):

@@ -594,7 +594,7 @@ def test_every_point_of_a_free_intercept_is_feasible_and_its_bounds_true():
     assert certificate.relative_gap < 0.1
 
 
-def test_columns_far_from_zero_are_centred_in_a_copy():
+def test_columns_far_from_zero_are_centered_in_a_copy():
     X, y = PROBLEMS["shifted"]()
     solution = solve(Problem(X, y, 0.1), "coordinate_descent", tol=TOL)
     assert solution.status == "solved"

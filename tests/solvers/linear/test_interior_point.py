@@ -276,7 +276,7 @@ def test_the_dual_form_is_for_wide_data():
         solve(Problem(*PROBLEMS["ndc"]()), InteriorPoint(normal_matrix="dual"))
 
 
-def test_one_hot_groups_in_the_sparse_factorisation():
+def test_one_hot_groups_in_the_sparse_factorization():
     """Columns that add up to a constant: the denominator of Sherman-Morrison cancels."""
     rng = np.random.default_rng(0)
     m = 3000

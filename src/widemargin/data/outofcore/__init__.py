@@ -31,7 +31,7 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     ----------
     path : str or path-like
         ``*.npy``: a matrix. A folder: files ``X-*.npy`` in the order of their names
-        (shards), or files ``*.parquet``. ``*.parquet``: one such file. Other names:
+        (shards), or files ``*.parquet``. ``*.parquet``: that file. Other names:
         svmlight text, plain or compressed, which is converted here, once, to temporary
         files. ``*.csv`` and ``*.tsv``: a table with a line of names, read into memory
         and converted once to a temporary Parquet file; words of up to 50 kinds are

@@ -42,10 +42,10 @@ from widemargin.data.outofcore.parquet_schema import choose_columns, stored_colu
 BATCH_NUMBERS = 1 << 18
 LEAST_BATCH_ROWS, LARGEST_BATCH_ROWS = 1024, 1 << 16
 # What Arrow holds by itself, and what the system does for each byte that it counts:
-# allocators round up, and keep some of what was given back. (Resident were at most
-# 23 MB more than counted, for 11 to 216 MB, one place:
-# benchmarks/core/parquet_memory.py. So 1 would do there; the rest is room for other
-# allocators and threads.)
+# allocators round up, and keep some of what was given back. (On one machine the
+# process held at most 23 MB more than Arrow counted, which was 11 to 216 MB:
+# benchmarks/core/parquet_memory.py. A factor of 1 would do there; the rest is room for
+# other allocators and threads.)
 ARROW_BYTES, HELD_SHARE = 32 << 20, 1.4
 
 

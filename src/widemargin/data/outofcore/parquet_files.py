@@ -50,7 +50,7 @@ def list_files(path: str) -> list[str]:
 
 
 class DataFile:
-    """One Parquet file, or CSV as such a file, as it was when it was opened.
+    """One Parquet file, or CSV read as one, as it was when it was opened.
 
     Attributes
     ----------

@@ -104,7 +104,7 @@ def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:
     if np.any(far) and problem.intercept != "free":
         return (
             f"Feature(s) {_named(far, names)} lie far from zero beside their spread: "
-            "centring them (StandardScaler) or intercept='free' usually helps most. "
+            "centering them (StandardScaler) or intercept='free' usually helps most. "
         )
     return ""
 

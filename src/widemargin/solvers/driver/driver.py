@@ -194,7 +194,7 @@ class _Driver:
     def _next(self, steps: Generator[Step, None, None]) -> Step | None:
         """The next step, observed; None where the solver has ended or broken down.
 
-        Only here numerical trouble is the solver's: a callback's is its user's.
+        Warnings of NumPy are silent here only: those of a callback reach its user.
         """
         try:
             with np.errstate(all="ignore"):

@@ -39,7 +39,8 @@ LARGEST = 1e290
 FAILURES = 2
 # Rounds of corrections of alpha; orders up to which matrices are factorized.
 ROUNDS, ORDER = 8, 2000
-# Eigenvalues of such a share of the largest one are rounding, and negative ones not.
+# Eigenvalues below the first share of the largest eigenvalue are rounding; negative
+# ones beyond the second share are not.
 ZERO, NEGATIVE = 1e-13, 1e-10
 # What ends a run from outside, or by its own limit.
 _ENDS = {

@@ -97,7 +97,7 @@ class Limits:
 
     @property
     def grace(self) -> Deadline | None:
-        """The same, of the answer."""
+        """The end with some time more, in which the answer gets its certificate."""
         return self.clock.deadline(self.answered)
 
     @property

@@ -29,11 +29,11 @@ NAME = "batch"
 # all threads busy (45 pairs of mnist, of 12,000 rows: 8 s, not 23), and of fewer, which
 # one thread each solves here (`benchmarks/core/batch_limit.py`).
 MOST_ROWS, MOST_ROWS_ALONE = 16_000, 4_000
-# Steps of a problem after which it is given up, in units of its rows (those of some of
-# its variables count as parts), and rows that its steps may visit in any case.
-# Problems of pendigits take up to 1.4 a row, 500 rows of two moons with C = 1,000 some
-# 30; on 4,000 rows of a9a with C = 100 working sets take 0.14 s where pair steps hover
-# above a gap of 1e-4 in float32 for 0.7 s.
+# Steps of a problem after which it is given up, in units of its rows (a step over a
+# part of its variables counts as that part), and rows that its steps may visit in any
+# case. Problems of pendigits take up to 1.4 a row, 500 rows of two moons with C =
+# 1,000 some 30; on 4,000 rows of a9a with C = 100 working sets take 0.14 s where pair
+# steps hover above a gap of 1e-4 in float32 for 0.7 s.
 MOST_STEPS, FEW_VISITS = 5, 20_000_000
 # The same visits of regressions, whose rows count twice and are one variable: 1,000
 # rows of `make_friedman1` with C = 10 take 23 steps a row, and 22 ms where working sets

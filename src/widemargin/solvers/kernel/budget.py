@@ -289,7 +289,7 @@ class _Multipliers:
 
 
 def _bracket(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether two (mu, error) have the zero between them.
+    """Whether the error is zero for a mu between those of two (mu, error).
 
     The length of alpha falls no faster than 1 / mu. If it seems to fall twice as fast,
     a problem was not solved well enough.

@@ -42,11 +42,11 @@ LEAST_STEPS = 256
 # Steps after which g is computed in float64 again, whatever it says: in float32 it may
 # go astray. So many roundings of 6e-8 add up to some 1e-5, a tenth of the usual tol.
 REFRESH = 20_000
-# Of two such looks the second is progress where the dual value has grown by this share
-# of the gap; as many without end the run. (2 and 6: within a tenth of the time,
-# benchmarks/core/untuned.py.)
+# A look is progress where the dual value has grown by this share of the gap since the
+# look before; so many looks without progress end the run. (2 and 6: within a tenth of
+# the time, benchmarks/core/untuned.py.)
 PROGRESS, PATIENCE = 1e-3, 3
-# Share by which sigma moves where that is progress too.
+# A move of sigma by this share is progress, too.
 MOVED = 0.01
 # Times that steps may find the gap reached where float64 does not, before the rows of K
 # become float64 too.

@@ -9,8 +9,8 @@ are the next weights. Rows are in S1, whose beta are solved for, in S2 (beta = 0
 S3 (beta = C). What beta outside of S_W adds to the system are G_in and G_bin. Numbers
 in brackets are the steps of Table 1.
 
-(4b) moves rows to S3 where beta = C. In floating-point numbers that hardly occurs: such
-rows stay in S1, where their beta comes near C pass by pass.
+(4b) moves rows to S3 where beta = C. In floating-point numbers that hardly occurs:
+these rows stay in S1, where their beta comes nearer to C pass by pass.
 
 Do the passes settle? Of ten problems of 120 rows, to a violation of 1e-3: with exact
 errors all ten, whatever C, by a factor of max beta / C a pass and so in up to 836 of
