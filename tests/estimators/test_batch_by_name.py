@@ -102,6 +102,16 @@ def test_linear_problems_keep_the_memory_limit(multi_class, copies):
     assert "batch" not in {one.solver for one in limited.solutions_}
 
 
+def test_copies_of_wide_rows_count_in_the_memory_limit():
+    wide = np.tile(X, 50)
+    clf = LinearSVC(multi_class="ovo", tol=1e-3, memory_limit=2 * wide.nbytes)
+    assert "batch" not in {one.solver for one in clf.fit(wide, GROUP).solutions_}
+    with pytest.raises(ValueError, match="that memory_limit has no room for"):
+        clf.set_params(solver="batch").fit(wide, GROUP)
+    clf.set_params(memory_limit=10 * wide.nbytes).fit(wide, GROUP)
+    assert {one.solver for one in clf.solutions_} == {"batch"}
+
+
 def test_a_memory_limit_is_no_room_for_linear_problems():
     clf = LinearSVC(solver="batch", memory_limit=1 << 14)
     with pytest.raises(ValueError, match="that memory_limit has no room for"):
@@ -170,11 +180,27 @@ def test_ctrl_c_in_the_core_ends_pairs_by_products_with_a_model(monkeypatch):
         return [first, *ended]
 
     monkeypatch.setattr(batch, "solve_many", pressed)
-    clf = LinearSVC(multi_class="ovo")
+    pairs = LinearSVC(multi_class="ovo")
     with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, GROUP)
-    assert clf.status_ == "interrupted"
-    clf.predict(X)
+        pairs.fit(X, GROUP)
+    assert pairs.status_ == "interrupted"
+    pairs.predict(X)
+
+
+def test_ctrl_c_in_pairs_by_products_ends_larger_pairs_too(monkeypatch):
+    solve, larger = batch.solve_many, []
+
+    def pressed(*problems):
+        found = solve(*problems)
+        return [dataclasses.replace(one, status=Status.INTERRUPTED) for one in found]
+
+    monkeypatch.setattr(batch, "solve_many", pressed)
+    monkeypatch.setattr(batch, "_solve_pair", lambda *pair: larger.append(pair))
+    monkeypatch.setattr(batch, "MOST_LINEAR", 30)
+    classes = np.repeat([0, 1, 2], [10, 20, 30])
+    with pytest.raises(KeyboardInterrupt):
+        LinearSVC(multi_class="ovo").fit(np.eye(60, 5), classes)
+    assert not larger
 
 
 @pytest.mark.parametrize("way", ["_by_newton", "_by_products"])

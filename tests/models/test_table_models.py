@@ -5,7 +5,7 @@ import pandas
 import polars
 import pytest
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -38,7 +38,9 @@ PARTS = {
     "passed": (("passthrough", ["age"]), (OneHotEncoder(), ["job"])),
     "by place": ((MaxAbsScaler(), slice(0, 1)), (OneHotEncoder(), [1])),
     "mask": ((OneHotEncoder(), np.array([False, True, False, False])),),
+    "to a name": ((OneHotEncoder(), ["job"]), (MaxAbsScaler(), slice("height", None))),
     "left out": (("drop", ["age"]), (MaxAbsScaler(), []), (OneHotEncoder(), ["job"])),
+    "no words": ((OneHotEncoder(), []), (OneHotEncoder(), slice("job", "job"))),
 }
 MACHINES = [LinearSVC(), SVC(gamma=0.1)]
 
@@ -129,6 +131,23 @@ def test_other_parts_are_refused(people, tmp_path):
         pipeline, _ = trained(people, parts, LinearSVC())
         with pytest.raises(ValueError, match=words):
             save_model(pipeline, tmp_path / "m.wm")
+
+
+def test_weights_of_parts_are_refused(people, tmp_path):
+    parts = [("job", OneHotEncoder(), ["job"])]
+    columns = ColumnTransformer(parts, transformer_weights={"job": 3.0})
+    pipeline = make_pipeline(columns, LinearSVC()).fit(people, people["bought"])
+    with pytest.raises(ValueError, match="no ColumnTransformer with transformer_wei"):
+        save_model(pipeline, tmp_path / "m.wm")
+
+
+@pytest.mark.parametrize("other", ["job=a", "job=smith"])
+def test_a_feature_of_two_readings_is_refused(other, people, tmp_path):
+    table = people.assign(**{other: people["rooms"]})  # "job=a=b": of "job", or "job=a"
+    parts = [(OneHotEncoder(), ["job"]), ("passthrough", [other])]
+    pipeline, _ = trained(table, parts, LinearSVC())
+    with pytest.raises(ValueError, match="one reading of each feature .* 'job="):
+        save_model(pipeline, tmp_path / "m.wm")
 
 
 def test_a_table_without_names_is_refused(tmp_path):

@@ -19,7 +19,7 @@ def encoded(X: Any, features: Sequence[str] | None) -> Any:
     known = column_names(X)
     if known is None or features is None or set(features) <= set(known):
         return X
-    pairs = {name: _of_word(name, known) for name in features if name not in known}
+    pairs = {name: of_word(name, known) for name in features if name not in known}
     if not any(pairs.values()):
         return X  # whose refusal names the column
     if missing := [name for name, pair in pairs.items() if pair is None]:
@@ -39,7 +39,7 @@ def encoded(X: Any, features: Sequence[str] | None) -> Any:
     return as_rows(found, names=features)
 
 
-def _of_word(feature: str, columns: Sequence[str]) -> tuple[str, str] | None:
+def of_word(feature: str, columns: Sequence[str]) -> tuple[str, str] | None:
     """The column and the word of a feature; None where no such column is there."""
     parts = feature.split("=")
     for k in range(len(parts) - 1, 0, -1):

@@ -140,6 +140,8 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     try:
         if few and _suits(training):
             found = _by_products(training, few)
+        if any(one.status is Status.INTERRUPTED for one in found.values()):
+            return found
         for k in range(len(training.tasks)):
             if k in found:
                 continue
@@ -215,9 +217,11 @@ def _by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
     """The same of few rows, by the products of rows; not those that are stalled."""
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    memory = memory_for(training, chosen, _other_bytes(training, chosen))
+    memory = _memory_for_products(training, chosen)
+    if memory <= 0:
+        return {}
     samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
-    if not _is_fit(samples, training) or samples.wide_bytes or memory <= 0:
+    if not _is_fit(samples, training) or samples.wide_bytes:
         return {}
     problems = _problems(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
@@ -286,7 +290,8 @@ def _size_hindrance(training: Training) -> str | None:
         has_room = _has_room(training, most, 1 if is_paired else len(training.tasks))
         return None if has_room else ROUGH
     if most <= MOST_LINEAR:
-        return None
+        chosen = list(range(len(training.tasks)))
+        return None if _memory_for_products(training, chosen) > 0 else ROUGH
     return f"{m:,} rows x {n:,} features, linear in these"
 
 
@@ -361,6 +366,21 @@ def _other_bytes(training: Training, chosen: list[int]) -> int:
     """Bytes beside kernel values: some numbers a place, and pointers to kept rows."""
     pointers = len(training.index) * (int(training.index.max()) + 1)
     return PLACE_BYTES * int(training.sizes[chosen].sum()) + 8 * pointers
+
+
+def _memory_for_products(training: Training, chosen: list[int]) -> int:
+    """Bytes that products of rows may take, beside what makes them."""
+    others = _other_bytes(training, chosen) + _copied_bytes(training, len(chosen))
+    return memory_for(training, chosen, others)
+
+
+def _copied_bytes(training: Training, t: int) -> int:
+    """Bytes that products of rows take at most: copies, and weights of t problems.
+
+    Packed in float32, and twice in float64: for exact scores, and by groups.
+    """
+    m, n = training.rows.shape
+    return 8 * n * (3 * m + 2 * t)
 
 
 def _problems(training: Training, samples: Grouped, chosen: list[int]) -> ManyProblems:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.data.words import of_word
 from widemargin.features.scaling import Scaling, Vector
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -66,21 +67,22 @@ def of_columns(step: Any, n: int, check: Checker) -> tuple[list[str], Scaling]:
     if not hasattr(step, "feature_names_in_"):
         expected = "be fitted on a table with names, where it has a ColumnTransformer"
         check.refuse_part("model", expected, "one without names")
+    if step.transformer_weights:
+        expected = "have no ColumnTransformer with transformer_weights"
+        check.refuse_part("model", expected, "such a one")
+    known = [str(name) for name in step.feature_names_in_]
     names: list[str] = []
     scaling: list[Scaling] = []
     for _, part, chosen in step.transformers_:
-        if part == "drop":
+        columns = _names(known, chosen)
+        if part == "drop" or not columns:  # what has no columns is not fitted
             continue
-        columns = _names(step.feature_names_in_, chosen)
         plain = part == "passthrough" or getattr(part, "func", part) is None
         if type(part).__name__ == "OneHotEncoder":
-            columns, plain = _words(part, columns, check), True
+            columns, plain = _words(part, columns, known, check), True
         names += columns
-        if columns:
-            unscaled = Scaling(np.zeros(len(columns)), np.ones(len(columns)))
-            scaling.append(
-                unscaled if plain else _scaling_of(part, len(columns), check)
-            )
+        unscaled = Scaling(np.zeros(len(columns)), np.ones(len(columns)))
+        scaling.append(unscaled if plain else _scaling_of(part, len(columns), check))
     assert len(names) == n
     return names, Scaling(
         np.concatenate([x.shift for x in scaling]),
@@ -88,23 +90,46 @@ def of_columns(step: Any, n: int, check: Checker) -> tuple[list[str], Scaling]:
     )
 
 
-def _names(names: Any, chosen: Any) -> list[str]:
+def _names(names: Sequence[str], chosen: Any) -> list[str]:
     """The columns that a part of a ColumnTransformer takes."""
     if isinstance(chosen, str):
         return [chosen]
-    if not isinstance(chosen, slice) and all(isinstance(x, str) for x in chosen):
+    if isinstance(chosen, slice):
+        return list(names[_by_place(names, chosen)])
+    if all(isinstance(x, str) for x in chosen):
         return [str(x) for x in chosen]
     return [str(x) for x in np.asarray(names)[chosen]]
 
 
-def _words(encoder: Any, columns: Sequence[str], check: Checker) -> list[str]:
-    """The features of a OneHotEncoder: a column and a word of it."""
+def _by_place(names: Sequence[str], chosen: slice) -> slice:
+    """A slice by places; one by names takes its last name, too."""
+    first, last = chosen.start, chosen.stop
+    if isinstance(first, str):
+        first = names.index(first)
+    if isinstance(last, str):
+        last = names.index(last) + 1
+    return slice(first, last, chosen.step)
+
+
+def _words(
+    encoder: Any, columns: Sequence[str], known: Sequence[str], check: Checker
+) -> list[str]:
+    """The features of a OneHotEncoder, a column and a word of it each.
+
+    Refused where a table of the ``known`` columns would read one as another.
+    """
     for option in ("drop", "min_frequency", "max_categories"):
         if getattr(encoder, option) is not None:
             expected = f"have no OneHotEncoder with {option}"
             check.refuse_part("model", expected, f"one with {option}")
-    pairs = zip(columns, encoder.categories_, strict=True)
-    return [f"{column}={word}" for column, words in pairs for word in words.tolist()]
+    names: list[str] = []
+    for column, words in zip(columns, encoder.categories_, strict=True):
+        for word in words.tolist():
+            names.append(f"{column}={word}")
+            if names[-1] in known or of_word(names[-1], known) != (column, str(word)):
+                expected = "have one reading of each feature 'column=word'"
+                check.refuse_part("model", expected, repr(names[-1]))
+    return names
 
 
 def _standard(step: Any) -> tuple[Vector | None, Vector | None]:

@@ -184,7 +184,8 @@ class PressedLimits(Limits):
         return Pressed(self.clock.seconds, 1.0) if name in self.pressed else None
 
 
-def test_ctrl_c_keeps_the_answer():
+def test_ctrl_c_keeps_the_answer(monkeypatch):
+    monkeypatch.setattr(batch, "FEW_VISITS", 10**9)  # longer than a question
     limits = PressedLimits(tol=1e-6, pressed=("deadline",))
     (answer,) = solve_many(overlapping(m=3000), limits, MEMORY, 1)
     assert answer.status is Status.INTERRUPTED
