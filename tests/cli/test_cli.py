@@ -165,7 +165,11 @@ def test_bad_input_is_one_line(here, capsys):
         (["train", "train.svm", "m.wm", "--loss", "huber"], "found 'huber'"),
         (["train", "train.svm"], "required: MODEL"),
         (["trane", "train.svm"], "found 'trane'"),
-        (["predict", "junk.wm", "test.svm"], "junk.wm"),
+        (
+            ["predict", "train.svm", "junk.wm"],
+            "train.svm: expected a model, found another kind of file; a model is writ",
+        ),
+        (["inspect", "junk.wm"], "junk.wm: expected a model, found another kind"),
         (["inspect", "missing.wm"], "no such file: missing.wm"),
         (
             ["convert", "junk.wm", "out.svm"],

@@ -133,9 +133,9 @@ def test_a_kernel_that_is_not_positive_semidefinite(here, capsys):
 
 def test_numbers_that_a_kernel_has_not_are_refused(here, capsys):
     for options, words in [
-        (["--gamma", "1"], "--gamma is of the kernel poly or rbf or sigmoid or laplacian or chi2, found --kernel linear"),
-        (["--kernel", "rbf", "--degree", "2"], "--degree is of the kernel poly, found --kernel rbf"),
-        (["--kernel", "laplacian", "--coef0", "2"], "--coef0 is of the kernel poly or sigmoid"),
+        (["--gamma", "1"], "--gamma goes with --kernel poly, rbf, sigmoid, laplacian, chi2, found --kernel linear"),
+        (["--kernel", "rbf", "--degree", "2"], "--degree goes with --kernel poly, found --kernel rbf"),
+        (["--kernel", "laplacian", "--coef0", "2"], "--coef0 goes with --kernel poly, sigmoid, found --kernel laplacian"),
         (["--kernel", "rbf", "--gamma", "-1"], "found '-1'"),
         (["--kernel", "poly", "--degree", "0"], "expected a positive whole number, found '0'"),
         (["--kernel", "poly", "--coef0", "inf"], "expected a number, found 'inf'"),

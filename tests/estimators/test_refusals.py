@@ -48,6 +48,20 @@ def test_words_of_a_table_have_a_column(people, dtype):
         LinearSVC().fit(people, Y)
 
 
+@pytest.mark.parametrize("kind", [SVC, LinearSVC])
+def test_words_of_an_array_have_a_place(kind):
+    X = np.array([["1", 2.0], [3.0, "red"]], dtype=object)
+    words = "Got 'red' at row 1, column 1 instead: leave the column out"
+    for table in (X, X.tolist(), X.astype(str)):
+        with pytest.raises(ValueError, match=words):
+            kind().fit(table, [0, 1])
+    words = "Got the text 'cheap pills' at row 0 instead: .*TfidfVectorizer"
+    with pytest.raises(ValueError, match=words):
+        kind().fit(["cheap pills", "lunch"], [0, 1])
+    with pytest.raises(ValueError, match="Reshape your data"):
+        kind().fit(["1", "2"], [0, 1])
+
+
 def test_gamma_names_its_words():
     with pytest.raises(
         ValueError, match="or 'scale' or 'auto' or 'mean_distance'. Got 0 "

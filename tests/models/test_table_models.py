@@ -6,6 +6,7 @@ import polars
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -159,4 +160,20 @@ def test_a_table_without_names_is_refused(tmp_path):
     pipeline = make_pipeline(clone(columns), LinearSVR())
     pipeline.steps[-1] = ("last", LinearSVR().fit(X, X[:, 1]))
     with pytest.raises(ValueError, match="a ColumnTransformer that is not"):
+        save_model(pipeline, tmp_path / "m.wm")
+
+
+def test_a_missing_column_of_words_is_named(people, tmp_path):
+    pipeline, X = trained(people, PARTS["all"], LinearSVC())
+    save_model(pipeline, tmp_path / "m.wm")
+    words = "Got no 'job=a=b' and no column 'job'"
+    with pytest.raises(ValueError, match=words):
+        load_model(tmp_path / "m.wm").predict(X.drop(columns="job"))
+
+
+def test_steps_inside_a_refused_step_are_named(people, tmp_path):
+    filled = make_pipeline(SimpleImputer(), StandardScaler())
+    pipeline, _ = trained(people, [(filled, ["age", "height"])], LinearSVC())
+    words = r"Got a step Pipeline \(SimpleImputer, StandardScaler\) instead"
+    with pytest.raises(ValueError, match=words):
         save_model(pipeline, tmp_path / "m.wm")

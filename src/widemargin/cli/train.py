@@ -156,7 +156,7 @@ def _check_kernel(options: argparse.Namespace) -> None:
         value = getattr(options, name)
         if value is not None and name not in PARAMETERS.get(options.kernel, ()):
             raise ValueError(
-                f"--{name} is of the kernel {' or '.join(having(name))}, "
+                f"--{name} goes with --kernel {', '.join(having(name))}, "
                 f"found --kernel {options.kernel}"
             )
 

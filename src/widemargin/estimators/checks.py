@@ -5,6 +5,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.kernel import batch
 
 _NUMERIC: Any = "numeric"
+# How errors of scikit-learn and NumPy begin that words may be the cause of.
+_OF_WORDS = ("could not convert", "Expected 2D array", "dtype='numeric' is not")
 
 
 def check_limits(check: Checker, estimator: Any) -> None:
@@ -166,6 +169,37 @@ def _refuse_words(X: Any, error: ValueError) -> None:
                 f"X must hold numbers only. Got {found!r} in column {name!r} instead: "
                 "leave it out, or make numbers of words (OneHotEncoder)."
             ) from error
+    _refuse_words_of_array(X, error)
+
+
+def _refuse_words_of_array(X: Any, error: ValueError) -> None:
+    """Name the first entry of an array or a list that is a word, if that is wrong."""
+    if not str(error).startswith(_OF_WORDS):
+        return
+    if (found := np.asarray(X)).dtype.kind not in "OU":
+        return
+    for place, value in np.ndenumerate(found):
+        if not _is_word(value):
+            continue
+        if found.ndim == 1:
+            raise ValueError(
+                f"X must hold numbers only. Got the text {shorten(value, 40)!r} at row "
+                f"{place[0]} instead: make numbers of texts (TfidfVectorizer)."
+            ) from error
+        raise ValueError(
+            f"X must hold numbers only. Got {shorten(value, 40)!r} at row {place[0]}, "
+            f"column {place[1]} instead: leave the column out, or make numbers of "
+            "words (OneHotEncoder)."
+        ) from error
+
+
+def _is_word(value: Any) -> bool:
+    """Whether an entry is text that is no number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return isinstance(value, str)
+    return False
 
 
 def _without_objects(estimator: Any, X: Any, reset: bool) -> Any:

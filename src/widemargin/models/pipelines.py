@@ -45,7 +45,8 @@ def _scaling_of(step: Any, n: int, check: Checker) -> Scaling:
         expected = (
             f"have no other steps before the estimator than {', '.join(_READERS)}"
         )
-        check.refuse_part("model", expected, f"a step {kind}")
+        steps = [type(part).__name__ for _, part in getattr(step, "steps", ())]
+        check.refuse_part("model", expected, f"a step {kind}{_listed(steps)}")
     if not hasattr(step, "n_features_in_"):
         check.refuse_part("model", "have fitted steps", f"a {kind} that is not")
     if getattr(step, "clip", False):
@@ -56,6 +57,11 @@ def _scaling_of(step: Any, n: int, check: Checker) -> Scaling:
     zero, one = np.zeros(n), np.ones(n)
     shift = zero if shift is None else np.array(shift, np.float64)
     return Scaling(shift, one if scale is None else np.array(scale, np.float64))
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    """The steps of a pipeline inside of another one, in parentheses."""
+    return f" ({', '.join(kinds)})" if kinds else ""
 
 
 def of_columns(step: Any, n: int, check: Checker) -> tuple[list[str], Scaling]:
