@@ -448,6 +448,7 @@ def test_libsvm_and_we_predict_alike_both_ways(kernel, kind, labels, libsvm, tmp
         write_libsvm(model, tmp_path / "again")
 
 
+@pytest.mark.filterwarnings("ignore:The optimum is zero")  # of the linear ones
 @pytest.mark.parametrize(("kind", "labels"), NU_CASES)
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed"])
 def test_libsvm_predicts_by_our_nu_machines(kernel, kind, labels, libsvm, tmp_path):
