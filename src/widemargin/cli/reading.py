@@ -62,7 +62,7 @@ def read_model(path: str) -> Model:
             f"{path}: expected a model of widemargin, found one of {kind}; "
             f"convert it first: widemargin convert {path} {new}"
         )
-    if kind is None:
+    if kind is None and os.path.isfile(path):
         raise ValueError(
             f"{path}: expected a model, found another kind of file; a model is written "
             "before the data"

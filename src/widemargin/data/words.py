@@ -24,8 +24,10 @@ def encoded(X: Any, features: Sequence[str] | None) -> Any:
         return X  # whose refusal names the column
     if missing := [name for name, pair in pairs.items() if pair is None]:
         column, _, word = missing[0].partition("=")
-        got = f"no {missing[0]!r}" + (f" and no column {column!r}" if word else "")
-        raise ValueError(f"X must have the columns of the model. Got {got}.")
+        nor = f" and no column {column!r}" if word else ""
+        raise ValueError(
+            f"X must have the columns of the model. Got no {missing[0]!r}{nor}."
+        )
     found = np.empty((len(X), len(features)))
     plain = [j for j, name in enumerate(features) if name not in pairs]
     if plain:
