@@ -312,7 +312,7 @@ def test_a_fit_of_a_matrix_forgets_the_list():
     X, y = _pair()
     assert clf.fit(X, y).n_features_in_ == 4
     assert clf.score(X, y) > 0.9
-    with pytest.raises(ValueError, match="2D array"):
+    with pytest.raises(ValueError, match="numbers only. Got the text 'abc' at row 0"):
         clf.predict(WORDS)
 
 
@@ -329,7 +329,7 @@ def test_a_fit_that_fails_keeps_the_list():
         (lambda A, B: np.ones((2, 2)), WORDS, r"shape \(8, 8\). Got shape \(2, 2\)"),
         (lambda A, B: np.full((8, 8), np.nan), WORDS, "must return finite numbers"),
         (shared_letters, list(range(8)), "2D array"),
-        ("rbf", WORDS, "2D array"),
+        ("rbf", WORDS, "numbers only. Got the text 'abc' at row 0"),
         ("rbf", [[1.0], [2.0, 3.0]] * 4, "inhomogeneous|sequence"),
     ],
 )
