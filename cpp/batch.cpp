@@ -393,7 +393,9 @@ class Problem {
     const double share = kShare * limits.tol;
     BatchEnd end = BatchEnd::waiting;
     std::int64_t steps = 0, negative = 0;
-    const std::size_t needed = limits.exactly ? m_ * padded() * sizeof(double) : start_bytes();
+    // All kernel values of a problem, in each thread.
+    const std::size_t whole = limits.threads * m_ * padded() * sizeof(double);
+    const std::size_t needed = limits.exactly ? whole : start_bytes();
     if (bytes(limits) + needed > limits.bytes) {
       restart();
       end = BatchEnd::no_room;
