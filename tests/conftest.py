@@ -5,6 +5,7 @@ import contextlib
 import gc
 import itertools
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,11 @@ _SAME = {"derandomize": True, "deadline": None, "database": None, "print_blob": 
 hypothesis.settings.register_profile("few", max_examples=30, **_SAME)
 hypothesis.settings.register_profile("full", max_examples=100, **_SAME)
 hypothesis.settings.load_profile("few")  # `make test-full` asks for the other one
+
+
+def pytest_configure():
+    """Hear Ctrl-C where a script runs the tests in the background, whose shell ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection():
