@@ -305,6 +305,7 @@ def test_ctrl_c_keeps_the_best_model(client, data, monkeypatch):
 
 def test_a_time_limit_ends_a_fit(client, data):
     wait_for(client, 2)
+    fitted(data)  # now the workers know what they need
     pause = {"callback": lambda step: time.sleep(0.2)}  # rows are loaded much sooner
     slow = LinearSVC(loss="hinge", time_limit=2.0, tol=1e-15, **pause)
     with pytest.warns(ConvergenceWarning, match="Stopped by time_limit"):
