@@ -1,12 +1,15 @@
 """Model selection of linear machines on a cluster: the scores of rows in memory."""
 
+import os
+import signal
+
 import dask.array as da
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from tests.cases.clusters import cluster, mixture, relative
+from tests.cases.clusters import cluster, mixture, process_ids, relative
 from widemargin import (
     SVCCV,
     LinearSVC,
@@ -134,6 +137,34 @@ def test_rows_are_loaded_once_and_nothing_of_length_m_comes_here(client, monkeyp
     assert len(made) == 1
     # One byte a row would be 48,000 bytes.
     assert made[0].most <= 12_000
+
+
+@pytest.mark.full
+def test_a_killed_worker_changes_no_bit_of_a_search(data, monkeypatch):
+    counts, kill_at, crews = [], [], []
+    add = Crew.add
+
+    def counted(self, entry, timeout=None):
+        counts[-1] += 1
+        crews.append(self)
+        if counts[-1] in kill_at:
+            os.kill(processes[sorted(self._hosts)[0]], signal.SIGKILL)
+        return add(self, entry, timeout)
+
+    monkeypatch.setattr(Crew, "add", counted)
+    found = []
+    with cluster(2, processes=True) as client:
+        for share in (None, 0.6):
+            processes = process_ids(client)
+            kill_at = [] if share is None else [round(share * counts[-1])]
+            counts.append(0)
+            search = LinearSVCCV(Cs=[0.1, 1.0], cv=3, loss="hinge", tol=1e-9)
+            found.append(search.fit(*there(*data)))
+    assert crews[0].restored == 0 < crews[-1].restored
+    one, other = found
+    np.testing.assert_array_equal(other.scores_, one.scores_)
+    np.testing.assert_array_equal(other.path_, one.path_)
+    np.testing.assert_array_equal(other.coef_, one.coef_)
 
 
 @pytest.mark.parametrize("path", [linear_svc_path, linear_svr_path])
