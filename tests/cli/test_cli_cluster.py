@@ -7,7 +7,7 @@ import pytest
 
 from tests.cases.cli import refused
 from tests.cases.clusters import cluster, mixture
-from widemargin import LinearSVC, load_model
+from widemargin import LinearSVC, LinearSVCCV, load_model
 from widemargin.cli import main
 
 pytestmark = pytest.mark.dask
@@ -42,10 +42,23 @@ def test_a_model_is_that_of_rows_here(here, capsys, data):
     assert facts["support_vectors"] == whole.support_.size
 
 
+def test_folds_choose_the_C_of_rows_here(here, capsys):
+    with cluster(2) as client:
+        where = ["--cluster", client.scheduler.address]
+        command = ["train", "shards", "model.wm", *where, "--tol", "1e-9"]
+        assert main([*command, "--cv", "3", "-C", "0.001,1", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    whole = LinearSVCCV(Cs=[0.001, 1.0], cv=3, tol=1e-9).fit(*here)
+    scores = [point["score"] for point in facts["selection"]]
+    np.testing.assert_allclose(scores, whole.scores_.mean(axis=0), rtol=1e-12)
+    found = load_model("model.wm").decisions[0]
+    np.testing.assert_allclose(found.w, whole.coef_[0], rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--cv", "3"], "--workers and --cv cannot go together"),
+        (["--probability"], "--workers and --probability cannot go together"),
         (["--kernel", "rbf"], "--workers and a kernel need --rank"),
         (["--cluster", "tcp://x:1"], "--cluster and --workers cannot go together"),
         (["--class-weight", "1:2"], "--workers needs --class-weight balanced"),

@@ -11,7 +11,6 @@ from widemargin.data.outofcore import open_rows
 
 # Options that need the rows here, and what they are when they are not given.
 _HERE = {
-    "cv": None,
     "probability": False,
     "scale": None,
     "test": None,

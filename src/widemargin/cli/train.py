@@ -142,9 +142,11 @@ def _keep_sigmoids(classifier: Classifier, search: SelectedClassifier) -> None:
 def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:
     """The same on a cluster."""
     with cluster.opened(options) as data:
-        classifier = _fit(options, data, solver=solver)
+        search = _search(options, data, solver) if options.cv else None
+        classifier = search.best_estimator_ if search else None
+        classifier = classifier or _fit(options, data, solver=solver)
     asked, options.model = options.model, _save(classifier.model_, options.model)
-    report_training(options, classifier, data, None)
+    report_training(options, classifier, data, None, search)
     if asked != options.model:
         return BAD_INPUT
     return SOLVED if classifier.status_ == "solved" else NOT_TO_TOL
