@@ -6,6 +6,7 @@ linear machines by loss (``linear-LOSS.md``) and kernel machines (``kernel.md``)
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -41,7 +42,7 @@ def main() -> None:
     """Write all tables."""
     PAGES.mkdir(exist_ok=True)
     for name, make in TABLES.items():
-        (PAGES / name).write_text(make())
+        (PAGES / name).write_text(make(), "utf-8")
 
 
 def linear(loss: str) -> str:
@@ -125,9 +126,10 @@ def _quickest(rows: Iterable[dict[str, str]]) -> Row:
 
 
 def table(head: Row, rows: list[Row]) -> str:
-    """A table of Markdown."""
+    """A table of Markdown; 1e-4 stays in one line."""
     lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    made = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return re.sub(r"(?<=\d)e-0?(\d)", "e\N{NON-BREAKING HYPHEN}\\1", made)
 
 
 def _seconds(point: Any) -> str:

@@ -10,7 +10,7 @@ DOCS = pages.RESULTS.parents[1] / "docs" / "measurements"
 @pytest.mark.parametrize("name", pages.TABLES)
 def test_a_table_is_that_of_the_results(name):
     found = pages.TABLES[name]()
-    assert (pages.PAGES / name).read_text() == found
+    assert (pages.PAGES / name).read_text("utf-8") == found
     assert len(found.splitlines()) > 8
     written = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
     assert f"results/pages/{name}" in written
