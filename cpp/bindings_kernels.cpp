@@ -242,7 +242,7 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
   return {done.steps, done.negative, done.violation};
 }
 
-// A problem of the simplex in arrays; `numbers`: scale, square and linear, in and out.
+// A problem of the simplex in arrays; `numbers`: scale, square, linear and updates, in and out.
 template <class Real>
 widemargin::Simplex<Real> simplex(const Matrix<const Real>& rows,
                                   const Array<const std::int64_t>& place,
@@ -252,13 +252,19 @@ widemargin::Simplex<Real> simplex(const Matrix<const Real>& rows,
                                   const Array<double>& numbers, int kind, std::int64_t given) {
   const std::size_t m = place.size();
   require(rows.shape(1) >= m && y.size() == m && diagonal.size() == m && ridge.size() == m &&
-          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 3 && m >= 1 &&
+          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 4 && m >= 1 &&
           0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap) &&
           given < static_cast<std::int64_t>(m));
   for (auto p : span(place)) require(p < static_cast<std::int64_t>(rows.shape(0)));
-  return {rows.data(),     place.data(), rows.shape(1), m,         y.data(),
-          diagonal.data(), ridge.data(), half.data(),   shift,     alpha.data(),
-          g.data(),        numbers(0),   numbers(1),    numbers(2)};
+  return {rows.data(),     place.data(), rows.shape(1), m,          y.data(),
+          diagonal.data(), ridge.data(), half.data(),   shift,      alpha.data(),
+          g.data(),        numbers(0),   numbers(1),    numbers(2), numbers(3)};
+}
+
+template <class Real>
+void keep(const widemargin::Simplex<Real>& problem, const Array<double>& numbers) {
+  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  numbers(3) = problem.updates;
 }
 
 template <class Real>
@@ -277,7 +283,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
     done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most,
                given);
   }
-  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  keep(problem, numbers);
   return {done.steps, done.drops, done.missing, done.least};
 }
 
@@ -320,7 +326,7 @@ sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
     done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most,
                given, sample);
   }
-  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  keep(problem, numbers);
   return {done.looks, done.steps, done.drops, done.missing, done.chosen, done.inside};
 }
 
