@@ -337,6 +337,21 @@ void mirror(const Matrix<Real>& K, std::size_t h, std::size_t q) {
   widemargin::mirror(K.data(), h, q, K.shape(1));
 }
 
+// Entries J of some rows: see mirror.hpp.
+template <class Real>
+void take(const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+          const Array<const std::int64_t>& J, const Matrix<Real>& out,
+          const Array<const std::int64_t>& at) {
+  const auto within = [](const auto& index, std::size_t count) {
+    for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(count));
+  };
+  require(place.size() == at.size() && J.size() <= out.shape(1));
+  within(place, rows.shape(0)), within(at, out.shape(0)), within(J, rows.shape(1));
+  const nb::gil_scoped_release release;
+  widemargin::take<Real>(rows.data(), rows.shape(1), span(place), span(J), out.data(), out.shape(1),
+                         span(at));
+}
+
 template <class Real>
 void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) {
   nb::class_<Strips<Real>>(m, strips_name, "Samples of kernel rows, by reference.");
@@ -375,6 +390,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
   m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
+  m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
+        "out"_a.noconvert(), "at"_a.noconvert());
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
           "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
