@@ -109,8 +109,8 @@ class ManyProblems:
     @functools.cached_property
     def n_samples(self) -> Index:
         """How many rows of the data each problem has: a regression has them twice."""
-        first = self.groups[: self.group_ends[0]]
-        return np.asarray(self.sizes * len(np.unique(first)) // len(first))
+        first = self.groups[: self.group_ends[0]].tolist()
+        return np.asarray(self.sizes * len(set(first)) // len(first))
 
     @functools.cached_property
     def rows(self) -> Index:
