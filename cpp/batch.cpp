@@ -608,9 +608,10 @@ class Problem {
     std::size_t count = 1;
     const std::size_t last = begin_[own] + counts_[own], id = id_[g];
     for (std::size_t p = begin_[own]; together_ > 1 && p < last; ++p) {
-      if (p == i || __atomic_load_n(parts_[p] + id, __ATOMIC_RELAXED) != nullptr) continue;
       const float value = merit_of(p, own);
       if (count == together_ && !(value > merit[count - 1])) continue;
+      // Looked up for few: the parts of samples lie far apart.
+      if (p == i || __atomic_load_n(parts_[p] + id, __ATOMIC_RELAXED) != nullptr) continue;
       std::size_t k = count < together_ ? count++ : count - 1;
       for (; k > 1 && value > merit[k - 1]; --k) chosen[k] = chosen[k - 1], merit[k] = merit[k - 1];
       chosen[k] = p, merit[k] = value;

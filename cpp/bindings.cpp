@@ -176,6 +176,15 @@ void dense_column_sums(const Matrix<const Real>& X, const Array<double>& sums,
   rows.products.column_sums(rows.X, sums.data(), squares.data());
 }
 
+template <class Real>
+double dense_reach(const Matrix<const Real>& X, const Array<const double>& center, bool absolute,
+                   int simd) {
+  const auto rows = dense_rows(X, simd);
+  require(center.size() == X.shape(1));
+  const nb::gil_scoped_release release;
+  return rows.products.reach(rows.X, center.data(), absolute);
+}
+
 // G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G.
 template <class Real>
 void dense_gram(const Matrix<const Real>& X, const Array<const double>& d, const Matrix<double>& G,
@@ -291,6 +300,8 @@ void bind_dense(nb::module_& m) {
         "simd"_a = -1);
   m.def("dense_column_sums", &dense_column_sums<Real>, "X"_a.noconvert(), "sums"_a.noconvert(),
         "squares"_a.noconvert(), "simd"_a = -1);
+  m.def("dense_reach", &dense_reach<Real>, "X"_a.noconvert(), "center"_a, "absolute"_a,
+        "simd"_a = -1);
   m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(),
         "simd"_a = -1);
   bind_dense_block<Real, double>(m);

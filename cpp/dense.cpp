@@ -99,6 +99,22 @@ void column_sums(const DenseView<Real>& X, double* sums, double* squares) {
   }
 }
 
+template <typename Real>
+double reach(const DenseView<Real>& X, const double* center, bool absolute) {
+  double most = 0.0;
+  for (std::size_t i = 0; i < X.k; ++i) {
+    const Real* x = X.data + i * X.n;
+    double size = 0.0;
+#pragma omp simd reduction(+ : size)
+    for (std::size_t j = 0; j < X.n; ++j) {
+      const double d = static_cast<double>(x[j]) - center[j];
+      size += absolute ? (d < 0.0 ? -d : d) : d * d;
+    }
+    most = size > most || size != size ? size : most;  // NaN stays
+  }
+  return most;
+}
+
 // Rows of a tile: as many sums as the registers hold, and enough to hide their latency.
 #ifdef __AVX512F__
 constexpr std::size_t kTileRows = 8;
@@ -161,7 +177,7 @@ std::size_t gram(const DenseView<Real>& X, const double* d, double* work, std::s
 
 template <typename Real>
 DenseProducts<Real> products() {
-  return {&matvec<Real>, &rmatvec<Real>, &column_sums<Real>, &gram<Real>, &flush};
+  return {&matvec<Real>, &rmatvec<Real>, &column_sums<Real>, &reach<Real>, &gram<Real>, &flush};
 }
 
 }  // namespace

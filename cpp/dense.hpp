@@ -32,6 +32,8 @@ struct DenseProducts {
   void (*matvec)(const DenseView<Real>& X, const double* w, double* out);        // out = X w
   void (*rmatvec)(const DenseView<Real>& X, const double* u, double* out);       // out += X' u
   void (*column_sums)(const DenseView<Real>& X, double* sums, double* squares);  // +=
+  // The largest |x - center|^2 of the rows, or |x - center|_1.
+  double (*reach)(const DenseView<Real>& X, const double* center, bool absolute);
   // G += X' diag(d) X, and c += X' d: G of padded(n) x padded(n), c of padded(n). Only the tiles on
   // and above the diagonal. Rows with d = 0 cost nothing. The last rows stay packed in `work`,
   // which begins as gram_work(n) zeros, until `flush`; returns how many of them, and is given it

@@ -1,10 +1,8 @@
 """What a solver reports and what a solve returns."""
 
-import copy
 import importlib
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -449,8 +447,9 @@ def first_of(solutions: Sequence[Solution]) -> Solution:
     """The first solution of a fit; of several, with what they are together."""
     if len(solutions) == 1:
         return solutions[0]
-    first = copy.copy(solutions[0])
-    vars(first)["together"] = _together(solutions)
+    # As `dataclasses.replace` would, which takes ten times as long.
+    first = object.__new__(type(solutions[0]))
+    vars(first).update(vars(solutions[0]), together=_together(solutions))
     return first
 
 
@@ -459,9 +458,10 @@ def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
     proofs = [s.certificate for s in solutions]
     open_ones = [s for s in solutions if s.status != Status.SOLVED]
     said = [s.message for s in sorted(open_ones, key=_gap_of)]
+    ended = [Status(s.status).value for s in solutions]
     return {
         "problems": len(solutions),
-        "status": dict(Counter(Status(s.status).value for s in solutions)),
+        "status": {status: ended.count(status) for status in dict.fromkeys(ended)},
         "relative_gap": max(map(_gap_of, solutions)),
         "primal": sum(proof.primal for proof in proofs),
         "dual": sum(proof.dual for proof in proofs),

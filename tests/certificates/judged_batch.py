@@ -243,7 +243,7 @@ def _verdict(one, k, answer):
     problems = one.problems
     places = np.arange(problems.starts[k], problems.ends[k])
     if not isinstance(answer, Point):  # it has the order of the data
-        places = places[problems.order(places[0], places[-1] + 1)]
+        places = problems.order[places]
     X, y, C = one.case.X[problems.rows[places]], problems.y[places], problems.C[places]
     exact = Exact(X, y, C, one.case.loss, one.case.intercept, one.case.kernel)
     P, D = exact.primal(answer.w, answer.b), exact.dual(answer.alpha)

@@ -42,6 +42,21 @@ def test_dense_products_are_summed_in_float64(dtype, shape, simd):
     absolute = np.abs(exact).sum(axis=0)
     assert np.all(np.abs(sums - exact.sum(axis=0)) <= k * 2.0**-53 * absolute)
     np.testing.assert_allclose(squares, (exact**2).sum(axis=0), rtol=k * 2.0**-52)
+    for absolute, sizes in ((True, np.abs), (False, np.square)):
+        farthest = sizes(exact - start).sum(axis=1).max(initial=0.0)
+        found = _core.dense_reach(X, start, absolute, simd)
+        np.testing.assert_allclose(found, float(farthest), rtol=n * 2.0**-50)
+
+
+@pytest.mark.parametrize("simd", SIMD)
+def test_the_farthest_row_may_be_at_infinity_or_nowhere(simd):
+    X, zero = np.ones((3, 9)), np.zeros(9)
+    X[1, 4] = 1e200
+    assert _core.dense_reach(X, zero, False, simd) == np.inf
+    X[1, 4] = -np.inf
+    assert _core.dense_reach(X, zero, True, simd) == np.inf
+    X[1, 4] = np.nan
+    assert np.isnan(_core.dense_reach(X, zero, False, simd))
 
 
 @pytest.mark.parametrize("dtype", TYPES)

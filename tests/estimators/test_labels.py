@@ -176,7 +176,8 @@ def test_bad_weights(binary, weights, message):
 
 
 @pytest.mark.parametrize(
-    "y", [[3, 3, -1], [2.5, 2.5], [0.0, 1.0, 2.0, 1.0], [-2, 0, -2], [5]]
+    "y",
+    [[3, 3, -1], [2.5, 2.5], [0.0, 1.0, 2.0, 1.0], [-2, 0, -2], [5], [4, 2, 3, -99]],
 )
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float32])
 def test_labels_are_those_that_unique_finds(y, dtype):
@@ -184,6 +185,17 @@ def test_labels_are_those_that_unique_finds(y, dtype):
     found = labels.distinct(y)
     np.testing.assert_array_equal(found, np.unique(y))
     assert found.dtype == y.dtype
+
+
+def test_labels_near_each_other_may_be_far_from_zero():
+    for dtype, first in ((np.int8, -128), (np.uint64, 2**64 - 256)):
+        y = np.tile(np.arange(256, dtype=np.int64), 2).astype(dtype)
+        y += np.array(first, dtype)
+        found = labels.distinct(y)
+        np.testing.assert_array_equal(found, np.unique(y))
+        assert found.dtype == dtype
+        known = labels.find_classes(Checker("a"), y, None)[1]
+        np.testing.assert_array_equal(known, np.searchsorted(np.unique(y), y))
 
 
 def test_each_row_has_the_place_of_its_class():

@@ -29,6 +29,8 @@ from widemargin.solvers.kernel import batch
 _NUMERIC: Any = "numeric"
 # How errors of scikit-learn and NumPy begin that words may be the cause of.
 _OF_WORDS = ("could not convert", "Expected 2D array", "dtype='numeric' is not")
+# Attributes of a fit whose names do not say so.
+_OF_FIT = ("_meta", "_scheme", "_rows_of_fit", objects.OBJECTS)
 
 
 def check_limits(check: Checker, estimator: Any) -> None:
@@ -87,7 +89,7 @@ def check_solver(check: Checker, machine: Any, problem: Callable[..., Problem]) 
 
 def is_infinite(C: Any) -> bool:
     """Whether the margins are hard."""
-    return isinstance(C, float | np.floating) and bool(np.isposinf(C))
+    return isinstance(C, float | np.floating) and bool(np.inf == C)
 
 
 def weighted(C: float, *factors: Any) -> Any:
@@ -266,15 +268,9 @@ def fitted_anew(estimator: Any) -> Iterator[None]:
 def _take_fitted(estimator: Any) -> dict[str, Any]:
     """What a fit has set, taken away."""
     # Not what scikit-learn's callbacks set for the time of a fit.
-    fitted = {
-        name: value
-        for name, value in vars(estimator).items()
-        if name in ("_meta", "_scheme", "_rows_of_fit", objects.OBJECTS)
-        or (name.endswith("_") and not name.startswith("_"))
-    }
-    for name in fitted:
-        delattr(estimator, name)
-    return fitted
+    own = vars(estimator)
+    fitted = [n for n in own if (n[-1] == "_" and n[0] != "_") or n in _OF_FIT]
+    return {name: own.pop(name) for name in fitted}
 
 
 def tell_end(end: Any, is_convex: bool) -> None:
@@ -283,7 +279,8 @@ def tell_end(end: Any, is_convex: bool) -> None:
         raise KeyboardInterrupt
     if end.status is Status.OUT_OF_MEMORY:
         raise MemoryError(end.message)
-    if end.status is not Status.SOLVED:
+    # What NOT_CONVEX says is said once.
+    if end.status is not Status.SOLVED and (is_convex or end.message != NOT_CONVEX):
         warnings.warn(end.message, ConvergenceWarning, stacklevel=users_level())
     if not is_convex:
         warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())

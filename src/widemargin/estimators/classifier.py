@@ -1,6 +1,5 @@
 """What the classifiers share: labels in, a plan carried out, predictions out."""
 
-import functools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -277,10 +276,13 @@ def check_form(check: Checker, estimator: Any) -> None:
     """Refuse a loss, an intercept or a solver that is out of range."""
     check.choice("loss", estimator.loss, tuple(LOSSES))
     check.choice("intercept", estimator.intercept, INTERCEPTS)
-    form = {"loss": estimator.loss, "intercept": estimator.intercept}
-    check_solver(
-        check, estimator, functools.partial(Problem, np.eye(2), [1, -1], **form)
-    )
+
+    def make(**given: Any) -> Problem:
+        """A small problem of its form."""
+        form = {"loss": estimator.loss, "intercept": estimator.intercept}
+        return Problem(np.eye(2), [1, -1], **form, **given)
+
+    check_solver(check, estimator, make)
 
 
 def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:

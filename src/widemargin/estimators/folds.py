@@ -259,9 +259,9 @@ def _go_on(
     folds, n_C = len(found.weights), len(found.Cs)
     task, fold, place = np.unravel_index(t, (len(some), folds, n_C))
     k, part = some[int(task)], slice(problems.starts[t], problems.ends[t])
-    order, c = problems.order(part.start, part.stop), ends.c[part]
+    order = problems.order[part]
     starts: list[Any] = [None] * len(found.training.tasks)
-    starts[k] = np.abs(c[order]), c[order], float(ends.b[t])
+    starts[k] = np.abs(ends.c[order]), ends.c[order], float(ends.b[t])
     C = found.weights[fold] * found.Cs[place]
     training = dataclasses.replace(
         found.training, C=C, starts=starts, recipe=found.recipes[k]
@@ -269,7 +269,7 @@ def _go_on(
     _, solution = solve_task(training, k, None)
     at = (fold, k, place)
     found.gaps[at] = solution.certificate.relative_gap
-    found.b[at], c[order] = solution.b, solution.w
+    found.b[at], ends.c[order] = solution.b, solution.w
     ends.scores[part] = np.nan
     limited = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     found.ended[at] = not limited

@@ -133,9 +133,12 @@ def distinct(y: Labels, weights: Vector | None = None) -> Labels:
 
 
 def _unique(y: Labels) -> Labels:
-    """What `numpy.unique` finds, sooner where numbers take two values at most."""
+    """What `numpy.unique` finds, sooner where numbers are few or near each other."""
     if y.dtype.kind in "iuf" and len(y):
         ends = np.array([y.min(), y.max()])
+        if y.dtype.kind != "f" and int(ends[1]) - int(ends[0]) < len(y):
+            counts = np.bincount(np.subtract(y, ends[0], dtype=np.int64))
+            return np.asarray(counts.nonzero()[0].astype(y.dtype) + ends[0])
         if ((y == ends[0]) | (y == ends[1])).all():
             return ends if ends[0] < ends[1] else ends[:1]
     return np.unique(y)
@@ -169,6 +172,10 @@ def _place(classes: Labels, y: Labels) -> Any:
     """The index of the class of each label; any for a label of none."""
     if len(classes) == 2:  # a comparison instead of a search: half of the time
         return y > classes[0]
+    first, last = classes[0], classes[-1]
+    if y.dtype.kind in "iu" and int(last) - int(first) == len(classes) - 1:  # no gap
+        inside = np.minimum(np.maximum(y, first), last)
+        return np.subtract(inside, first, dtype=np.int64)
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
 
 

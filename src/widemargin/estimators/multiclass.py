@@ -96,20 +96,20 @@ def coefficients_of_classes(
 def coefficients_of_pairs(
     tasks: Sequence[BinaryTask],
     alphas: Sequence[NDArray[np.float64]],
-    rows: Sequence[Any],
+    rows: NDArray[np.intp],
     labels: NDArray[Any],
     support: NDArray[np.intp],
 ) -> NDArray[np.float64]:
     """The same of pairs of c classes, as LIBSVM arranges them: (c - 1, l).
 
     In a column are the coefficients of a vector of class i against the other classes,
-    in their order. ``rows`` are those of each problem.
+    in their order. ``rows`` are those of all problems, one after the other.
     """
     pairs, sizes = np.array(tasks), [len(alpha) for alpha in alphas]
     alpha = np.concatenate(alphas)
     used = (alpha != 0.0).nonzero()[0]
-    index, alpha = np.concatenate(rows)[used], alpha[used]
-    i, j = np.repeat(pairs, sizes, axis=0)[used].T
+    index, alpha = rows[used], alpha[used]
+    i, j = pairs[np.repeat(np.arange(len(pairs)), sizes)[used]].T
     place = np.empty(len(labels), np.int64)
     place[support] = np.arange(len(support))
     out, first = np.zeros((int(pairs.max()), len(support))), labels[index] == i

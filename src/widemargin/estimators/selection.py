@@ -1,5 +1,6 @@
 """Model selection: one value of C and of gamma for all, by scores on held-out rows."""
 
+import difflib
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import check_cv
+from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -288,6 +289,12 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         grid(check, "Cs", self.Cs)
         if isinstance(self.scoring, list | tuple | set | dict):
             check.refuse("scoring", "a name, a callable or None", self.scoring)
+        names = get_scorer_names()
+        if isinstance(self.scoring, str) and self.scoring not in names:
+            near = difflib.get_close_matches(self.scoring, names, n=1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            known = "be a name of sklearn.metrics.get_scorer_names()"
+            check.refuse_part("scoring", known, f"{self.scoring!r}{meant}")
 
     def _scorer(self) -> Any:
         if self.scoring is None:
@@ -310,7 +317,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             weights = labels.as_weights(check, sample_weight, m)
         y = self._targets(check, y, weights, m)
         split, score = self._routed(weights, params)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        splitter = self._splitter(y)
         data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
         _check_folds(owner, folds)
@@ -326,6 +333,19 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         judge = Judge(rows, y, weights, folds, scorer, score, pairwise, scale)
         self._check_folds(judge)
         return judge
+
+    def _splitter(self, y: Any) -> Any:
+        """What makes the folds; refuses a number of them that the rows do not allow."""
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if is_integer(self.cv):
+            most, what = len(y), f"the number of rows (n_samples={len(y)})"
+            if isinstance(splitter, StratifiedKFold):  # each class goes to all folds
+                most = int(np.unique(y, return_counts=True)[1].max())
+                what = "the rows of the largest class"
+            if self.cv > most:
+                check = Checker(type(self).__name__)
+                check.refuse_part("cv", f"be at most {most}, {what}", f"{self.cv}")
+        return splitter
 
     def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:
         """What the splitter and the scorer get."""

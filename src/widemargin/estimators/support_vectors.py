@@ -162,13 +162,13 @@ def keep_support(
     index, tasks = training.index, training.tasks
     alphas = [solution.alpha for solution in solutions]
     paired = tasks[0].negative is not None
-    own = [training.chosen(k) for k in range(len(tasks))] if paired else []
+    own = training.chosen_of_pairs() if paired else None
     support = _support(len(index), alphas, own)
     if by_class:
         support = support[np.argsort(index[support], kind="stable")]
     estimator.support_ = support
     keep_support_vectors(estimator, training.rows)
-    if paired:
+    if own is not None:
         coefficients = multiclass.coefficients_of_pairs(
             tasks, alphas, own, index, support
         )
@@ -192,15 +192,15 @@ def coefficients_of(fitted: Any) -> NDArray[np.float64]:
 
 
 def _support(
-    m: int, alphas: Sequence[NDArray[np.float64]], rows: Sequence[Any]
+    m: int, alphas: Sequence[NDArray[np.float64]], rows: NDArray[np.intp] | None
 ) -> NDArray[np.intp]:
     """The rows with a positive dual variable in any problem.
 
-    ``rows`` are those of each problem; empty where each has all.
+    ``rows`` are those of all problems, one after the other; None where each has all.
     """
     found = np.zeros(m, bool)
-    if rows:
-        found[np.concatenate(rows)[np.concatenate(alphas) != 0.0]] = True
+    if rows is not None:
+        found[rows[np.concatenate(alphas) != 0.0]] = True
     else:
         for alpha in alphas:
             found |= alpha != 0.0

@@ -142,6 +142,17 @@ class Training:
         both.sort(kind="stable")  # two sorted runs: they are merged
         return both
 
+    def chosen_of_pairs(self) -> NDArray[np.intp]:
+        """The rows of all problems of two classes, one problem after the other."""
+        own, m = self._rows_of_classes, len(self.index)
+        pairs = [(one.positive, int(one.negative or 0)) for one in self.tasks]
+        found = np.concatenate([own[k] for pair in pairs for k in pair])
+        first = m * np.repeat(np.arange(len(self.tasks)), self.sizes)
+        found += first
+        found.sort(kind="stable")  # sorted runs: they are merged
+        found -= first
+        return found
+
     @functools.cached_property
     def _rows_of_classes(self) -> list[NDArray[np.intp]]:
         """The rows of each class."""

@@ -1,5 +1,6 @@
 """Kernels: the functions k(x, z) that stand for products of features."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -26,6 +27,8 @@ Vector = NDArray[np.float64]
 MOST_DEGREE = 2**31 - 1
 # A callable is slow to call; the values beside the diagonal, 15 of 16, are thrown away.
 DIAGONAL_ROWS = 16
+# What a gamma has to be, as sentences say it.
+_A_GAMMA = f"a float in the range (0, inf), or {' or '.join(map(repr, GAMMAS))}"
 
 
 @dataclass(frozen=True)
@@ -262,11 +265,10 @@ def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:
     if isinstance(kernel.gamma, str):
         check.choice("gamma", kernel.gamma, GAMMAS)
     else:
-        words = f"a float in the range (0, inf), or {' or '.join(map(repr, GAMMAS))}"
-        check.positive("gamma", kernel.gamma, words)
+        check.positive("gamma", kernel.gamma, _A_GAMMA)
     check.count("degree", kernel.degree)
     if kernel.degree > MOST_DEGREE:
         check.refuse("degree", f"at most {MOST_DEGREE}", kernel.degree)
     number = isinstance(kernel.coef0, Real) and not isinstance(kernel.coef0, bool)
-    if not (number and np.isfinite(kernel.coef0)):
+    if not (number and math.isfinite(kernel.coef0)):
         check.refuse("coef0", "a finite float", kernel.coef0)

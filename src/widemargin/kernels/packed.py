@@ -175,7 +175,8 @@ class Layout:
         self.is_ones = counts and linalg.holds_ones(Z)
         if self.is_distance:
             self._choose_center(mean)
-            self._most_terms = int(np.max(self.terms(Z), initial=0))
+            terms = self.terms(Z)
+            self._most_terms = int(terms.max(initial=0) if np.ndim(terms) else terms)
             self.reach = _reach(Z, self.center, self.sums)
             if self._has_to_subtract():
                 self._subtract()
@@ -711,18 +712,16 @@ def _reach(Z: Matrix, center: Vector, sums: str) -> float:
     if sparse.issparse(Z) and not center.any():
         sizes = linalg.row_squares(Z) if sums == "square" else abs(Z).sum(axis=1)
         return float(sizes.max())
-    size, reach = max(1, LOOKED_AT // Z.shape[1]), 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, Z.shape[0], size):
-            end = min(start + size, Z.shape[0])
-            some = Z if end - start == Z.shape[0] else linalg.row_slice(Z, start, end)
-            D = linalg.dense(some) - center
-            sizes = (
-                np.einsum("ij,ij->i", D, D) if sums == "square" else abs(D).sum(axis=1)
-            )
-            most = float(sizes.max())
-            reach = reach if most <= reach else most  # NaN stays
-    return reach
+    if not sparse.issparse(Z):
+        return linalg.reach(Z, center, sums != "square")
+    m, size = Z.shape[0], max(1, LOOKED_AT // Z.shape[1])
+    found = [
+        linalg.reach(linalg.dense(part), center, sums != "square")
+        for part in (
+            linalg.row_slice(Z, a, min(a + size, m)) for a in range(0, m, size)
+        )
+    ]
+    return float(np.max(found, initial=0.0))  # NaN stays
 
 
 def _norms(rows: Any, layout: Layout) -> NDArray[Any]:

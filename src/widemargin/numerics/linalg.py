@@ -240,6 +240,11 @@ def column_sums(block: Any) -> tuple[Vector, Vector]:
         return sums.astype(np.float64), squares.astype(np.float64)
 
 
+def reach(X: Any, center: Vector, absolute: bool) -> float:
+    """The largest |x - center|^2 of dense rows, or |x - center|_1; may overflow."""
+    return _core.dense_reach(in_core(X), center, absolute)
+
+
 def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
     """Rows, columns and values of the NaN and infinite entries of a block."""
     if isinstance(block, SignedBlock):
@@ -461,5 +466,7 @@ def in_core(X: Matrix) -> Any:
     """
     if sparse.issparse(X):
         return _csr(X)
+    if _is_in_core(X):
+        return X
     dtype = X.dtype if X.dtype in _CORE_TYPES else np.float64
     return np.require(X, dtype, ["C", "A"])

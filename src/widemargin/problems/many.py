@@ -109,8 +109,8 @@ class ManyProblems:
     @functools.cached_property
     def n_samples(self) -> Index:
         """How many rows of the data each problem has: a regression has them twice."""
-        first = self.groups[: self.group_ends[0]]
-        return np.asarray(self.sizes * len(np.unique(first)) // len(first))
+        first = self.groups[: self.group_ends[0]].tolist()
+        return np.asarray(self.sizes * len(set(first)) // len(first))
 
     @functools.cached_property
     def rows(self) -> Index:
@@ -130,16 +130,16 @@ class ManyProblems:
         changes = (groups[1:] != groups[:-1]).any(axis=1)
         return np.append(changes.nonzero()[0] + 1, t)
 
-    def order(self, begin: int, end: int) -> Any:
-        """Places begin .. end - 1, of one problem, in the order of the data."""
-        rows = self.rows[begin:end]
-        if (rows[1:] > rows[:-1]).all():
-            return slice(None)
-        half = len(rows) // 2
-        if np.array_equal(rows[:half], rows[half:]):  # twice: one after the other
-            once = np.argsort(rows[:half], kind="stable")
-            return np.append(once, half + once)
-        return np.argsort(rows, kind="stable")  # sorted runs: they are merged
+    @functools.cached_property
+    def order(self) -> Index:
+        """The places by problems, those of each in the order of the data: (places,).
+
+        Where rows are there twice, one copy of all comes after the other.
+        """
+        m, copies = len(self.samples.order), self.sizes // self.n_samples
+        copy = np.repeat(np.arange(copies.sum()), np.repeat(self.n_samples, copies))
+        # Sorted runs: they are merged.
+        return np.argsort(copy * m + self.rows, kind="stable")
 
     def count(self, chosen: NDArray[np.bool_]) -> Index:
         """How many places of each problem are chosen: (t,)."""

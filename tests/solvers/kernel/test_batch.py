@@ -59,7 +59,7 @@ def test_answers_are_those_of_working_sets(name, setting, m, tol):
         size = abs(best.primal)
         assert answer.certificate.primal <= best.dual + (tol + 1e-8) * size
         assert answer.certificate.dual >= best.primal - (tol + 2e-8) * size
-        order = problems.order(own.start, own.stop)
+        order = problems.order[own] - own.start
         assert (answer.alpha >= 0.0).all()
         assert (answer.alpha[one.C[order] == 0] == 0.0).all()
         signs = problems.y[own][order]

@@ -172,6 +172,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
     """A solution for each problem, which has its share of the time."""
     bounds, solved = ends.bounds, ends.solved(limits.tol).tolist()
     alpha, found, zero = np.abs(ends.c), [], problems.zero_objectives.tolist()
+    in_order, c_in_order = alpha[problems.order], ends.c[problems.order]
     b, rho, steps = ends.b.tolist(), ends.rho.tolist(), ends.steps.tolist()
     at_bound: list[int | None] = [None] * len(bounds)
     vectors = problems.count(alpha > 0.0).tolist()
@@ -186,11 +187,10 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
             "support_vectors": float(vectors[k]),
             "steps": float(steps[k]),
         }
-        order = problems.order(begin, end)
         found.append(
             Solution(
-                alpha=alpha[begin:end][order],
-                w=ends.c[begin:end][order] if W is None else W[k],
+                alpha=in_order[begin:end],
+                w=c_in_order[begin:end] if W is None else W[k],
                 b=b[k],
                 status=status,
                 certificate=bounds[k],
