@@ -1212,4 +1212,18 @@ MUTATIONS = [
         "    import dask\n\n    if dask is None:",
         ("tests/cli/test_cli_process.py",),
     ),
+    Mutation(
+        "Dask: folds are trained on what they hold out, too",
+        "selection_on_cluster.py",
+        "own = np.flatnonzero(part.fold != fold)",
+        "own = np.flatnonzero(part.fold >= 0)",
+        ("tests/estimators/test_selection_on_cluster.py",),
+    ),
+    Mutation(
+        "Dask: the order of classes in folds",
+        "selection_on_cluster.py",
+        "sizes[order] = np.diff(",
+        "sizes[:] = np.diff(",
+        ("tests/estimators/test_selection_on_cluster.py",),
+    ),
 ]

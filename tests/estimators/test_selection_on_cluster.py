@@ -215,7 +215,10 @@ def test_what_a_cluster_does_not_select_is_refused(client, data):
         with pytest.raises((TypeError, ValueError), match=message):
             LinearSVCCV(**options).fit(*given)
     for options, message in [
-        ({"scoring": "max_error"}, "None or one of 'r2', 'neg_mean_squared_error'"),
+        (
+            {"scoring": "neg_median_absolute_error"},
+            "None or one of 'r2', 'neg_mean_squared_error'",
+        ),
         ({"cv": StratifiedKFold(3)}, "an int or a KFold where X is on a cluster"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
