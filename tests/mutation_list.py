@@ -661,8 +661,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the order of rows",
         "many.py",
-        'return np.argsort(rows, kind="stable")',
-        "return slice(None)",
+        'return np.argsort(copy * m + self.rows, kind="stable")',
+        "return np.arange(len(self.rows))",
         MANY,
     ),
     Mutation(
