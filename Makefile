@@ -16,6 +16,10 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
 
+# Installs the packages of a group of pyproject.toml.
+needed = $(BIN)/python -m tests.dependencies --only $(1) > $(VENV)/$(1).txt && \
+         $(BIN)/python -m pip install -q --disable-pip-version-check -r $(VENV)/$(1).txt
+
 # Empty: Python keeps what it compiled, for each process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -80,21 +84,20 @@ docstrings: $(VENV)/tested
 	$(BIN)/numpydoc lint $$(find src -name "*.py")
 
 bench: $(VENV)/tested
-	$(BIN)/pip install -q -e ".[bench]"
+	$(call needed,bench)
 	$(BIN)/python -m benchmarks.run --timeout 10 --budget 600 --output build/bench
 	$(BIN)/python -m benchmarks.kernel.run --quick --budget 240 --output build/bench/kernel
 	@echo "All sets: see benchmarks/README.md. Tables and pictures: build/bench"
 
 docs: $(VENV)/tested
-	$(BIN)/pip install -q -e ".[docs]"
+	$(call needed,docs)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W -q -b html docs docs/_build
 	$(BIN)/python .ci/links.py docs/_build
 	@echo "Open docs/_build/index.html in a browser."
 
-RELEASE = $$($(BIN)/python -m tests.dependencies --only release)
 # Without the package itself, which the wheel is tried in place of.
 wheel: | $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check $(RELEASE)
+	$(call needed,release)
 	$(BIN)/python .ci/wheel.py $(URL)
 
 format: $(VENV)/tested

@@ -77,7 +77,10 @@ def run(
     *command: str, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> None:
     """Run a command, and end where it fails."""
-    subprocess.run(command, check=True, cwd=cwd, env=env)
+    # ninja has jobs of its own, and cannot reach those of make.
+    of_make = {"MAKEFLAGS", "MFLAGS"}
+    alone = {k: v for k, v in (env or os.environ).items() if k not in of_make}
+    subprocess.run(command, check=True, cwd=cwd, env=alone)
 
 
 if __name__ == "__main__":

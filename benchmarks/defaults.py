@@ -28,6 +28,8 @@ KERNEL_DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sklearnex": ("sklearnex", {"tol": 1e-3, "input": "dense64"}),
 }
 KERNEL = RESULTS / "kernel"
+# Not ended in time, or not run: the results do not tell which.
+NONE = "none on record"
 COLORS = {"widemargin": "#10345c", "liblinear": "#c05020", "sklearn": "#8a9aa8"}
 MARKS = {"widemargin": "o", "liblinear": "^", "sklearn": "s"}
 
@@ -103,7 +105,7 @@ def table(
 
 
 def _cell(answer: Answer | None) -> str:
-    return f"{answer.seconds:.3g} s ({answer.gap:.0e})" if answer else "not in time"
+    return f"{answer.seconds:.3g} s ({answer.gap:.0e})" if answer else NONE
 
 
 def picture(found: dict[Problem, dict[str, Answer]]) -> Figure:

@@ -45,7 +45,7 @@ def installed(peers, kind):
         try:
             modules[name] = importlib.import_module(f"benchmarks.peers.{kind}.{name}")
         except ImportError as reason:
-            print(f"{name}: skipped, {reason}; pip install -e .[bench]")
+            print(f"{name}: skipped, {reason}; pip install --group bench")
     return modules
 
 

@@ -242,7 +242,7 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
   return {done.steps, done.negative, done.violation};
 }
 
-// A problem of the simplex in arrays; `numbers`: scale, square and linear, in and out.
+// A problem of the simplex in arrays; `numbers`: scale, square, linear and updates, in and out.
 template <class Real>
 widemargin::Simplex<Real> simplex(const Matrix<const Real>& rows,
                                   const Array<const std::int64_t>& place,
@@ -252,13 +252,19 @@ widemargin::Simplex<Real> simplex(const Matrix<const Real>& rows,
                                   const Array<double>& numbers, int kind, std::int64_t given) {
   const std::size_t m = place.size();
   require(rows.shape(1) >= m && y.size() == m && diagonal.size() == m && ridge.size() == m &&
-          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 3 && m >= 1 &&
+          half.size() == m && alpha.size() == m && g.size() == m && numbers.size() == 4 && m >= 1 &&
           0 <= kind && kind <= static_cast<int>(widemargin::SimplexStep::swap) &&
           given < static_cast<std::int64_t>(m));
   for (auto p : span(place)) require(p < static_cast<std::int64_t>(rows.shape(0)));
-  return {rows.data(),     place.data(), rows.shape(1), m,         y.data(),
-          diagonal.data(), ridge.data(), half.data(),   shift,     alpha.data(),
-          g.data(),        numbers(0),   numbers(1),    numbers(2)};
+  return {rows.data(),     place.data(), rows.shape(1), m,          y.data(),
+          diagonal.data(), ridge.data(), half.data(),   shift,      alpha.data(),
+          g.data(),        numbers(0),   numbers(1),    numbers(2), numbers(3)};
+}
+
+template <class Real>
+void keep(const widemargin::Simplex<Real>& problem, const Array<double>& numbers) {
+  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  numbers(3) = problem.updates;
 }
 
 template <class Real>
@@ -277,7 +283,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, double> simplex_steps(
     done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most,
                given);
   }
-  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  keep(problem, numbers);
   return {done.steps, done.drops, done.missing, done.least};
 }
 
@@ -320,7 +326,7 @@ sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
     done = run(problem, static_cast<widemargin::SimplexStep>(kind), second_order, ball, stop, most,
                given, sample);
   }
-  numbers(0) = problem.scale, numbers(1) = problem.square, numbers(2) = problem.linear;
+  keep(problem, numbers);
   return {done.looks, done.steps, done.drops, done.missing, done.chosen, done.inside};
 }
 
@@ -329,6 +335,21 @@ void mirror(const Matrix<Real>& K, std::size_t h, std::size_t q) {
   require(h <= q && q <= K.shape(0) && q <= K.shape(1));
   const nb::gil_scoped_release release;
   widemargin::mirror(K.data(), h, q, K.shape(1));
+}
+
+// Entries J of some rows: see mirror.hpp.
+template <class Real>
+void take(const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+          const Array<const std::int64_t>& J, const Matrix<Real>& out,
+          const Array<const std::int64_t>& at) {
+  const auto within = [](const auto& index, std::size_t count) {
+    for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(count));
+  };
+  require(place.size() == at.size() && J.size() <= out.shape(1));
+  within(place, rows.shape(0)), within(at, out.shape(0)), within(J, rows.shape(1));
+  const nb::gil_scoped_release release;
+  widemargin::take<Real>(rows.data(), rows.shape(1), span(place), span(J), out.data(), out.shape(1),
+                         span(at));
 }
 
 template <class Real>
@@ -369,6 +390,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
   m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
+  m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
+        "out"_a.noconvert(), "at"_a.noconvert());
   const auto bind_pack = [&m](auto function) {
     m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
           "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);

@@ -1,8 +1,10 @@
-// The upper right part of a symmetric matrix, of the lower left one.
+// Entries of a symmetric matrix that are known: on the other side, or in whole rows.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace widemargin {
 
@@ -16,6 +18,18 @@ void mirror(Real* K, std::size_t h, std::size_t q, std::size_t width) {
       for (std::size_t i = top; i < std::min(top + side, h); ++i)
         for (std::size_t j = left; j < std::min(left + side, q); ++j)
           K[i * width + j] = K[j * width + i];
+}
+
+// out[at[i], j] = rows[place[i], J[j]], where rows have `stride` entries and those of out `width`.
+template <typename Real>
+void take(const Real* rows, std::size_t stride, std::span<const std::int64_t> place,
+          std::span<const std::int64_t> J, Real* out, std::size_t width,
+          std::span<const std::int64_t> at) {
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    const Real* from = rows + static_cast<std::size_t>(place[i]) * stride;
+    Real* to = out + static_cast<std::size_t>(at[i]) * width;
+    for (std::size_t j = 0; j < J.size(); ++j) to[j] = from[J[j]];
+  }
 }
 
 }  // namespace widemargin

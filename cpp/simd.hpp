@@ -28,7 +28,8 @@ inline std::vector<Simd> simd_levels() {
 #ifdef WIDEMARGIN_X86_SIMD
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels.push_back(Simd::avx2);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw"))
     levels.push_back(Simd::avx512);
 #endif
   return levels;

@@ -10,8 +10,11 @@ constexpr double kInfinity = __builtin_huge_val();
 constexpr std::size_t kBlock = 256;
 // Scales between these leave alpha and g in range.
 constexpr double kSmall = 1e-100, kLarge = 1e100;
+// Roundings of a sum that was just computed, and what one of them is of a number at most.
+constexpr double kFresh = 8, kUnit = 0x1p-52;
 
 inline double least(double a, double b) { return a < b ? a : b; }
+inline double size(double a) { return a < 0 ? -a : a; }
 
 // A sample that G = scale * g - h / 2 is least of, and one of those with alpha > 0 that it is
 // largest of.
@@ -63,13 +66,14 @@ Extremes update(const Simplex<Real>& p, const Real* row1, double c1, const Real*
   return found;
 }
 
-// A step along a direction with slope -2 s and curvature 2 q: R falls by `gain`.
+// A step along a direction with slope -2 s and curvature 2 q: R falls by `gain`. There is none
+// where s may be rounding, at most `noise`: such steps would go to and fro without end.
 struct Step {
   double length, gain;
 };
 
-inline Step step(double s, double q, double longest) {
-  if (!(s > 0)) return {0, 0};
+inline Step step(double s, double noise, double q, double longest) {
+  if (!(s > noise)) return {0, 0};
   const double length = q > 0 ? least(s / q, longest) : longest;
   return {length, length * (2 * s - length * q)};
 }
@@ -83,16 +87,23 @@ struct Run {
   }
   double gradient(std::size_t i) const { return p.scale * p.g[i] - p.half[i]; }
   double weight(std::size_t i) const { return p.scale * p.alpha[i]; }
+  // What rounding may do to the gradient of a sample, and to its mean by weight.
+  double noise(std::size_t i) const {
+    return (kFresh + p.updates) * kUnit * (size(p.scale * p.g[i]) + size(p.half[i]));
+  }
+  double noise_of_mean() const {
+    return (kFresh + p.updates) * kUnit * (size(p.square) + size(p.linear));
+  }
   double entry(const Real* row_i, std::size_t i, std::size_t j) const {
     return p.y[i] * p.y[j] * (static_cast<double>(row_i[j]) + p.shift);
   }
 
   // What a pair step from j to i gains; negative where there is none.
   double gain(std::size_t i, double Gi, const Real* row_i, std::size_t j) const {
-    const double s = gradient(j) - Gi;
+    const double s = gradient(j) - Gi, off = noise(i) + noise(j);
     const double q = p.diagonal[i] + p.diagonal[j] - 2 * entry(row_i, i, j);
-    const double gains = step(s, q, weight(j)).gain;
-    return p.alpha[j] > 0 && s > 0 ? gains : -1.0;
+    const double gains = step(s, off, q, weight(j)).gain;
+    return p.alpha[j] > 0 && s > off ? gains : -1.0;
   }
 
   // The j from which a pair step to i gains most; i where none gains. In its block it is the best
@@ -184,7 +195,8 @@ Made make(Run<Real>& run, SimplexStep kind, bool second_order, std::size_t i, Ex
   const double Gi = run.gradient(i);
   const double mean = p.square - 0.5 * p.linear;
   const double gi = p.scale * p.g[i], gj = p.scale * p.g[j];
-  const Step near = step(mean - Gi, p.square - 2 * gi + p.diagonal[i], 1);
+  const double off = run.noise_of_mean();
+  const Step near = step(mean - Gi, off + run.noise(i), p.square - 2 * gi + p.diagonal[i], 1);
   if (kind == SimplexStep::toward ||
       (kind == SimplexStep::away && mean - Gi >= found.most - mean)) {
     const Real* row = run.row(i);
@@ -196,7 +208,8 @@ Made make(Run<Real>& run, SimplexStep kind, bool second_order, std::size_t i, Ex
     if (row == nullptr) return missing = static_cast<std::int64_t>(j), Made::missing;
     const double a = run.weight(j);
     const double longest = a < 1 ? a / (1 - a) : kInfinity;
-    const Step far = step(found.most - mean, p.square - 2 * gj + p.diagonal[j], longest);
+    const Step far =
+        step(found.most - mean, off + run.noise(j), p.square - 2 * gj + p.diagonal[j], longest);
     if (!(far.gain > 0)) return Made::nothing;
     const bool is_drop = far.length >= longest;
     drops += is_drop;
@@ -208,7 +221,7 @@ Made make(Run<Real>& run, SimplexStep kind, bool second_order, std::size_t i, Ex
     if (j == i) return Made::nothing;
     const double s = run.gradient(j) - Gi;
     const double q = p.diagonal[i] + p.diagonal[j] - 2 * run.entry(row_i, i, j);
-    const Step pair = step(s, q, run.weight(j));
+    const Step pair = step(s, run.noise(i) + run.noise(j), q, run.weight(j));
     if (kind == SimplexStep::swap && near.gain > pair.gain) {
       found = run.toward(i, row_i, near.length);
     } else {
@@ -219,6 +232,7 @@ Made make(Run<Real>& run, SimplexStep kind, bool second_order, std::size_t i, Ex
       found = run.across(i, j, row_i, row_j, q, pair.length);
     }
   }
+  ++p.updates;
   return Made::step;
 }
 

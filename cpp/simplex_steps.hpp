@@ -11,7 +11,8 @@ namespace widemargin {
 enum class SimplexStep : int { toward = 0, away = 1, pairwise = 2, swap = 3 };
 
 // Minimise R(a) = a'Qa - h'a over a >= 0, sum a = 1, with Q = Y (K + shift) Y + diag(ridge). Kept
-// current are a = scale * alpha and Q a = scale * g; square = a'Qa and linear = h'a.
+// current are a = scale * alpha and Q a = scale * g; square = a'Qa and linear = h'a. All have been
+// updated `updates` times since they were computed, each time with rounding.
 template <typename Real>
 struct Simplex {
   const Real* rows;           // of K, `stride` apart
@@ -22,7 +23,7 @@ struct Simplex {
   const double* half;              // h / 2
   double shift;
   double *alpha, *g;
-  double scale, square, linear;
+  double scale, square, linear, updates;
 };
 
 struct SimplexSteps {
@@ -31,10 +32,10 @@ struct SimplexSteps {
   double least;          // the smallest g - h / 2 of a
 };
 
-// Steps until `most` are made, a row is missing, none gains anything, or a is near: as a `ball`, or
-// by the bound of R (`enough` in the source). The first point of a pair is the one of the least
-// gradient, or in the first step a given one (else negative); the other one that of the largest, or
-// with `second_order` the one that gains most.
+// Steps until `most` are made, a row is missing, none gains more than rounding, or a is near: as a
+// `ball`, or by the bound of R (`enough` in the source). The first point of a pair is the one of
+// the least gradient, or in the first step a given one (else negative); the other one that of the
+// largest, or with `second_order` the one that gains most.
 template <typename Real>
 using SimplexDescent = SimplexSteps (*)(Simplex<Real>& problem, SimplexStep kind, bool second_order,
                                         bool ball, double stop, std::int64_t most,

@@ -1,9 +1,9 @@
-"""Prints what the package and an extra of it need, a line each, from pyproject.toml.
+"""Prints what the package and an extra or a group of it need, a line each.
 
     python -m tests.dependencies test
-    python -m tests.dependencies --only release    # the extra without the package
+    python -m tests.dependencies --only release    # without what the package needs
 
-So `make` installs it while the core is compiled.
+So `make` installs it while the core is compiled, with a pip that knows no groups.
 """
 
 import re
@@ -15,22 +15,25 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
-def needed(project: dict, extra: str) -> Iterator[str]:
-    """Packages of an extra, and of the extras of ours that it names."""
-    for line in project["optional-dependencies"][extra]:
-        own = re.fullmatch(rf"{project['name']}\[(.*)\]", line)
-        if own is None:
-            yield line
-        else:
+def needed(settings: dict, name: str) -> Iterator[str]:
+    """Packages of a group or an extra, and of those of ours that it names."""
+    project = settings["project"]
+    lists = project["optional-dependencies"] | settings["dependency-groups"]
+    for line in lists[name]:
+        if isinstance(line, dict):
+            yield from needed(settings, line["include-group"])
+        elif own := re.fullmatch(rf"{project['name']}\[(.*)\]", line):
             for other in own[1].split(","):
-                yield from needed(project, other.strip())
+                yield from needed(settings, other.strip())
+        else:
+            yield line
 
 
 def main(*words: str) -> None:
     """Print a line for each."""
-    project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
-    own = [] if "--only" in words else project["dependencies"]
-    print(*own, *needed(project, words[-1]), sep="\n")
+    settings = tomllib.loads(PROJECT.read_text("utf-8"))
+    own = [] if "--only" in words else settings["project"]["dependencies"]
+    print(*own, *needed(settings, words[-1]), sep="\n")
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ def _draw(folder, curves):
             )
         ax.set(xscale="log", yscale="log", title=name)
         ax.set(xlabel="rows", ylabel="seconds")
+        ax.xaxis.set_minor_formatter("")  # two thousand, three thousand, ... overlap
         ax.grid(visible=True, color="0.9", linewidth=0.6)
         ax.legend(fontsize=7, title="exponent", title_fontsize=7)
     for ax in axes[len(curves) :]:

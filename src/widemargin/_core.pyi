@@ -260,6 +260,13 @@ def draw_rows(
 ) -> int: ...
 def votes(values: Vector, scores: Vector) -> None: ...
 def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
+def take(
+    rows: NDArray[Any],
+    place: NDArray[np.int64],
+    J: NDArray[np.int64],
+    out: NDArray[Any],
+    at: NDArray[np.int64],
+) -> None: ...
 def twofold_matvec(
     X: Csr | NDArray[Any],
     w: Vector,

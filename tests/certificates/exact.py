@@ -181,14 +181,17 @@ class Exact:
         """D of alpha with the sums that are given, exactly; None if that cannot be.
 
         A sum that is too large is scaled down; to one that is too small support vectors
-        add a share of what they have to their bounds, or of themselves.
+        add a share of what they have to their bounds, or of themselves; where they have
+        too little, all rows do.
         """
         free = self.intercept == "free"
         parts = []
         for sign in (1.0, -1.0) if free else (1.0,):
             own = np.where(self.y == sign, alpha, 0.0)
-            most = np.where(own > 0, self.C, 0.0)
             total, mass = _total(own), Fraction(self.mass) / (2 if free else 1)
+            most = np.where(own > 0, self.C, 0.0)
+            if _total(most) < mass:
+                most = np.where(self.y == sign, self.C, 0.0)
             room = _total(most) - total
             if total >= mass or (total > 0 and not self._is_bounded):
                 parts.append((mass / total, own))

@@ -445,12 +445,24 @@ def test_unknown_options_point_to_the_help_of_the_command(capsys):
         assert said.endswith(f"{message} (see {command} --help)\n")
 
 
+@pytest.mark.parametrize("name", ["train", "predict", "convert", "inspect", "generate"])
+def test_help_fits_the_terminal(monkeypatch, capsys, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        _parser().parse_args([name, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    # Commands to type, and an option of one word, are not cut.
+    plain = [x for x in lines if not x.startswith(("  widemargin", "  --weight"))]
+    assert max(map(len, plain)) <= 80
+
+
 def test_choices_are_those_of_the_library(here, capsys):
     arguments = _parser().parse_args(["train", "a", "b"]).parser.format_help()
     losses = [loss for machine in MACHINES.values() for loss in machine.losses]
     assert losses == [*LOSSES, *REGRESSION_LOSSES]
-    for choices in (losses, INTERCEPTS, MACHINES):
+    for choices in (INTERCEPTS, MACHINES):
         assert f"{{{','.join(choices)}}}" in arguments
+    assert f"--loss NAME {', '.join(losses)}; loss of" in " ".join(arguments.split())
     assert f"{{{','.join(NAMES)}}}" in arguments
     message = refused(capsys, "train", "train.svm", "m.wm", "--gamma", "wide")
     assert f"expected a positive number, or {', '.join(GAMMAS)}, found" in message

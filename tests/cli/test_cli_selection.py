@@ -78,7 +78,10 @@ def test_linear_models_and_json(wine, capsys):
             "--cv and --rank cannot go together",
         ),
         (["--cv", "3", "--checkpoint", "c"], "--cv and --checkpoint cannot go"),
-        (["--cv", "100"], "n_splits=100 cannot be greater than the number of members"),
+        (
+            ["--cv", "100"],
+            "--cv must be at most 71, the rows of the largest class. Got 100",
+        ),
     ],
 )
 def test_bad_options(wine, capsys, options, said):

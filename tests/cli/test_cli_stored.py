@@ -497,3 +497,15 @@ def test_labels_may_be_words_in_a_file(tmp_path, capsys):
     capsys.readouterr()
     assert main(["predict", model, str(tmp_path / "X.npy")]) == 0
     assert capsys.readouterr().out.split() == ["no"] * 5 + ["yes"] * 5
+
+
+def test_text_wider_than_the_names_of_a_model_is_refused(here, capsys):
+    (here / "t.csv").write_text("age,pay,y\n1,2,a\n3,1,b\n2,9,a\n5,1,b\n")
+    (here / "wide.svm").write_text("1 1:2 5:1\n")
+    ran(capsys, "train t.csv named.wm --label y")
+    said = refused(capsys, "predict", "named.wm", "wide.svm")
+    assert (
+        "wide.svm: expected at most 2 features, those of the model (age, pay)" in said
+    )
+    (here / "narrow.svm").write_text("1 1:9\n")
+    assert ran(capsys, "predict named.wm narrow.svm")[0] == "b\n"

@@ -419,6 +419,28 @@ def test_the_upper_right_part_mirrors_the_lower_left_one(h, q, width, dtype):
         _core.mirror(K, 0, q + 1)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entries_of_some_rows_are_taken(dtype):
+    rng = np.random.default_rng(0)
+    rows, out = rng.normal(size=(7, 40)).astype(dtype), np.zeros((5, 32), dtype)
+    place, J, at = np.array([6, 0, 6]), rng.permutation(40)[:30], np.array([4, 1, 0])
+    expected = out.copy()
+    expected[at, :30] = rows[place][:, J]
+    _core.take(rows, place, J, out, at)
+    np.testing.assert_array_equal(out, expected)
+    for wrong in (
+        (place + 1, J, at),
+        (place - 1, J, at),
+        (place, J + 1, at),
+        (place, -J - 1, at),
+        (place, J, at + 1),
+        (place[:2], J, at),
+        (place, np.arange(33), at),
+    ):
+        with pytest.raises(ValueError, match=NO_FIT):
+            _core.take(rows, wrong[0], wrong[1], out, wrong[2])
+
+
 @pytest.mark.parametrize("form", [(0, 0.0, 0.0, 0), (1, 0.5, 1.0, 3), (2, 0.5, 0.0, 0)])
 @pytest.mark.parametrize("m", [1, 63, 64, 700])
 @pytest.mark.parametrize("packed", [1 << 25, 1])

@@ -19,10 +19,8 @@ from widemargin import (
     SVC,
     SVR,
     LinearSVC,
-    LinearSVCCV,
     LinearSVR,
     OneClassSVM,
-    linear_svc_path,
     open_rows,
 )
 from widemargin.data.distributed import rows as rows_module
@@ -368,10 +366,6 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
             TypeError, match="on a cluster LinearSVC, LinearSVR and SVC with"
         ):
             estimator.fit(*given)
-    with pytest.raises(TypeError, match="LinearSVCCV takes no Dask collection: on a"):
-        LinearSVCCV().fit(*given)
-    with pytest.raises(TypeError, match="linear_svc_path takes no Dask collection, as"):
-        linear_svc_path(*given)
     for option, value in (("certify", "exact"), ("polish", True)):
         with pytest.raises(ValueError, match=f"'{option}' parameter of SVC must be"):
             SVC(rank=5, **{option: value}).fit(*given)

@@ -17,6 +17,7 @@ from tests.cases.clusters import cluster, mixture, process_ids
 from widemargin import SVC, LinearSVC
 from widemargin.data.distributed import ClusterLostError
 from widemargin.data.distributed import crew as crew_module
+from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 
@@ -105,6 +106,25 @@ def copy_often(monkeypatch):
     monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
     monkeypatch.setattr(crew_module, "COPIED_SECONDS", 0.0)
     monkeypatch.setattr(crew_module, "COPIED_TIMES", 0.0)
+
+
+@pytest.mark.full
+def test_a_log_is_read_from_its_file(client, data, killer, monkeypatch):
+    """A lost lane does all of a log again that memory has no room for."""
+    monkeypatch.setattr(log_module, "IN_MEMORY", 2000)
+    killed_fits(client, data, killer, [0.7], loss="hinge")
+
+
+def test_a_log_holds_its_entries(monkeypatch):
+    monkeypatch.setattr(log_module, "IN_MEMORY", 100)
+    log, entries = log_module.Log(), [bytes([k]) * (7 * k) for k in range(20)]
+    for k, entry in enumerate(entries):
+        log.append(entry)
+        assert len(log) == k + 1
+        assert log.after(k // 2) == entries[k // 2 : k + 1]
+    assert log.after(20) == []
+    log.clear()
+    assert (len(log), log.after(0)) == (0, [])
 
 
 def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
@@ -285,8 +305,10 @@ def test_ctrl_c_keeps_the_best_model(client, data, monkeypatch):
 
 def test_a_time_limit_ends_a_fit(client, data):
     wait_for(client, 2)
-    slow = LinearSVC(loss="hinge", time_limit=0.3, tol=1e-15)
-    with pytest.warns(ConvergenceWarning):
+    fitted(data)  # now the workers know what they need
+    pause = {"callback": lambda step: time.sleep(0.2)}  # rows are loaded much sooner
+    slow = LinearSVC(loss="hinge", time_limit=2.0, tol=1e-15, **pause)
+    with pytest.warns(ConvergenceWarning, match="Stopped by time_limit"):
         slow.fit(*data)
     with pytest.raises(TimeoutError, match="before the rows of X were loaded"):
         LinearSVC(time_limit=1e-3).fit(*data)

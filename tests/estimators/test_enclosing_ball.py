@@ -254,6 +254,19 @@ def test_equal_points_have_a_ball_of_radius_zero(kernel, C):
     np.testing.assert_array_equal(ball.predict(X), 1)
 
 
+@pytest.mark.parametrize("C", [None, 5.0, 1e12])
+def test_equal_points_are_inside_whatever_rounding_makes_of_their_distances(C):
+    rng = np.random.default_rng(0)
+    for n in np.unique(np.geomspace(1, 300, 20).astype(int)):
+        X = np.tile(rng.normal(size=n), (40, 1))
+        for degree in (3, 10):
+            ball = EnclosingBall(
+                C=C, kernel="poly", gamma=0.3, coef0=1.0, degree=degree
+            )
+            np.testing.assert_array_equal(ball.fit(X).predict(X), 1)
+            assert ball.radius_ <= 1e-6 * np.sqrt(ball.kernel_.diag(X).max())
+
+
 @pytest.mark.cover(1)
 @pytest.mark.parametrize("tol", [0.5, 0.1, 1e-2, 1e-4])
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])

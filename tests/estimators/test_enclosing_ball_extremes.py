@@ -74,6 +74,18 @@ def test_the_dual_price_is_far_from_the_first_guess():
     assert dual <= primal <= (1.0 + 1e-6) * dual
 
 
+@pytest.mark.parametrize("step", ["away", "pairwise", "swap"])
+def test_rounding_ends_the_steps_of_few_points_of_any_price(step):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(2, 6))
+        K = np.diag(10.0 ** rng.uniform(-2, 2, m)) if seed % 2 else np.eye(m)
+        ball = EnclosingBall(kernel="precomputed", tol=1e-6, step=step, max_iter=1000)
+        fit(ball, K, 10.0 ** rng.uniform(-4, 4, m))
+        assert ball.status_ == "solved"
+        assert ball.n_iter_ < 1000
+
+
 def test_squares_that_are_next_to_nothing():
     X = 1e-100 * np.random.default_rng(0).normal(size=(60, 2))
     for C in (1.0, 1e100):

@@ -1,22 +1,30 @@
 """Refusals name the column and the words that would do."""
 
+import warnings
+
 import numpy as np
 import pandas
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import (
     SVC,
     SVCCV,
     SVR,
+    SVRCV,
     BudgetSVC,
+    EnclosingBall,
     Kernel,
     LinearSVC,
     LinearSVR,
+    NuSVC,
     NuSVR,
+    Problem,
     as_rows,
 )
 from widemargin.problems.regression import regression_problem
+from widemargin.solvers import IRWLS
 from widemargin.solvers.auto import choose
 
 
@@ -153,3 +161,41 @@ def test_a_choice_counts_each_sample_once(kernel, loss):
     X = np.random.default_rng(0).standard_normal((40, 2))
     problem = regression_problem(X, X[:, 0], loss=loss, kernel=kernel)
     assert "(40 rows" in choose(problem).reason
+
+
+@pytest.mark.parametrize("kind", [SVCCV, SVRCV])
+def test_a_misspelled_score_has_a_neighbor(kind):
+    X, y = np.eye(4), Y
+    near = {SVCCV: ("acuracy", "accuracy"), SVRCV: ("r_2", "r2")}[kind]
+    with pytest.raises(ValueError, match="Got {!r} .did you mean {!r}".format(*near)):
+        kind(scoring=near[0]).fit(X, y)
+    with pytest.raises(ValueError, match=r"Got 'zebra' instead\.$"):
+        kind(scoring="zebra").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [EnclosingBall, BudgetSVC])
+def test_estimators_of_one_solver_say_so(kind):
+    with pytest.raises(TypeError, match="has no parameter 'solver': leave it out"):
+        kind(solver="irwls")
+
+
+def test_a_C_of_zero_is_told_as_such():
+    with pytest.raises(ValueError, match="C must be positive in some row. Got 0 in"):
+        Problem(np.eye(2), [1, -1], C=0.0)
+    with pytest.raises(ValueError, match=r"no such row with label \+1"):
+        Problem(np.eye(2), [1, -1], C=[0.0, 1.0])
+
+
+def test_nu_machines_speak_of_nu_where_others_have_C():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    with pytest.warns(ConvergenceWarning, match=r"Stopped by max_iter=1 .* raise nu\."):
+        NuSVC(solver=IRWLS(working_set=20), max_iter=1).fit(X, y)
+
+
+def test_an_indefinite_matrix_is_told_of_once():
+    K = np.random.default_rng(0).normal(size=(60, 60))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        NuSVC(kernel="precomputed", nu=0.3).fit(K + K.T, np.arange(60) % 2)
+    assert [w.category for w in caught] == [RuntimeWarning]

@@ -462,9 +462,13 @@ def test_a_class_that_is_missing_in_a_fold(kind):
 @pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
 def test_few_rows(kind):
     X = np.arange(8.0).reshape(4, 2)
-    with pytest.raises(ValueError, match="number of members in each class"):
+    with pytest.raises(
+        ValueError, match="at most 2, the rows of the largest class. Got 3"
+    ):
         kind(cv=3).fit(X, [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="number of members in each class"):
+    with pytest.raises(
+        ValueError, match="at most 1, the rows of the largest class. Got 3"
+    ):
         kind(cv=3).fit(X, ["a", "b", "c", "d"])  # as many classes as rows
     with pytest.raises(ValueError, match="must give at least one fold"):
         kind(cv=[]).fit(X, [0, 0, 1, 1])

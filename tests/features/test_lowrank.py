@@ -90,6 +90,20 @@ def test_residuals_are_what_they_say(m, monkeypatch):
             assert z.error <= sums.max() / whole.min()
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_error_is_of_columns_from_everywhere(kept, monkeypatch):
+    # Near rows come first, which the landmarks cover: their columns have no error.
+    X = matrix(3000, 4)
+    X = X[np.argsort((X**2).sum(axis=1))]
+    builder = "widemargin.features.builder"
+    options = {"random_state": 0, "features": kept}
+    whole = nystroem(X, RBF, 20, **options).error
+    monkeypatch.setattr(f"{builder}.ERROR_COLUMNS", 600)
+    some = nystroem(X, RBF, 20, **options).error
+    assert some != whole
+    assert some == pytest.approx(whole, rel=0.1)
+
+
 @on_every_method
 @on_both_precisions
 def test_more_dimensions_leave_less(options, dtype):

@@ -67,7 +67,7 @@ def test_values_have_the_same_bits(form, dtype, monkeypatch):
 
 
 @on_every_simd
-@pytest.mark.parametrize("longest", [16, 40, 250, 300])
+@pytest.mark.parametrize("longest", [16, 40, 90, 250, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_of_many_rows_have_the_same_bits(simd, dtype, longest, monkeypatch):
     lengths = np.random.default_rng(0).integers(0, longest, 150, endpoint=True)

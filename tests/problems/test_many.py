@@ -224,4 +224,5 @@ def test_both_weights_of_a_row_that_is_there_twice_count():
     apart = dataclasses.replace(path, after=np.array([-1, -1]))
     c = np.tile(np.random.default_rng(0).uniform(size=m) * one.y, 2)
     none = c, np.zeros(2 * m), np.zeros(2), 1, never
-    assert path.certificates(*none) == apart.certificates(*none)
+    found = [[one.primal for one in some.certificates(*none)] for some in (path, apart)]
+    assert found[0] == pytest.approx(found[1], rel=1e-13)  # the order of sums differs

@@ -221,7 +221,9 @@ def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
         _check_text(options, path)
         base = options.index_base
         base = known_base(model.meta) if base is None else base
-        return _with_columns(_read_text(options, path, base), n)
+        data = _read_text(options, path, base)
+        stored.check_width(path, data.X.shape[1], _names(model))
+        return _with_columns(data, n)
     names, label = _names(model), options.label
     trained = [model.meta.get(kind) for kind in ("label", "weight")]
     others = [str(name) for name in (label, *trained) if name is not None]

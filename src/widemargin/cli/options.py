@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -106,12 +107,43 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help in the width of the terminal, but for lists and commands."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Paragraphs wrapped; those with indented lines are kept."""
+        parts = text.strip("\n").split("\n\n")
+        wrapped = (p if "\n  " in p else textwrap.fill(p, width) for p in parts)
+        return "\n\n".join(wrapped) + "\n"
+
+    def _metavar_formatter(self, action: argparse.Action, default_metavar: str) -> Any:
+        """Many choices are in the help text: they would be one word, in two places."""
+        if action.metavar is None and _has_many(action):
+            return lambda size: ("NAME",) * size
+        return super()._metavar_formatter(action, default_metavar)
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        """The help text, with many choices."""
+        said = super()._get_help_string(action)
+        return f"%(choices)s; {said}" if said and _has_many(action) else said
+
+
+# Letters of all choices of an option that are shown in its usage.
+_SHOWN = 40
+
+
+def _has_many(action: argparse.Action) -> bool:
+    """Whether an option has more choices than fit in its usage."""
+    named = action.option_strings and action.choices is not None
+    return bool(named) and len("".join(map(str, action.choices or ()))) > _SHOWN
+
+
 def _parser() -> _Parser:
     parser = _Parser(
         prog="widemargin",
         description="Support vector machines with a certified duality gap.",
         epilog=examples.EXIT_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(
@@ -140,7 +172,7 @@ def _command(commands: Any, name: str, what: str, epilog: str) -> Any:
         help=what,
         description=f"{what[0].upper()}{what[1:]}.",
         epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     command.set_defaults(command=name, parser=command)
     return command

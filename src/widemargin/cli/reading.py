@@ -166,6 +166,7 @@ def about(path: str, first_index: int = 0) -> Iterator[None]:
 
 def as_in_file(sentence: str, first_index: int) -> str:
     """A sentence of the library with columns counted as the file counts them."""
+    sentence = re.sub(r"^The 'cv' parameter of \w+", "--cv", sentence)
 
     def shift(match: re.Match[str]) -> str:
         """The match with all its numbers counted from the file's first one."""

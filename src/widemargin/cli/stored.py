@@ -168,6 +168,15 @@ def matched_columns(rows: Rows, path: str, names: Sequence[str] | None, n: int) 
     return rows.mapped(ChosenColumns([place.get(name, -1) for name in rows.names], n))
 
 
+def check_width(path: str, found: int, names: Sequence[str] | None) -> None:
+    """Refuse text, which has no names, with more columns than a model has names."""
+    if names is not None and found > len(names):
+        raise ValueError(
+            f"{path}: expected at most {len(names):,} features, those of the model "
+            f"({_listed(names)}), found {found:,}"
+        )
+
+
 def _check_kinds(path: str, found: Sequence[str], place: dict[str, int]) -> None:
     """Refuse numbers where the training data had categories, and the reverse."""
     new = {name for name in found if name not in place}

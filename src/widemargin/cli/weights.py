@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.cli.output import as_text
-from widemargin.estimators.labels import distinct
 from widemargin.system.files import open_bytes
 
 Vector = NDArray[np.float64]
@@ -71,6 +70,8 @@ def of_classes(options: argparse.Namespace, y: Any) -> Any:
     given = options.class_weight
     if not isinstance(given, list):
         return given
+    from widemargin.estimators.labels import distinct  # imports scikit-learn
+
     labels = distinct(np.asarray(y)).tolist()
     factors = {}
     for name, factor in given:

@@ -279,7 +279,8 @@ def tell_end(end: Any, is_convex: bool) -> None:
         raise KeyboardInterrupt
     if end.status is Status.OUT_OF_MEMORY:
         raise MemoryError(end.message)
-    if end.status is not Status.SOLVED:
+    # What NOT_CONVEX says is said once.
+    if end.status is not Status.SOLVED and (is_convex or end.message != NOT_CONVEX):
         warnings.warn(end.message, ConvergenceWarning, stacklevel=users_level())
     if not is_convex:
         warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())

@@ -200,7 +200,7 @@ class Classifier(
                 fit = self._found(X, y, sample_weight, plan)
                 self._store(fit)
             self.seconds_ = fit.training.clock.seconds()
-        _tell(fit.solutions)
+        tell_ends(fit.solutions)
 
     def _check(self) -> None:
         """Refuse parameters out of range."""
@@ -301,7 +301,7 @@ def _told(solutions: Sequence[Solution]) -> Solution:
     return _worst(unsolved or solutions)
 
 
-def _tell(solutions: Sequence[Solution]) -> None:
+def tell_ends(solutions: Sequence[Solution]) -> None:
     """Raise or warn where the solves did not end well."""
     first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
     raised = [s for status in first for s in solutions if s.status is status]

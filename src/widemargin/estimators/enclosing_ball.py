@@ -165,8 +165,9 @@ class EnclosingBall(
     radius_ : float, sqrt(rho), rounded up for the hard ball; see ``time_limit``. The
         radius of the ball itself, also with ``contamination``
     offset_ : float
-        ``decision_function`` is ``score_samples`` - ``offset_``: -rho, or with
-        ``contamination`` a score, or one between two scores, of rows of the fit
+        ``decision_function`` is ``score_samples`` - ``offset_``: -rho, less what
+        rounding may do to a score if all points are inside; or with ``contamination`` a
+        score, or one between two scores, of rows of the fit
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel. More than 64 MiB are copied when they are first asked for,
@@ -499,10 +500,11 @@ class EnclosingBall(
 
     def _store(self, points: _Points, ball: Ball) -> None:
         """Keep the answer."""
-        rho = ball.rho
+        rho = boundary = ball.rho
         if rho >= ball.distances.max():  # all points are inside
-            rho = self._rounded_up(points, rho)
+            rho, boundary = self._rounded_up(points, rho)
         found = self._model(points, ball.a, (rho, ball.center_square))
+        found["offset_"] = -boundary
         for name, value in found.items():
             setattr(self, name, value)
         if not is_pairwise(self):
@@ -538,14 +540,19 @@ class EnclosingBall(
         scores = self._scores(points.rows)[points.kept]  # to the bit what `predict` has
         return lowest_inside(scores, weights, float(share))
 
-    def _rounded_up(self, points: _Points, rho: float) -> float:
-        """Rho, and what rounding may do to the distance of a point in `predict`."""
+    def _rounded_up(self, points: _Points, rho: float) -> tuple[float, float]:
+        """Rho and the boundary, and what rounding may do to a distance in `predict`.
+
+        The ball of equal points has no radius, and these are inside.
+        """
         if points.problem is None:
-            return rho
+            return rho, rho
         X = points.rows.in_memory()
         if self.kernel == "linear" and isinstance(X, np.ndarray):  # by differences
-            return float((np.sqrt(rho) + OUTWARD * _longest(points.rows)) ** 2)
-        return rho + OUTWARD * float(points.problem.diagonal.max()) * (rho > 0)
+            more = float((np.sqrt(rho) + OUTWARD * _longest(points.rows)) ** 2)
+            return more, more
+        more = rho + OUTWARD * float(points.problem.diagonal.max())
+        return more if rho > 0 else 0.0, more
 
     # -- parts of predict --------------------------------------------------------------
 

@@ -19,6 +19,8 @@ ADVICE = {
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": "leave it out; probabilities come from calibrate='sigmoid' of SVCCV "
     "and LinearSVCCV, or sklearn.calibration.CalibratedClassifierCV(ensemble=False)",
+    "solver": "leave it out; it has one ('method' says how BudgetSVC cuts, 'step' how "
+    "EnclosingBall moves)",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
 }
 

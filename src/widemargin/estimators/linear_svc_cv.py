@@ -3,10 +3,9 @@
 from typing import Any
 
 from widemargin.estimators.linear_svc import LinearSVC
-from widemargin.estimators.points import Judge, Points, fit_points
+from widemargin.estimators.points import Machine, Points
 from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.estimators.selection import grid
-from widemargin.estimators.training import Training
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -62,7 +61,8 @@ break_ties, tol, max_iter : as of `LinearSVC`
     Notes
     -----
     After Ctrl-C the scores of what was finished are kept, and KeyboardInterrupt is
-    raised.
+    raised. Dask collections are taken, too, with the folds of an int ``cv`` and scores
+    of labels.
 
     Examples
     --------
@@ -120,12 +120,9 @@ break_ties, tol, max_iter : as of `LinearSVC`
     def _machine(self) -> LinearSVC:
         return LinearSVC(**self._shared(LinearSVC))
 
-    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
+    def _paths(self) -> list[list[Machine]]:
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
-        points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
-        path = [LinearSVC(**self._shared(LinearSVC), C=float(C)) for C in self.Cs_]
-        fit_points(points, judge, training, [path])
-        return points
+        return [[LinearSVC(**self._shared(LinearSVC), C=float(C)) for C in self.Cs_]]
 
     def _keep_points(self, points: Points) -> None:
         self.scores_, self.path_ = points.scores[:, 0], points.gaps[:, 0]

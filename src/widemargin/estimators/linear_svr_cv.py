@@ -3,10 +3,9 @@
 from typing import Any
 
 from widemargin.estimators.linear_svr import LinearSVR
-from widemargin.estimators.points import Judge, Points, fit_points
+from widemargin.estimators.points import Machine, Points
 from widemargin.estimators.selected_regressor import SelectedRegressor
 from widemargin.estimators.selection import grid
-from widemargin.estimators.training import Training
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -59,7 +58,8 @@ class LinearSVRCV(SelectedRegressor):
     Notes
     -----
     After Ctrl-C the scores of what was finished are kept, and KeyboardInterrupt is
-    raised.
+    raised. Dask collections are taken, too, with the folds of an int ``cv`` and scores
+    of squared or absolute errors.
 
     Examples
     --------
@@ -111,18 +111,14 @@ class LinearSVRCV(SelectedRegressor):
     def _machine(self) -> LinearSVR:
         return LinearSVR(**self._shared(LinearSVR))
 
-    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
+    def _paths(self) -> list[list[Machine]]:
         check, shared = Checker(type(self).__name__), self._shared(LinearSVR)
         self.Cs_ = grid(check, "Cs", self.Cs)
         self.epsilons_ = self._widths(check)
-        shape = len(judge.folds), len(self.epsilons_), len(self.Cs_)
-        points = self._no_points(shape)
-        paths = [
+        return [
             [LinearSVR(**(shared | {"C": C, "epsilon": e})) for C in self.Cs_.tolist()]
             for e in self.epsilons_.tolist()
         ]
-        fit_points(points, judge, training, paths)
-        return points
 
     def _choose(self, machine: Any, points: Points) -> None:
         e, c = points.best()

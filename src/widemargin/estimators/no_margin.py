@@ -1,22 +1,58 @@
-"""Fits whose optimum is zero: nu is too small for the data, and no margin exists."""
+"""What nu machines say of their end: no margin where the optimum is zero, and no C."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from widemargin.estimators.plans import Fit
 from widemargin.solution import Solution, Status
 
-
-def without_margin(fit: Fit, nu: float, reason: str) -> Fit:
-    """The fit, which says of each optimum of zero that no margin exists, and why."""
-    said = [_said(solution, nu, reason) for solution in fit.solutions]
-    return dataclasses.replace(fit, solutions=said)
+# What a machine without C has in the place of a smaller one, which has a wider margin.
+_WORDS = {"a smaller C": "a larger nu", "lower C": "raise nu"}
 
 
-def _said(solution: Solution, nu: float, reason: str) -> Solution:
-    """The solution; with another status where zero bounds its optimum from above."""
-    # The bound of a point with a margin is below 0; 0 is that of no function at all.
-    if solution.status is not Status.SOLVED or solution.certificate.primal < 0.0:
-        return solution
-    ended = Status.NO_MARGIN
-    message = f"The optimum is zero: with nu={nu:g} {reason}. {ended.advice}"
-    return dataclasses.replace(solution, status=ended, message=message)
+def without_margin(
+    fit: Fit, nu: float, reason: str, pairs: Sequence[str] = ("",)
+) -> Fit:
+    """The fit, which says of each optimum of zero that no margin exists, and why.
+
+    ``pairs`` are the names of the classes of each binary problem, where there are
+    several.
+    """
+    solutions = [_in_nu(solution) for solution in fit.solutions]
+    zero = [k for k, solution in enumerate(solutions) if _is_zero(solution)]
+    if zero:
+        told = _told([pairs[k] for k in zero], len(solutions), nu, reason)
+        for k in zero:
+            ended = Status.NO_MARGIN
+            solutions[k] = dataclasses.replace(solutions[k], status=ended, message=told)
+    return dataclasses.replace(fit, solutions=solutions)
+
+
+def _in_nu(solution: Solution) -> Solution:
+    """The solution, whose advice speaks of nu."""
+    said = solution.message
+    for words, of_nu in _WORDS.items():
+        said = said.replace(words, of_nu)
+    return dataclasses.replace(solution, message=said)
+
+
+def _is_zero(solution: Solution) -> bool:
+    """Whether zero bounds the optimum from above: that of no function at all.
+
+    The bound of a point with a margin is below 0.
+    """
+    return solution.status is Status.SOLVED and solution.certificate.primal >= 0.0
+
+
+def _told(pairs: Sequence[str], n_problems: int, nu: float, reason: str) -> str:
+    """The sentences about the binary problems without a margin."""
+    advice = Status.NO_MARGIN.advice
+    if len(pairs) == n_problems:
+        return f"The optimum is zero: with nu={nu:g} {reason}. {advice}"
+    several = f" (and {len(pairs) - 1} more)" if len(pairs) > 1 else ""
+    return (
+        f"For {len(pairs)} of {n_problems} pairs of classes the optimum is zero: with "
+        f"nu={nu:g} {reason}, as {pairs[0]}{several}. Between the two of such a "
+        "pair predictions mean nothing; other pairs have margins. "
+        + advice[advice.index("Take") :]
+    )

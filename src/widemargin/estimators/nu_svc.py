@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -242,7 +243,10 @@ class NuSVC(Classifier):
     def _plan(self, training: Training) -> Fit:
         self._refuse_infeasible(training)
         reason = "the classes overlap too much (their reduced hulls meet)"
-        fit = without_margin(self._found_for(training), float(self.nu), reason)
+        classes = map(repr, self.classes_.tolist())
+        pairs = [f"{a} and {b}" for a, b in itertools.combinations(classes, 2)]
+        found = self._found_for(training)
+        fit = without_margin(found, float(self.nu), reason, pairs)
         return dataclasses.replace(fit, reduced=list(map(_divided, fit.solutions)))
 
     def _found_for(self, training: Training) -> Fit:

@@ -67,8 +67,8 @@ def _weights(
 @contextmanager
 def classes_of(
     estimator: Any, limits: Limits, X: Any, y: Any, sample_weight: Any, client: Any
-) -> Iterator[tuple[LoadedRows, RowVector, Any, Any]]:
-    """The rows of a collection, their classes, C and weights; sets the classes."""
+) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
+    """The rows of a collection, their classes and weights; sets the classes."""
     owner = type(estimator).__name__
     prepare = _Classes(owner, estimator._leaves_out_negative)
     with _opened(estimator, limits, X, (y, sample_weight), prepare, client) as rows:
@@ -85,9 +85,8 @@ def classes_of(
             _places, dtype, classes
         )
         weight = state.weight if sample_weight is not None else None
-        C = _factors(estimator, index, weight, classes)
         del state
-        yield rows, index, C, weight
+        yield rows, index, weight
 
 
 def _opened(
@@ -166,15 +165,28 @@ def fitted(
 ) -> Fit:
     """What a plan of a classifier finds for a collection, which it keeps."""
     limits, data = limits_of(estimator), (X, y, sample_weight)
-    _refuse(estimator)
-    with classes_of(estimator, limits, *data, client) as (rows, index, C, weight):
-        tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
-        recipe = estimator._recipe(rows, weight)
-        problems = rows, index, C, tasks, recipe
-        with training_of(estimator, limits, data, *problems) as training:
-            fit = plan(training)
-        fit = _closed(fit, index, len(estimator.classes_))
-        estimator._store(fit)
+    refuse(estimator)
+    with classes_of(estimator, limits, *data, client) as there:
+        return trained(estimator, limits, data, there, plan)
+
+
+def trained(
+    estimator: Any,
+    limits: Limits,
+    data: tuple[Any, Any, Any],
+    there: tuple[Any, RowVector, Any],
+    plan: Plan,
+) -> Fit:
+    """What a plan of a classifier finds for rows that are there, which it keeps."""
+    rows, index, weight = there
+    C = _factors(estimator, index, weight, estimator.classes_)
+    tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
+    recipe = estimator._recipe(rows, weight)
+    problems = rows, index, C, tasks, recipe
+    with training_of(estimator, limits, data, *problems) as training:
+        fit = plan(training)
+    fit = _closed(fit, index, len(estimator.classes_))
+    estimator._store(fit)
     return fit
 
 
@@ -187,7 +199,7 @@ def _closed(fit: Fit, index: RowVector, c: int) -> Fit:
     return replace(fit, solutions=bare, n_support=np.asarray(counts, dtype=np.intp))
 
 
-def _refuse(estimator: Any) -> None:
+def refuse(estimator: Any) -> None:
     """Refuse what needs rows in one place."""
     check = Checker(type(estimator).__name__)
     given = vars(estimator)
@@ -199,14 +211,9 @@ def _refuse(estimator: Any) -> None:
         check.refuse("certify", "'approximate' where X is on a cluster", "exact")
     if given.get("polish"):
         check.refuse("polish", "False where X is on a cluster", True)
-    _refuse_alone(estimator)
-
-
-def _refuse_alone(estimator: Any) -> None:
-    """Refuse hard margins."""
-    check = Checker(type(estimator).__name__)
     if is_infinite(estimator.C):
-        check.refuse_part("C", "be finite where X is on a cluster", "inf")
+        expected = "be finite where X is on a cluster (1e6 is nearly as hard)"
+        check.refuse_part("C", expected, "inf")
 
 
 # -- regression ------------------------------------------------------------------------
@@ -230,29 +237,47 @@ class _Targets:
         return vectors, vectors["weight"] > 0.0, None
 
 
-def fitted_regressor(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Any, client: Any = None
-) -> Fit:
-    """What a plan of a regressor finds for a collection."""
-    limits, data = limits_of(estimator), (X, y, sample_weight)
+@contextmanager
+def targets_of(
+    estimator: Any, limits: Limits, X: Any, y: Any, sample_weight: Any, client: Any
+) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
+    """The rows of a collection, their targets and weights."""
     owner = type(estimator).__name__
-    if not estimator._takes_collections:
-        raise TypeError(_NOT_THERE.format(owner))
-    _refuse_alone(estimator)
     prepare = _Targets(owner, estimator._leaves_out_negative)
     others = (y, sample_weight)
     with _opened(estimator, limits, X, others, prepare, client) as rows:
         _keep_columns(estimator, rows)
         names = ("y",) if sample_weight is None else ("y", "weight")
         state: Any = rows.unpack(**dict.fromkeys(names, np.float64))
-        weight = None if sample_weight is None else state.weight
-        C = estimator.C if weight is None else weight * estimator.C
-        recipe = estimator._recipe(rows, weight, state.y)
-        index = rows.state(index=np.broadcast_to(np.int8(0), rows.shape[0])).index
-        problems = rows, index, C, [BinaryTask(0)], recipe
-        with training_of(estimator, limits, data, *problems) as training:
-            fit: Fit = plan(training, state.y)
-        return _closed_regression(fit)
+        yield rows, state.y, None if sample_weight is None else state.weight
+
+
+def fitted_regressor(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Any, client: Any = None
+) -> Fit:
+    """What a plan of a regressor finds for a collection."""
+    limits, data = limits_of(estimator), (X, y, sample_weight)
+    refuse(estimator)
+    with targets_of(estimator, limits, *data, client) as there:
+        return trained_regressor(estimator, limits, data, there, plan)
+
+
+def trained_regressor(
+    estimator: Any,
+    limits: Limits,
+    data: tuple[Any, Any, Any],
+    there: tuple[Any, RowVector, Any],
+    plan: Any,
+) -> Fit:
+    """What a plan of a regressor finds for rows that are there."""
+    rows, target, weight = there
+    C = estimator.C if weight is None else weight * estimator.C
+    recipe = estimator._recipe(rows, weight, target)
+    index = rows.state(index=np.broadcast_to(np.int8(0), rows.shape[0])).index
+    problems = rows, index, C, [BinaryTask(0)], recipe
+    with training_of(estimator, limits, data, *problems) as training:
+        fit: Fit = plan(training, target)
+    return _closed_regression(fit)
 
 
 def _closed_regression(fit: Fit) -> Fit:

@@ -200,15 +200,21 @@ def _path(
     params: dict[str, Any],
 ) -> tuple[Vector, list[Any], Vector]:
     """Machines of one kind."""
-    if is_collection(X):
+    if is_collection(X) and kind not in (LinearSVC, LinearSVR):
         raise TypeError(
-            f"{owner} takes no Dask collection, as each C begins where the one before "
-            "ended: on a cluster fit one model for each C. X.compute() brings it here."
+            f"{owner} takes no Dask collection: on a cluster linear_svc_path and "
+            "linear_svr_path are there. X.compute() brings it here."
         )
     Cs = grid(Checker(owner), "Cs", Cs)
     if "C" in params:
         Checker(owner).refuse_part("Cs", "hold the values of C", "C too")
-    models: list[Any] = []
+    if is_collection(X):
+        from widemargin.estimators import selection_on_cluster
+
+        models = [kind(C=C, **params) for C in Cs.tolist()]
+        selection_on_cluster.train_path(models, X, y, sample_weight)
+        return Cs, models, np.array([model.dual_gap_ for model in models])
+    models = []
     rows: list[Rows] = []  # of the first fit: they know more by then
     with sharing_groups():
         for C in Cs.tolist():

@@ -142,12 +142,17 @@ class Judge:
             raise ValueError(
                 f"The 'scoring' parameter must give one number. Got {found!r} instead."
             )
-        if np.isnan(found):
-            raise ValueError(
-                f"The score of fold {fold} is NaN. It holds {len(test):,} rows out: "
-                "give fewer folds, or another scoring."
-            )
-        return float(found)
+        return checked_score(found, fold, len(test))
+
+
+def checked_score(score: Any, fold: int, held_out: int) -> float:
+    """The score of a fold that holds so many rows out."""
+    if np.isnan(score):
+        raise ValueError(
+            f"The score of fold {fold} is NaN. It holds {held_out:,} rows out: "
+            "give fewer folds, or another scoring."
+        )
+    return float(score)
 
 
 def share_right(

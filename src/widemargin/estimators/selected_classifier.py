@@ -42,7 +42,8 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
     def decision_function(self, X: Any) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more."""
         fitted: Any = self._fitted()
-        return np.asarray(fitted.decision_function(X))
+        found: Vector = fitted.decision_function(X)
+        return found
 
     @available_if(lambda self: self.calibrate is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:

@@ -1,7 +1,9 @@
 """Model selection: one value of C and of gamma for all, by scores on held-out rows."""
 
+import difflib
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import check_cv
+from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -19,18 +21,25 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.checks import is_pairwise, read_rows, users_level
 from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.points import Judge, Machine, Points, share_right
+from widemargin.estimators.points import (
+    Judge,
+    Machine,
+    Points,
+    fit_points,
+    share_right,
+)
 from widemargin.estimators.training import MOMENT, Training, Vector
 from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer, refused_by
 from widemargin.solution import Status
-from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.driver.limits import Clock, Limits
 
 Index = NDArray[np.intp]
 
@@ -60,9 +69,16 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
     def _targets(self, check: Checker, y: Any, weights: Vector | None, m: int) -> Any:
         """What rows are trained on, (m,), of what the user gave."""
 
-    @abstractmethod
+    def _paths(self) -> Sequence[Sequence[Machine]]:
+        """Machines of rising C for each other parameter; sets what the grid is."""
+        raise NotImplementedError
+
     def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
-        """Score all points of the grid."""
+        """Score all points of the grid: machine by machine, if there is no more."""
+        paths = self._paths()
+        points = self._no_points((len(judge.folds), len(paths), len(paths[0])))
+        fit_points(points, judge, training, paths)
+        return points
 
     @abstractmethod
     def _choose(self, machine: Any, points: Points) -> None:
@@ -140,12 +156,28 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         self._check(Checker(owner))
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        data = X, y, sample_weight
+        if is_collection(X):
+            from widemargin.estimators import selection_on_cluster
+
+            with refused_by(owner, *self._kinds):
+                machine._check()
+                selection_on_cluster.select(self, machine, data, params, SEARCH)
+            return self
         with refused_by(owner, *self._kinds):
             machine._check()
-            judge = self._judge(X, y, sample_weight, params)
+            judge = self._judge(*data, params)
             limits: list[Limits] = []
             points = self._points(machine, judge, limits)
-        clock = limits[0].clock
+        self._settle(machine, points)
+        self._finish(judge, points)
+        given = X, judge.y, sample_weight
+        self._refit(machine, limits[0].clock, lambda: machine.fit(*given))
+        return self
+
+    def _settle(self, machine: Machine, points: Points) -> None:
+        """Set what is known of all points, and the best one, in the machine too."""
+        owner = type(self).__name__
         self._keep_points(points)
         if np.isfinite(points.means).any():
             self._choose(machine, points)
@@ -157,18 +189,20 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
                 "before one point was finished in all folds: raise it."
             )
         _tell(points, self.tol)
-        self._finish(judge, points)
+
+    def _refit(self, machine: Any, clock: Clock, fit: Callable[[], Machine]) -> None:
+        """Train the best machine on all rows, with the time that is left."""
         if self.refit:
             if self.time_limit is not None:
                 left = self.time_limit - clock.seconds()
                 machine.set_params(time_limit=max(left, MOMENT))
-            self.best_estimator_ = machine.fit(X, judge.y, sample_weight)
+            self.best_estimator_ = fit()
         self.seconds_ = clock.seconds()
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or predictions, of the rows of X: (m,)."""
-        return np.asarray(self._fitted().predict(X))
+        found: NDArray[Any] = self._fitted().predict(X)
+        return found
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -255,6 +289,12 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         grid(check, "Cs", self.Cs)
         if isinstance(self.scoring, list | tuple | set | dict):
             check.refuse("scoring", "a name, a callable or None", self.scoring)
+        names = get_scorer_names()
+        if isinstance(self.scoring, str) and self.scoring not in names:
+            near = difflib.get_close_matches(self.scoring, names, n=1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            known = "be a name of sklearn.metrics.get_scorer_names()"
+            check.refuse_part("scoring", known, f"{self.scoring!r}{meant}")
 
     def _scorer(self) -> Any:
         if self.scoring is None:
@@ -277,7 +317,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             weights = labels.as_weights(check, sample_weight, m)
         y = self._targets(check, y, weights, m)
         split, score = self._routed(weights, params)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        splitter = self._splitter(y)
         data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
         _check_folds(owner, folds)
@@ -293,6 +333,19 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         judge = Judge(rows, y, weights, folds, scorer, score, pairwise, scale)
         self._check_folds(judge)
         return judge
+
+    def _splitter(self, y: Any) -> Any:
+        """What makes the folds; refuses a number of them that the rows do not allow."""
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if is_integer(self.cv):
+            most, what = len(y), f"the number of rows (n_samples={len(y)})"
+            if isinstance(splitter, StratifiedKFold):  # each class goes to all folds
+                most = int(np.unique(y, return_counts=True)[1].max())
+                what = "the rows of the largest class"
+            if self.cv > most:
+                check = Checker(type(self).__name__)
+                check.refuse_part("cv", f"be at most {most}, {what}", f"{self.cv}")
+        return splitter
 
     def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:
         """What the splitter and the scorer get."""

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.blocks import total
+from widemargin.data.kept import Spread
 from widemargin.data.memory import as_rows
+from widemargin.data.rows import RemoteRows
 from widemargin.features.maps import (
     Expand,
     FeatureMap,
@@ -36,6 +38,8 @@ CUT = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}
 SAMPLE = 16384
 # Rows of the error estimate, and the number of rows up to which all are taken.
 ERROR_ROWS, ALL_ROWS = 256, 2048
+# Columns that their absolute row sums are made of, each drawn from its share of all.
+ERROR_COLUMNS = 8192
 # Numbers of kernel rows that are in memory at a time.
 TILE = 1 << 23
 _PRECISIONS = (np.float32, np.float64)
@@ -196,23 +200,24 @@ class MapBuilder:
     def residuals(self, known: Features | Expand) -> tuple[float, float, int]:
         """Trace residual and error, and the rows of the latter: all up to 2048, or 256.
 
-        Of features (m, r), or of what makes them. One sweep; m kernel values and m r
-        multiplications for each of these rows.
+        Of features (m, r), or of what makes them. One sweep; up to 8192 kernel values,
+        and r multiplications for each, for each of these rows.
         """
         m = self.rows.shape[0]
         count = m if m <= ALL_ROWS else ERROR_ROWS
         some = np.sort(self.rng.permutation(m)[:count])
         X = self.rows.take(some)
-        state = None
-        if isinstance(known, np.ndarray):
-            Z, state = known[some], self.rows.state(row=np.arange(m))
-        else:
-            Z = features_of(known, X)
+        Z = known[some] if isinstance(known, np.ndarray) else features_of(known, X)
+        remote = isinstance(self.rows, RemoteRows)
+        row = range(m) if remote else np.arange(m, dtype=np.min_scalar_type(m))
         vectors = some if self.kernel.is_precomputed else X
         fixed = self.kernel, vectors, self.values
-        kept, trace, apart, whole = self.rows.sweep(_sums, state, known, fixed, Z)
-        trace = trace if state is None else self.trace
-        return 1.0 - kept / trace, float(apart.max() / whole.max()), count
+        others = Spread(m, min(m, ERROR_COLUMNS))
+        kept, trace, apart, whole = self.rows.sweep(
+            _sums, self.rows.state(row=row), known, fixed, Z, others
+        )
+        error = float(apart.max() / whole.max())
+        return 1.0 - kept / (trace or self.trace), error, count
 
 
 def _sums(
@@ -221,10 +226,11 @@ def _sums(
     known: Features | Expand,
     fixed: tuple[Kernel, Any, Any],
     Z: Features,
+    others: Spread,
 ) -> Sums:
     """Of a block: the traces of ZZ' and K, row sums of |K - ZZ'| and |K| of some rows.
 
-    The trace of K is 0 where features are known.
+    The trace of K is 0 where features are known. Row sums have some of the columns.
     """
     X, values, kernel = linalg.formed(block), cross_values(*fixed, 1), fixed[0]
     size = max(1, TILE // (3 * len(Z) + Z.shape[1]))
@@ -233,14 +239,16 @@ def _sums(
         deadline.check()
         stop, trace = min(start + size, X.shape[0]), 0.0
         rows = linalg.row_slice(X, start, stop)
+        first = int(part.row[start])
         if isinstance(known, np.ndarray):
-            features = known[part.row[start:stop]]
+            features = known[first : first + stop - start]
         else:
             features = features_of(known, rows, n_jobs=1)
             trace = float(kernel.diag(rows).sum())
-        K = values(rows)
+        own = others.among(first, stop - start)
+        K = values(rows[own])
         whole = np.abs(K).sum(axis=0, dtype=np.float64)
-        apart = np.abs(K - features @ Z.T).sum(axis=0, dtype=np.float64)
+        apart = np.abs(K - features[own] @ Z.T).sum(axis=0, dtype=np.float64)
         kept = float(np.einsum("ij,ij->", features, features, dtype=np.float64))
         return kept, trace, apart, whole
 

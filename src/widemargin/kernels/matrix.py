@@ -24,12 +24,16 @@ from widemargin.system.memory import free_bytes
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# A row is stored once computing it again and again has cost as much as storing it.
-# Storing touches new memory, which counts as 280 multiplications a value. So rows are
-# stored at the first use from 280 features on, at the 15th for 14 entries a row. On a
-# virtual machine (pages at 0.4 GB/s a thread) a first fit of a9a took 1.5 s with rows
-# stored at the second use, 0.75 s so.
-STORED = 280.0
+# A row is stored once it was used more than (72 / (features + 6))^2 times: at first use
+# from 67 features on, at the 14th for 14 entries a row. Storing touches new memory, and
+# rows that are moved once are mostly moved often. Beside 280 / (features + 6), which is
+# what memory costs where pages come at 0.4 GB/s, fits of 11,000 to 16,000 rows took
+# 1.0 of the time with 32 features, 0.8 with 48 and 68, 0.75 with 200, and as long with
+# 14; with 70 / (features + 6) those with 14 took 1.5 times as long.
+STORED = 72.0
+# From so many multiplications on a value of a kept row is taken for a block, not made
+# again. (68 features: 1.05 of the time of a fit; 784: 0.88.)
+TAKEN = 128.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
 # Share of the rows up to which sums are made for some of them only. With 0.6 and 0.7
@@ -158,7 +162,7 @@ class Columns:
     @property
     def _worth(self) -> float:
         """Uses of a row after which it is worth being kept."""
-        return STORED / (self._source.cost + 6.0)
+        return (STORED / (self._source.cost + 6.0)) ** 2
 
     @property
     def keeps_rows(self) -> bool:
@@ -205,15 +209,38 @@ class Columns:
     ) -> NDArray[Any]:
         """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype.
 
-        In ``out``, if given: an `aligned` array (len(I), padded len(J)).
+        In ``out``, if given: an `aligned` array (len(I), padded len(J)). What rows I
+        have that are kept is taken from there.
         """
         I, J = self._index(I), self._index(J)  # noqa: E741
-        self.evaluations += len(I) * len(J)
         if out is None:
             out = aligned((len(I), padded(len(J))), self.dtype)
-        if len(I) and len(J):
-            self._source.block(I, J, out)
+        place = np.full(len(I), -1)
+        if self._focused is None and self._source.cost > TAKEN:
+            place = self._kept.find(I)
+        new = np.flatnonzero(place < 0)
+        self.evaluations += len(new) * len(J)
+        self.hits += (len(I) - len(new)) * len(J)
+        if len(new) and len(J):
+            self._source.block(I[new], J, out[: len(new)])
+            for k in np.flatnonzero(new > np.arange(len(new)))[::-1]:
+                out[new[k]] = out[k]
+        if len(new) < len(I):
+            self._take_kept(place, J, out)
         return out[:, : len(J)]
+
+    def _take_kept(self, place: Index, J: Index, out: NDArray[Any]) -> None:
+        """Entries J of the rows that are kept."""
+        kept = np.flatnonzero(place >= 0)
+        strips = padded(self.length) // STRIP
+
+        def task(some: slice) -> None:
+            """Of as large a part of the rows as of the strips."""
+            begin, end = (k * len(kept) // strips for k in (some.start, some.stop))
+            part = kept[begin:end]
+            _core.take(self._kept.rows, place[part], J, out, part)
+
+        self._source.parts(task, len(kept) * len(J))
 
     def columns(self, J: ArrayLike) -> NDArray[Any]:
         """Columns J of K, one in each row: (len(J), m), of the dtype; kept if new.

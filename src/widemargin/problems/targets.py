@@ -65,12 +65,14 @@ def as_targets(
                 "C must be nonnegative in every row, and its sum finite. "
                 f"Got {np.min(C)} to {np.max(C)} instead."
             )
+    if not np.any(unrepeated(C)):
+        raise ValueError("C must be positive in some row. Got 0 in all instead.")
     found = {}
     for sign in needed:
         weighted = y == sign
         if len(unrepeated(C)) > 1:
             weighted &= C > 0
-        found[sign] = bool(weighted.any() and C.any())
+        found[sign] = bool(weighted.any())
     _refuse_missing(needed, (found.get(-1, True), found.get(1, True)))
     return y, C
 

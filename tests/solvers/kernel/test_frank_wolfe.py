@@ -48,7 +48,7 @@ class Simplex:
         self.alpha[rng.permutation(m)[:8]] = 1 / 8
         self.g = self.Q @ self.alpha
         linear = 2.0 * self.half @ self.alpha
-        self.numbers = np.array([1.0, self.alpha @ self.g, linear])
+        self.numbers = np.array([1.0, self.alpha @ self.g, linear, 0.0])
         self.place = np.arange(m)
 
     @property
@@ -191,6 +191,20 @@ def test_a_step_gains_what_the_best_choice_gains(simd, dtype, way, ball, m):
         assert np.any(off <= rounding + 1e-9 * gains)
         if not steps:
             break
+
+
+@on_every_simd
+@pytest.mark.parametrize("ball", [False, True])
+@pytest.mark.parametrize(("kind", "selection"), KINDS[1:])
+def test_steps_end_where_rounding_hides_what_they_gain(kind, selection, ball, simd):
+    for m in (8, 20, 60):
+        problem = Simplex(np.float64, m, ball)
+        steps, _, missing, _ = problem.run(kind, selection, 10**6, stop=-1.0, simd=simd)
+        assert steps < 10**4
+        assert missing == -1
+        slopes = problem.Q @ problem.a - problem.half
+        far = slopes[problem.a > 0].max() - slopes.min()
+        assert far <= 1e-11 * np.abs(problem.Q).max()
 
 
 @on_every_simd

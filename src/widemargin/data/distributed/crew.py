@@ -25,6 +25,7 @@ from typing import Any
 from widemargin.data.distributed.collection import ClusterLostError
 from widemargin.data.distributed.host import Address, Host, Reply, ask
 from widemargin.data.distributed.lane import Lane
+from widemargin.data.distributed.log import Log
 from widemargin.data.distributed.sums import merged, padding
 
 # Seconds: between two looks at which workers there are, which is what a lost one costs
@@ -106,7 +107,7 @@ class Crew:
         self._lanes, self._weights = lanes, weights
         self._hosts: dict[str, Address] = {}  # by worker
         self._futures: dict[str, Any] = {}  # of the actors, by worker
-        self._log: list[bytes] = []
+        self._log = Log()
         self._constants: dict[str, bytes] = {}
         self._top: Address | None = None  # the root, where all is well
         self._direct: bool | None = None
@@ -141,7 +142,8 @@ class Crew:
         An entry whose wait is interrupted stays in the log: lanes that have missed it
         catch up.
         """
-        self._log.append(data)
+        if not self._closed:
+            self._log.append(data)
         return self._wait(self._request(data), timeout)
 
     def pin(self, name: str, data: bytes) -> None:
@@ -442,7 +444,7 @@ class Crew:
         if copy is not None and copy[1] > epoch:
             epoch = await self._ask(copy[0], "hand_over", number, host)
         self.replayed = max(self.replayed, len(self._log) - epoch)
-        await self._ask(host, "replay", number, self._log[epoch:])
+        await self._ask(host, "replay", number, self._log.after(epoch))
 
     async def _copies(self) -> dict[int, tuple[Address, int]]:
         """Where the newest copy of each lane is, and its epoch."""

@@ -407,8 +407,8 @@ def _mismatch(solver: Solver, problem: Any) -> str | None:
     name = type(solver).__name__
     if problem.couples and not solver.for_kernels:
         return (
-            f"{name} solves linear problems only: use solver='auto' or 'irwls', or "
-            "kernel='linear' of SVC, or Problem without a kernel."
+            f"{name} solves linear problems only: use solver='auto' or 'irwls' here, "
+            "or LinearSVC, LinearSVR or Problem without a kernel."
         )
     if solver.for_norms != (problem.norm is not None):
         return (

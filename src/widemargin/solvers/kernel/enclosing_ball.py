@@ -465,7 +465,7 @@ def _ball(problem: BallProblem, solution: Solution) -> Ball:
     """The ball of a solution."""
     a, d = solution.alpha, solution.w
     rho, largest = problem.certify(a, d).rho, max(float(d.max()), 0.0)
-    if rho == 0.0 and largest <= problem.resolution:  # the points are one
+    if largest <= problem.resolution:  # the points are one
         rho = largest
     return Ball(
         a=a,

@@ -254,7 +254,7 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         k = coreset.place(i)
         Q, S, q = coreset.Q, coreset.rows, len(coreset.rows)
         a, g = np.abs(coreset.c), coreset.gradient
-        numbers = np.array([1.0, a @ g, 0.0])
+        numbers = np.array([1.0, a @ g, 0.0, 0.0])
         steps, drops, _, _ = _core.simplex_steps(
             coreset.K,
             np.arange(q),

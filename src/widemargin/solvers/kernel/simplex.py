@@ -130,7 +130,7 @@ class SimplexDescent:
         self._diagonal = self._lengths + self._ridge
         self._g = problem.signs * (f + shift) + self._ridge * alpha
         square, linear = (alpha * self._g).sum(), 2.0 * (alpha * self._half).sum()
-        self._numbers = np.array([1.0, square, linear])
+        self._numbers = np.array([1.0, square, linear, 0.0])
         self.exact: Vector | None = f
 
     def lift(self, t: float) -> None:

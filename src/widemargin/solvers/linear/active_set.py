@@ -126,8 +126,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         """The squared hinge; with a free intercept only in mode "newton"."""
         if problem.loss != "squared_hinge":
             return (
-                "ActiveSet solves the squared hinge loss only. "
-                f"Got {problem.loss!r} instead."
+                "ActiveSet solves the squared hinge loss only: use solver='auto' or "
+                f"loss='squared_hinge'. Got {problem.loss!r} instead."
             )
         if self.mode == "asvm" and not problem.has_unit_margins:
             return (

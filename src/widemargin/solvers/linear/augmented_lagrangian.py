@@ -136,8 +136,8 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         """The hinge, with any intercept."""
         if problem.loss != "hinge":
             return (
-                "AugmentedLagrangian solves the hinge loss only. "
-                f"Got {problem.loss!r} instead."
+                "AugmentedLagrangian solves the hinge loss only: use solver='auto' or "
+                f"loss='hinge'. Got {problem.loss!r} instead."
             )
         return None
 
