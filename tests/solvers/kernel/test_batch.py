@@ -357,6 +357,16 @@ def test_small_problems_go_on_in_float64():
     assert answer.status == "solved"
 
 
+def test_what_float64_cannot_solve_is_given_up_soon():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(27, 5)) * 10.0 ** np.linspace(-4.0, 4.0, 5)
+    group = (X[:, 0] * 1e4 + rng.normal(size=27) > 0).astype(int)
+    problems = many(X, group, Kernel("linear", gamma=1.0), C=1e3)
+    ends = batch.solve_places(problems, Limits(tol=1e-4), MEMORY, 1, exactly=True)
+    assert not ends.solved(1e-4).any()
+    assert ends.steps[0] < 0.1 * batch.FEW_VISITS / 27
+
+
 def test_distances_that_float32_is_too_rough_for_are_solved_in_float64():
     X, group, _ = classes(m=90, kinds=3)
     assert not many(X, group, Kernel("rbf", gamma=1e3)).samples.is_fit
