@@ -203,6 +203,20 @@ MUTATIONS = [
         BALL,
     ),
     Mutation(
+        "ball: the boundary around equal points",
+        "estimators/enclosing_ball.py",
+        "return more if rho > 0 else 0.0, more",
+        "return (more, more) if rho > 0 else (0.0, 0.0)",
+        BALL,
+    ),
+    Mutation(
+        "simplex steps: rounding ends them",
+        "simplex_steps.cpp",
+        "kUnit = 0x1p-52;",
+        "kUnit = 0;",
+        ("tests/solvers/kernel/test_frank_wolfe.py",),
+    ),
+    Mutation(
         "coordinate steps: the intercept",
         "coordinate_descent.cpp",
         "if (z.intercept) z.v[X.n] += s.weight * t;",
@@ -692,6 +706,13 @@ MUTATIONS = [
         " || !goes_on(steps)) end",
         ") end",
         BATCH,
+    ),
+    Mutation(
+        "many problems: both weights of a row",
+        "batch.cpp",
+        "weights[k * wide + static_cast<std::size_t>(column[t])] += weight;",
+        "weights[k * wide + static_cast<std::size_t>(column[t])] = weight;",
+        MANY,
     ),
     Mutation(
         "many problems: the start of a chain",
