@@ -1,8 +1,8 @@
 """Code that was written for scikit-learn: it works, or hears what to write instead."""
 
 import inspect
-import re
 import pickle
+import re
 import warnings
 
 import numpy as np
