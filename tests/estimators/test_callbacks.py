@@ -9,10 +9,14 @@ import time
 
 import pytest
 import sklearn
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tests.cases.pairwise import pairwise
-from widemargin import SVC, LinearSVC
+from widemargin import SVC, SVR, LinearSVC, NuSVC
 from widemargin.solvers.kernel.irwls import IRWLS
 
 SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
@@ -136,7 +140,7 @@ def test_ctrl_c_keeps_the_model_of_a_kernel(binary, iris):
 def test_ctrl_c_from_a_terminal_ends_a_long_fit(rows, estimator, classes):
     script = textwrap.dedent(f"""
         import time, numpy as np
-        from widemargin import SVC, LinearSVC
+        from widemargin import SVC, SVR, LinearSVC, NuSVC
         rng = np.random.default_rng(0)
         X = rng.normal(size=({rows}, 40)).astype(np.float32)
         y = rng.integers(0, {classes}, len(X))
@@ -259,3 +263,14 @@ def test_callbacks_of_scikit_learn_end_when_a_fit_fails(binary):
         clf.fit(*binary)
     assert recorder.events == ["setup", "teardown"]
     assert vars(clf).keys() == before
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, NuSVC, SVR])
+def test_a_pipeline_and_a_search_where_nobody_listens_are_solved_as_fits_are(kind):
+    X, y = load_iris(return_X_y=True)
+    alone = kind().fit(StandardScaler().fit_transform(X), y)
+    assert alone.solution_.solver == "batch"
+    pipeline = make_pipeline(StandardScaler(), kind()).fit(X, y)
+    assert pipeline[-1].solution_.solver == "batch"
+    search = GridSearchCV(kind(), {"tol": [1e-3]}).fit(X, y)
+    assert search.best_estimator_.solution_.solver == "batch"

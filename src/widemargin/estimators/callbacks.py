@@ -47,16 +47,16 @@ class Callbacks:
         self._printer = Printer(estimator.tol, n_solves) if estimator.verbose else None
         self._binary = n_solves == 1
         self._context = None
-        if getattr(estimator, "_skl_callbacks", None) or hasattr(
-            estimator, "_parent_callback_ctx"
-        ):
+        # A pipeline or a search gives its parts a context also where nobody listens.
+        self._has_listeners = bool(getattr(estimator, "_skl_callbacks", None))
+        if self._has_listeners or hasattr(estimator, "_parent_callback_ctx"):
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._facts())
 
     @property
     def is_silent(self) -> bool:
         """Whether nobody is told of single steps, but for the line of a slow fit."""
-        if self._context is not None or self._printer is not None:
+        if self._has_listeners or self._printer is not None:
             return False
         told = self._estimator.callback
         return told is None or isinstance(told, Printer)
@@ -123,7 +123,7 @@ class Callbacks:
 
     def _tell_scikit_learn(self, step: Step, at: Predicting) -> bool:
         """One iteration as a subtask of the fit; True if a callback asks to stop."""
-        if self._context is None:
+        if self._context is None or not self._has_listeners:
             return False
         task = self._context.subcontext(task_name="iteration")
         facts = self._facts()
