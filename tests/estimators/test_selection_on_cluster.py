@@ -95,6 +95,23 @@ def test_scores_of_regressions_are_those_of_rows_in_memory(client, data, scoring
     np.testing.assert_allclose(found.coef_, here.coef_, rtol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:R.2 score is not well-defined")
+def test_folds_that_are_too_many_are_refused_as_in_memory(client, data):
+    X, t = data[0][:12], np.arange(12.0)
+    y = np.repeat([0, 1], [7, 5])
+    for kind, target, cv in (
+        (LinearSVRCV, t, 12),  # R^2 of one row is not a number
+        (LinearSVRCV, t, 13),
+        (LinearSVCCV, y, 8),
+    ):
+        said = []
+        for given in ((X, target), there(X, target)):
+            with pytest.raises(ValueError, match=r"NaN|at most (12|7)") as error:
+                kind(Cs=[1.0], cv=cv).fit(*given[:2])
+            said.append(str(error.value))
+        assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("n_folds", [2, 5])
 @pytest.mark.parametrize("order", ["mixed", "sorted", "backwards"])
 def test_folds_are_those_of_scikit_learn(client, n_folds, order):

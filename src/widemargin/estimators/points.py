@@ -20,6 +20,7 @@ from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor
 from widemargin.estimators.training import StartPoint, Training, Vector
 from widemargin.features.scaling import Scaling, learned
+from widemargin.parameters import Checker
 from widemargin.problems.conditioning import sharing_groups
 from widemargin.solution import Solution, Status
 
@@ -267,3 +268,15 @@ def keep(
     points.scores[place] = judge.score(place[0], model, test)
     if points.keeps:
         points.decisions[place] = model.decision_function(test)
+
+
+def refuse_more_folds(
+    owner: str, n_folds: int, n_samples: int, class_counts: Any = None
+) -> None:
+    """Refuse more folds than rows, or than rows of a class that goes to all folds."""
+    most, what = n_samples, f"the number of rows (n_samples={n_samples})"
+    if class_counts is not None:
+        most, what = int(max(class_counts)), "the rows of the largest class"
+    if n_folds > most:
+        check = Checker(owner)
+        check.refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}")

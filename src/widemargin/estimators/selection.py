@@ -32,6 +32,7 @@ from widemargin.estimators.points import (
     Machine,
     Points,
     fit_points,
+    refuse_more_folds,
     share_right,
 )
 from widemargin.estimators.training import MOMENT, Training, Vector
@@ -338,13 +339,10 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         """What makes the folds; refuses a number of them that the rows do not allow."""
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         if is_integer(self.cv):
-            most, what = len(y), f"the number of rows (n_samples={len(y)})"
-            if isinstance(splitter, StratifiedKFold):  # each class goes to all folds
-                most = int(np.unique(y, return_counts=True)[1].max())
-                what = "the rows of the largest class"
-            if self.cv > most:
-                check = Checker(type(self).__name__)
-                check.refuse_part("cv", f"be at most {most}, {what}", f"{self.cv}")
+            counts = None
+            if isinstance(splitter, StratifiedKFold):
+                counts = np.unique(y, return_counts=True)[1]
+            refuse_more_folds(type(self).__name__, self.cv, len(y), counts)
         return splitter
 
     def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:

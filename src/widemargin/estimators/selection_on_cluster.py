@@ -23,7 +23,12 @@ from widemargin.estimators.checks import _keep_columns
 from widemargin.estimators.classifier import tell_ends
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svr import LinearSVR
-from widemargin.estimators.points import Points, after, checked_score
+from widemargin.estimators.points import (
+    Points,
+    after,
+    checked_score,
+    refuse_more_folds,
+)
 from widemargin.estimators.training import MOMENT, limits_of
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -33,7 +38,8 @@ from widemargin.system.deadline import Deadline
 
 Counts = NDArray[np.intp]
 
-# Scores of regressions, of the sums of w, w e^2, w |e| and w (y - mean)^2.
+# Scores of regressions, of the sums of w, w e^2, w |e| and w (y - mean)^2, where the
+# last is NaN of a single row: then that score is, too.
 _SCORES: dict[str, Callable[..., float]] = {
     "r2": lambda w, e2, e1, y2: 1.0 - e2 / y2 if y2 else float(e2 == 0.0),
     "neg_mean_squared_error": lambda w, e2, e1, y2: -e2 / w,
@@ -228,7 +234,8 @@ def train_path(machines: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> N
 def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
     """The rows with the number of the fold that holds each out; rows of each fold.
 
-    The folds of `sklearn.model_selection.KFold` and `StratifiedKFold`.
+    The folds of `sklearn.model_selection.KFold` and `StratifiedKFold`, of the rows with
+    a weight.
     """
     n_folds, stratified = _splitting(there, cv, owner)
     rows, vectors = (
@@ -236,13 +243,16 @@ def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
         {name: getattr(there.state, name) for name in there.names},
     )
     m = rows.shape[0]
-    fold = np.broadcast_to(np.int16(0), m)
+    fold = np.broadcast_to(np.min_scalar_type(n_folds).type(0), m)
     state = rows.state(**vectors, fold=fold, place=range(m))
     if stratified:
         assert there.classes is not None
         found = state.sweep(_class_counts, len(there.classes))
+        of_classes = np.sum([own for _, own, _ in found], axis=0)
+        refuse_more_folds(owner, n_folds, m, of_classes)
         state.sweep(_stratify, *_in_strata(found, n_folds))
     else:
+        refuse_more_folds(owner, n_folds, m)
         sizes = m // n_folds + (np.arange(n_folds) < m % n_folds)
         state.sweep(_cut, np.cumsum(sizes))
     c = 1 if there.classes is None else len(there.classes)
@@ -395,9 +405,9 @@ def _confusion(
 def _errors(there: There, fold: int, model: Model) -> tuple[float, ...]:
     """Sums of w, w e^2, w |e| and w (y - mean)^2 of the rows that a fold holds out."""
     given = there.state, fold
-    w, wy, *errors = there.rows.sweep(_error_sums, *given, model, there.names)
+    n_rows, w, wy, *errors = there.rows.sweep(_error_sums, *given, model, there.names)
     variance = there.state.sweep(_squares, fold, wy / w, there.names)
-    return w, *errors, float(variance)
+    return w, *errors, float(variance) if n_rows > 1 else np.nan
 
 
 def _error_sums(
@@ -407,7 +417,7 @@ def _error_sums(
     if not own.size:
         return None
     e = y - model.scores(as_rows(block[own], n_jobs=1))
-    return weight.sum(), weight @ y, weight @ (e * e), weight @ np.abs(e)
+    return len(own), weight.sum(), weight @ y, weight @ (e * e), weight @ np.abs(e)
 
 
 def _squares(part: RowState, fold: int, mean: float, names: Sequence[str]) -> Any:
