@@ -46,8 +46,9 @@ constexpr int kRefreshes = 2;
 constexpr std::size_t kLeastPatience = 2000;
 // The same in float64, which is given up then. 30 problems of 20 to 100 rows, of products of
 // columns of 1e-4 to 1e4, that it does not solve to 1e-4 take 2.7 s, not 4.3 s, with any number
-// from 10 to 100; 30 of 200 rows with C = 1,000, not solved to 1e-6, 1.4 s, not 2.1 s. Of 141 of
-// 180 others that it solves 100 gives up 4, and 30 would give up 14: they take as long as before.
+// from 10 to 100; 30 of 200 rows with C = 1,000, not solved to 1e-6, 1.4 s, not 2.1 s. It solves
+// 141 of 177 others; of these 100 gives up 4, and 30 would give up 14, which working sets solve in
+// as long.
 constexpr std::size_t kPatientStepsExactly = 100;
 
 // The share of alpha at bounds from which an answer is a start for the next C as it is, but for its

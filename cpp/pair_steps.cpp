@@ -35,8 +35,8 @@ struct Largest {
 // Smallest curvature that a step divides by, alone and as a share of the diagonal.
 constexpr double kCurvature = 1e-12;
 
-// A negative curvature of so large a share of the diagonal is no rounding of kernel values. Not
-// tuned.
+// A negative curvature of so large a share of the diagonal is no rounding of kernel values: that is
+// some units in the last place (6e-8 and 1e-16), a thousand times less in float32.
 template <typename Real>
 constexpr double kNegative = sizeof(Real) == 4 ? 1e-4 : 1e-8;
 
