@@ -88,6 +88,7 @@ class There:
         found: list[Solution] = []
 
         def plan(training: Any, *target: Any) -> Any:
+            """The fit, whose solutions are kept."""
             fit = after(machine, before)(training, *target)
             found.extend(fit.solutions)
             return fit
@@ -365,6 +366,7 @@ def score_of(selected: Any, there: There) -> Callable[[int, Model], float]:
     c = len(classes)
 
     def score(fold: int, model: Model | None) -> float:
+        """The score of a fold; without a model of nothing."""
         mass = np.ones((c, c))
         if model is not None:
             mass = there.rows.sweep(_confusion, there.state, fold, model, there.names)
