@@ -114,6 +114,8 @@ CONSTANTS = (
     Constant("solvers.auto", "DESCENT_ROWS", (600, 10_000), "tall"),
     Constant("solvers.auto", "MOST_UPDATES", (30.0, 300.0), "first descent"),
     Constant("solvers.auto", "MOST_SWEEPS", (130, 1200), "large C"),
+    Constant("solvers.auto", "WIDE_UPDATES", (100.0, 300.0), "text"),
+    Constant("solvers.auto", "WIDE_SWEEPS", (400, 3000), "text"),
     Constant("problems.conditioning", "MERGED_ROWS", (2000, 50_000), "equal rows"),
     Constant("problems.conditioning", "MERGE_SAMPLE", (1024, 8192), "equal rows"),
     Constant("problems.conditioning", "MERGE_SHARE", (0.1, 0.6), "equal rows"),
@@ -283,6 +285,20 @@ def _auto(C_of, sizes, tol=1e-4, loss="hinge"):
             yield lambda problem=problem: solve(problem, tol=tol, time_limit=60)
 
 
+def _text(folder):
+    """Regressions with many sparse columns, by the solver that is chosen."""
+    documents = importlib.import_module("benchmarks.linear.regression").documents
+    X, t = documents(5000, 20_000, 60)
+    for C in (10.0, 100.0, 1e3):
+        problem = regression_problem(as_rows(X), t, C, 0.1, "hinge", "penalized")
+        for tol in (1e-2, 1e-4):
+
+            def run(problem=problem, tol=tol):
+                return solve(problem, tol=tol, time_limit=10)
+
+            yield run
+
+
 def _equal_rows(folder):
     """Rows of which a share equals another."""
     rng = np.random.default_rng(0)
@@ -374,6 +390,7 @@ PROBLEMS = SHARED | {
     "large C": lambda f: _auto(
         lambda n: (1e2, 1e5), ((2000, 10), (3000, 50), (1000, 300)), 1e-8
     ),
+    "text": _text,
     "equal rows": _equal_rows,
     "reduced": _reduced,
     "stored": _stored,

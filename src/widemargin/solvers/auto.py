@@ -45,8 +45,8 @@ DESCENT_ROWS = 2500
 # 1.3, 1200: 0.95 to 1.04, benchmarks/core/untuned.py.)
 MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 # The same for wide rows and the hinge, where an interior point solves for min(m, n)
-# numbers: text of 5,000 rows, `LinearSVR`, C = 100, gap 1e-2 (1e-4): 0.57 (0.86) s with
-# these, 2.0 (more than 10) s with those above; reuters at C = 1e4 1.5 s where 1.0.
+# numbers. (100 and 300: 0.9 to 1.5 of the time; 400: not solved in 10 s, 3000: 0.98 to
+# 1.0, benchmarks/core/untuned.py; but reuters at C = 1e4 takes 1.5 s, 1.0 with 400.)
 WIDE_UPDATES, WIDE_SWEEPS = 1000.0, 1500
 
 # A new solver is one file and one line here.
