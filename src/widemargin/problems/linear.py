@@ -181,7 +181,7 @@ class LinearProblem(Problem):
         gap of ``alpha``. Where ``tol`` is missed, w = X'Y alpha is tried too. Two
         sweeps to four.
         """
-        state = state.join(self.A.state(score=0.0, sparser=0.0, rounded=0.0))
+        state = state.join(self.A.state(score=0.0, sparser=0.0))
         self.repair(state)
         self.A.sweep(_scores, state, self._without_intercept(v))
         v = self._with_best_intercept(state, v)
@@ -206,18 +206,21 @@ class LinearProblem(Problem):
         if first[1].relative_gap <= tol:
             state.sweep(_copy, "sparser", "alpha")
             return first
-        state.sweep(_copy, "sparser", "rounded")
         self._round(state, v, _clear)
         both = self.A.sweep(_sums_of_two, state, "alpha", "sparser")
         as_is, cleared = ((sums, self._bounds(v, losses, sums)) for sums in both)
         bounds = as_is[1]
         size = max(abs(bounds.primal), self.scale)
         enough = min(bounds.dual, bounds.primal - tol * size)
-        for name, found in (("rounded", first), ("sparser", cleared)):
-            if found[1].dual >= enough:
-                state.sweep(_copy, name, "alpha")
-                return found
-        return as_is
+        if first[1].dual >= enough:
+            self._round(state, v, _round_to_margins)  # again: a vector less to keep
+            found = first
+        elif cleared[1].dual >= enough:
+            found = cleared
+        else:
+            return as_is
+        state.sweep(_copy, "sparser", "alpha")
+        return found
 
     def _round(self, state: RowState, v: Vector, rule: Callable[..., None]) -> None:
         """Alpha by a rule, made feasible, as ``sparser``."""
