@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin import _core
 from widemargin.data.blocks import Depth
 from widemargin.data.state import RowState, finite
 from widemargin.losses.pointwise import PointwiseLoss
@@ -58,7 +59,9 @@ class LinearProblem(Problem):
         One sweep. For the squared hinge: (9) in [mangasarian2001]_.
         """
         state = self.state(alpha=0.0)
-        losses, sums = self.A.sweep(_slopes, state, v, self.pointwise)
+        at_once = self.has_unit_margins and not self.is_bounded
+        slopes = _squared_slopes if at_once else _slopes
+        losses, sums = self.A.sweep(slopes, state, v, self.pointwise)
         return state, self._bounds(v, losses, sums)
 
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
@@ -344,6 +347,18 @@ def _slopes(
     t = margins(part) - block @ v
     part.alpha = part.C * loss.slope(t)
     return loss.total(part.C, t), _dual_sums(block, part)
+
+
+def _squared_slopes(
+    block: Any, part: RowState, v: Vector, loss: PointwiseLoss
+) -> tuple[float, DualSums]:
+    """The same of the squared hinge with margins 1: each row is read once."""
+    f, g = np.empty(len(part.alpha)), np.zeros(len(v))
+    losses, linear, *_ = _core.penalty_sweep(
+        block.in_core(), v, part.C, None, loss.curvature, f, part.alpha, g
+    )
+    total = linear + losses  # sum C L is sum alpha^2 / (4 C)
+    return losses, (g, (total, total, total), losses, Depth(len(f)))
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:
