@@ -205,11 +205,17 @@ class Piece:
         """1/2 r'R r: how far L is from its minimum, at most."""
         return 0.5 * float(self._R @ (residual * residual))
 
-    def newton_step(self, point: Iterate, s: float) -> Iterate:
-        """The next point: Newton's direction with an exact line search where needed."""
+    def direction(self, point: Iterate, s: float) -> Vector:
+        """Newton's direction from the current point."""
         if self._dense and point.active and point.hessian is None:
             point = replace(point, hessian=self._hessian(point.active))
-        dv = self._direction(point, s)
+        return self._direction(point, s)
+
+    def newton_step(
+        self, point: Iterate, s: float, dv: Vector | None = None
+    ) -> Iterate:
+        """The next point: Newton's direction with an exact line search where needed."""
+        dv = self.direction(point, s) if dv is None else dv
         slope = float(point.residual @ dv)
         new = self.evaluate(point.v + dv, s)
         # Near the minimum the values agree to all digits, and the slope decides.
