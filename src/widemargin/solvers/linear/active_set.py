@@ -84,7 +84,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    One sweep a step, two where the step is too long (mostly the first from zero); 3 to
+    One sweep a step, two where the step is too long (mostly the first from zero), none
+    for a last one that is certified at once; 3 to
     12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
     the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
     columns in the same sweep. Beyond 1500 columns, a matrix of the rows of B, or
