@@ -299,7 +299,8 @@ class Solution:
     b : float, intercept: the score is x @ w + b
     status : Status
     certificate : Certificate, recomputed by the problem from alpha, w and b
-    trace : Trace, one step an iteration
+    trace : Trace, one step an iteration; of several problems of one fit, those of the
+        first (``solutions_[k].trace`` of the estimator has those of problem k)
     solver : str, name of the solver
     reason : str, why this solver
     seconds : float, wall time of the solve, without callbacks
@@ -371,6 +372,9 @@ class Solution:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw how the gap, the primal and the dual objective went, against time.
+
+        Of several problems of one fit it is the first, and the title says so:
+        ``solutions_[k].plot()`` of the estimator draws problem k.
 
         Parameters
         ----------
