@@ -47,6 +47,8 @@ class Checker:
                 " Give its last step, pipeline[-1], whose X is "
                 "pipeline[:-1].transform(X)."
             )
+        if hasattr(value, "refit"):  # a search of scikit-learn's
+            message += " Give its best_estimator_."
         raise TypeError(message)
 
     def _message(self, name: str, expected: str, found: str) -> str:

@@ -25,6 +25,7 @@ from widemargin import (
     EnclosingBall,
     LinearSVC,
     LinearSVCCV,
+    NuSVC,
     NuSVR,
 )
 from widemargin.estimators.foreign import ADVICE
@@ -358,3 +359,17 @@ def test_nothing_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SVC(kernel=shared_letters).fit(WORDS, SIDES).predict(WORDS)
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, BudgetSVC, NuSVC])
+def test_probabilities_that_are_not_there_say_where_they_are(kind):
+    assert not hasattr(kind(), "predict_proba")
+    with pytest.raises(AttributeError, match=r"come from calibrate='sigmoid' of SVCCV"):
+        kind().predict_proba
+
+
+def test_a_search_without_probabilities_says_how_to_have_them():
+    with pytest.raises(AttributeError) as caught:
+        SVCCV().predict_proba
+    assert "has probabilities with calibrate='sigmoid'" in str(caught.value.__cause__)
+    assert hasattr(SVCCV(calibrate="sigmoid"), "predict_proba")

@@ -4,8 +4,12 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
+PROBABILITIES = (
+    "probabilities come from calibrate='sigmoid' of SVCCV and LinearSVCCV, or from "
+    "sklearn.calibration.CalibratedClassifierCV(ensemble=False)"
+)
 ADVICE = {
     "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
     "are kept (200 MB are memory_limit=200 << 20)",
@@ -17,12 +21,27 @@ ADVICE = {
     "was made large to leave the intercept out of the penalty",
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
-    "probability": "leave it out; probabilities come from calibrate='sigmoid' of SVCCV "
-    "and LinearSVCCV, or sklearn.calibration.CalibratedClassifierCV(ensemble=False)",
+    "probability": f"leave it out; {PROBABILITIES}",
     "solver": "leave it out; it has one ('method' says how BudgetSVC cuts, 'step' how "
     "EnclosingBall moves)",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
 }
+
+
+class Absent:
+    """A method of scikit-learn's that a class has not, and what takes its place."""
+
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, one: Any, owner: type | None = None) -> NoReturn:
+        kind = "" if owner is None else owner.__name__
+        raise AttributeError(
+            f"{kind!r} object has no attribute {self._name!r}: {self._instead}."
+        )
 
 
 class AdvisingMixin:

@@ -35,6 +35,16 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model.decide(self.decisions)
 
 
+def _calibrates(search: Any) -> bool:
+    """Whether it has probabilities; what to do for them, where it has none."""
+    if search.calibrate is None:
+        raise AttributeError(
+            f"{type(search).__name__} has probabilities with calibrate='sigmoid' or "
+            "'isotonic'."
+        )
+    return True
+
+
 class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of `SVCCV` and `LinearSVCCV`: classes, and their probabilities."""
 
@@ -47,7 +57,7 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
         found: Vector = fitted.decision_function(X)
         return found
 
-    @available_if(lambda self: self.calibrate is not None)  # type: ignore[untyped-decorator]
+    @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:
         """Probabilities of the classes, by the decisions on held-out rows: (m, c)."""
         decisions = self.decision_function(X)

@@ -63,6 +63,7 @@ another version, and a reader refuses a version that it does not know.
 import hashlib
 import json
 import math
+import os
 import struct
 import textwrap
 from typing import Any
@@ -77,8 +78,9 @@ from widemargin.models.calibration import Calibration
 from widemargin.models.model import Decision, Model
 from widemargin.models.pipelines import of_pipeline
 from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_classes_allowed
+from widemargin.models.text import HEADS
 from widemargin.parameters import Checker
-from widemargin.system.files import Path, open_regular, replacing
+from widemargin.system.files import DATA, Path, ending, open_regular, replacing
 
 Array = NDArray[np.float64]
 
@@ -224,6 +226,8 @@ def load_model(path: Path) -> Model:
         return _decode(content)
     except UnfitError as error:
         reason = textwrap.shorten(str(error), 200)  # it may quote the file
+        data = "; load_svmlight reads text, open_rows tables and arrays"
+        reason += data * (ending(os.fsdecode(path)) in DATA)
         raise ValueError(f"{path} is not a usable model file: {reason}.") from None
 
 
@@ -469,10 +473,21 @@ def _kernel_layouts(described: list[Any]) -> dict[str, Any]:
     return parts.COMMON | (parts.DENSE if dense else parts.SPARSE)
 
 
+def _alike(content: NDArray[np.uint8]) -> str:
+    """What a file is, where it begins like one of another program."""
+    head = content[:16].tobytes()
+    for program, start in HEADS.items():
+        if head.startswith(start):
+            name = program.lower()
+            reader = f"widemargin.models.{name}.read_{name}"
+            return f", but like a model of {program}, which {reader} reads"
+    return ""
+
+
 def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
     """Version, header and bytes of the arrays of a file that has all of them."""
     if content[: len(MAGIC)].tobytes() != MAGIC:
-        raise UnfitError("it does not start like one")
+        raise UnfitError(f"it does not start like one{_alike(content)}")
     if len(content) < _PREFIX.size + _DIGEST:
         raise UnfitError("it ends too early")
     _, version, length = _PREFIX.unpack_from(content.data)

@@ -17,6 +17,7 @@ Opener = Callable[[Any, Any], Any]
 
 TEXT = (".svm", ".svmlight", ".libsvm", ".txt")  # endings of svmlight text
 DELIMITED = (".csv", ".tsv")  # endings of tables in text
+DATA = (*TEXT, *DELIMITED, ".npy", ".parquet")  # endings of all data
 COMPRESSED = (".gz", ".bz2", ".xz")
 # Names of open files: replacing one would take it away from who has it open.
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
