@@ -119,7 +119,11 @@ def room_for(what: str) -> Iterator[None]:
 
 
 def missing_extra(what: str, extra: str) -> ImportError:
-    """The error where an optional package is not installed."""
+    """The error where an optional package is not installed.
+
+    The command works for what is installed from source, too: pip takes the installed
+    package, and adds what the extra needs.
+    """
     return ImportError(
         f"{what} needs the extra '{extra}': pip install \"widemargin[{extra}]\""
     )
