@@ -82,6 +82,19 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
         KINDS[kind]().set_params(**{name: 1})
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (BudgetSVC, "own; 'method' says how it cuts"),
+        (EnclosingBall, "own; 'step' says"),
+    ],
+)
+def test_each_kind_says_where_its_choice_is(kind, words):
+    with pytest.raises(TypeError, match=words) as caught:
+        kind(solver="auto")
+    assert ("cuts" in str(caught.value)) == (kind is BudgetSVC)
+
+
 @pytest.mark.parametrize("kind", [SVC, EnclosingBall, SVCCV, NuSVR])
 def test_a_misspelled_keyword_says_which_was_meant(kind):
     words = f"^{kind.__name__} has no parameter 'gama' .did you mean 'gamma'"

@@ -4,7 +4,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 PROBABILITIES = (
     "probabilities come from calibrate='sigmoid' of SVCCV and LinearSVCCV, or from "
@@ -22,8 +22,7 @@ ADVICE = {
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": f"leave it out; {PROBABILITIES}",
-    "solver": "leave it out; it has one ('method' says how BudgetSVC cuts, 'step' how "
-    "EnclosingBall moves)",
+    "solver": "leave it out; it has a method of its own",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
 }
 
@@ -47,6 +46,9 @@ class Absent:
 class AdvisingMixin:
     """Answers keywords that it has not with what to write instead."""
 
+    # What a class adds to the advice on some of them.
+    _advice_too: ClassVar[dict[str, str]] = {}
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
@@ -69,7 +71,7 @@ class AdvisingMixin:
             There is no parameter of that name.
         """
         names: Any = inspect.signature(type(self)).parameters
-        if (said := _advice(type(self).__name__, names, params)) is not None:
+        if (said := _advice(type(self), names, params)) is not None:
             raise ValueError(said)
         base: Any = super()
         base.set_params(**params)
@@ -82,7 +84,7 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def advised(self: Any, *args: Any, **params: Any) -> None:
-        said = _advice(type(self).__name__, known, params)
+        said = _advice(type(self), known, params)
         if said is not None:
             raise TypeError(said)
         init(self, *args, **params)
@@ -90,14 +92,18 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
     return advised
 
 
-def _advice(owner: str, known: Iterable[str], given: Iterable[str]) -> str | None:
+def _advice(
+    kind: type[AdvisingMixin], known: Iterable[str], given: Iterable[str]
+) -> str | None:
     """What to say about the first keyword that only scikit-learn has, or a slip."""
+    owner = kind.__name__
     names = [name for name in known if name not in ("self", "params")]
     for name in given:
         if name in names or "__" in name:
             continue
         if name in ADVICE:
-            return f"{owner} has no parameter {name!r}: {ADVICE[name]}."
+            more = kind._advice_too.get(name, "")
+            return f"{owner} has no parameter {name!r}: {ADVICE[name]}{more}."
         if near := difflib.get_close_matches(name, names, n=1):
             return f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?)."
     return None
