@@ -7,6 +7,7 @@ of one thread each read shards of a folder, which lie in the page cache:
     memory    the most that a worker has, beside what it has after its imports, against
               its share of the rows and of what is beside them, in a fit and a search
     lost      a worker is killed in the last sweeps of a fit, and of a search
+    large     one fit of many rows of int16 (`--large`), which are written first
 """
 
 import argparse
@@ -56,12 +57,22 @@ def workers(count):
         yield one
 
 
-def write(folder, m):
-    """Shards of m rows, float64, and their labels."""
+def numbers(rng, shape):
+    """Rows of float64."""
+    return rng.normal(size=shape)
+
+
+def integers(rng, shape):
+    """Rows of int16, of a variance near 1."""
+    return rng.integers(-2, 3, size=shape, dtype=np.int16)
+
+
+def write(folder, m, made=numbers):
+    """Shards of m rows, and their labels."""
     weights = np.random.default_rng(0).normal(size=COLUMNS)
     for k in range(SHARDS):
         rng = np.random.default_rng(k)
-        X = rng.normal(size=(m // SHARDS, COLUMNS))
+        X = made(rng, (m // SHARDS, COLUMNS))
         y = np.where(X @ weights + 1.5 * rng.normal(size=len(X)) > 0, 1, -1)
         np.save(folder / f"X-{k:03d}.npy", X)
         np.save(folder / f"y-{k:03d}.npy", y.astype(np.int8))
@@ -178,7 +189,26 @@ def lost(folder, options):
         )
 
 
-MEASURES = {f.__name__: f for f in (seconds, memory, lost)}
+def large(folder, options):
+    """One fit of many rows."""
+    big = folder / "large"
+    big.mkdir()
+    write(big, options.large, integers)
+    with workers(2) as client:
+        for loss in options.losses:
+            client.run(forget_peak), forget_peak()
+            whole, fit = timed(lambda: LinearSVC(loss=loss).fit(*shards(big, client)))  # noqa: B023
+            before, most = whole - fit.solution_.seconds, max(client.run(peak).values())
+            print(
+                f"{options.large:,} x {COLUMNS} int16, {loss}: {fit.status_}, gap "
+                f"{fit.dual_gap_:.1e}; {whole:.1f} s, {before:.1f} of them before the "
+                f"solver; the most of a worker {most:.0f} MB, of the client "
+                f"{peak():.0f} MB",
+                flush=True,
+            )
+
+
+MEASURES = {f.__name__: f for f in (seconds, memory, lost, large)}
 
 
 def main():
@@ -189,6 +219,8 @@ def main():
     parser.add_argument("names", nargs="*", choices=list(MEASURES) + [[]])
     parser.add_argument("--rows", type=int, default=1_000_000 // SHARDS * SHARDS)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--large", type=int, default=20_000_000 // SHARDS * SHARDS)
+    parser.add_argument("--losses", nargs="*", choices=LOSSES, default=LOSSES)
     parser.add_argument("--Cs", type=float, nargs="*", default=[0.01, 0.1, 1.0, 10.0])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
