@@ -273,15 +273,19 @@ class RemoteRows(Rows):
     def mapped_once(self, feature_map: RowMap) -> Rows:
         """Rows after a feature map: made once, where there is room for them."""
 
+    @abstractmethod
     def keep(
-        self, f: Callable[..., Any], state: RowState, *broadcast: Any
+        self,
+        choose: Callable[..., Any],
+        state: RowState,
+        names: Sequence[str],
+        *broadcast: Any,
     ) -> tuple[Rows, RowState]:
-        """The rows that f picks out (`widemargin.data.kept.Kept`), and their vectors.
+        """The rows that are chosen, and their part of the named vectors, copied.
 
-        They stay where they are.
+        ``choose(slices of state, *broadcast)`` says which rows of a block (bool). They
+        stay where they are.
         """
-        kept: tuple[Rows, RowState] = self.sweep(f, state, *broadcast)
-        return kept
 
 
 def _matvec(block: Any, part: None, W: Vector) -> list[Vector]:
@@ -368,12 +372,10 @@ class _Mapped(_View):
         rows: linalg.Matrix = self._map.map(self._base.take(index))
         return rows
 
-    def keep(
-        self, f: Callable[..., Any], state: RowState, *broadcast: Any
-    ) -> tuple[Rows, RowState]:
+    def keep(self, *given: Any) -> tuple[Rows, RowState]:
         """Rows without their features, which take more room: see `RemoteRows.keep`."""
         base: Any = self._base
-        rows, own = base.keep(f, state, *broadcast)
+        rows, own = base.keep(*given)
         return rows.mapped(self._map), own
 
     def refuse_nonfinite(self) -> None:

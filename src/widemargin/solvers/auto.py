@@ -111,8 +111,16 @@ def choose(
         return ChosenSolver(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
         return ChosenSolver(_seeded(solver, random_state), "as asked")
-    Checker("solve").choice("solver", solver, ("auto", *SOLVERS))
+    check = Checker("solve")
+    refuse_class(check, solver)
+    check.choice("solver", solver, ("auto", *SOLVERS))
     return ChosenSolver(_seeded(SOLVERS[solver](), random_state), "as asked")
+
+
+def refuse_class(check: Checker, solver: Any) -> None:
+    """Refuse the class of a solver, without its parentheses."""
+    if isinstance(solver, type) and issubclass(solver, Solver):
+        check.refuse_class("solver", "a solver object", solver)
 
 
 def _size(problem: Problem) -> str:
