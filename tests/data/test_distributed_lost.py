@@ -17,6 +17,7 @@ from tests.cases.clusters import cluster, mixture, process_ids
 from widemargin import SVC, LinearSVC
 from widemargin.data.distributed import ClusterLostError
 from widemargin.data.distributed import crew as crew_module
+from widemargin.data.distributed import host as host_module
 from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
@@ -127,8 +128,16 @@ def test_a_log_holds_its_entries(monkeypatch):
     assert (len(log), log.after(0)) == (0, [])
 
 
-def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
+def no_room(data, folder):
+    raise OSError("No space left on device")
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch, has_room):
+    """Where the disk of a worker has room for one; else it does all again."""
     copy_often(monkeypatch)
+    if not has_room:
+        monkeypatch.setattr(host_module, "Stored", no_room)
     with cluster(2) as client:
 
         def end_one(step):
@@ -140,7 +149,7 @@ def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
         found = fitted(data, loss="hinge", callback=end_one)
         crew = killer.made[-1]
         assert crew.restored > 0
-        assert 0 < crew.replayed <= 11
+        assert (0 < crew.replayed <= 11) == has_room
         assert crew.count > 30
         assert_same_bits(found, fitted(data, loss="hinge"))
 
