@@ -21,6 +21,7 @@ from widemargin.data.distributed import host as host_module
 from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
+from widemargin.data.distributed.host import Address
 
 pytestmark = pytest.mark.dask
 
@@ -152,6 +153,20 @@ def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch, has_room):
         assert (0 < crew.replayed <= 11) == has_room
         assert crew.count > 30
         assert_same_bits(found, fitted(data, loss="hinge"))
+
+
+@pytest.mark.parametrize(
+    "machines", ["ab", "aabb", "abcabab", "aaabbbcc", "abcde", "aaa", "aaab"]
+)
+def test_copies_lie_on_another_machine(machines):
+    """Unless one machine has most of the workers."""
+    hosts = [Address(f"tcp://{on}:{k}", str(k)) for k, on in enumerate(machines)]
+    pairs = crew_module.neighbors(hosts)
+    assert {other for _, other in pairs} == {host for host, _ in pairs} == set(hosts)
+    assert all(host != other for host, other in pairs)
+    most = max(machines.count(on) for on in machines)
+    if 2 * most <= len(machines):
+        assert all(one.worker[:7] != other.worker[:7] for one, other in pairs)
 
 
 @pytest.mark.full
