@@ -125,7 +125,13 @@ def test_folds_are_those_of_scikit_learn(client, n_folds, order):
         expected = np.empty(700, int)
         for fold, (_, test) in enumerate(splitter.split(X, y)):
             expected[test] = fold
-        with opened(machine, *there(X, y, rows=90), None, limits_of(machine)) as rows:
+        with opened(
+            machine,
+            type(machine).__name__,
+            *there(X, y, rows=90),
+            None,
+            limits_of(machine),
+        ) as rows:
             if order != "mixed" and type(splitter) is KFold:
                 with pytest.raises(ValueError, match="must hold all classes. Got no"):
                     folded(rows, splitter, "A")
@@ -262,6 +268,10 @@ def test_what_a_cluster_does_not_select_is_refused(client, data):
         LinearSVCCV().fit(*given, groups=np.ones(900))
     with pytest.raises(ValueError, match="scale_in_folds takes no Dask collection"):
         LinearSVCCV().scale_in_folds().fit(*given)
+    with pytest.raises(ValueError, match=r"'y' parameter of LinearSVCCV.fit must hold"):
+        LinearSVCCV().fit(*there(data[0], np.zeros(900)))
+    with pytest.raises((ValueError, TypeError), match=r"of LinearSVRCV.fit must"):
+        LinearSVRCV().fit(*there(data[0], np.full(900, "a")))
     bad = data[0].copy()
     bad[412, 3] = np.nan
     with pytest.raises(ValueError, match="NaN in partition 2, at its row 12, column 3"):

@@ -440,6 +440,16 @@ class SignedRows(_View):
             *broadcast,
         )
 
+    def weighted_product(
+        self, weights: Callable[[RowState], Vector], state: RowState, w: Vector
+    ) -> Vector:
+        """Product A' diag(d) A w, d what ``weights`` makes of a block's rows: (k,).
+
+        One sweep, whose signs do not matter.
+        """
+        product: Vector = self.sweep(_weighted_product, state, weights, w)
+        return product
+
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index``: see `Rows.take`."""
         index = row_index(index, self.shape[0])
@@ -458,6 +468,12 @@ def _signed_block(
 ) -> Any:
     signed = linalg.SignedBlock(block, getattr(part, signs), intercept)
     return f(signed, part if has_state else None, *broadcast)
+
+
+def _weighted_product(
+    block: Any, part: RowState, weights: Callable[[RowState], Vector], w: Vector
+) -> Vector:
+    return linalg.weighted_product(block, weights(part), w)
 
 
 class _Selected(_View):

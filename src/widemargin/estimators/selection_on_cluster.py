@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from widemargin.data.memory import as_rows
@@ -117,12 +117,12 @@ def _is_training(part: RowState, fold: int) -> Any:
 
 @contextmanager
 def opened(
-    machine: Any, X: Any, y: Any, sample_weight: Any, limits: Limits
+    machine: Any, owner: str, X: Any, y: Any, sample_weight: Any, limits: Limits
 ) -> Iterator[There]:
-    """The rows of a collection, for machines of one kind."""
+    """The rows of a collection, for machines of one kind; refused by their owner."""
     data = X, y, sample_weight
-    of = on_cluster.classes_of if is_classifier(machine) else on_cluster.targets_of
-    with of(machine, limits, *data, None) as (rows, y, weight):
+    read, _ = on_cluster.of_kind(machine)
+    with read(machine, owner, limits, *data, None) as (rows, y, weight):
         state = rows.state(y=y, **({} if weight is None else {"weight": weight}))
         yield There(rows, state, getattr(machine, "classes_", None), data)
 
@@ -140,7 +140,7 @@ def select(
     """Score all points in a share of the time limit; train the best on all rows."""
     _refuse(selected, machine, params)
     limits = limits_of(machine)
-    with opened(machine, *data, limits) as there:
+    with opened(machine, type(selected).__name__, *data, limits) as there:
         _keep_columns(selected, there.rows)
         if there.classes is not None:
             selected.classes_ = there.classes
@@ -222,7 +222,8 @@ def train_path(machines: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> N
         machine._check()
         on_cluster.refuse(machine)
     before: Ended | None = None
-    with opened(machines[0], X, y, sample_weight, limits_of(machines[0])) as there:
+    owner, limits = type(machines[0]).__name__, limits_of(machines[0])
+    with opened(machines[0], owner, X, y, sample_weight, limits) as there:
         for machine in machines:
             before = there.train(machine, before)
             tell_ends(machine.solutions_)
