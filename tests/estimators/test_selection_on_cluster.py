@@ -223,7 +223,7 @@ def test_paths_begin_where_the_smaller_C_ended(client, data, path):
 def test_limits_keep_what_is_finished(client, data, monkeypatch):
     given = there(*data)
     with pytest.warns(ConvergenceWarning, match="fits did not reach the relative gap"):
-        LinearSVCCV(Cs=[1.0], tol=1e-15, cv=2, refit=False).fit(*given)
+        LinearSVCCV(Cs=[1.0], tol=1e-15, max_iter=2, cv=2, refit=False).fit(*given)
     with pytest.raises(ValueError, match="ended the search of LinearSVCCV before one"):
         LinearSVCCV(tol=1e-15, loss="hinge", time_limit=0.6).fit(*given)
     score = LinearSVC.model_.fget

@@ -1,7 +1,8 @@
 """Model selection of linear machines over Dask collections: folds stay with the rows.
 
 A fold is a number beside each row. The rows that it trains on are copied on their
-workers for that time; held-out rows are scored where they are, and sums come here.
+workers for that time, where a lane does not have them all; held-out rows are scored
+where they are, and sums come here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
