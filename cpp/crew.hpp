@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -81,6 +82,73 @@ class Crew {
   const std::function<bool()>& ask_;
   std::atomic<bool> stop_{false};
   Time::time_point asked_ = Time::now();
+};
+
+// Threads that wait for one round of tasks after the other: rounds are too short to start threads.
+class Team {
+ public:
+  explicit Team(std::size_t threads) {
+    others_.reserve(threads);
+    try {
+      for (std::size_t k = 1; k < threads; ++k) others_.emplace_back([this] { wait_and_work(); });
+    } catch (const std::system_error&) {  // no more threads: fewer do it
+    }
+  }
+  ~Team() {
+    {
+      const std::lock_guard guard(lock_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& other : others_) other.join();
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // work(task) for all tasks, which throws nothing.
+  void run(std::size_t tasks, const std::function<void(std::size_t)>& work) {
+    next_ = 0;
+    if (others_.empty() || tasks < 2) {
+      take(work, tasks);
+      return;
+    }
+    {
+      const std::lock_guard guard(lock_);
+      work_ = &work, tasks_ = tasks;
+    }
+    changed_.notify_all();
+    take(work, tasks);
+    std::unique_lock guard(lock_);
+    work_ = nullptr;  // threads that wake up late have nothing to do
+    changed_.wait(guard, [this] { return busy_ == 0; });
+  }
+
+ private:
+  void take(const std::function<void(std::size_t)>& work, std::size_t tasks) {
+    for (std::size_t t; (t = next_++) < tasks;) work(t);
+  }
+  void wait_and_work() {
+    std::unique_lock guard(lock_);
+    while (true) {
+      changed_.wait(guard, [this] { return is_over_ || (work_ != nullptr && next_ < tasks_); });
+      if (is_over_) return;
+      const auto& work = *work_;
+      const std::size_t tasks = tasks_;
+      ++busy_;
+      guard.unlock();
+      take(work, tasks);
+      guard.lock();
+      if (--busy_ == 0) changed_.notify_all();
+    }
+  }
+
+  std::vector<std::thread> others_;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  const std::function<void(std::size_t)>* work_ = nullptr;
+  std::size_t tasks_ = 0, busy_ = 0;
+  std::atomic<std::size_t> next_{0};
+  bool is_over_ = false;
 };
 
 }  // namespace widemargin

@@ -52,6 +52,7 @@ def test_it_is_what_auto_takes(machine):
 
 def test_one_problem_may_have_more_rows_than_auto_gives_it(monkeypatch):
     monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.batch.NARROW", 0)
     y = GROUP > 0
     assert SVC(n_jobs=2).fit(X, y).solution_.solver == "irwls"
     assert SVC(n_jobs=2, solver="batch").fit(X, y).solution_.solver == "batch"

@@ -37,5 +37,6 @@ def test_every_loss_has_a_name_in_regression():
 
 def test_many_rows_take_working_sets(monkeypatch):
     monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.batch.NARROW", 0)
     X = np.arange(20.0)[:, np.newaxis]
     assert SVR().fit(X, X[:, 0] % 5).solution_.solver == "irwls"

@@ -25,6 +25,7 @@ from widemargin.solvers.kernel.batch import (
     MOST_ROWS,
     MOST_ROWS_ALONE,
     NAME,
+    NARROW,
     solve_many,
 )
 from widemargin.solvers.linear.batch import solve_many_linear
@@ -345,7 +346,9 @@ def batched(training: Training, copies: int = 1) -> list[int]:
     if training.sizes.max() <= (MOST_ROWS if is_asked else MOST_ROWS_ALONE):
         return list(range(len(training.tasks)))
     threads = n_threads(training.rows.options.get("n_jobs"))
-    most = MOST_ROWS if copies * len(training.tasks) > threads else MOST_ROWS_ALONE
+    narrow = training.rows.shape[1] <= NARROW and training.recipe.kernel.is_named
+    many = copies * len(training.tasks) > threads
+    most = MOST_ROWS if many or narrow else MOST_ROWS_ALONE
     return [int(k) for k in np.flatnonzero(training.sizes <= most)]
 
 

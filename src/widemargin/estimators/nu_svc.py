@@ -135,8 +135,9 @@ class NuSVC(Classifier):
     There is no ``class_weight``, which scikit-learn's NuSVC has and ignores:
     ``sample_weight`` does what it says. Ties of votes, weights of 0, kernels that are
     not positive semidefinite, and what a fit that Ctrl-C ends keeps: as of `SVC`. All
-    problems of up to 4,000 rows (16,000, if they are many) are solved at once by pair
-    steps in float32; larger problems, and all with tol < 1e-6, by working sets.
+    problems of up to 4,000 rows (16,000, if they are many or have at most 32 columns)
+    are solved at once by pair steps in float32; larger problems, and all with
+    tol < 1e-6, by working sets.
 
     Where nu is too small for classes that overlap, no margin exists, and the optimum
     is zero: ``status_`` is "no_margin", a ConvergenceWarning says so, decision values

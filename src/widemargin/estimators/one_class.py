@@ -153,8 +153,9 @@ class OneClassSVM(
     Notes
     -----
     A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
-    gamma, unlike in scikit-learn. Problems of up to 4,000 rows are solved by pair steps
-    in float32; larger problems, and all with tol < 1e-6, by working sets.
+    gamma, unlike in scikit-learn. Problems of up to 4,000 rows (16,000 with at most 32
+    columns) are solved by pair steps in float32; larger problems, and all with
+    tol < 1e-6, by working sets.
 
     Where nu is so small that the origin is among the rows (inside their reduced hull),
     as of centered rows with a linear kernel, the optimum is zero: ``status_`` is

@@ -6,7 +6,8 @@ made when its variable first moves, with a few others that will move soon, and k
 all problems that share its samples. Of long problems the core leaves variables out that
 are settled at their bounds, until the others are near the end. Problems of a few rows
 go on in float64, to its last digits. Threads take the problems one after the other, the
-largest first; what comes out does not depend on them. It is checked by
+largest first; of one large problem with few columns, solved by working sets that keep
+no rows, they make the values. What comes out does not depend on them. It is checked by
 `ManyProblems.certificates`.
 """
 
@@ -27,8 +28,11 @@ Vector = NDArray[np.float64]
 NAME = "batch"
 # Rows up to which a problem is faster here than by working sets: of problems that keep
 # all threads busy (45 pairs of mnist, of 12,000 rows: 8 s, not 23), and of fewer, which
-# one thread each solves here (`benchmarks/core/batch_limit.py`).
-MOST_ROWS, MOST_ROWS_ALONE = 16_000, 4_000
+# one thread each solves here (`benchmarks/core/batch_limit.py`). Of a named kernel and
+# so few columns that values take no longer than to read them, fewer may be as large,
+# too: classifiers of 5,000 to 8,000 rows take 0.3 to 0.7 of the processor time of
+# working sets here, regressions of 4,000 to 8,000 rows 0.6 to 0.9.
+MOST_ROWS, MOST_ROWS_ALONE, NARROW = 16_000, 4_000, 32
 # Steps of a problem after which it is given up, in units of its rows (a step over a
 # part of its variables counts as that part), and rows that its steps may visit in any
 # case. Problems of pendigits take up to 1.4 a row, 500 rows of two moons with C =

@@ -1,0 +1,323 @@
+// Working sets of one large problem whose rows of K are not kept: the values of a working set with
+// itself are made, the pair steps stay in them, and the scores of all follow once for each variable
+// that has moved. Threads make kernel values; what comes out does not depend on them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "crew.hpp"
+#include "kernel_rows.hpp"
+#include "pair_steps.hpp"
+
+namespace widemargin {
+
+// Strips that a thread takes at a time.
+constexpr std::size_t kStripsAtOnce = 8;
+constexpr std::size_t kHugePage = 1 << 21;
+
+// Rows of a batch, as a batch; row r is row_of(r) of them.
+template <typename Real>
+struct Gathered {
+  std::vector<Real> data, norms;
+  std::vector<std::int64_t> ends;
+
+  template <class Row>
+  Batch<Real> fill(const Batch<Real>& all, std::size_t count, const Row& row_of) {
+    norms.resize(count);
+    for (std::size_t r = 0; r < count; ++r) norms[r] = all.norms[row_of(r)];
+    if (all.begin != nullptr) {
+      ends.resize(2 * count);
+      for (std::size_t r = 0; r < count; ++r)
+        ends[r] = all.begin[row_of(r)], ends[count + r] = all.end[row_of(r)];
+      return {all.data,    norms.data(), ends.data(), ends.data() + count,
+              all.indices, count,        all.n,       false};
+    }
+    data.resize(count * all.n);
+    for (std::size_t r = 0; r < count; ++r)
+      std::copy_n(all.data + row_of(r) * all.n, all.n, data.data() + r * all.n);
+    return {data.data(), norms.data(), nullptr, nullptr, nullptr, count, all.n, false};
+  }
+};
+
+// Where positions of a problem lie: runs of whole strips, and the row of each in the batch.
+struct Places {
+  struct Run {
+    std::size_t position, strip, strips;
+    std::size_t same;  // the first run of the same strips
+  };
+  std::vector<Run> runs;
+  const std::int64_t* row;  // of each position
+  std::size_t strip_of(std::size_t position, std::size_t& lane) const {
+    std::size_t k = 0;
+    while (k + 1 < runs.size() && runs[k + 1].position <= position) ++k;
+    const std::size_t apart = position - runs[k].position;
+    lane = apart % kStrip;
+    return runs[k].strip + apart / kStrip;
+  }
+};
+
+class Blocks {
+ public:
+  Blocks(const KernelTable& kernels, const PairTable& pairs, const KernelForm& form,
+         const Strips<float>& strips, const Batch<float>& batch, Places places, std::size_t threads)
+      : kernels_(kernels),
+        pairs_(pairs),
+        form_(form),
+        strips_(strips),
+        batch_(batch),
+        places_(std::move(places)),
+        team_(threads) {}
+
+  std::int64_t evaluations() const { return evaluations_; }
+  std::size_t size() const { return set_.size(); }
+
+  // f = K x, anew.
+  void make_scores(const double* x, std::size_t width, double* f) {
+    std::fill(f, f + width, 0.0);
+    std::vector<std::size_t> moved;
+    std::vector<double> by;
+    for (std::size_t p = 0; p < width; ++p)
+      if (x[p] != 0) moved.push_back(p), by.push_back(x[p]);
+    add(moved, by, f);
+  }
+
+  // How far the conditions of `all` are from holding, at its x and F: the largest violation.
+  template <template <typename> class Rows>
+  double look(const SmallProblem<float, Rows>& all) {
+    constexpr float least = -std::numeric_limits<float>::infinity();
+    rise_.resize(all.width), fall_.resize(all.width);
+    most_rise_.fill(least), most_fall_.fill(least);
+    free_ = 0;
+    for (std::size_t p = 0; p < all.width; ++p) {
+      const double x = all.x[p];
+      const bool can_rise = x<all.upper[p], can_fall = x> all.lower[p];
+      const float kink = all.kink != nullptr ? all.kink[p] : 0.0f;
+      rise_[p] = can_rise ? (x < 0 ? kink : -kink) - all.F[p] : least;
+      fall_[p] = can_fall ? (x > 0 ? kink : -kink) + all.F[p] : least;
+      free_ += can_rise && can_fall && (all.kink == nullptr || x != 0);
+      const std::size_t g = group_of(all, p);
+      most_rise_[g] = std::max(most_rise_[g], rise_[p]);
+      most_fall_[g] = std::max(most_fall_[g], fall_[p]);
+    }
+    float violation = all.sums > 0 ? least : 0.0f;
+    for (std::size_t g = 0; g < groups(all); ++g) {
+      const float up = most_rise_[g], down = most_fall_[g];
+      violation = std::max(violation, all.sums > 0 ? up + down : std::max(up, down));
+    }
+    return violation;
+  }
+
+  // Variables strictly between their bounds, and not at a kink, by the last look.
+  std::size_t free() const { return free_; }
+
+  // One working set of up to `size` variables, by the last look: pair steps until its violation is
+  // at most `stop`, or `most` are made. Then x has moved, and f with it.
+  template <template <typename> class Rows, class Stop>
+  PairSteps advance(const SmallProblem<float, Rows>& all, std::size_t size, double stop,
+                    std::int64_t most, double* f, const Stop& is_over) {
+    choose(all, size);
+    const std::size_t q = set_.size(), width = (q + kStrip - 1) / kStrip * kStrip;
+    make_values(q, width);
+    for (auto* vector : {&diagonal_, &ridge_, &F_, &kink_}) vector->assign(width, 0.0f);
+    for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);
+    room_.resize((all.sums > 1 ? 4 : 2) * width);
+    for (std::size_t k = 0; k < q; ++k) {
+      const std::size_t p = set_[k];
+      diagonal_[k] = all.diagonal[p], ridge_[k] = all.ridge[p], F_[k] = all.F[p];
+      lower_[k] = all.lower[p], upper_[k] = all.upper[p], x_[k] = all.x[p];
+      if (all.kink != nullptr) kink_[k] = all.kink[p];
+    }
+    const SmallProblem<float, StoredRows> small{{K_.get(), width},
+                                                q,
+                                                width,
+                                                diagonal_.data(),
+                                                ridge_.data(),
+                                                all.shift,
+                                                lower_.data(),
+                                                upper_.data(),
+                                                x_.data(),
+                                                F_.data(),
+                                                room_.data(),
+                                                all.sums,
+                                                all.kink != nullptr ? kink_.data() : nullptr};
+    PairSteps done{0, 0, 0.0};
+    while (done.steps < most) {
+      const auto some = pairs_.steps32(small, stop, std::min(kSlice, most - done.steps));
+      done.steps += some.steps, done.negative += some.negative, done.violation = some.violation;
+      if (!(some.violation > stop) || some.steps == 0 || is_over()) break;
+    }
+    std::vector<std::size_t> moved;
+    std::vector<double> by;
+    for (std::size_t k = 0; k < q; ++k) {
+      const std::size_t p = set_[k];
+      if (x_[k] == all.x[p]) continue;
+      moved.push_back(p), by.push_back(x_[k] - all.x[p]);
+      all.x[p] = x_[k];
+    }
+    add(moved, by, f);
+    return done;
+  }
+
+ private:
+  // Steps between two looks at whether it is over.
+  static constexpr std::int64_t kSlice = 20'000;
+
+  template <template <typename> class Rows>
+  static std::size_t groups(const SmallProblem<float, Rows>& all) {
+    return all.sums > 1 ? 2 : 1;
+  }
+  template <template <typename> class Rows>
+  static std::size_t group_of(const SmallProblem<float, Rows>& all, std::size_t p) {
+    return all.sums > 1 && !(all.upper[p] > 0) ? 1 : 0;
+  }
+
+  // The half of the set that came last stays; the largest violators come. The first set has
+  // variables from everywhere: of many equal violators it is as good, and extreme ones are few.
+  template <template <typename> class Rows>
+  void choose(const SmallProblem<float, Rows>& all, std::size_t size) {
+    const bool is_first = set_.empty();
+    const std::size_t kept = std::min(set_.size(), size / 2);
+    set_.erase(set_.begin(), set_.end() - static_cast<std::ptrdiff_t>(kept));
+    taken_.assign(all.width, 0);
+    for (const auto p : set_) taken_[p] = 1;
+    const std::size_t each = (size - kept) / groups(all);
+    for (std::size_t g = 0; g < groups(all); ++g) {
+      if (is_first) spread(all, g, each);
+      const std::size_t some = is_first ? 2 : each;
+      const float least_rise = all.sums > 0 ? -most_fall_[g] : 0.0f;
+      const float least_fall = all.sums > 0 ? -most_rise_[g] : 0.0f;
+      std::size_t left = some - take(all, g, rise_, least_rise, (some + 1) / 2);
+      left -= take(all, g, fall_, least_fall, left);
+      take(all, g, rise_, least_rise, left);
+    }
+  }
+  template <template <typename> class Rows>
+  void spread(const SmallProblem<float, Rows>& all, std::size_t g, std::size_t count) {
+    std::vector<std::size_t> own;
+    for (std::size_t p = 0; p < all.width; ++p)
+      if (group_of(all, p) == g && all.lower[p] < all.upper[p]) own.push_back(p);
+    const std::size_t most = std::min(count, own.size());
+    for (std::size_t k = 0; k < most; ++k) {
+      const std::size_t p = own[k * own.size() / most];
+      set_.push_back(p), taken_[p] = 1;
+    }
+  }
+  // Up to `count` of the largest merits of a group above `least`, the first ones of equal ones.
+  template <template <typename> class Rows>
+  std::size_t take(const SmallProblem<float, Rows>& all, std::size_t g,
+                   const std::vector<float>& merits, float least, std::size_t count) {
+    found_.clear();
+    for (std::size_t p = 0; p < all.width; ++p)
+      if (merits[p] > least && !taken_[p] && group_of(all, p) == g)
+        found_.push_back({-merits[p], p});
+    if (found_.size() > count) {
+      std::nth_element(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count),
+                       found_.end());
+      found_.resize(count);
+    }
+    for (const auto& [merit, p] : found_) set_.push_back(p), taken_[p] = 1;
+    return found_.size();
+  }
+
+  // The kernel values of the set with itself.
+  void make_values(std::size_t q, std::size_t width) {
+    if (room_for_values_ < q * width) {
+      K_.reset();
+      const std::size_t bytes = (q * width * sizeof(float) + kHugePage - 1) / kHugePage * kHugePage;
+      K_.reset(static_cast<float*>(std::aligned_alloc(kHugePage, bytes)));
+      if (!K_) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+      madvise(K_.get(), bytes, MADV_HUGEPAGE);
+#endif
+      room_for_values_ = bytes / sizeof(float);
+    }
+    const std::size_t n = strips_.n;
+    columns_.assign(width * n, 0.0f), norms_.assign(width, 0.0f);
+    for (std::size_t k = 0; k < q; ++k) {
+      std::size_t lane;
+      const std::size_t strip = places_.strip_of(set_[k], lane);
+      const float* from = strips_.data + strip * kStrip * n + lane;
+      float* to = columns_.data() + k / kStrip * kStrip * n + k % kStrip;
+      norms_[k] = strips_.norms[strip * kStrip + lane];
+      for (std::size_t j = 0; j < n; ++j) to[j * kStrip] = from[j * kStrip];
+    }
+    const Strips<float> own{columns_.data(), norms_.data(), nullptr, nullptr, width, n};
+    const auto batch = rows_.fill(batch_, q, [&](std::size_t k) { return row_of(set_[k]); });
+    Target<float> target{K_.get(), nullptr, width, nullptr, nullptr, 0, 0};
+    target.past_caches = false;
+    team_.run(width / kStrip,
+              [&](std::size_t s) { kernels_.rows32(form_, own, batch, target, s, s + 1); });
+    evaluations_ += static_cast<std::int64_t>(q * width);
+  }
+
+  std::size_t row_of(std::size_t position) const {
+    return static_cast<std::size_t>(places_.row[position]);
+  }
+
+  // f += K(:, moved) by.
+  void add(const std::vector<std::size_t>& moved, const std::vector<double>& by, double* f) {
+    if (moved.empty()) return;
+    const auto batch =
+        rows_.fill(batch_, moved.size(), [&](std::size_t k) { return row_of(moved[k]); });
+    const std::size_t n = strips_.n;
+    for (std::size_t k = 0; k < places_.runs.size(); ++k) {
+      const auto& run = places_.runs[k];
+      if (run.same < k) {
+        std::copy_n(f + places_.runs[run.same].position, run.strips * kStrip, f + run.position);
+        continue;
+      }
+      const Strips<float> strips{strips_.data + run.strip * kStrip * n,
+                                 strips_.norms + run.strip * kStrip,
+                                 nullptr,
+                                 nullptr,
+                                 run.strips * kStrip,
+                                 n};
+      const Target<float> target{
+          nullptr, nullptr, 0, by.data(), f + run.position, 1, run.strips * kStrip};
+      team_.run((run.strips + kStripsAtOnce - 1) / kStripsAtOnce, [&](std::size_t t) {
+        const std::size_t begin = t * kStripsAtOnce;
+        kernels_.rows32(form_, strips, batch, target, begin,
+                        std::min(begin + kStripsAtOnce, run.strips));
+      });
+      evaluations_ += static_cast<std::int64_t>(moved.size() * run.strips * kStrip);
+    }
+  }
+
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
+  const KernelTable& kernels_;
+  const PairTable& pairs_;
+  const KernelForm& form_;
+  const Strips<float>& strips_;
+  const Batch<float>& batch_;
+  Places places_;
+  Team team_;
+  // What a variable can gain by rising and by falling, or minus infinity; the most of each sum.
+  std::vector<float> rise_, fall_;
+  std::array<float, 2> most_rise_{}, most_fall_{};
+  std::vector<std::size_t> set_;  // in the order in which they came
+  std::vector<char> taken_;
+  std::vector<std::pair<float, std::size_t>> found_;
+  std::unique_ptr<float, Free> K_;
+  std::size_t room_for_values_ = 0, free_ = 0;
+  std::vector<float> columns_, norms_, diagonal_, ridge_, F_, kink_, room_;
+  std::vector<double> lower_, upper_, x_;
+  Gathered<float> rows_;
+  std::int64_t evaluations_ = 0;
+};
+
+}  // namespace widemargin

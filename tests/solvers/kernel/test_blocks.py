@@ -1,0 +1,158 @@
+"""One large problem of few columns in the batch engine: working sets, no kept rows."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from tests.cases.many import (
+    classes,
+    many,
+    nu_classes,
+    nu_regression,
+    one_class,
+    regression,
+)
+from tests.solvers.kernel.test_batch import PressedLimits
+from widemargin import SVC, Kernel, _core
+from widemargin.solution import Status
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel import batch
+from widemargin.solvers.kernel.batch import solve_many
+
+RBF = Kernel("rbf", gamma=0.4)
+MEMORY = 1 << 28
+# Room for a working set, not for the rows of K that any of these problems needs.
+LITTLE = 2 << 20
+# From these numbers of rows on; columns from which rows of K are kept.
+CLASSES, REGRESSIONS, WIDE = 4001, 2000, 33
+TOL = 1e-3
+
+
+def data(m, n=4, seed=0):
+    """Rows, and targets with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    return X, np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=m)
+
+
+def two_classes(X, t, C=1.0, **form):
+    """Labels that overlap."""
+    return many(X, (t > 0).astype(np.int64), RBF, C, **form)
+
+
+FORMS = {
+    "regression": (REGRESSIONS, lambda X, t: regression(X, t, RBF)),
+    "large C": (REGRESSIONS, lambda X, t: regression(X, t, RBF, C=3.0)),
+    "squared": (
+        REGRESSIONS,
+        lambda X, t: regression(X, t, RBF, loss="squared_hinge"),
+    ),
+    "penalized": (
+        REGRESSIONS,
+        lambda X, t: regression(X, t, RBF, intercept="penalized"),
+    ),
+    "no intercept": (
+        REGRESSIONS,
+        lambda X, t: regression(X, t, RBF, intercept="none"),
+    ),
+    "nu regression": (REGRESSIONS, lambda X, t: nu_regression(X, t, RBF)),
+    "hinge": (CLASSES, two_classes),
+    "squared hinge": (
+        CLASSES,
+        lambda X, t: two_classes(X, t, loss="squared_hinge", intercept="penalized"),
+    ),
+    "nu": (CLASSES, lambda X, t: nu_classes(X, np.sign(t), RBF)),
+    "one class": (CLASSES, lambda X, t: one_class(X, RBF)),
+}
+
+
+def problem(name, columns=4):
+    """One of these problems; columns of zeros change nothing in it."""
+    m, make = FORMS[name]
+    X, t = data(m)
+    return make(np.pad(X, ((0, 0), (0, columns - 4))), t)
+
+
+def answer(problems, *, memory=MEMORY, threads=1, **limits):
+    (found,) = solve_many(problems, Limits(**limits), memory, threads)
+    return found
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_answers_are_those_of_kept_rows(name):
+    one = answer(problem(name), tol=TOL, memory=LITTLE)
+    kept = answer(problem(name, columns=WIDE), tol=TOL)
+    assert one.status == kept.status == "solved"
+    for found in (one, kept):
+        assert found.certificate.relative_gap <= TOL
+    # Rounding of columns of zeros, of which there is none.
+    assert one.certificate.dual <= kept.certificate.primal
+    assert kept.certificate.dual <= one.certificate.primal
+
+
+def test_wide_rows_and_small_problems_keep_their_rows():
+    wide = answer(problem("regression", columns=WIDE), tol=TOL, memory=LITTLE)
+    X, t = data(REGRESSIONS - 1)
+    small = answer(regression(X, t, RBF), tol=TOL, memory=LITTLE)
+    for found in (wide, small):
+        assert found.status == "stalled"
+        assert np.isfinite(found.certificate.primal)
+
+
+@pytest.mark.parametrize("name", ["large C", "nu regression", "hinge", "nu"])
+@pytest.mark.parametrize("simd", _core.simd_levels())
+def test_threads_change_no_bit(name, simd, monkeypatch):
+    solve_batch = functools.partial(_core.solve_batch, simd=simd)
+    monkeypatch.setattr(_core, "solve_batch", solve_batch)
+    one, *others = [answer(problem(name), tol=TOL, threads=t) for t in (1, 2, 5)]
+    for other in others:
+        assert one.w.tolist() == other.w.tolist()
+        assert (one.b, one.rho, one.certificate) == (
+            other.b,
+            other.rho,
+            other.certificate,
+        )
+
+
+def test_without_room_for_a_working_set_rows_are_kept():
+    found = answer(problem("regression"), tol=TOL, memory=1 << 16)
+    assert found.status == "stalled"
+    assert np.isfinite(found.certificate.primal)
+
+
+def test_ctrl_c_keeps_the_answer():
+    X, t = data(REGRESSIONS)
+    limits = PressedLimits(tol=1e-6, pressed=("deadline",))
+    problems = regression(X, t, Kernel("rbf", gamma=0.05), C=1e4)
+    (found,) = solve_many(problems, limits, MEMORY, 2)
+    assert found.status is Status.INTERRUPTED
+    assert np.isfinite(found.certificate.primal)
+
+
+def test_what_float32_cannot_solve_is_given_up():
+    X, t = data(REGRESSIONS)
+    found = answer(regression(X, t, Kernel("rbf", gamma=0.05), C=1e5), tol=1e-6)
+    assert found.status == "stalled"
+    assert np.isfinite(found.certificate.primal)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_rows_of_weight_zero_have_no_alpha(storage):
+    X, group, C = classes(m=CLASSES, kinds=2)
+    problems = many(storage(X), group, RBF, C)
+    found = answer(problems, tol=TOL, memory=LITTLE)
+    assert found.status == "solved"
+    assert (found.alpha[problems.C[problems.order] == 0.0] == 0.0).all()
+
+
+@pytest.mark.parametrize(("columns", "solver"), [(2, "batch"), (WIDE, "irwls")])
+def test_problems_alone_are_solved_here_where_they_are_narrow(
+    columns, solver, monkeypatch
+):
+    assert batch.NARROW == WIDE - 1
+    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    X = np.random.default_rng(0).normal(size=(60, columns))
+    fit = SVC(n_jobs=1).fit(X, np.arange(60) % 2)
+    assert fit.solution_.solver == solver
