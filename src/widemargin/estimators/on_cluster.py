@@ -30,7 +30,7 @@ from widemargin.system.deadline import OutOfTime, until
 
 _NOT_THERE = (
     "{} with these parameters takes no Dask collection: on a cluster LinearSVC, "
-    "LinearSVR and SVC with a rank (an int) are fitted. X.compute() brings it here."
+    "LinearSVR and SVC with a rank (a number) are fitted. X.compute() brings it here."
 )
 
 

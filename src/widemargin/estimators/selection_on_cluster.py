@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from widemargin.data.kept import Kept
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
@@ -106,14 +105,13 @@ class There:
         return Ended(machine.C, found)
 
     def without(self, fold: int) -> "There":
-        """The rows that a fold trains on: copies, on their workers."""
-        rows, state = self.rows.keep(_of_training, self.state, fold, self.names)
+        """The rows that a fold trains on, on their workers."""
+        rows, state = self.rows.keep(_is_training, self.state, self.names, fold)
         return There(rows, state, self.classes, self.data)
 
 
-def _of_training(block: Any, part: RowState, fold: int, names: Sequence[str]) -> Kept:
-    own = np.flatnonzero(part.fold != fold)
-    return Kept([block[own]], {name: [getattr(part, name)[own]] for name in names})
+def _is_training(part: RowState, fold: int) -> Any:
+    return part.fold != fold
 
 
 @contextmanager
@@ -240,13 +238,10 @@ def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
     a weight.
     """
     n_folds, stratified = _splitting(there, cv, owner)
-    rows, vectors = (
-        there.rows,
-        {name: getattr(there.state, name) for name in there.names},
-    )
-    m = rows.shape[0]
+    rows, m = there.rows, there.rows.shape[0]
     fold = np.broadcast_to(np.min_scalar_type(n_folds).type(0), m)
-    state = rows.state(**vectors, fold=fold, place=range(m))
+    own = there.state.join(rows.state(fold=fold))
+    state = own.join(rows.state(place=range(m)))
     if stratified:
         assert there.classes is not None
         found = state.sweep(_class_counts, len(there.classes))
@@ -260,7 +255,7 @@ def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
     c = 1 if there.classes is None else len(there.classes)
     counts = state.sweep(_fold_counts, n_folds, c)
     _check(there, counts, owner)
-    return There(rows, state, there.classes, there.data), counts.sum(axis=1).tolist()
+    return There(rows, own, there.classes, there.data), counts.sum(axis=1).tolist()
 
 
 def _splitting(there: There, cv: Any, owner: str) -> tuple[int, bool]:
