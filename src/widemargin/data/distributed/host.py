@@ -104,10 +104,9 @@ class Host:
         return list(self.lanes)
 
     async def receive(self, number: int, epoch: int, data: bytes) -> None:
-        """Hold a copy of a lane; none where the disk of the worker has no room."""
+        """Hold a copy of a lane: still the one before where the disk has no room."""
         from distributed import get_worker
 
-        self.copies.pop(number, None)
         try:
             stored = await self._run(Stored, data, get_worker().local_directory)
         except OSError:
