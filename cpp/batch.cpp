@@ -362,6 +362,9 @@ class Problem {
       parts_[p] = kept_.of_sample(s);
     });
     near_ = target_;
+    may_curve_ =
+        !samples.is_given() && (samples.form.kind == KernelKind::sigmoid ||
+                                (samples.form.kind == KernelKind::poly && samples.form.coef0 < 0));
     is_plain_ = !has_mass_ && !is_twofold_;
     double largest = 0;
     for (std::size_t p = 0; p < width_; ++p) {
@@ -446,7 +449,7 @@ class Problem {
       }
       if (end != BatchEnd::waiting) break;
       const bool is_over = spent >= static_cast<double>(limits.most);
-      if (is_over || negative > 0 || !goes_on(steps)) end = BatchEnd::stuck;
+      if (is_over || (negative > 0 && !may_curve_) || !goes_on(steps)) end = BatchEnd::stuck;
       if (bytes(limits) > limits.bytes) end = BatchEnd::no_room;
       if (crew.stopped(is_caller)) end = BatchEnd::stopped;
       // Where those that are left are settled, the others have their turn.
@@ -789,7 +792,7 @@ class Problem {
     while (true) {
       const auto done = exact.advance(stop, std::min(chunk, limits.most - steps));
       steps += done.steps, negative += done.negative;
-      if (negative > 0) return BatchEnd::stuck;
+      if (negative > 0 && !may_curve_) return BatchEnd::stuck;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (gap() <= kShare * limits.tol) return BatchEnd::solved;
       if (settled && (stop *= kFall) < kDigits * unit_) return BatchEnd::stuck;
@@ -1084,7 +1087,10 @@ class Problem {
   double zero_ = 0;  // the objective at zero
   // What violations are a share of: of q, and of what rho is at the start.
   double unit_ = 1;
-  bool is_plain_ = true;          // q is 1, and there is no rho
+  bool is_plain_ = true;  // q is 1, and there is no rho
+  // Whether the kernel need not be positive semidefinite. Elsewhere steps along a negative
+  // curvature show that float32 can do no more; here they end at a bound.
+  bool may_curve_ = false;
   std::optional<Blocks> blocks_;  // none: rows of K are kept
   std::size_t block_size_ = kFirstBlock, largest_block_ = 0;
   double rough_gap_ = 1;           // the gap by the last rough intercepts
