@@ -1,7 +1,9 @@
 """Tables of the documentation, from what was measured: ``python -m benchmarks.pages``.
 
 Markdown in benchmarks/results/pages, which the pages in docs/measurements include:
-linear machines by loss (``linear-LOSS.md``) and kernel machines (``kernel.md``).
+linear machines by loss (``linear-LOSS.md``), kernel machines (``kernel.md``), low rank
+(``lowrank-streaming.md``, ``gauss-transform.md``) and iterations of the interior point
+(``interior-point.md``).
 """
 
 import csv
@@ -142,10 +144,68 @@ def _read(name: str) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file)
 
 
+def streaming() -> str:
+    """Fits of low rank of 5 million rows in files, by solver."""
+    rows = []
+    for line in _lines("lowrank/streaming.txt"):
+        if found := _STREAMED.match(line):
+            solver, loss, gap, right, fit, stored, seconds, sweeps, peak = (
+                found.groups()
+            )
+            times = [f"{float(time):.0f} s" for time in (fit, stored, seconds)]
+            good = [f"{float(gap):.0e}", f"{100 * float(right):.2f} %"]
+            name = f"{loss.replace('_', ' ')}, `{solver}`"
+            rows.append([name, *times, sweeps, *good, f"{float(peak):.1f} GB"])
+    head = ["", "map", "storing", "solver", "sweeps", "certified gap", "test accuracy"]
+    return table([*head, "peak memory"], rows)
+
+
+_STREAMED = re.compile(
+    r"ndc 5,000,000 x 32, rank 256: (\w+) (\w+) solved, gap (\S+), "
+    r"test accuracy (\S+); map (\S+) s .*storing (\S+) s, solver (\S+) s in "
+    r"(\d+) sweeps.*peak (\S+) GB"
+)
+
+
+def gauss_transform() -> str:
+    """Seconds of products with a kernel matrix, by dimensions and method."""
+    found: dict[str, dict[str, str]] = {}
+    for line in _lines("lowrank/gauss_transform.txt"):
+        if match := re.match(r"20,000 x (\d+), (.*): (\S+) s,", line):
+            found.setdefault(match[1], {})[match[2]] = f"{float(match[3]):.2g} s"
+    methods = list(dict.fromkeys(name for each in found.values() for name in each))
+    rows = [[n, *(each.get(m, "") for m in methods)] for n, each in found.items()]
+    return table(["dimensions", *methods], rows)
+
+
+def over_bound() -> str:
+    """Processor time of an iteration of the interior point over its lower bound."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in _lines("linear/interior_point_bound.txt"):
+        if match := re.match(
+            r"(.*), (all rows|rule 2) +processor .*ratio +(\S+)", line
+        ):
+            kinds = found.setdefault(match[1], {})
+            kinds.setdefault(match[2], []).append(f"{float(match[3]):.1f}")
+    rows = [
+        [name, *(", ".join(kinds[kind]) for kind in ("all rows", "rule 2"))]
+        for name, kinds in found.items()
+    ]
+    return table(["data", "all rows", "rule omega, repaired"], rows)
+
+
+def _lines(name: str) -> list[str]:
+    """The lines of a text of the results."""
+    return (RESULTS / name).read_text("utf-8").splitlines()
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "linear-hinge.md": lambda: linear("hinge"),
     "linear-squared_hinge.md": lambda: linear("squared_hinge"),
     "kernel.md": kernel,
+    "lowrank-streaming.md": streaming,
+    "gauss-transform.md": gauss_transform,
+    "interior-point.md": over_bound,
 }
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ DOCS = pages.RESULTS.parents[1] / "docs" / "measurements"
 def test_a_table_is_that_of_the_results(name):
     found = pages.TABLES[name]()
     assert (pages.PAGES / name).read_text("utf-8") == found
-    assert len(found.splitlines()) > 8
+    assert len(found.splitlines()) >= 4  # head, line and rows
     written = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
     assert f"results/pages/{name}" in written
 

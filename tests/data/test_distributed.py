@@ -256,17 +256,24 @@ def test_regressions(client, loss, intercept):
 
 
 @pytest.mark.parametrize(
-    ("approximation", "stored"),
-    [("auto", True), ("fourier", False), *full([("auto", False), ("fourier", True)])],
+    ("rank", "approximation", "stored"),
+    [
+        (20, "auto", True),
+        (20, "fourier", False),
+        (0.05, "auto", True),
+        *full([(20, "auto", False), (20, "fourier", True)]),
+    ],
 )
-def test_kernels_of_low_rank(client, tmp_path, monkeypatch, approximation, stored):
+def test_kernels_of_low_rank(
+    client, tmp_path, monkeypatch, rank, approximation, stored
+):
     X, _ = mixture(1500, 3)
     y = np.where((X**2).sum(axis=1) > 2, 1, -1)
     w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     if not stored:
         monkeypatch.setattr(rows_module, "FEATURE_SHARE", 0.0)
     np.save(tmp_path / "X.npy", X[w > 0])
-    svc = SVC(rank=20, approximation=approximation, tol=1e-8, random_state=0)
+    svc = SVC(rank=rank, approximation=approximation, tol=1e-8, random_state=0)
     here = clone(svc).fit(open_rows(tmp_path / "X.npy"), y[w > 0], w[w > 0])
     there = svc.fit(*arrays(X, y), da.from_array(w, chunks=300))
     assert there.status_ == "solved"

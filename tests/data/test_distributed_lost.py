@@ -17,9 +17,11 @@ from tests.cases.clusters import cluster, mixture, process_ids
 from widemargin import SVC, LinearSVC
 from widemargin.data.distributed import ClusterLostError
 from widemargin.data.distributed import crew as crew_module
+from widemargin.data.distributed import host as host_module
 from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
+from widemargin.data.distributed.host import Address
 
 pytestmark = pytest.mark.dask
 
@@ -127,8 +129,16 @@ def test_a_log_holds_its_entries(monkeypatch):
     assert (len(log), log.after(0)) == (0, [])
 
 
-def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
+def no_room(data, folder):
+    raise OSError("No space left on device")
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch, has_room):
+    """Where the disk of a worker has room for one; else it does all again."""
     copy_often(monkeypatch)
+    if not has_room:
+        monkeypatch.setattr(host_module, "Stored", no_room)
     with cluster(2) as client:
 
         def end_one(step):
@@ -140,9 +150,23 @@ def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch):
         found = fitted(data, loss="hinge", callback=end_one)
         crew = killer.made[-1]
         assert crew.restored > 0
-        assert 0 < crew.replayed <= 11
+        assert (0 < crew.replayed <= 11) == has_room
         assert crew.count > 30
         assert_same_bits(found, fitted(data, loss="hinge"))
+
+
+@pytest.mark.parametrize(
+    "machines", ["ab", "aabb", "abcabab", "aaabbbcc", "abcde", "aaa", "aaab"]
+)
+def test_copies_lie_on_another_machine(machines):
+    """Unless one machine has most of the workers."""
+    hosts = [Address(f"tcp://{on}:{k}", str(k)) for k, on in enumerate(machines)]
+    pairs = crew_module.neighbors(hosts)
+    assert {other for _, other in pairs} == {host for host, _ in pairs} == set(hosts)
+    assert all(host != other for host, other in pairs)
+    most = max(machines.count(on) for on in machines)
+    if 2 * most <= len(machines):
+        assert all(one.worker[:7] != other.worker[:7] for one, other in pairs)
 
 
 @pytest.mark.full
@@ -303,11 +327,20 @@ def test_ctrl_c_keeps_the_best_model(client, data, monkeypatch):
     assert np.isfinite(clf.dual_gap_)
 
 
-def test_a_time_limit_ends_a_fit(client, data):
+class Slow(Crew):
+    """Requests that take long."""
+
+    def add(self, data, timeout=None):
+        time.sleep(0.05)
+        return super().add(data, timeout)
+
+
+def test_a_time_limit_ends_a_fit(client, data, monkeypatch):
     wait_for(client, 2)
     fitted(data)  # now the workers know what they need
-    pause = {"callback": lambda step: time.sleep(0.2)}  # rows are loaded much sooner
-    slow = LinearSVC(loss="hinge", time_limit=2.0, tol=1e-15, **pause)
+    # Rows are loaded much sooner; the time of callbacks would not count.
+    monkeypatch.setattr(rows_module, "Crew", Slow)
+    slow = LinearSVC(loss="hinge", time_limit=2.0, tol=1e-15)
     with pytest.warns(ConvergenceWarning, match="Stopped by time_limit"):
         slow.fit(*data)
     with pytest.raises(TimeoutError, match="before the rows of X were loaded"):

@@ -63,7 +63,7 @@ def as_labels(check: Checker, y: Any, m: int) -> Labels:
         _refuse_missing(check, y, ~np.isfinite(y))
     # Part by part, rows without a label are found as well as in all rows at once.
     for rows in _chunks(len(y)) if y.dtype.kind == "f" else ():
-        if np.mod(y[rows], 1.0).any():
+        if (np.rint(y[rows]) != y[rows]).any():
             check_classification_targets(y[rows])
     return np.asarray(y, dtype=str) if plain and y.dtype.kind == "O" else y
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin import _core
 from widemargin.data.blocks import Depth
 from widemargin.data.state import RowState, finite
 from widemargin.losses.pointwise import PointwiseLoss
@@ -58,7 +59,9 @@ class LinearProblem(Problem):
         One sweep. For the squared hinge: (9) in [mangasarian2001]_.
         """
         state = self.state(alpha=0.0)
-        losses, sums = self.A.sweep(_slopes, state, v, self.pointwise)
+        at_once = self.has_unit_margins and not self.is_bounded
+        slopes = _squared_slopes if at_once else _slopes
+        losses, sums = self.A.sweep(slopes, state, v, self.pointwise)
         return state, self._bounds(v, losses, sums)
 
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
@@ -120,7 +123,7 @@ class LinearProblem(Problem):
         length = self._weights.length(total, squares)
         sizes, w = self._sizes[:-1], np.abs(g[:-1]) + error[:-1]
         slope = size + length * float(w @ sizes)
-        whole = total, slope, length**2 * float(sizes @ sizes)
+        whole = total, slope, length * length * float(sizes @ sizes)  # no OverflowError
         residual, off = abs(float(g[-1])), float(error[-1])
         if positive is None:
             return 0.0, rounding.repair_error(residual + off, *whole)
@@ -181,7 +184,7 @@ class LinearProblem(Problem):
         gap of ``alpha``. Where ``tol`` is missed, w = X'Y alpha is tried too. Two
         sweeps to four.
         """
-        state = state.join(self.A.state(score=0.0, sparser=0.0, rounded=0.0))
+        state = state.join(self.A.state(score=0.0, sparser=0.0))
         self.repair(state)
         self.A.sweep(_scores, state, self._without_intercept(v))
         v = self._with_best_intercept(state, v)
@@ -206,18 +209,21 @@ class LinearProblem(Problem):
         if first[1].relative_gap <= tol:
             state.sweep(_copy, "sparser", "alpha")
             return first
-        state.sweep(_copy, "sparser", "rounded")
         self._round(state, v, _clear)
         both = self.A.sweep(_sums_of_two, state, "alpha", "sparser")
         as_is, cleared = ((sums, self._bounds(v, losses, sums)) for sums in both)
         bounds = as_is[1]
         size = max(abs(bounds.primal), self.scale)
         enough = min(bounds.dual, bounds.primal - tol * size)
-        for name, found in (("rounded", first), ("sparser", cleared)):
-            if found[1].dual >= enough:
-                state.sweep(_copy, name, "alpha")
-                return found
-        return as_is
+        if first[1].dual >= enough:
+            self._round(state, v, _round_to_margins)  # again: a vector less to keep
+            found = first
+        elif cleared[1].dual >= enough:
+            found = cleared
+        else:
+            return as_is
+        state.sweep(_copy, "sparser", "alpha")
+        return found
 
     def _round(self, state: RowState, v: Vector, rule: Callable[..., None]) -> None:
         """Alpha by a rule, made feasible, as ``sparser``."""
@@ -341,6 +347,18 @@ def _slopes(
     t = margins(part) - block @ v
     part.alpha = part.C * loss.slope(t)
     return loss.total(part.C, t), _dual_sums(block, part)
+
+
+def _squared_slopes(
+    block: Any, part: RowState, v: Vector, loss: PointwiseLoss
+) -> tuple[float, DualSums]:
+    """The same of the squared hinge with margins 1: each row is read once."""
+    f, g = np.empty(len(part.alpha)), np.zeros(len(v))
+    losses, linear, *_ = _core.penalty_sweep(
+        block.in_core(), v, part.C, None, loss.curvature, f, part.alpha, g
+    )
+    total = linear + losses  # sum C L is sum alpha^2 / (4 C)
+    return losses, (g, (total, total, total), losses, Depth(len(f)))
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:

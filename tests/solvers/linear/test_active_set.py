@@ -37,9 +37,39 @@ def test_both_modes_agree_with_another_method(name, nu):
         assert np.all(gaps >= -1e-12 * solution.trace.column("primal"))
 
 
+@pytest.mark.parametrize("promises", ["nothing", "what it may", "too much"])
+def test_promises_of_a_step_decide_sweeps_but_never_what_is_proved(
+    promises, monkeypatch
+):
+    expected_step, unseen = active_set._expected_step, 0
+    if promises == "nothing":
+        monkeypatch.setattr(active_set, "SURE", 0.0)
+    if promises == "too much":
+        monkeypatch.setattr(active_set, "SURE", 1e9)
+        monkeypatch.setattr(
+            active_set,
+            "_expected_step",
+            lambda number, point, dv, gap, piece: expected_step(
+                number, point, dv, 0.0, piece
+            ),
+        )
+    for tol in (1e-2, 1e-5, 1e-9):
+        problem = problem_of("ndc-raw", 1.0)
+        solution = solve(problem, ActiveSet(), tol=tol)
+        assert solution.status == "solved"
+        answer = problem.certify(solution.alpha, solution.w, solution.b)
+        assert answer.gap <= tol * answer.primal
+        looks = {step.sweeps for step in solution.trace}
+        unseen += len(solution.trace) - len(looks)
+    assert (unseen > 0) == (promises != "nothing")
+
+
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
 def test_one_sweep_a_step(intercept, monkeypatch):
-    """Where the step is too long, the line search takes another one."""
+    """Where the step is too long, the line search takes another one.
+
+    A step that is certified at once takes none of its own.
+    """
     searches, search = [], penalty.Piece._search
 
     def counted(self, *args):
@@ -50,9 +80,10 @@ def test_one_sweep_a_step(intercept, monkeypatch):
     for name, nu in [("breast_cancer", 1e4), ("digits", 1e4), ("ndc-raw", 1.0)]:
         searches.clear()
         solution = solve(problem_of(name, nu, intercept), ActiveSet(), tol=1e-9)
-        steps = len(solution.trace)
+        looked_at = len({step.sweeps for step in solution.trace})
+        assert looked_at >= len(solution.trace) - 1
         assert solution.status == "solved"
-        assert solution.trace[-1].sweeps == steps + len(searches)
+        assert solution.trace[-1].sweeps == looked_at + len(searches)
     assert not searches  # NDC needs none
 
 

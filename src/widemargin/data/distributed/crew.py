@@ -4,9 +4,9 @@ Everything that changes row vectors is an entry of a log. A request is sent to t
 of the hosts, which passes it on; where a host is lost, its lanes are loaded again from
 the graph of the collection on other workers, do what the log says, and the request is
 sent once more: lanes that have answered it answer the same again. So that they need not
-do all of a long log, lanes are copied to a neighbor now and then, without their rows:
-a lane that is loaded again goes on from there. Where a lane and its copy are lost, it
-does the whole log.
+do all of a long log, lanes are copied to the disk of a neighbor now and then, without
+their rows: a lane that is loaded again goes on from there. Where a lane and its copy
+are lost, it does the whole log.
 """
 
 import asyncio
@@ -464,18 +464,16 @@ class Crew:
         return late and len(self._log) - self._copied_at > COPIED_AFTER
 
     async def _copy(self) -> None:
-        """Copy every lane to the next host. All are at the entry before the last."""
-        hosts = sorted(self._hosts.values(), key=lambda host: host.key)
+        """Copy every lane to a neighbor. All are at the entry before the last."""
         self._copied_at, begin = len(self._log) - 1, time.monotonic()
-        if len(hosts) < 2:
+        if len(self._hosts) < 2:
             return
-        neighbors = hosts[1:] + hosts[:1]
-        pairs = list(zip(hosts, neighbors, strict=True))
+        pairs = neighbors(self._hosts.values())
         calls = [self._ask(host, "copy_to", other) for host, other in pairs]
         lanes = await self._watched(_all(calls))
         calls = [
             self._ask(other, "keep_copies", own)
-            for other, own in zip(neighbors, lanes, strict=True)
+            for (_, other), own in zip(pairs, lanes, strict=True)
         ]
         await self._watched(_all(calls))
         end = time.monotonic()
@@ -518,6 +516,17 @@ class Crew:
         finally:
             if not task.done():
                 task.cancel()
+
+
+def neighbors(hosts: Iterable[Address]) -> list[tuple[Address, Address]]:
+    """Each host with another one, on another machine where none has most of them."""
+    from distributed.comm import get_address_host
+
+    known = sorted((get_address_host(host.worker), host.key, host) for host in hosts)
+    most = max(Counter(machine for machine, _, _ in known).values())
+    ring = [host for _, _, host in known]
+    step = most % len(ring) or 1
+    return list(zip(ring, ring[step:] + ring[:step], strict=True))
 
 
 async def _all(work: Iterable[Awaitable[Any]]) -> list[Any]:

@@ -7,6 +7,8 @@ all its actors, where two fits would wait for each other.
 
 import asyncio
 import pickle
+import tempfile
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,14 +40,31 @@ class Reply:
     failed: list[str]
 
 
+class Stored:
+    """Bytes in a file, which is gone with this object and with its process."""
+
+    def __init__(self, data: bytes, folder: str) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        rest = memoryview(data)
+        while rest:  # 2 GiB at most at a time
+            rest = rest[self._file.write(rest) :]
+
+    def read(self) -> bytes:
+        """All of them."""
+        self._file.seek(0)
+        return self._file.read()
+
+
 class Host:
     """Lanes on one worker: see the module."""
 
     def __init__(self, threads: int) -> None:
         self.lanes: dict[int, Lane] = {}
         self.constants = Constants()
-        # Of lanes on another worker, with their epochs.
-        self.copies: dict[int, tuple[int, bytes]] = {}
+        # Of lanes on another worker, with their epochs: in files, as they take as much
+        # memory as what is beside the rows.
+        self.copies: dict[int, tuple[int, Stored]] = {}
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="widemargin-lane")
         self._turn = asyncio.Lock()
         self._children: list[Address] = []
@@ -85,8 +104,15 @@ class Host:
         return list(self.lanes)
 
     async def receive(self, number: int, epoch: int, data: bytes) -> None:
-        """Hold a copy of a lane."""
-        self.copies[number] = epoch, data
+        """Hold a copy of a lane; none where the disk of the worker has no room."""
+        from distributed import get_worker
+
+        self.copies.pop(number, None)
+        try:
+            stored = await self._run(Stored, data, get_worker().local_directory)
+        except OSError:
+            return
+        self.copies[number] = epoch, stored
 
     async def keep_copies(self, numbers: list[int]) -> None:
         """Drop the copies of all other lanes."""
@@ -98,8 +124,8 @@ class Host:
 
     async def hand_over(self, number: int, to: Address) -> int:
         """Let the lane on another host, or on this one, go on from its copy."""
-        epoch, data = self.copies[number]
-        await _tell(to, "go_on", number, data)
+        epoch, stored = self.copies[number]
+        await _tell(to, "go_on", number, await self._run(stored.read))
         return epoch
 
     async def go_on(self, number: int, data: bytes) -> None:

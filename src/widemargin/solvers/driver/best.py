@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
@@ -123,7 +124,7 @@ class Best(BestSoFar):
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self.core, self._lift = conditioned(problem)
-        self._slots: RowState | None = None
+        self._slots: tuple[RowState, RowState] | None = None
         self._slot = 0
         self.source: Vector | None = None
         self.v: Vector = np.zeros(self.core.order)
@@ -177,18 +178,23 @@ class Best(BestSoFar):
     def _copy(self, state: RowState) -> None:
         """Copy the alpha of a row state."""
         if self._slots is None:
-            self._slots = self.core.state(best0=0.0, best1=0.0)
-        self._slots.join(state).sweep(_copy, "alpha", f"best{1 - self._slot}")
+            self._slots = self.core.state(alpha=0.0), self.core.state(alpha=0.0)
+        _copied(state, self._slots[1 - self._slot])
         self._slot = 1 - self._slot
 
     def alpha(self) -> Vector:
-        """The best dual variables, over all rows of the problem."""
+        """The best dual variables, over all rows of the problem, until the next offer.
+
+        By reference where they are in memory.
+        """
         if self.source is not None:
             return self._gathered(self.core.slopes(self.source)[0])
-        copied = self.core.state(alpha=0.0)
-        if self._slots is not None:
-            self._slots.join(copied).sweep(_copy, f"best{self._slot}", "alpha")
-        return self._gathered(copied)
+        if self._slots is None:
+            return self._gathered(self.core.state(alpha=0.0))
+        kept = self._slots[self._slot]
+        if isinstance(kept.alpha, RowVector):  # which its reader may change
+            kept = _copied(kept, self.core.state(alpha=0.0))
+        return self._gathered(kept)
 
     def _gathered(self, state: RowState) -> Vector:
         """The alpha of a row state."""
@@ -218,7 +224,9 @@ class Best(BestSoFar):
     def relieved(self) -> Start:
         """The best point for another solver, whose merit shall be its own."""
         self._least_gap = np.inf
-        return Start(self.v, self.alpha())
+        alpha: Any = self.alpha()
+        own: Any = alpha if isinstance(alpha, RowVector) else alpha.copy()
+        return Start(self.v, own)
 
     def point(self, v: Vector, state: Any) -> Callable[[], tuple[Vector, float]]:
         """What gives (w, b) of the problem."""
@@ -269,5 +277,11 @@ class Best(BestSoFar):
         return self._problem.count_at_bound(alpha)
 
 
-def _copy(part: RowState, source: str, target: str) -> None:
-    setattr(part, target, getattr(part, source))
+def _copied(source: RowState, target: RowState) -> RowState:
+    """The target, with the alpha of the source."""
+    target.join(source.prefixed("source.")).sweep(_copy)
+    return target
+
+
+def _copy(part: RowState) -> None:
+    part.alpha = getattr(part, "source.alpha")
