@@ -72,10 +72,11 @@ constexpr double kNarrower = 0.5;
 // How often the gap of a long problem may be larger than its gradient said: float32 can do no more.
 constexpr int kMistaken = 2;
 // One problem alone of few columns is solved by working sets, which keep no rows of K, from so many
-// rows on: there it takes as long to make a value as to read a kept one. Of regressions, which take
-// many steps a row: 4,000 rows with C = 1 and 10 take 0.9 and 0.7 times the processor time of kept
-// rows, 2,000 rows 1.2 and 0.7 times; of classifiers 15,000 rows 0.4 times, 8,000 rows 1.2 times.
-constexpr std::size_t kBlockRows = 4'001, kBlockRowsTwice = 2000, kBlockColumns = 32;
+// rows on: there it takes as long to make a value as to read a kept one. Regressions take many
+// steps a row: 4,000 rows with C = 1 and 10 take 0.8 and 0.6 times the processor time that they
+// took with kept rows, 2,000 rows 1.1 and 0.7 times. Classifiers of 15,000 rows take 0.4 times, of
+// 5,000 to 8,000 rows 1.1 to 1.4 times, in less memory, and threads have work.
+constexpr std::size_t kBlockRows = 4001, kBlockRowsTwice = 2000, kBlockColumns = 32;
 // Variables of a working set: at first, at most, and as a share of those that are free. (512 to
 // 2,048 at first, and shares of 1.1 to 1.5: 0.9 to 1.1 times as long on 4,000 and 8,000 rows.)
 constexpr std::size_t kFirstBlock = 1024, kLargestBlock = 4096, kLeastBlock = 256;
