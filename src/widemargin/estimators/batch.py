@@ -65,7 +65,7 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
     There are none where the user asked for what this solver does not do.
     """
-    chosen = batched(training)
+    chosen = batched(training, may_curve=True)
     if not chosen:
         return {}
     try:
@@ -232,14 +232,16 @@ def _by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
     return {k: one for k, one in solved if one.status is not Status.STALLED}
 
 
-def _suits(training: Training, least: float = LEAST_GAP) -> bool:
+def _suits(
+    training: Training, least: float = LEAST_GAP, may_curve: bool = False
+) -> bool:
     """Whether all problems may be solved at once, by what the user asked for."""
     asked = training.recipe.solver in ("auto", NAME)
     free = asked and training.recipe.form is not None and not training.limits.is_late
-    return free and _hindrance(training, least) is None
+    return free and _hindrance(training, least, may_curve) is None
 
 
-def _hindrance(training: Training, least: float) -> str | None:
+def _hindrance(training: Training, least: float, may_curve: bool = False) -> str | None:
     """What keeps problems from being solved at once; or None.
 
     Something is said about single iterations, there is another start than zero, the gap
@@ -255,7 +257,9 @@ def _hindrance(training: Training, least: float) -> str | None:
         "max_iter": limits.max_iter is not None,
         f"tol below {least:g}": limits.tol < least,
         "a callback or verbose": not training.callbacks.is_silent,
-        "kernels that are not positive semidefinite": not _keeps_convex(training),
+        "kernels that are not positive semidefinite": not (
+            may_curve or _keeps_convex(training)
+        ),
     }
     return next((name for name, is_so in told.items() if is_so), None)
 
@@ -267,7 +271,7 @@ def refuse_batch(training: Training) -> None:
     least = LEAST_GAP
     if training.recipe.kernel is None:
         training, least = dataclasses.replace(training, starts=None), LEAST_LINEAR_GAP
-    found = _hindrance(training, least) or _size_hindrance(training)
+    found = _hindrance(training, least, may_curve=True) or _size_hindrance(training)
     if found is not None:
         refuse_named(found)
 
@@ -335,12 +339,14 @@ def _is_fit(samples: Grouped, training: Training) -> bool:
     return samples.is_fit or (few and samples.is_fit_exactly)
 
 
-def batched(training: Training, copies: int = 1) -> list[int]:
+def batched(training: Training, copies: int = 1, may_curve: bool = False) -> list[int]:
     """The problems that are solved at once: with a kernel that keeps them convex.
 
-    ``copies`` says how many others there are of each.
+    Any named kernel, if they may curve. ``copies`` says how many others there are of
+    each.
     """
-    if training.recipe.kernel is None or not _suits(training):
+    suits = _suits(training, may_curve=may_curve)
+    if training.recipe.kernel is None or not suits:
         return []
     is_asked = training.recipe.solver == NAME
     if training.sizes.max() <= (MOST_ROWS if is_asked else MOST_ROWS_ALONE):

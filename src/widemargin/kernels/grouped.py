@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.kernels.definite import is_indefinite, sample
 from widemargin.kernels.engines import TOGETHER, is_rough
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import (
@@ -24,6 +25,7 @@ from widemargin.kernels.packed import (
     Batches,
     Layout,
     Samples,
+    kernel_values,
     known_lengths,
     packed_norms,
 )
@@ -53,11 +55,17 @@ class Grouped(ABC):
     cost : float, multiplications of a kernel value, about
     is_fit : bool, whether the core can do it: not where float32 is too rough
     is_fit_exactly : bool, whether it can do it in float64
+    may_curve : bool, whether the kernel need not be positive semidefinite
     """
 
     cost: float
     is_fit: bool
     is_fit_exactly: bool
+    may_curve: bool = False
+
+    def shows_indefinite(self, rows: Index) -> bool:
+        """Whether some of the rows show that the kernel is not what it need not be."""
+        return False
 
     def __init__(self, group: NDArray[Any]) -> None:
         self.order = np.argsort(group, kind="stable")
@@ -208,6 +216,14 @@ class GroupedSamples(Grouped):
         rough = is_rough(self._layout, kernel, X, self._diagonal)
         self.is_fit_exactly = not self._layout.stays_sparse
         self.is_fit = self.is_fit_exactly and not rough
+        self.may_curve = not kernel.is_psd
+
+    def shows_indefinite(self, rows: Index) -> bool:
+        """Whether a sample of the rows shows that the kernel is indefinite."""
+        if not self.may_curve:
+            return False
+        X = self._X[rows[sample(len(rows))]]
+        return is_indefinite(kernel_values(self.kernel.form, X, X))
 
     @property
     def wide_bytes(self) -> int:

@@ -66,7 +66,10 @@ class Ends(NamedTuple):
     b : ndarray (t,), intercepts
     rho : ndarray (t,), 0 where there is none
     steps : int ndarray (t,)
-    is_convex : bool ndarray (t,), whether no step met a negative curvature
+    is_convex : bool ndarray (t,), whether no step, and no sample of rows, met a
+        negative curvature
+    may_curve : bool, whether the kernel need not be positive semidefinite: then gaps
+        are no proof where there is any
     status : Status, of problems that have no small gap
     bounds : list of Certificate
     seconds : float, the share of one problem
@@ -78,6 +81,7 @@ class Ends(NamedTuple):
     rho: Vector
     steps: NDArray[np.int64]
     is_convex: NDArray[np.bool_]
+    may_curve: bool
     status: Status
     bounds: list[Certificate]
     seconds: float
@@ -86,7 +90,9 @@ class Ends(NamedTuple):
         """Which problems have a gap that is small enough: (t,)."""
         gaps = np.array([bounds.relative_gap for bounds in self.bounds])
         # No press of Ctrl-C is lost.
-        kept = self.is_convex & (self.status is not Status.INTERRUPTED)
+        kept = (self.may_curve | self.is_convex) & (
+            self.status is not Status.INTERRUPTED
+        )
         return np.asarray(kept & (gaps <= tol))
 
 
@@ -158,8 +164,20 @@ def solve_places(
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(bounds)
-    convex = counts[:, 1] == 0
-    return Ends(c, scores, b, rho, counts[:, 0], convex, status, bounds, seconds)
+    steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
+    curves = problems.samples.may_curve
+    return Ends(c, scores, b, rho, steps, convex, curves, status, bounds, seconds)
+
+
+def _are_seen(problems: ManyProblems) -> NDArray[np.bool_]:
+    """Of which problems a sample of rows shows that they are not convex: (t,)."""
+    seen = np.zeros(len(problems.ends), np.bool_)
+    if problems.samples.may_curve:
+        parts = zip(problems.starts, problems.n_samples, strict=True)
+        for k, (begin, count) in enumerate(parts):
+            own = problems.rows[begin : begin + count]
+            seen[k] = problems.samples.shows_indefinite(own)
+    return seen
 
 
 class _Over:
@@ -191,6 +209,8 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
             "support_vectors": float(vectors[k]),
             "steps": float(steps[k]),
         }
+        if ends.may_curve:
+            last.details["negative"] = float(not ends.is_convex[k])
         found.append(
             Solution(
                 alpha=in_order[begin:end],
@@ -215,7 +235,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
 
 def _message(last: Step, status: Status, bounds: Certificate, limits: Limits) -> str:
     """What happened, how good the answer is, and what helps."""
-    if status is Status.SOLVED:
+    if status is Status.SOLVED and not last.details.get("negative"):
         return status.advice
     gap = bounds.relative_gap
     return message(Ending(None, status, last, gap, 0, limits, ()))
