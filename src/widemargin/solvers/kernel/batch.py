@@ -65,6 +65,7 @@ class Ends(NamedTuple):
     is_convex : bool ndarray (t,), whether no step met a negative curvature
     status : Status, of problems that have no small gap
     bounds : list of Certificate
+    gaps : ndarray (t,), the relative gaps of these
     seconds : float, the share of one problem
     """
 
@@ -76,14 +77,14 @@ class Ends(NamedTuple):
     is_convex: NDArray[np.bool_]
     status: Status
     bounds: list[Certificate]
+    gaps: Vector
     seconds: float
 
     def solved(self, tol: float) -> NDArray[np.bool_]:
         """Which problems have a gap that is small enough: (t,)."""
-        gaps = np.array([bounds.relative_gap for bounds in self.bounds])
         # No press of Ctrl-C is lost.
         kept = self.is_convex & (self.status is not Status.INTERRUPTED)
-        return np.asarray(kept & (gaps <= tol))
+        return np.asarray(kept & (self.gaps <= tol))
 
 
 def solve_many(
@@ -154,8 +155,8 @@ def solve_places(
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(bounds)
-    convex = counts[:, 1] == 0
-    return Ends(c, scores, b, rho, counts[:, 0], convex, status, bounds, seconds)
+    known = c, scores, b, rho, counts[:, 0], counts[:, 1] == 0, status, bounds
+    return Ends(*known, np.array([one.relative_gap for one in bounds]), seconds)
 
 
 class _Over:
