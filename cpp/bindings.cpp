@@ -44,6 +44,26 @@ void csr_gram(const widemargin::Csr& X, const Array<const double>& d, const Matr
   X.visit([&](const auto& rows) { widemargin::csr_gram(rows, span(d), span(out), X.n, order); });
 }
 
+void csr_weighted_product(const widemargin::Csr& X, const Array<const double>& d,
+                          const Array<const double>& w, const Array<double>& out) {
+  require(d.size() == X.rows() && w.size() == out.size() &&
+          (w.size() == X.n || w.size() == X.n + 1));
+  const nb::gil_scoped_release release;
+  X.visit([&](const auto& rows) {
+    widemargin::csr_weighted_product(rows, span(d), span(w), span(out), X.n);
+  });
+}
+
+void csr_column_sums(const widemargin::Csr& X, const Array<const double>& d,
+                     const Array<double>& sums, const Array<double>& squares) {
+  require(d.size() == X.rows() && sums.size() == X.n && squares.size() == X.n);
+  const nb::gil_scoped_release release;
+  std::vector<double> row(X.n);
+  X.visit([&](const auto& rows) {
+    widemargin::csr_column_sums(rows, span(d), span(sums), span(squares), std::span<double>(row));
+  });
+}
+
 void csr_row_squares(const widemargin::Csr& X, const Array<double>& out) {
   require(out.size() == X.rows());
   const nb::gil_scoped_release release;
@@ -78,6 +98,10 @@ void bind_csr_products(nb::module_& m) {
   bind("csr_rmatvec", &csr_rmatvec);
   bind("csr_gram", &csr_gram);
   bind("csr_row_products", &csr_row_products);
+  m.def("csr_weighted_product", &csr_weighted_product, "X"_a, "d"_a.noconvert(), "w"_a.noconvert(),
+        "out"_a.noconvert());
+  m.def("csr_column_sums", &csr_column_sums, "X"_a, "d"_a.noconvert(), "sums"_a.noconvert(),
+        "squares"_a.noconvert());
   m.def("csr_row_squares", &csr_row_squares, "X"_a, "out"_a.noconvert());
 }
 

@@ -48,6 +48,13 @@ struct CsrView {
         out[indices[p]] += static_cast<double>(data[p]) * ui;
     }
   }
+
+  // Whether no column of row i repeats because all of them rise.
+  bool rises(std::size_t i) const {
+    for (auto p = indptr[i] + 1; p < indptr[i + 1]; ++p)
+      if (indices[p - 1] >= indices[p]) return false;
+    return true;
+  }
 };
 
 // Rows of n columns, of any type that the core reads.
@@ -106,6 +113,48 @@ void csr_gram(const CsrView<Real, Index>& X, std::span<const double> d, std::spa
   }
   for (std::size_t a = 0; a < order; ++a)
     for (std::size_t b = 0; b < a; ++b) out[b * order + a] = out[a * order + b];
+}
+
+// out += X' diag(d) X w of n columns, or [X 1]' diag(d) [X 1] w where w is one longer. Each row
+// with d_i != 0 is read once.
+template <typename Real, typename Index>
+void csr_weighted_product(const CsrView<Real, Index>& X, std::span<const double> d,
+                          std::span<const double> w, std::span<double> out, std::size_t n) {
+  const bool intercept = w.size() > n;
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    if (d[i] == 0.0) continue;
+    double product;
+    X.matvec(i, i + 1, w.data(), &product);
+    if (intercept) product += w[n];
+    product *= d[i];
+    X.rmatvec(i, i + 1, &product, out.data());
+    if (intercept) out[n] += product;
+  }
+}
+
+// sums += X'd, and squares += the diagonal of X' diag(d) X. `row` (n) is zero, and is zero again
+// at the end.
+template <typename Real, typename Index>
+void csr_column_sums(const CsrView<Real, Index>& X, std::span<const double> d,
+                     std::span<double> sums, std::span<double> squares, std::span<double> row) {
+  for (std::size_t i = 0; i < X.rows(); ++i) {
+    const double di = d[i];
+    if (di == 0.0) continue;
+    const bool rises = X.rises(i);
+    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+      const auto x = static_cast<double>(X.data[p]);
+      sums[X.indices[p]] += di * x;
+      if (rises)
+        squares[X.indices[p]] += di * x * x;
+      else
+        row[X.indices[p]] += x;
+    }
+    for (auto p = X.indptr[i]; !rises && p < X.indptr[i + 1]; ++p) {
+      double& x = row[X.indices[p]];
+      squares[X.indices[p]] += di * x * x;
+      x = 0.0;
+    }
+  }
 }
 
 // out_i = |x_i|^2. `sums` (n) is zero, and is zero again at the end.

@@ -1243,9 +1243,23 @@ MUTATIONS = [
     Mutation(
         "Dask: folds are trained on what they hold out, too",
         "selection_on_cluster.py",
-        "own = np.flatnonzero(part.fold != fold)",
-        "own = np.flatnonzero(part.fold >= 0)",
+        "return part.fold != fold",
+        "return part.fold >= 0",
         ("tests/estimators/test_selection_on_cluster.py",),
+    ),
+    Mutation(
+        "Dask: copies of lanes without the rows that were chosen",
+        "distributed/lane.py",
+        "self._rows[number] = choice.made(self._rows[choice.rows])",
+        "self._rows[number] = self._rows[choice.rows]",
+        ("tests/data/test_distributed_lanes.py",),
+    ),
+    Mutation(
+        "Dask: rows chosen among others are counted among all",
+        "distributed/lane.py",
+        "whole[whole] = chosen",
+        "whole[: len(chosen)] = chosen",
+        ("tests/data/test_distributed_lanes.py",),
     ),
     Mutation(
         "Dask: the order of classes in folds",

@@ -19,6 +19,7 @@ import time
 import dask
 import numpy as np
 from distributed import Client, LocalCluster
+from scipy.optimize import nnls
 
 from widemargin import LinearSVC
 from widemargin.data.distributed.opened import open_collection
@@ -133,7 +134,7 @@ def main():
                         flush=True,
                     )
     depth, times = np.array(latency).T
-    b, a = np.polyfit(depth, times, 1)
+    a, b = nnls(np.column_stack([np.ones(len(depth)), depth]), times)[0]
     print(f"\nrequest: {a:.2f} + {b:.2f} levels milliseconds")
     for loss in ("squared_hinge", "hinge"):
         own = [one[1:] for one in fits if one[0] == loss]

@@ -33,6 +33,12 @@ class Checker:
         """Raise ValueError for something in a parameter: it must ``expected``."""
         raise ValueError(self._message(name, expected, found))
 
+    def refuse_class(self, name: str, expected: str, value: type) -> NoReturn:
+        """Raise TypeError for a class in the place of its object."""
+        kind = value.__name__
+        message = self._message(name, f"be {expected}", f"the class {kind}")
+        raise TypeError(f"{message[:-1]}: write {kind}().")
+
     def refuse_model(self, name: str, expected: str, value: Any) -> NoReturn:
         """Raise TypeError for what is no model; says where a pipeline has it."""
         message = self._message(name, f"be {expected}", f"{type(value).__name__}")
@@ -41,6 +47,8 @@ class Checker:
                 " Give its last step, pipeline[-1], whose X is "
                 "pipeline[:-1].transform(X)."
             )
+        if hasattr(value, "refit"):  # a search of scikit-learn's
+            message += " Give its best_estimator_."
         raise TypeError(message)
 
     def _message(self, name: str, expected: str, found: str) -> str:

@@ -108,6 +108,7 @@ class Step:
     residual : float
         Largest violation of w = X'Y alpha, in the units of w.
     active : int, rows in the active or working set
+    at : callable or None, what `point` returns the value of; None once that has passed
     seconds : float, since the solve began, without callbacks
     sweeps : int, reads of the data since the solve began
     details : dict of the solver's own numbers (mu, sigma, step length, ...)
@@ -125,7 +126,7 @@ class Step:
     residual: float
     active: int
     details: dict[str, float] = field(default_factory=dict)
-    _point: Callable[[], tuple[Vector, Any]] | None = field(default=None, repr=False)
+    at: Callable[[], tuple[Vector, Any]] | None = field(default=None, repr=False)
     seconds: float = 0.0
     sweeps: int = 0
     best_primal: float = np.nan
@@ -160,13 +161,13 @@ class Step:
 
         From a solver to the driver: v and the row state that holds ``alpha``, or None.
         """
-        if self._point is None:
+        if self.at is None:
             raise ValueError("This step has passed: only the latest step has a point.")
-        return self._point()
+        return self.at()
 
     def forget_point(self) -> None:
         """Drop the point, which the next iteration overwrites."""
-        self._point = None
+        self.at = None
 
 
 @dataclass(frozen=True)
@@ -299,7 +300,8 @@ class Solution:
     b : float, intercept: the score is x @ w + b
     status : Status
     certificate : Certificate, recomputed by the problem from alpha, w and b
-    trace : Trace, one step an iteration
+    trace : Trace, one step an iteration; of several problems of one fit, those of the
+        first (``solutions_[k].trace`` of the estimator has those of problem k)
     solver : str, name of the solver
     reason : str, why this solver
     seconds : float, wall time of the solve, without callbacks
@@ -371,6 +373,9 @@ class Solution:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw how the gap, the primal and the dual objective went, against time.
+
+        Of several problems of one fit it is the first, and the title says so:
+        ``solutions_[k].plot()`` of the estimator draws problem k.
 
         Parameters
         ----------

@@ -1,6 +1,7 @@
 """The command line on a Dask cluster."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -73,3 +74,14 @@ def test_files_that_are_no_arrays_are_refused(here, capsys, tmp_path):
     (tmp_path / "data.svm").write_text("1 1:1\n")
     command = ["train", "data.svm", "m.wm", "--workers", "1"]
     assert "--workers expects .npy files or Parquet" in refused(capsys, *command)
+
+
+def test_a_cluster_without_dask_is_refused(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    message = refused(
+        capsys, "train", "X.npy", "m.wm", "--label", "y.npy", "--workers", "1"
+    )
+    assert message == (
+        "widemargin: a cluster needs the extra 'dask': "
+        'pip install "widemargin[dask]"\n'
+    )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from widemargin import save_model
+from widemargin import SVC, save_model
 from widemargin.cli import main
 from widemargin.models.model import Decision, Model
 
@@ -100,3 +100,14 @@ def test_names_of_features_that_do_not_fit_are_left_out(here, capsys):
         assert (
             "for 1: 1 (+2), 0 (+1); columns counted from 0\n" in capsys.readouterr().out
         )
+
+
+def test_a_kernel_model_shows_its_features(here, capsys):
+    X, y = np.eye(60), np.arange(60) % 2
+    model = SVC(gamma=1.0).fit(X, y).model_
+    names = [f"column{j}" for j in range(60)]
+    said = inspected(capsys, replace(model, meta={"feature_names": names}))
+    assert "feature names  " in said
+    assert "column0, column1, column2" in said
+    assert said.count("column") == 50
+    assert "column49 and 10 more" in said

@@ -20,7 +20,6 @@ from widemargin import (
     save_svmlight,
 )
 from widemargin.cli import main
-from widemargin.cli.probabilities import probabilities
 
 
 @pytest.fixture
@@ -211,7 +210,7 @@ def test_inspect_shows_the_calibration(wine, capsys):
 
 def test_scores_that_are_far_away_have_equal_probabilities(wine, capsys):
     printed(capsys, "train", "three.svm", "m.wm", "--probability")
-    found = probabilities(load_model("m.wm"), np.full((2, 3), -1e6))
+    found = load_model("m.wm").calibration.probabilities(np.full((2, 3), -1e6))
     np.testing.assert_array_equal(found, np.full((2, 3), 1 / 3))
 
 
@@ -238,14 +237,24 @@ def test_predictions_that_are_refused(wine, capsys):
     both = ["--probability", "--scores"]
     said = refused(capsys, "predict", "m.wm", "three.svm", *both)
     assert "--probability and --scores cannot go together" in said
-    for kept in (3, {}, {"slopes": [1.0], "offsets": [1.0]},
-                 {"slopes": ["a"] * 3, "offsets": [0.0] * 3},
-                 {"slopes": [float("nan")] * 3, "offsets": [0.0] * 3}):  # fmt: skip
-        model = LinearSVC().fit(X, y).model_
-        model.meta["calibration"] = kept
-        save_model(model, "n.wm")
-        said = refused(capsys, "predict", "n.wm", "three.svm", "--probability")
-        assert "n.wm: expected a slope and an offset for each class" in said
+
+
+def test_a_search_in_python_gives_the_command_line_probabilities(wine, capsys):
+    X, y = wine
+    clf = SVCCV(Cs=[1.0], cv=3, calibrate="isotonic").fit(X, y)
+    save_model(clf, "m.wm")
+    found = table(printed(capsys, "predict", "m.wm", "three.svm", "--probability"))
+    np.testing.assert_allclose(found, clf.predict_proba(X), atol=1e-5)
+    said = printed(capsys, "inspect", "m.wm")
+    assert "calibration" in said
+    assert "Calibration(method='isotonic', columns=3)" in said
+
+
+def test_a_text_model_is_written_without_its_probabilities(wine, capsys):
+    printed(capsys, "train", "two.svm", "m.wm", "--probability")
+    assert main(["convert", "m.wm", "m.model"]) == 0
+    said = capsys.readouterr().err
+    assert "m.model: probabilities are left out, as the text has no place" in said
 
 
 def test_probabilities_are_those_of_scikit_learn(wine, capsys):

@@ -60,10 +60,20 @@ def test_csr_products(real, index, k):
         bound = scale.T @ np.abs(u) + np.abs(start)
         assert_summed(out, start + X.T @ u, bound, stored.sum(axis=0), k)
 
+        out, squares = rng.normal(size=(2, n))
+        expected = out + X.T @ d, squares + (X * X).T @ d
+        bounds = scale.T @ d + np.abs(out), (scale**2).T @ d + np.abs(squares)
+        _core.csr_column_sums(_core.csr(*arrays, n), d, out, squares)
+        assert_summed(out, expected[0], bounds[0], stored.sum(axis=0), k)
+        terms = 2 * stored.sum(axis=0) + 3  # of squares of sums
+        assert_summed(squares, expected[1], bounds[1], terms, k)
+
         check_gram(arrays, X, scale, stored, d)
+        check_weighted_product(arrays, X, scale, stored, d)
         ones = np.ones((k, 1))
         wide = [np.hstack([part, ones]) for part in (X, scale, stored)]
         check_gram(arrays, *wide, d, n)
+        check_weighted_product(arrays, *wide, d, n)
         X = X.astype(real).astype(float)
         S = sparse.csr_array(X.astype(real))
         rising = S.indptr.astype(index), S.indices.astype(index), S.data
@@ -81,6 +91,16 @@ def check_gram(arrays, X, scale, stored, d, n=None):
     bound = scale.T @ (d[:, np.newaxis] * scale) + np.abs(start)
     assert_summed(out, G, bound, stored.T @ stored, len(d))
     np.testing.assert_array_equal(out, out.T)
+
+
+def check_weighted_product(arrays, X, scale, stored, d, n=None):
+    """X'DXw, also where X has a column of ones beside the n columns of the arrays."""
+    w, out = np.random.default_rng(X.shape[1]).normal(size=(2, X.shape[1]))
+    expected = out + X.T @ (d * (X @ w))
+    bound = scale.T @ (d * (scale @ np.abs(w))) + np.abs(out)
+    _core.csr_weighted_product(_core.csr(*arrays, n or len(w)), d, w, out)
+    terms = stored.sum(axis=0) + stored.sum(axis=1).max(initial=0) + 3
+    assert_summed(out, expected, bound, terms, sum(X.shape))
 
 
 def csr(indptr=(0, 1, 3), indices=(1, 0, 1), data=(1.0, 2.0, 3.0), index=np.int32):
@@ -131,6 +151,14 @@ def small():
         ),
         (
             lambda: _core.csr_gram(small(), np.ones(3), np.ones((2, 2))),
+            "do not fit each other",
+        ),
+        (
+            lambda: _core.csr_weighted_product(small(), *np.ones((2, 2)), np.ones(3)),
+            "do not fit each other",
+        ),
+        (
+            lambda: _core.csr_column_sums(small(), *np.ones((2, 2)), np.ones(3)),
             "do not fit each other",
         ),
         (

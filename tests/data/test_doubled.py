@@ -18,6 +18,10 @@ def _squares(block, part, v):
     return block.T @ (part.f * part.weight)
 
 
+def _weights(part):
+    return part.weight
+
+
 @pytest.fixture(params=STORAGES, ids=lambda storage: storage.name)
 def doubled(request):
     storage = request.param
@@ -35,6 +39,9 @@ def test_products_of_signed_rows(doubled):
     assert rows.sweeps == before + 1
     np.testing.assert_allclose(state.f, A @ v, rtol=1e-13)
     np.testing.assert_allclose(found, A.T @ (weight * (A @ v)), rtol=1e-12)
+    product = signed.weighted_product(_weights, state, v)
+    assert rows.sweeps == before + 2
+    np.testing.assert_allclose(product, A.T @ (weight * (A @ v)), rtol=1e-12)
     np.testing.assert_allclose(
         signed.gram(weight), A.T @ (weight[:, None] * A), rtol=1e-12
     )

@@ -48,6 +48,20 @@ def _sparse_gram(block, part):
     return linalg.sparse_gram(block, part.d)
 
 
+def _weights(part):
+    return part.d
+
+
+def products_with_weights(rows, X, rng):
+    m, n = X.shape
+    y, w = np.where(rng.random(m) < 0.5, -1.0, 1.0), rng.normal(size=n + 1)
+    A, state = rows.signed(y), rows.state(d=rng.normal(size=m) * (rng.random(m) < 0.8))
+    whole = np.c_[X, np.ones(m)]
+    expected = whole.T @ (state.d * (whole @ w))
+    scale = np.abs(whole).T @ (np.abs(state.d) * (np.abs(whole) @ np.abs(w)))
+    assert_within(A.weighted_product(_weights, state, w), expected, scale, m + n + 4)
+
+
 def gram_is_the_weighted_product(rows, X, rng):
     m, n = X.shape
     d = rng.exponential(size=m) * (rng.random(m) < 0.8)
@@ -95,6 +109,7 @@ LAWS = {
     law.__name__: law
     for law in (
         products_are_exact_to_rounding_and_adjoint,
+        products_with_weights,
         gram_is_the_weighted_product,
         rows_taken_moments_and_repeated_reads,
     )

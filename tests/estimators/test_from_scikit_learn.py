@@ -25,6 +25,7 @@ from widemargin import (
     EnclosingBall,
     LinearSVC,
     LinearSVCCV,
+    NuSVC,
     NuSVR,
 )
 from widemargin.estimators.foreign import ADVICE
@@ -79,6 +80,19 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
         KINDS[kind](**{name: 1})
     with pytest.raises(ValueError, match=words):
         KINDS[kind]().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (BudgetSVC, "own; 'method' says how it cuts"),
+        (EnclosingBall, "own; 'step' says"),
+    ],
+)
+def test_each_kind_says_where_its_choice_is(kind, words):
+    with pytest.raises(TypeError, match=words) as caught:
+        kind(solver="auto")
+    assert ("cuts" in str(caught.value)) == (kind is BudgetSVC)
 
 
 @pytest.mark.parametrize("kind", [SVC, EnclosingBall, SVCCV, NuSVR])
@@ -358,3 +372,17 @@ def test_nothing_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SVC(kernel=shared_letters).fit(WORDS, SIDES).predict(WORDS)
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, BudgetSVC, NuSVC])
+def test_probabilities_that_are_not_there_say_where_they_are(kind):
+    assert not hasattr(kind(), "predict_proba")
+    with pytest.raises(AttributeError, match=r"come from calibrate='sigmoid' of SVCCV"):
+        kind().predict_proba
+
+
+def test_a_search_without_probabilities_says_how_to_have_them():
+    with pytest.raises(AttributeError) as caught:
+        SVCCV().predict_proba
+    assert "has probabilities with calibrate='sigmoid'" in str(caught.value.__cause__)
+    assert hasattr(SVCCV(calibrate="sigmoid"), "predict_proba")

@@ -31,7 +31,7 @@ ESTIMATORS = [
     SVC(rank=9, approximation="fourier"),
     BudgetSVC(budget=9),
     LinearSVCCV(Cs=[1.0]),
-    SVCCV(Cs=[1.0]),
+    SVCCV(Cs=[1.0], calibrate="sigmoid"),
     EnclosingBall(),
     SVR(),
     LinearSVR(),

@@ -325,3 +325,12 @@ def test_a_column_of_targets_is_taken_with_a_warning():
     np.testing.assert_array_equal(one.coef_, LinearSVR().fit(X, TARGET).coef_)
     objects = LinearSVR().fit(X, TARGET.astype(object))
     np.testing.assert_array_equal(one.coef_, objects.coef_)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", ["free", "penalized"])
+def test_weights_whose_squares_overflow_end_with_a_status(loss, intercept):
+    reg = LinearSVR(loss=loss, intercept=intercept)
+    with pytest.warns(ConvergenceWarning):
+        reg.fit(X, TARGET, np.full(len(X), 1e160))
+    assert reg.status_ == "numerical_error"

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import dask.array as da
 import numpy as np
@@ -19,6 +20,7 @@ from widemargin import (
     linear_svr_path,
     svc_path,
 )
+from widemargin.data.distributed import crew as crew_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 from widemargin.estimators.selection_on_cluster import folded, opened
@@ -123,7 +125,13 @@ def test_folds_are_those_of_scikit_learn(client, n_folds, order):
         expected = np.empty(700, int)
         for fold, (_, test) in enumerate(splitter.split(X, y)):
             expected[test] = fold
-        with opened(machine, *there(X, y, rows=90), None, limits_of(machine)) as rows:
+        with opened(
+            machine,
+            type(machine).__name__,
+            *there(X, y, rows=90),
+            None,
+            limits_of(machine),
+        ) as rows:
             if order != "mixed" and type(splitter) is KFold:
                 with pytest.raises(ValueError, match="must hold all classes. Got no"):
                     folded(rows, splitter, "A")
@@ -156,28 +164,44 @@ def test_rows_are_loaded_once_and_nothing_of_length_m_comes_here(client, monkeyp
     assert made[0].most <= 12_000
 
 
-@pytest.mark.full
-def test_a_killed_worker_changes_no_bit_of_a_search(data, monkeypatch):
-    counts, kill_at, crews = [], [], []
+def kill(client, crew):
+    """Kill a worker."""
+    os.kill(process_ids(client)[sorted(crew._hosts)[0]], signal.SIGKILL)
+
+
+def dismiss(client, crew):
+    """End one of two workers that are threads of this process."""
+    client.cluster.scale(1)
+    while len(client.nthreads()) > 1:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("lose", [dismiss, pytest.param(kill, marks=pytest.mark.full)])
+def test_a_lost_worker_changes_no_bit_of_a_search(data, monkeypatch, lose):
+    """Lanes go on from their copies, in the fold that is trained."""
+    counts, crews = [], []
+    monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
+    monkeypatch.setattr(crew_module, "COPIED_SECONDS", 0.0)
+    monkeypatch.setattr(crew_module, "COPIED_TIMES", 0.0)
     add = Crew.add
 
     def counted(self, entry, timeout=None):
         counts[-1] += 1
         crews.append(self)
-        if counts[-1] in kill_at:
-            os.kill(processes[sorted(self._hosts)[0]], signal.SIGKILL)
+        if len(counts) == 2 and counts[1] == round(0.6 * counts[0]):
+            lose(client, self)
         return add(self, entry, timeout)
 
     monkeypatch.setattr(Crew, "add", counted)
-    found = []
-    with cluster(2, processes=True) as client:
-        for share in (None, 0.6):
-            processes = process_ids(client)
-            kill_at = [] if share is None else [round(share * counts[-1])]
+    X, y = data
+    given, found = there(X, (y > 0) + 2 * (X[:, 0] > 1)), []
+    with cluster(2, processes=lose is kill) as client:
+        for _ in range(2):
             counts.append(0)
-            search = LinearSVCCV(Cs=[0.1, 1.0], cv=3, loss="hinge", tol=1e-9)
-            found.append(search.fit(*there(*data)))
+            search = LinearSVCCV(Cs=[0.1], cv=3, multi_class="ovo", tol=1e-9)
+            found.append(search.fit(*given))
     assert crews[0].restored == 0 < crews[-1].restored
+    assert 0 < crews[-1].replayed <= 11
     one, other = found
     np.testing.assert_array_equal(other.scores_, one.scores_)
     np.testing.assert_array_equal(other.path_, one.path_)
@@ -244,6 +268,10 @@ def test_what_a_cluster_does_not_select_is_refused(client, data):
         LinearSVCCV().fit(*given, groups=np.ones(900))
     with pytest.raises(ValueError, match="scale_in_folds takes no Dask collection"):
         LinearSVCCV().scale_in_folds().fit(*given)
+    with pytest.raises(ValueError, match=r"'y' parameter of LinearSVCCV.fit must hold"):
+        LinearSVCCV().fit(*there(data[0], np.zeros(900)))
+    with pytest.raises((ValueError, TypeError), match=r"of LinearSVRCV.fit must"):
+        LinearSVRCV().fit(*there(data[0], np.full(900, "a")))
     bad = data[0].copy()
     bad[412, 3] = np.nan
     with pytest.raises(ValueError, match="NaN in partition 2, at its row 12, column 3"):

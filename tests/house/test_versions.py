@@ -36,3 +36,14 @@ def test_links_of_readme_outside_of_the_repository_are_absolute():
         wheel.absolute("[a](#b) [c](https://d)", "https://a.b")
         == "[a](#b) [c](https://d)"
     )
+
+
+def test_extras_that_are_named_are_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    named = re.findall(r'pip install "(?:widemargin|\.)\[([\w,]+)\]"', text)
+    assert len(named) >= 4
+    assert {x for names in named for x in names.split(",")} <= set(
+        project["optional-dependencies"]
+    )

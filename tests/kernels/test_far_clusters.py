@@ -4,6 +4,7 @@ There |x|^2 + |z|^2 - 2x'z has no digits left, and the core sums (x_j - z_j)^2.
 """
 
 import functools
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -169,3 +170,17 @@ def test_digits_that_are_lost_depend_on_nonzeros_not_on_columns():
         entries = columns, np.arange(9) * nonzeros
         X = sparse.csr_array((rng.random(len(columns)), *entries), (8, 20_000))
         assert Layout(form, X).by_differences == loses
+
+
+def test_rows_in_fortran_order_are_looked_at_without_a_copy():
+    form = Kernel("rbf", gamma=GAMMA).form
+    Z = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 20)))
+    same = Layout(form, np.ascontiguousarray(Z), np.float32)
+    tracemalloc.start()
+    try:
+        layout = Layout(form, Z, np.float32)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert layout.reach == same.reach > 0.0
+    assert peak < Z.nbytes / 2

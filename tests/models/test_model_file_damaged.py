@@ -121,7 +121,7 @@ def test_what_follows_the_model_is_noticed(garbage: bytes, tmp_path: Path) -> No
         (b"\x89widem\r\n" + bytes(39), "ends too early"),
         (
             b"\x89widem\r\n" + bytes(100),
-            "version is 0, but this widemargin reads only 1 to 6",
+            "version is 0, but this widemargin reads only 1 to 7",
         ),
     ],
 )
@@ -131,8 +131,8 @@ def test_other_files_are_refused(content: bytes, words: str, tmp_path: Path) -> 
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
-    path = forge(tmp_path / "m.wm", {"layout": "another"}, version=7)
-    assert "version is 7, but this widemargin reads only 1 to 6" in refusal(path)
+    path = forge(tmp_path / "m.wm", {"layout": "another"}, version=8)
+    assert "version is 8, but this widemargin reads only 1 to 7" in refusal(path)
 
 
 # -- hostile files: the checksum is right ----------------------------------------------

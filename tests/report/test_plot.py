@@ -84,6 +84,13 @@ def test_a_fit_of_several_problems_prints_all_of_them(several):
     assert "3 problems" not in str(several.solutions_[0])
 
 
+def test_a_picture_of_one_of_several_problems_says_so(several):
+    axes = several.solution_.plot(Figure().subplots())
+    assert axes.get_title("left").endswith(" (problem 1 of 3; solutions_ has all)")
+    axes = several.solutions_[1].plot(Figure().subplots())
+    assert "problem" not in axes.get_title("left")
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_problems_that_were_stopped_are_counted():
     X, y = clouds(3, 3, 20, spread=3.0)

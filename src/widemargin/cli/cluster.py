@@ -8,6 +8,7 @@ from typing import Any
 
 from widemargin.cli.datasets import Data
 from widemargin.data.outofcore import open_rows
+from widemargin.system.files import missing_extra
 
 # Options that need the rows here, and what they are when they are not given.
 _HERE = {
@@ -68,9 +69,7 @@ def _client(options: argparse.Namespace, stack: ExitStack) -> Any:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise ValueError(
-            "--cluster and --workers need dask: pip install 'widemargin[dask]'"
-        ) from None
+        raise missing_extra("a cluster", "dask") from None
     if options.cluster is not None:
         try:
             return Client(options.cluster)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from widemargin.cli import names
-from widemargin.cli.output import SOLVED
-from widemargin.cli.reading import LIBLINEAR, LIBSVM, OURS, kind_of_model, read
+from widemargin.cli.output import SOLVED, note
+from widemargin.cli.reading import OURS, kind_of_model, read
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
 from widemargin.models.liblinear import read_liblinear, write_liblinear
@@ -14,6 +14,7 @@ from widemargin.models.libsvm import read_libsvm, write_libsvm
 from widemargin.models.model import Model
 from widemargin.models.model_file import load_model, save_model
 from widemargin.models.onnx import write_onnx
+from widemargin.models.text import LIBLINEAR, LIBSVM
 from widemargin.system.files import check_outputs, ending
 
 _READERS = {OURS: load_model, LIBLINEAR: read_liblinear, LIBSVM: read_libsvm}
@@ -56,6 +57,11 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
     if kind == names.TEXT_MODEL:
         _check_linear(options, model)
         _TEXTS[options.format or _text_of(model)](model, options.output)
+        if model.calibration is not None:
+            note(
+                f"{options.output}: probabilities are left out, as the text has no "
+                "place for them; .wm and .onnx keep them"
+            )
     else:
         (write_onnx if kind == ".onnx" else save_model)(model, options.output)
 

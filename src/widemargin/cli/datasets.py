@@ -14,7 +14,7 @@ from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
 from widemargin.report.weights import known_base
-from widemargin.system.files import is_delimited
+from widemargin.system.files import TEXT, ending, is_delimited
 
 
 class Data(NamedTuple):
@@ -125,9 +125,11 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
         if option == "weight" and value is not None:
             weights.check_file(value, path)
         elif value is not None:
+            other = "; a table has a name that ends in .csv, .tsv or .parquet"
+            other *= ending(path) not in TEXT
             raise ValueError(
                 f"{path}: expected no --{option.replace('_', '-')} for svmlight text, "
-                f"which has its labels, found {value}"
+                f"which has its labels, found {value}{other}"
             )
 
 

@@ -15,6 +15,7 @@ from widemargin.report.html import above
 from widemargin.report.weights import SCALES, columns, largest_weights
 
 _LARGEST = 10  # weights of a class that are shown
+_NAMES = 50  # names of features that are shown, where there are no weights
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,6 +27,8 @@ def run(options: argparse.Namespace) -> int:
         "features": model.n_features,
         **(_linear(model) if model.kernels is None else _kernel(model, model.kernels)),
     }
+    if model.calibration is not None:
+        facts["calibration"] = model.calibration.facts
     # What the file says comes second: it must not replace what was computed.
     if options.json:
         say(f"{json.dumps(facts | model.meta | facts)}\n")
@@ -36,8 +39,14 @@ def run(options: argparse.Namespace) -> int:
         for name, value in part.items()
         if name not in ("feature_names", SCALES)
     }
+    if model.calibration is not None:
+        shown["calibration"] = [repr(model.calibration)]
+    names = columns(model)
     if "largest_weights" in facts:
         shown["largest weights"] = _in_words(model, facts["largest_weights"])
+    elif not isinstance(names, range):
+        more = f" and {len(names) - _NAMES:,} more" * (len(names) > _NAMES)
+        shown["feature names"] = [escaped(", ".join(names[:_NAMES]) + more)]
     if isinstance(increase := model.meta.get("increase"), float):
         shown["increase"] = [f"at most {above(increase)} the optimum without a budget"]
     width = max(map(len, shown))

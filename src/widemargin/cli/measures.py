@@ -6,10 +6,14 @@ from widemargin.cli.datasets import Data
 from widemargin.data.memory import as_rows
 from widemargin.models.errors import errors, guesses
 from widemargin.models.model import Model
+from widemargin.models.schemes import ONE_CLASS
 
 
 def measured(model: Model, test: Data) -> dict[str, float]:
-    """The accuracy of a classifier, or the errors of a regression, by name."""
+    """The accuracy of a classifier, or the errors of a regression, by name.
+
+    Of one class the share of outliers, and the accuracy where labels are 1 and -1.
+    """
     state = model.scored(as_rows(test.X))
     if model.is_regression:
         found = errors(model, state, test.y)
@@ -18,16 +22,27 @@ def measured(model: Model, test: Data) -> dict[str, float]:
             "root_mean_squared_error": found.root_mean_squared,
             "mean_absolute_error": found.mean_absolute,
         }
-    parts = guesses(model, state, test.y)
-    right = sum(int(np.count_nonzero(y == guess)) for y, guess in parts)
-    return {"accuracy": right / len(test.y)}
+    right = outliers = 0
+    m = len(test.y)
+    for y, guess in guesses(model, state, test.y):
+        right += int(np.count_nonzero(y == guess))
+        outliers += int(np.count_nonzero(guess == model.classes[0]))
+    is_one = model.scheme == ONE_CLASS
+    facts = {"outliers": outliers / m} if is_one else {}
+    if not is_one or np.isin(test.y, model.classes).all():
+        facts["accuracy"] = right / m
+    return facts
 
 
 def in_words(facts: dict[str, float], path: str, m: int) -> str:
     """The measures of the m rows of a file."""
     on = f"on {path} ({m:,} rows)"
-    if "accuracy" in facts:
-        return f"accuracy {100 * facts['accuracy']:.2f} % {on}"
+    right = f"accuracy {100 * facts['accuracy']:.2f} %" if "accuracy" in facts else ""
+    if "outliers" in facts:
+        unknown = "an accuracy needs labels 1 and -1, which is an outlier"
+        return f"outliers {100 * facts['outliers']:.2f} %, {right or unknown}, {on}"
+    if right:
+        return f"{right} {on}"
     return (
         f"R^2 {facts['r2']:.4g}, root mean squared error "
         f"{facts['root_mean_squared_error']:.4g}, mean absolute error "

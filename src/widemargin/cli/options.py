@@ -259,8 +259,8 @@ def _add_strength(train: Any) -> None:
         "--cv",
         type=values.folds,
         metavar="K",
-        help="choose C, and gamma, by the accuracy on K folds of the rows: prints a "
-        "table and keeps the best model",
+        help="choose C by the accuracy on K folds of the rows, and gamma where --gamma "
+        "has several values: prints a table and keeps the best model",
     )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from widemargin.cli.datasets import open_unlabeled
 from widemargin.cli.output import SOLVED, as_text, doing, say
-from widemargin.cli.probabilities import check_calibrated, probabilities
 from widemargin.cli.reading import about, read_model
 from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
@@ -24,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     if options.probability:
         if options.scores:
             raise ValueError("--probability and --scores cannot go together")
-        check_calibrated(model, options.model)
+        _check_calibrated(model, options.model)
     rows = as_rows(open_unlabeled(options, model))
     with doing(f"predicting {rows.shape[0]:,} rows"), about(options.data):
         state = model.scored(rows)  # all of them, before the first line
@@ -37,6 +36,15 @@ def run(options: argparse.Namespace) -> int:
         for lines in text:
             say(lines)
     return SOLVED
+
+
+def _check_calibrated(model: Model, path: str) -> None:
+    """Refuse a model that keeps no calibration."""
+    if model.calibration is None:
+        raise ValueError(
+            f"{path}: expected a model that was trained with --probability or "
+            "calibrate=, found one without"
+        )
 
 
 def _check_numbers(options: argparse.Namespace, model: Model) -> None:
@@ -55,8 +63,8 @@ def _text(
     """One line a row, of some of the m rows at a time."""
     for start in range(0, m, _ROWS):
         scores = state.part(slice(start, min(start + _ROWS, m))).scores
-        if options.probability:
-            scores = probabilities(model, scores)
+        if options.probability and model.calibration is not None:
+            scores = model.calibration.probabilities(scores)
         if options.scores or options.probability:
             lines = [
                 " ".join(map(repr, s)) for s in scores.reshape(len(scores), -1).tolist()

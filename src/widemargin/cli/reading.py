@@ -17,6 +17,7 @@ from widemargin.data.svmlight.read import Contents
 from widemargin.data.svmlight.text import opener
 from widemargin.models.model import Model
 from widemargin.models.model_file import MAGIC, load_model
+from widemargin.models.text import HEADS, LIBLINEAR, LIBSVM
 from widemargin.system.files import open_bytes
 
 # Parameters of the reader in the words of the command line.
@@ -26,15 +27,12 @@ _WORDS = {
     "The 'memory_limit' parameter": "--memory-limit",
     "A low rank (rank=300) takes less": "A low rank (--rank 300) takes less",
     "expected a memory_limit of": "expected a --memory-limit of",
+    "a table is read by open_rows, under": "a table has",
     "leave it out (columns=...)": "leave it out (--columns)",
 }
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
-OURS, LIBLINEAR, LIBSVM = "widemargin", "LIBLINEAR", "LIBSVM"
-_HEADS = {
-    OURS: MAGIC,
-    LIBLINEAR: b"solver_type",
-    LIBSVM: b"svm_type",
-}  # how the models begin
+OURS = "widemargin"
+_HEADS = {OURS: MAGIC} | HEADS
 _ONNX = b"\x08"  # the version of its format follows
 
 

@@ -23,7 +23,6 @@ from widemargin.cli.output import (
     doing,
     note,
 )
-from widemargin.cli.probabilities import KEY
 from widemargin.cli.scaling import read_scaling, say_uneven, scaled
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import begin_training, report_training
@@ -73,9 +72,8 @@ def run(options: argparse.Namespace) -> int:
         else _fit(options, data, solver=solver, checkpoint=checkpoint)
     )
     _count_as_in_file(classifier, data)
-    if search and options.probability:
-        _keep_sigmoids(classifier, search)
-    model = classifier.model_ if scaling is None else classifier.model_.scaled(scaling)
+    model = (search or classifier).model_
+    model = model if scaling is None else model.scaled(scaling)
     asked, options.model = options.model, _save(model, options.model)
     try:
         report_training(options, classifier, data, test, search)
@@ -130,13 +128,6 @@ def _read(options: argparse.Namespace) -> Data:
     if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
         data = in_memory(options, data)
     return data
-
-
-def _keep_sigmoids(classifier: Classifier, search: SelectedClassifier) -> None:
-    """Let the model have what makes probabilities of its scores."""
-    slopes, offsets = search.calibrator_.sigmoids
-    kept = {"method": "sigmoid", "slopes": slopes, "offsets": offsets}
-    keep_in_model(classifier, {KEY: kept})
 
 
 def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:

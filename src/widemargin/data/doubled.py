@@ -23,6 +23,8 @@ from widemargin.data.rows import (
 from widemargin.data.state import RowState, bools, check_length, row_index
 from widemargin.numerics import linalg
 
+Vector = NDArray[np.float64]
+
 # Before the names of the vectors of the first and the second half.
 _FIRST, _SECOND = "first.", "second."
 
@@ -135,6 +137,15 @@ class _SignedTwice(SignedRows):
         inner = of_single_rows(joined)
         return self._single.sweep(_twin_blocks, inner, *signs, f, *broadcast)
 
+    def weighted_product(
+        self, weights: Callable[[RowState], Vector], state: RowState, w: Vector
+    ) -> Vector:
+        """Product A' diag(d) A w of both halves at once: see `SignedRows`."""
+        product: Vector = self._single.sweep(
+            _twin_product, of_single_rows(state), self._intercept, weights, w
+        )
+        return product
+
 
 class DoubledState(RowState):
     """Vectors of doubled rows, kept as those of the first and of the second rows."""
@@ -242,6 +253,18 @@ def _twin_blocks(
         f(twin, half if has_state else None, *broadcast)
         for twin, half in zip(twins, halves, strict=True)
     )
+
+
+def _twin_product(
+    block: Any,
+    part: RowState,
+    intercept: bool,
+    weights: Callable[[RowState], Vector],
+    w: Vector,
+) -> Vector:
+    first, second = (weights(half) for half in _parted(part))
+    signed = linalg.SignedBlock(block, np.ones(block.shape[0]), intercept)
+    return linalg.weighted_product(signed, first + second, w)
 
 
 def _both_parts(part: RowState, f: Callable[..., Any], *broadcast: Any) -> Any:

@@ -273,15 +273,19 @@ class RemoteRows(Rows):
     def mapped_once(self, feature_map: RowMap) -> Rows:
         """Rows after a feature map: made once, where there is room for them."""
 
+    @abstractmethod
     def keep(
-        self, f: Callable[..., Any], state: RowState, *broadcast: Any
+        self,
+        choose: Callable[..., Any],
+        state: RowState,
+        names: Sequence[str],
+        *broadcast: Any,
     ) -> tuple[Rows, RowState]:
-        """The rows that f picks out (`widemargin.data.kept.Kept`), and their vectors.
+        """The rows that are chosen, and their part of the named vectors, copied.
 
-        They stay where they are.
+        ``choose(slices of state, *broadcast)`` says which rows of a block (bool). They
+        stay where they are.
         """
-        kept: tuple[Rows, RowState] = self.sweep(f, state, *broadcast)
-        return kept
 
 
 def _matvec(block: Any, part: None, W: Vector) -> list[Vector]:
@@ -368,12 +372,10 @@ class _Mapped(_View):
         rows: linalg.Matrix = self._map.map(self._base.take(index))
         return rows
 
-    def keep(
-        self, f: Callable[..., Any], state: RowState, *broadcast: Any
-    ) -> tuple[Rows, RowState]:
+    def keep(self, *given: Any) -> tuple[Rows, RowState]:
         """Rows without their features, which take more room: see `RemoteRows.keep`."""
         base: Any = self._base
-        rows, own = base.keep(f, state, *broadcast)
+        rows, own = base.keep(*given)
         return rows.mapped(self._map), own
 
     def refuse_nonfinite(self) -> None:
@@ -438,6 +440,16 @@ class SignedRows(_View):
             *broadcast,
         )
 
+    def weighted_product(
+        self, weights: Callable[[RowState], Vector], state: RowState, w: Vector
+    ) -> Vector:
+        """Product A' diag(d) A w, d what ``weights`` makes of a block's rows: (k,).
+
+        One sweep, whose signs do not matter.
+        """
+        product: Vector = self.sweep(_weighted_product, state, weights, w)
+        return product
+
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index``: see `Rows.take`."""
         index = row_index(index, self.shape[0])
@@ -456,6 +468,12 @@ def _signed_block(
 ) -> Any:
     signed = linalg.SignedBlock(block, getattr(part, signs), intercept)
     return f(signed, part if has_state else None, *broadcast)
+
+
+def _weighted_product(
+    block: Any, part: RowState, weights: Callable[[RowState], Vector], w: Vector
+) -> Vector:
+    return linalg.weighted_product(block, weights(part), w)
 
 
 class _Selected(_View):

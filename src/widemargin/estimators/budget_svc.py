@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,6 +133,8 @@ class BudgetSVC(Classifier):
     >>> len(clf.support_), bool(clf.score(X, y) > 0.95)
     (20, True)
     """
+
+    _advice_too: ClassVar[dict[str, str]] = {"solver": "; 'method' says how it cuts"}
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Probabilities from decision values on rows that were held out."""
+"""Calibrations by scikit-learn, from decision values on rows that were held out."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
-Vector = NDArray[np.float64]
+from widemargin.models.calibration import Calibration
 
-METHODS = ("sigmoid", "isotonic")
+Vector = NDArray[np.float64]
 
 
 class Decisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,43 +37,27 @@ class Decisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X[:, 0] if X.ndim == 2 and X.shape[1] == 1 else X
 
 
-class Calibrator:
-    """Probabilities of decision values.
-
-    Parameters
-    ----------
-    fitted : CalibratedClassifierCV, over decision values
-    """
-
-    def __init__(self, fitted: CalibratedClassifierCV) -> None:
-        self._fitted = fitted
-
-    @property
-    def sigmoids(self) -> tuple[list[float], list[float]]:
-        """Slopes a and offsets b of 1 / (1 + exp(a f + b)), one a column of f."""
-        each = self._fitted.calibrated_classifiers_[0].calibrators
-        return [float(one.a_) for one in each], [float(one.b_) for one in each]
-
-    def predict_proba(self, decisions: Vector) -> Vector:
-        """Probabilities of the classes: (m, c)."""
-        return np.asarray(self._fitted.predict_proba(_columns(decisions)))
-
-
 def calibrated(
     classes: NDArray[Any],
     method: str,
     decisions: Vector,
     y: NDArray[Any],
     weights: Vector | None,
-) -> Calibrator:
+) -> Calibration:
     """Fit scikit-learn's calibrators to decision values of rows that were held out."""
     rows = np.arange(len(y))
     fitted = CalibratedClassifierCV(
         Decisions(classes), method=method, cv=[(rows, rows)], ensemble=False
     )
-    fitted.fit(_columns(decisions), y, sample_weight=weights)
-    return Calibrator(fitted)
-
-
-def _columns(decisions: Vector) -> Vector:
-    return decisions.reshape(len(decisions), -1)
+    fitted.fit(decisions.reshape(len(y), -1), y, sample_weight=weights)
+    each = fitted.calibrated_classifiers_[0].calibrators
+    names = ("a_", "b_") if method == "sigmoid" else ("X_thresholds_", "y_thresholds_")
+    first, second = (
+        [np.atleast_1d(getattr(one, name)).astype(np.float64) for one in each]
+        for name in names
+    )
+    counts = np.array([len(column) for column in first])
+    end = np.concatenate(second)
+    if method == "isotonic":  # means of weighted ones may exceed 1 by rounding
+        end = np.clip(end, 0.0, 1.0)
+    return Calibration(method, np.concatenate(first), end, counts)

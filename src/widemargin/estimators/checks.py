@@ -77,6 +77,7 @@ def check_solver(check: Checker, machine: Any, problem: Callable[..., Problem]) 
     given, rank = machine.solver, getattr(machine, "rank", None)
     if isinstance(given, Solver) or (isinstance(given, str) and given in auto.NAMES):
         return
+    auto.refuse_class(check, given)
     names: set[str] = set() if rank is not None else {batch.NAME}
     stands = Kernel("linear")  # for any kernel
     maps = rank is not None and rank != "auto" and not getattr(machine, "polish", False)

@@ -25,7 +25,7 @@ from widemargin.estimators.checks import (
     tell_end,
     weighted,
 )
-from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.foreign import PROBABILITIES, Absent, AdvisingMixin
 from widemargin.estimators.multiclass import (
     check_scheme,
     check_ties,
@@ -57,6 +57,8 @@ class Classifier(
     BaseEstimator,  # type: ignore[misc]
 ):
     """Base of the classifiers, which choose a plan and keep what it finds."""
+
+    predict_proba = Absent(PROBABILITIES)
 
     n_iter_: Any
     _takes_infinity = False  # as C: hard margins

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -224,6 +224,8 @@ class EnclosingBall(
     >>> ball.predict([[2.0, 1.5], [5.0, 0.0]])
     array([ 1, -1])
     """
+
+    _advice_too: ClassVar[dict[str, str]] = {"solver": "; 'step' says how it moves"}
 
     def __init__(
         self,

@@ -4,8 +4,12 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, NoReturn, Self
 
+PROBABILITIES = (
+    "probabilities come from calibrate='sigmoid' of SVCCV and LinearSVCCV, or from "
+    "sklearn.calibration.CalibratedClassifierCV(ensemble=False)"
+)
 ADVICE = {
     "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
     "are kept (200 MB are memory_limit=200 << 20)",
@@ -17,16 +21,33 @@ ADVICE = {
     "was made large to leave the intercept out of the penalty",
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
-    "probability": "leave it out; probabilities come from calibrate='sigmoid' of SVCCV "
-    "and LinearSVCCV, or sklearn.calibration.CalibratedClassifierCV(ensemble=False)",
-    "solver": "leave it out; it has one ('method' says how BudgetSVC cuts, 'step' how "
-    "EnclosingBall moves)",
+    "probability": f"leave it out; {PROBABILITIES}",
+    "solver": "leave it out; it has a method of its own",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
 }
 
 
+class Absent:
+    """A method of scikit-learn's that a class has not, and what takes its place."""
+
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, one: Any, owner: type | None = None) -> NoReturn:
+        kind = "" if owner is None else owner.__name__
+        raise AttributeError(
+            f"{kind!r} object has no attribute {self._name!r}: {self._instead}."
+        )
+
+
 class AdvisingMixin:
     """Answers keywords that it has not with what to write instead."""
+
+    # What a class adds to the advice on some of them.
+    _advice_too: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -50,7 +71,7 @@ class AdvisingMixin:
             There is no parameter of that name.
         """
         names: Any = inspect.signature(type(self)).parameters
-        if (said := _advice(type(self).__name__, names, params)) is not None:
+        if (said := _advice(type(self), names, params)) is not None:
             raise ValueError(said)
         base: Any = super()
         base.set_params(**params)
@@ -63,7 +84,7 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def advised(self: Any, *args: Any, **params: Any) -> None:
-        said = _advice(type(self).__name__, known, params)
+        said = _advice(type(self), known, params)
         if said is not None:
             raise TypeError(said)
         init(self, *args, **params)
@@ -71,14 +92,18 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
     return advised
 
 
-def _advice(owner: str, known: Iterable[str], given: Iterable[str]) -> str | None:
+def _advice(
+    kind: type[AdvisingMixin], known: Iterable[str], given: Iterable[str]
+) -> str | None:
     """What to say about the first keyword that only scikit-learn has, or a slip."""
+    owner = kind.__name__
     names = [name for name in known if name not in ("self", "params")]
     for name in given:
         if name in names or "__" in name:
             continue
         if name in ADVICE:
-            return f"{owner} has no parameter {name!r}: {ADVICE[name]}."
+            more = kind._advice_too.get(name, "")
+            return f"{owner} has no parameter {name!r}: {ADVICE[name]}{more}."
         if near := difflib.get_close_matches(name, names, n=1):
             return f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?)."
     return None

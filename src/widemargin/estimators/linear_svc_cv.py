@@ -30,7 +30,7 @@ class LinearSVCCV(SelectedClassifier):
     calibrate : {"sigmoid", "isotonic"} or None, default=None
         Makes `predict_proba` from the decision values of the held-out rows, by the
         methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
-        decision values all the same.
+        decision values all the same. `save_model` and `write_onnx` keep them.
     loss, intercept, solver, class_weight, multi_class, decision_function_shape, \
 break_ties, tol, max_iter : as of `LinearSVC`
     time_limit : float > 0 in seconds, or None, default=None

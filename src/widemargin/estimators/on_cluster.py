@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from widemargin.data.distributed.collection import column_names
 from widemargin.data.distributed.opened import open_collection
@@ -29,7 +30,7 @@ from widemargin.system.deadline import OutOfTime, until
 
 _NOT_THERE = (
     "{} with these parameters takes no Dask collection: on a cluster LinearSVC, "
-    "LinearSVR and SVC with a rank (an int) are fitted. X.compute() brings it here."
+    "LinearSVR and SVC with a rank (a number) are fitted. X.compute() brings it here."
 )
 
 
@@ -66,10 +67,18 @@ def _weights(
 
 @contextmanager
 def classes_of(
-    estimator: Any, limits: Limits, X: Any, y: Any, sample_weight: Any, client: Any
+    estimator: Any,
+    owner: str,
+    limits: Limits,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    client: Any,
 ) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
-    """The rows of a collection, their classes and weights; sets the classes."""
-    owner = type(estimator).__name__
+    """The rows of a collection, their classes and weights; sets the classes.
+
+    Refusals are in the name of the ``owner``.
+    """
     prepare = _Classes(owner, estimator._leaves_out_negative)
     with _opened(estimator, limits, X, (y, sample_weight), prepare, client) as rows:
         _keep_columns(estimator, rows)
@@ -163,11 +172,20 @@ def _times_weight(part: RowState, name: str, C: float) -> None:
 def fitted(
     estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Plan, client: Any = None
 ) -> Fit:
-    """What a plan of a classifier finds for a collection, which it keeps."""
+    """What a plan finds for a collection; a classifier keeps it."""
     limits, data = limits_of(estimator), (X, y, sample_weight)
     refuse(estimator)
-    with classes_of(estimator, limits, *data, client) as there:
-        return trained(estimator, limits, data, there, plan)
+    read, train = of_kind(estimator)
+    with read(estimator, type(estimator).__name__, limits, *data, client) as there:
+        found: Fit = train(estimator, limits, data, there, plan)
+        return found
+
+
+def of_kind(estimator: Any) -> tuple[Any, Any]:
+    """What reads a collection for an estimator, and what trains it on the rows."""
+    if is_classifier(estimator):
+        return classes_of, trained
+    return targets_of, trained_regressor
 
 
 def trained(
@@ -239,10 +257,15 @@ class _Targets:
 
 @contextmanager
 def targets_of(
-    estimator: Any, limits: Limits, X: Any, y: Any, sample_weight: Any, client: Any
+    estimator: Any,
+    owner: str,
+    limits: Limits,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    client: Any,
 ) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
     """The rows of a collection, their targets and weights."""
-    owner = type(estimator).__name__
     prepare = _Targets(owner, estimator._leaves_out_negative)
     others = (y, sample_weight)
     with _opened(estimator, limits, X, others, prepare, client) as rows:
@@ -250,16 +273,6 @@ def targets_of(
         names = ("y",) if sample_weight is None else ("y", "weight")
         state: Any = rows.unpack(**dict.fromkeys(names, np.float64))
         yield rows, state.y, None if sample_weight is None else state.weight
-
-
-def fitted_regressor(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Any, client: Any = None
-) -> Fit:
-    """What a plan of a regressor finds for a collection."""
-    limits, data = limits_of(estimator), (X, y, sample_weight)
-    refuse(estimator)
-    with targets_of(estimator, limits, *data, client) as there:
-        return trained_regressor(estimator, limits, data, there, plan)
 
 
 def trained_regressor(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.kept import Kept
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -36,16 +35,13 @@ def pair_of(rows: Any, index: RowVector, C: Any, task: BinaryTask) -> Pair:
     vectors = {"C": C} if isinstance(C, RowVector) else {}
     state = rows.state(index=index, place=range(rows.shape[0]), **vectors)
     names = ("index", "place", *vectors)
-    kept, own = rows.keep(_of_two, state, names, task.positive, task.negative)
+    kept, own = rows.keep(_is_of_two, state, names, task.positive, task.negative)
     y = own.index.map(signs, np.int8, task.positive)
     return Pair(kept, y, own.C if vectors else C, own.place)
 
 
-def _of_two(
-    block: Any, part: RowState, names: Sequence[str], positive: int, negative: int
-) -> Kept:
-    own = np.flatnonzero((part.index == positive) | (part.index == negative))
-    return Kept([block[own]], {k: [getattr(part, k)[own]] for k in names})
+def _is_of_two(part: RowState, positive: int, negative: int) -> Any:
+    return (part.index == positive) | (part.index == negative)
 
 
 def counts_there(index: RowVector, c: int) -> NDArray[np.intp]:

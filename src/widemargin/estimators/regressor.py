@@ -164,7 +164,7 @@ class Regressor(
         if is_collection(X):
             from widemargin.estimators import on_cluster
 
-            find = functools.partial(on_cluster.fitted_regressor, self)
+            find = functools.partial(on_cluster.fitted, self)
         fit_function(self, lambda: find(X, y, sample_weight, plan))
 
     def _check(self) -> None:

@@ -1,5 +1,6 @@
 """A classifier of the C, and the gamma, that do best on held-out rows."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from widemargin.estimators import labels
-from widemargin.estimators.calibration import METHODS, calibrated
+from widemargin.estimators.calibration import calibrated
 from widemargin.estimators.multiclass import check_ties
 from widemargin.estimators.points import Judge, Points
 from widemargin.estimators.selection import Selected
 from widemargin.estimators.training import Vector
+from widemargin.models.calibration import METHODS
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 
@@ -33,6 +35,16 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model.decide(self.decisions)
 
 
+def _calibrates(search: Any) -> bool:
+    """Whether it has probabilities; what to do for them, where it has none."""
+    if search.calibrate is None:
+        raise AttributeError(
+            f"{type(search).__name__} has probabilities with calibrate='sigmoid' or "
+            "'isotonic'."
+        )
+    return True
+
+
 class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of `SVCCV` and `LinearSVCCV`: classes, and their probabilities."""
 
@@ -45,11 +57,19 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
         found: Vector = fitted.decision_function(X)
         return found
 
-    @available_if(lambda self: self.calibrate is not None)  # type: ignore[untyped-decorator]
+    @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:
         """Probabilities of the classes, by the decisions on held-out rows: (m, c)."""
         decisions = self.decision_function(X)
-        return np.asarray(self.calibrator_.predict_proba(decisions))
+        found: Vector = self.calibrator_.probabilities(decisions)
+        return found
+
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes; has probabilities with ``calibrate``."""
+        return dataclasses.replace(
+            super().model_, calibration=vars(self).get("calibrator_")
+        )
 
     # -- parts of fit ------------------------------------------------------------------
 

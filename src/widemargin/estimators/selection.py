@@ -109,6 +109,8 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the machine that was fitted on all rows."""
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # says why it is not there
         fitted = vars(self).get("best_estimator_")
         if fitted is None or not name.endswith("_") or name.startswith("_"):
             owner = type(self).__name__

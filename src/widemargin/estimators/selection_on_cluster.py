@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from widemargin.data.kept import Kept
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
@@ -106,24 +105,23 @@ class There:
         return Ended(machine.C, found)
 
     def without(self, fold: int) -> "There":
-        """The rows that a fold trains on: copies, on their workers."""
-        rows, state = self.rows.keep(_of_training, self.state, fold, self.names)
+        """The rows that a fold trains on, on their workers."""
+        rows, state = self.rows.keep(_is_training, self.state, self.names, fold)
         return There(rows, state, self.classes, self.data)
 
 
-def _of_training(block: Any, part: RowState, fold: int, names: Sequence[str]) -> Kept:
-    own = np.flatnonzero(part.fold != fold)
-    return Kept([block[own]], {name: [getattr(part, name)[own]] for name in names})
+def _is_training(part: RowState, fold: int) -> Any:
+    return part.fold != fold
 
 
 @contextmanager
 def opened(
-    machine: Any, X: Any, y: Any, sample_weight: Any, limits: Limits
+    machine: Any, owner: str, X: Any, y: Any, sample_weight: Any, limits: Limits
 ) -> Iterator[There]:
-    """The rows of a collection, for machines of one kind."""
+    """The rows of a collection, for machines of one kind; refused by their owner."""
     data = X, y, sample_weight
-    of = on_cluster.classes_of if is_classifier(machine) else on_cluster.targets_of
-    with of(machine, limits, *data, None) as (rows, y, weight):
+    read, _ = on_cluster.of_kind(machine)
+    with read(machine, owner, limits, *data, None) as (rows, y, weight):
         state = rows.state(y=y, **({} if weight is None else {"weight": weight}))
         yield There(rows, state, getattr(machine, "classes_", None), data)
 
@@ -141,7 +139,7 @@ def select(
     """Score all points in a share of the time limit; train the best on all rows."""
     _refuse(selected, machine, params)
     limits = limits_of(machine)
-    with opened(machine, *data, limits) as there:
+    with opened(machine, type(selected).__name__, *data, limits) as there:
         _keep_columns(selected, there.rows)
         if there.classes is not None:
             selected.classes_ = there.classes
@@ -223,7 +221,8 @@ def train_path(machines: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> N
         machine._check()
         on_cluster.refuse(machine)
     before: Ended | None = None
-    with opened(machines[0], X, y, sample_weight, limits_of(machines[0])) as there:
+    owner, limits = type(machines[0]).__name__, limits_of(machines[0])
+    with opened(machines[0], owner, X, y, sample_weight, limits) as there:
         for machine in machines:
             before = there.train(machine, before)
             tell_ends(machine.solutions_)
@@ -239,13 +238,10 @@ def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
     a weight.
     """
     n_folds, stratified = _splitting(there, cv, owner)
-    rows, vectors = (
-        there.rows,
-        {name: getattr(there.state, name) for name in there.names},
-    )
-    m = rows.shape[0]
+    rows, m = there.rows, there.rows.shape[0]
     fold = np.broadcast_to(np.min_scalar_type(n_folds).type(0), m)
-    state = rows.state(**vectors, fold=fold, place=range(m))
+    own = there.state.join(rows.state(fold=fold))
+    state = own.join(rows.state(place=range(m)))
     if stratified:
         assert there.classes is not None
         found = state.sweep(_class_counts, len(there.classes))
@@ -259,7 +255,7 @@ def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
     c = 1 if there.classes is None else len(there.classes)
     counts = state.sweep(_fold_counts, n_folds, c)
     _check(there, counts, owner)
-    return There(rows, state, there.classes, there.data), counts.sum(axis=1).tolist()
+    return There(rows, own, there.classes, there.data), counts.sum(axis=1).tolist()
 
 
 def _splitting(there: There, cv: Any, owner: str) -> tuple[int, bool]:

@@ -712,14 +712,15 @@ def _reach(Z: Matrix, center: Vector, sums: str) -> float:
     if sparse.issparse(Z) and not center.any():
         sizes = linalg.row_squares(Z) if sums == "square" else abs(Z).sum(axis=1)
         return float(sizes.max())
-    if not sparse.issparse(Z):
-        return linalg.reach(Z, center, sums != "square")
     m, size = Z.shape[0], max(1, LOOKED_AT // Z.shape[1])
+    parts = (linalg.row_slice(Z, a, min(a + size, m)) for a in range(0, m, size))
     found = [
-        linalg.reach(linalg.dense(part), center, sums != "square")
-        for part in (
-            linalg.row_slice(Z, a, min(a + size, m)) for a in range(0, m, size)
+        linalg.reach(
+            linalg.dense(part) if sparse.issparse(part) else part,
+            center,
+            sums != "square",
         )
+        for part in parts  # copies where the core cannot read Z as it lies
     ]
     return float(np.max(found, initial=0.0))  # NaN stays
 

@@ -17,6 +17,7 @@ from widemargin.data.words import encoded
 from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
 from widemargin.features.scaling import Scaling
 from widemargin.kernels.expansion import Expansion
+from widemargin.models.calibration import Calibration
 from widemargin.models.schemes import (
     ONE_CLASS,
     PAIRED,
@@ -81,6 +82,8 @@ class Model:
     scaling : Scaling or None
         Map of the columns before the kernel or the features of ``expand``; weights of
         the columns themselves have it folded in (`scaled`).
+    calibration : Calibration or None
+        What makes probabilities of `scores` (`predict_proba`).
     """
 
     classes: NDArray[Any]
@@ -92,6 +95,7 @@ class Model:
     shape: str = "ovr"
     break_ties: bool = False
     scaling: Scaling | None = None
+    calibration: Calibration | None = None
 
     def __repr__(self) -> str:
         facts: dict[str, Any] = {"scheme": self.scheme, "classes": len(self.classes)}
@@ -105,6 +109,8 @@ class Model:
             facts["expand"] = self.expand
         if self.scaling is not None:
             facts["scaled"] = True
+        if self.calibration is not None:
+            facts["calibration"] = self.calibration.method
         return in_one_line(self, **facts)
 
     def __post_init__(self) -> None:
@@ -126,6 +132,15 @@ class Model:
             self._refuse("break_ties")
         if self.scaling is not None:
             self._check_scaling(self.scaling)
+        if self.calibration is not None:
+            self._check_calibration(self.calibration)
+
+    def _check_calibration(self, calibration: Calibration) -> None:
+        columns = 1 if self.is_single else len(self.classes)
+        if self.is_regression or self.scheme == ONE_CLASS or self.shape == "ovo":
+            self._refuse("a calibration")
+        if len(calibration.counts) != columns:
+            self._refuse(f"a calibration of {len(calibration.counts)} column(s)")
 
     def _check_scaling(self, scaling: Scaling) -> None:
         if self.is_linear:
@@ -332,6 +347,30 @@ class Model:
         ndarray (m,)
         """
         return self.labels(self._read(X))
+
+    def predict_proba(self, X: ArrayLike) -> Vector:
+        """Probabilities of the classes, by what a search with ``calibrate`` has found.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
+
+        Returns
+        -------
+        ndarray (m, c)
+            In [0, 1], with sum 1 in each row; in the order of ``classes``.
+
+        Raises
+        ------
+        ValueError
+            The model keeps no calibration.
+        """
+        if self.calibration is None:
+            raise ValueError(
+                "This Model has no probabilities: they come from "
+                "SVCCV(calibrate='sigmoid') or LinearSVCCV(calibrate='sigmoid')."
+            )
+        return self.calibration.probabilities(self.decision_function(X))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

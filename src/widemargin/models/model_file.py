@@ -47,6 +47,13 @@ whose classes are -1 and 1. It has the keys of version 4 and besides
 If true, the arrays "shift" (n,) and "scale" (n,) follow the others, and the kernel or
 the features are about (x - shift) / scale.
 
+Version 7 is for models with probabilities. It has the keys of version 6 and besides
+
+    "calibration": "sigmoid" or "isotonic"
+
+with the arrays "calibration_first" (t,), "calibration_second" (t,) and
+"calibration_counts" (c,) behind all others: those of `Calibration`.
+
 The dtype of the classes is a NumPy name (int64, float32),
 "str" for strings as wide as the longest, or "object" for an object array of strings.
 Numbers that JSON lacks are written NaN, Infinity and -Infinity. Another layout gets
@@ -56,6 +63,7 @@ another version, and a reader refuses a version that it does not know.
 import hashlib
 import json
 import math
+import os
 import struct
 import textwrap
 from typing import Any
@@ -66,18 +74,20 @@ from numpy.typing import NDArray
 from widemargin.features.scaling import Scaling
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
+from widemargin.models.calibration import Calibration
 from widemargin.models.model import Decision, Model
 from widemargin.models.pipelines import of_pipeline
 from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_classes_allowed
+from widemargin.models.text import HEADS
 from widemargin.parameters import Checker
-from widemargin.system.files import Path, open_regular, replacing
+from widemargin.system.files import DATA, Path, ending, open_regular, replacing
 
 Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
 # Versions.
-_LINEAR, _KERNEL, _FEATURES, _DECIDING, _REGRESSION, _SCALING = range(1, 7)
+_LINEAR, _KERNEL, _FEATURES, _DECIDING, _REGRESSION, _SCALING, _CALIBRATED = range(1, 8)
 _DECIDES: dict[str, Any] = {"shape": str, "break_ties": bool}
 _OR_NULL = (dict, type(None))
 # The keys that a header has besides those of version 1, and their types.
@@ -89,11 +99,17 @@ _OF_VERSION: dict[int, dict[str, Any]] = {
     _REGRESSION: {"kernel": _OR_NULL, "features": _OR_NULL},
     _SCALING: {"kernel": _OR_NULL, "features": _OR_NULL} | _DECIDES | {"scaling": bool},
 }
+_OF_VERSION[_CALIBRATED] = _OF_VERSION[_SCALING] | {"calibration": str}
 # Versions with these schemes.
 _FIRST = {"ovo": _KERNEL, "dag": _DECIDING, REGRESSION: _REGRESSION}
 _FIRST[ONE_CLASS] = _SCALING
 _ALIGN, _DIGEST = 64, 32
 _MOVES = {"shift": (1, ("<f8",)), "scale": (1, ("<f8",))}
+_CALIBRATION = {
+    "calibration_first": (1, ("<f8",)),
+    "calibration_second": (1, ("<f8",)),
+    "calibration_counts": (1, ("<i8",)),
+}
 _WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
 _LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
 _LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
@@ -165,6 +181,9 @@ def save_model(model: Any, path: Path) -> None:
             arrays = parts.kernel_arrays(model.kernels)
         if (scaling := model.scaling) is not None:
             arrays |= {"shift": scaling.shift, "scale": scaling.scale}
+        if (found := model.calibration) is not None:
+            parts_of = (found.first, found.second, found.counts.astype("<i8"))
+            arrays |= dict(zip(_CALIBRATION, parts_of, strict=True))
         content = _encode(model, arrays)
     except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
@@ -207,6 +226,8 @@ def load_model(path: Path) -> Model:
         return _decode(content)
     except UnfitError as error:
         reason = textwrap.shorten(str(error), 200)  # it may quote the file
+        data = "; load_svmlight reads text, open_rows tables and arrays"
+        reason += data * (ending(os.fsdecode(path)) in DATA)
         raise ValueError(f"{path} is not a usable model file: {reason}.") from None
 
 
@@ -309,6 +330,8 @@ def _encode(model: Model, arrays: dict[str, Any]) -> list[bytes | memoryview]:
 
 def _version(model: Model) -> int:
     """The oldest version that can hold a model."""
+    if model.calibration is not None:
+        return _CALIBRATED
     if model.scaling is not None or model.scheme == ONE_CLASS:
         return _SCALING
     if model.is_regression:
@@ -343,9 +366,11 @@ def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
     if "features" in _OF_VERSION[version]:
         expand = model.expand
         header["features"] = expand and parts.feature_header(expand)
-    if version == _SCALING:
+    if model.calibration is not None:
+        header["calibration"] = model.calibration.method
+    if "scaling" in _OF_VERSION[version]:
         header["scaling"] = model.scaling is not None
-    if version in (_DECIDING, _SCALING):
+    if "shape" in _OF_VERSION[version]:
         header |= {"shape": model.shape, "break_ties": model.break_ties}
     try:
         text = json.dumps(header, ensure_ascii=False)
@@ -389,12 +414,13 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     scheme = fields["scheme"]
     kernel, features = fields.get("kernel"), fields.get("features")
     classes = _classes(fields["classes"], scheme)
-    moves: dict[str, Any] = _MOVES if fields.get("scaling") else {}
+    beside: dict[str, Any] = _MOVES if fields.get("scaling") else {}
+    beside = beside | _CALIBRATION if "calibration" in fields else beside
     of_model: dict[str, Any] = {"classes": classes, "scheme": scheme}
     of_model |= {name: fields[name] for name in _DECIDES if name in fields}
     if kernel is not None and features is None:
         _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
-        layout = _kernel_layouts(fields["arrays"]) | moves
+        layout = _kernel_layouts(fields["arrays"]) | beside
         arrays = _arrays(fields["arrays"], body, layout)
         of_model["kernels"] = parts.expansion_of(kernel, arrays, _least_counts(scheme))
     elif kernel is not None:
@@ -404,7 +430,7 @@ def _decode(content: NDArray[np.uint8]) -> Model:
         if features is not None:
             _fields(features, "the features", **parts.FEATURE_KEYS)
             layout = _WEIGHTS | parts.feature_layout(features)
-        arrays = _arrays(fields["arrays"], body, layout | moves)
+        arrays = _arrays(fields["arrays"], body, layout | beside)
         W, b = arrays["w"], arrays["b"]
         if features is not None:
             of_model["expand"] = parts.features_of(features, arrays)
@@ -412,8 +438,11 @@ def _decode(content: NDArray[np.uint8]) -> Model:
             raise UnfitError("its arrays differ in length")
         of_model["decisions"] = tuple(map(Decision, W, b.tolist()))
     try:
-        if moves:
+        if fields.get("scaling"):
             of_model["scaling"] = Scaling(arrays["shift"], arrays["scale"])
+        if "calibration" in fields:
+            found = (arrays[name] for name in _CALIBRATION)
+            of_model["calibration"] = Calibration(fields["calibration"], *found)
         model = Model(**of_model, meta=fields["meta"])
     except ValueError as error:
         raise UnfitError(f"{error}".rstrip(".")) from None
@@ -444,17 +473,28 @@ def _kernel_layouts(described: list[Any]) -> dict[str, Any]:
     return parts.COMMON | (parts.DENSE if dense else parts.SPARSE)
 
 
+def _alike(content: NDArray[np.uint8]) -> str:
+    """What a file is, where it begins like one of another program."""
+    head = content[:16].tobytes()
+    for program, start in HEADS.items():
+        if head.startswith(start):
+            name = program.lower()
+            reader = f"widemargin.models.{name}.read_{name}"
+            return f", but like a model of {program}, which {reader} reads"
+    return ""
+
+
 def _split(content: NDArray[np.uint8]) -> tuple[int, Any, NDArray[np.uint8]]:
     """Version, header and bytes of the arrays of a file that has all of them."""
     if content[: len(MAGIC)].tobytes() != MAGIC:
-        raise UnfitError("it does not start like one")
+        raise UnfitError(f"it does not start like one{_alike(content)}")
     if len(content) < _PREFIX.size + _DIGEST:
         raise UnfitError("it ends too early")
     _, version, length = _PREFIX.unpack_from(content.data)
     if version not in _OF_VERSION:
         raise UnfitError(
             f"its version is {version}, but this widemargin reads only {_LINEAR} "
-            f"to {_SCALING}"
+            f"to {_CALIBRATED}"
         )
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content.data).digest() != digest.tobytes():

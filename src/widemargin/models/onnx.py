@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from widemargin.features.maps import FourierFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.table import KERNELS
+from widemargin.models.calibration import Calibration
 from widemargin.models.model import Model
 from widemargin.models.model_file import as_linear, as_model
 from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_decisions
@@ -19,12 +20,13 @@ from widemargin.system.files import Path, missing_extra, replacing
 # goes with it: ONNX Runtime reads both since 1.7. Types: 7 is int64, 11 is double.
 _MODEL = """
 <ir_version: 7, opset_import: ["": 13], producer_name: "widemargin">
-decide (float[m, {n}] X) => ({label}[m] label, double[{scores}] scores)
+decide (float[m, {n}] X) => ({label}[m] label, double[{scores}] scores{more})
 {{
     {columns}
     {features}
     {decide}
     {named}
+    {probable}
 }}
 """
 _COLUMNS = "X64 = Cast <to = 11> (X)"
@@ -53,6 +55,36 @@ _DECIDE = {
     scores = Gemm (features, W, b)
     winner = ArgMax <axis = 1, keepdims = 0> (scores)""",
 }
+# A number p for each column of scores, as `Calibration`. "isotonic": a sum of rises,
+# each times the share of its interval that a value has passed.
+_CURVES = {
+    "sigmoid": """
+    sloping = Mul ({scores}, slopes)
+    exponent = Sub (offsets, sloping)
+    p = Sigmoid (exponent)""",
+    "isotonic": """
+    spread = Gather <axis = 1> ({scores}, column_of)
+    beyond = Sub (spread, starts)
+    passed = Div (beyond, lengths)
+    none = Constant <value = double {{0.0}}> ()
+    all = Constant <value = double {{1.0}}> ()
+    share = Clip (passed, none, all)
+    p = Gemm (share, rises, least)""",
+}
+_OF_TWO = """
+    certain = Constant <value = double {1.0}> ()
+    other = Sub (certain, p)
+    probabilities = Concat <axis = 1> (other, p)"""
+_OF_MANY = """
+    across = Constant <value = int64[1] {1}> ()
+    impossible = Constant <value = double {0.0}> ()
+    total = ReduceSum <keepdims = 1> (p, across)
+    divides = Greater (total, impossible)
+    undivided = Not (divides)
+    added = Cast <to = 11> (undivided)
+    weights = Add (p, added)
+    sum = ReduceSum <keepdims = 1> (weights, across)
+    probabilities = Div (weights, sum)"""
 # As `votes`: votes, and a part that says how clear they are.
 _VOTES = """
     pairs = Gemm (features, W, b)
@@ -149,6 +181,8 @@ def write_onnx(model: Any, path: Path) -> None:
     The graph has the input ``X``, float32 (m, n), and the outputs ``label``, (m,), and
     ``scores``, float64, (m,) for one decision, (m, c) or (m, pairs) for more: what
     `Model.predict` and `Model.decision_function` return for the same float32 rows.
+    Models that have probabilities have a third output ``probabilities``, float64,
+    (m, c), as `Model.predict_proba`.
 
     Parameters
     ----------
@@ -196,6 +230,8 @@ def write_onnx(model: Any, path: Path) -> None:
         decide=_decide(model),
         columns=_COLUMNS if model.scaling is None else _SCALED,
         named="label = Identity (scores)" if model.is_regression else _NAMED,
+        more=f", double[m, {c}] probabilities" if model.calibration else "",
+        probable=_probable(model),
     )
     if not model.is_regression:
         constants["classes"] = model.classes.astype(dtype)
@@ -204,6 +240,8 @@ def write_onnx(model: Any, path: Path) -> None:
             "column_shift": scaling.shift,
             "column_scale": scaling.scale,
         }
+    if model.calibration is not None:
+        constants |= _calibration_constants(model.calibration)
     if model.is_paired:
         constants |= _sides(c)
     if scheme == "dag":
@@ -231,6 +269,15 @@ def _decide(model: Model) -> str:
     scores = {shown}
     winner = ArgMax <axis = 1, keepdims = 0> ({winner})"""
     return text
+
+
+def _probable(model: Model) -> str:
+    """The part of the graph that makes probabilities of scores, if there is one."""
+    if model.calibration is None:
+        return ""
+    scores = "columns" if model.is_single else "scores"
+    curves = _CURVES[model.calibration.method].format(scores=scores)
+    return curves + (_OF_TWO if model.is_single else _OF_MANY)
 
 
 def _kind(model: Model) -> str:
@@ -283,6 +330,31 @@ def _polynomial_constants(
         b = b + c * W[-1]
     weights = np.vstack([scale[:, np.newaxis] * squares, linear])
     return {"I": first, "J": second, "W": weights, "b": b}
+
+
+def _calibration_constants(calibration: Calibration) -> dict[str, NDArray[Any]]:
+    """The numbers of the curves, each as long as its intervals are many."""
+    columns = calibration.columns
+    if calibration.method == "sigmoid":
+        return {"slopes": calibration.first, "offsets": -calibration.second}
+    # A curve of one point gets an interval without rise.
+    columns = [
+        (np.append(f, np.nextafter(f[-1], np.inf)), np.append(p, p[-1]))
+        for f, p in columns
+    ]
+    counts = [len(f) - 1 for f, _ in columns]
+    column_of = np.repeat(np.arange(len(columns)), counts)
+    rises = np.zeros((sum(counts), len(columns)))
+    rises[np.arange(len(rises)), column_of] = np.hstack(
+        [np.diff(p) for _, p in columns]
+    )
+    return {
+        "column_of": column_of,
+        "starts": np.hstack([f[:-1] for f, _ in columns]),
+        "lengths": np.hstack([np.diff(f) for f, _ in columns]),
+        "rises": rises,
+        "least": np.array([p[0] for _, p in columns]),
+    }
 
 
 def _kernel_constants(kernels: Expansion) -> dict[str, NDArray[Any]]:

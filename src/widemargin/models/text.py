@@ -8,6 +8,9 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 from widemargin.system.files import Path
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
+# How the models of other programs begin.
+LIBLINEAR, LIBSVM = "LIBLINEAR", "LIBSVM"
+HEADS = {LIBLINEAR: b"solver_type", LIBSVM: b"svm_type"}
 
 
 class Kind(NamedTuple):

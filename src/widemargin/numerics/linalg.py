@@ -199,9 +199,19 @@ def gram_diagonal(block: Any, d: Vector) -> Vector:
     if isinstance(block, SignedBlock):
         return block.gram_diagonal(d)
     if sparse.issparse(block):
-        block = _float64(block)
-        return np.asarray(block.multiply(block).T @ d)
+        return _csr_column_sums(block, d)[1]
     return np.asarray(np.square(block, dtype=np.float64).T @ d)
+
+
+def weighted_product(block: Any, d: Vector, w: Vector) -> Vector:
+    """Product block' diag(d) block w: (n,). Sparse rows with d = 0 are not read."""
+    if isinstance(block, SignedBlock):
+        return block.weighted_product(d, w)
+    if not sparse.issparse(block):
+        return rmatvec(block, d * matvec(block, w))
+    out = np.zeros(w.size)
+    _core.csr_weighted_product(_csr(block), d, w, out)
+    return out
 
 
 def row_squares(block: Any) -> Vector:
@@ -223,21 +233,18 @@ def column_sums(block: Any) -> tuple[Vector, Vector]:
         _core.dense_column_sums(block, sums, squares)
         return sums, squares
     ones = np.ones(block.shape[0])
+    if sparse.issparse(block):
+        return _csr_column_sums(block, ones)
     with np.errstate(over="ignore", invalid="ignore"):
-        if not sparse.issparse(block):
-            squares = np.einsum("ij,ij->j", block, block, dtype=np.float64)
-            return rmatvec(block, ones), squares
-        block = _float64(block)
-        if not block.has_canonical_format:  # an entry is the sum of its duplicates
-            block = block.copy()
-            block.sum_duplicates()
-        used = slice(block.nnz)  # what lies behind the last row may have any index
-        indices, data = block.indices[used], block.data[used]
-        sums, squares = (
-            np.bincount(indices, weights, block.shape[1])
-            for weights in (data, data * data)
-        )
-        return sums.astype(np.float64), squares.astype(np.float64)
+        squares = np.einsum("ij,ij->j", block, block, dtype=np.float64)
+        return rmatvec(block, ones), squares
+
+
+def _csr_column_sums(block: Any, d: Vector) -> tuple[Vector, Vector]:
+    """Block' d, and the diagonal of block' diag(d) block, of CSR rows."""
+    sums, squares = np.zeros(block.shape[1]), np.zeros(block.shape[1])
+    _core.csr_column_sums(_csr(block), np.ascontiguousarray(d), sums, squares)
+    return sums, squares
 
 
 def reach(X: Any, center: Vector, absolute: bool) -> float:
@@ -378,6 +385,12 @@ class SignedBlock:
         """Diagonal of `gram`: (n + 1,)."""
         inner = gram_diagonal(self._X, d)
         return np.append(inner, d.sum()) if self._intercept else inner
+
+    def weighted_product(self, d: Vector, w: Vector) -> Vector:
+        """Product [X 1]' diag(d) [X 1] w, since Y^2 = I: (n + 1,)."""
+        if sparse.issparse(self._X):
+            return weighted_product(self._X, d, w)
+        return self.rmatvec(d * (self @ w))
 
     def row_products(self, scale: Vector) -> Vector:
         """Products of all pairs of rows: see `row_products`."""

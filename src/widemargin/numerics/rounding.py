@@ -49,7 +49,7 @@ def at_zero(total: float, m: int) -> float:
 
 def column_sizes(mean: Vector, std: Vector, m: int, intercept: bool) -> Vector:
     """Lengths of the columns of A, or a little more, by the moments of X's: (k,)."""
-    sizes = np.hypot(np.hypot(mean, std), TINY) * np.sqrt(m) * SLACK
+    sizes = np.sqrt(mean * mean + std * std + TINY**2) * np.sqrt(m) * SLACK
     return np.append(sizes, np.sqrt(m)) if intercept else sizes
 
 
@@ -81,9 +81,10 @@ class Weights:
 
 def dual_error(g: Vector, error: Vector, R: Vector) -> float:
     """How much 1/2 g'Rg may be larger with an error of g; R by its diagonal."""
-    off = np.abs(g) * error + 0.5 * error * error
+    error = R * error
+    off = float(np.abs(g) @ error) + 0.5 * float(error @ error)
     square = 0.5 * gamma_n(len(g) + 2) * float(R @ (g * g))
-    return (float(R @ off) + square) * SLACK
+    return (off + square) * SLACK
 
 
 def repair_error(residual: float, linear: float, slope: float, square: float) -> float:

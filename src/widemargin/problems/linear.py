@@ -120,7 +120,7 @@ class LinearProblem(Problem):
         length = self._weights.length(total, squares)
         sizes, w = self._sizes[:-1], np.abs(g[:-1]) + error[:-1]
         slope = size + length * float(w @ sizes)
-        whole = total, slope, length**2 * float(sizes @ sizes)
+        whole = total, slope, length * length * float(sizes @ sizes)  # no OverflowError
         residual, off = abs(float(g[-1])), float(error[-1])
         if positive is None:
             return 0.0, rounding.repair_error(residual + off, *whole)

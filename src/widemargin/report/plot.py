@@ -14,5 +14,8 @@ def plot(solution: Solution, axes: Any = None) -> Any:
         axes = plt.subplots(layout="constrained")[1]
     pictures.draw_convergence(axes, solution)
     axes.legend()
-    axes.set_title(f"{solution.solver}: {solution.status.value}", loc="left")
+    title = f"{solution.solver}: {solution.status.value}"
+    if solution.together is not None:
+        title += f" (problem 1 of {solution.together['problems']}; solutions_ has all)"
+    axes.set_title(title, loc="left")
     return axes

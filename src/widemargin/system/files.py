@@ -17,6 +17,7 @@ Opener = Callable[[Any, Any], Any]
 
 TEXT = (".svm", ".svmlight", ".libsvm", ".txt")  # endings of svmlight text
 DELIMITED = (".csv", ".tsv")  # endings of tables in text
+DATA = (*TEXT, *DELIMITED, ".npy", ".parquet")  # endings of all data
 COMPRESSED = (".gz", ".bz2", ".xz")
 # Names of open files: replacing one would take it away from who has it open.
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
@@ -118,7 +119,11 @@ def room_for(what: str) -> Iterator[None]:
 
 
 def missing_extra(what: str, extra: str) -> ImportError:
-    """The error where an optional package is not installed."""
+    """The error where an optional package is not installed.
+
+    The command works for what is installed from source, too: pip takes the installed
+    package, and adds what the extra needs.
+    """
     return ImportError(
         f"{what} needs the extra '{extra}': pip install \"widemargin[{extra}]\""
     )

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.cases.problems import PROBLEMS
-from widemargin import Kernel, Problem, solve
+from widemargin import SVC, Kernel, LinearSVC, Problem, solve
 from widemargin.solution import Status, Step
-from widemargin.solvers import InteriorPoint
+from widemargin.solvers import IRWLS, InteriorPoint
 from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.contract import ChosenSolver, Solver
 from widemargin.solvers.driver.driver import run
@@ -273,7 +273,7 @@ class Scripted(Solver):
     def iterate(self, problem, start, tol):
         state, v = problem.dual_state(0.5), np.zeros(problem.A.shape[1])
         for i, (primal, dual) in enumerate(self.values):
-            yield Step(i, primal, dual, 0.0, 1, _point=lambda: (v, state))
+            yield Step(i, primal, dual, 0.0, 1, at=lambda: (v, state))
         if self.end is not None:
             raise self.end
 
@@ -319,12 +319,52 @@ def test_lack_of_progress_is_a_status(problem):
     assert "lack of progress" in solution.message
 
 
-def test_nan_steps_do_not_hide_an_answer(problem):
-    solution = run(
-        problem, ChosenSolver(Scripted([(np.nan, np.nan)] * 5), "as asked"), Limits()
-    )
-    assert solution.status == "stalled"
+@pytest.mark.parametrize("bounds", [(np.nan, np.nan), (9.0, np.nan), (np.nan, 1.0)])
+def test_nan_is_a_breakdown_and_does_not_hide_an_answer(problem, bounds):
+    plan = ChosenSolver(Scripted([(9.0, 1.0), bounds, (8.0, 2.0)]), "as asked")
+    solution = run(problem, plan, Limits())
+    assert solution.status == "numerical_error"
+    assert "Stopped by a numerical breakdown" in solution.message
+    assert len(solution.trace) == 2
     assert np.isfinite(solution.certificate.primal)
+
+
+class Wordless(Scripted):
+    """A solver that has forgotten to yield."""
+
+    def iterate(self, problem, start, tol):
+        return None
+
+
+class Tuples(Scripted):
+    """A solver that yields numbers, or nothing."""
+
+    def iterate(self, problem, start, tol):
+        yield self.values
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        (Wordless([]), "Wordless.iterate must be a generator: it yields a Step an "
+         "iteration. Got one that returns NoneType instead."),
+        (Tuples((0, 9.0, 1.0)), "Tuples.iterate must yield Step objects. Got tuple "
+         "instead."),
+        (Tuples(None), "Tuples.iterate must yield Step objects. Got NoneType instead."),
+        (Tuples, r"must be a solver object. Got the class Tuples instead: write "
+         r"Tuples\(\)."),
+    ],
+)  # fmt: skip
+def test_a_solver_that_is_not_one_is_told_in_one_sentence(problem, solver, words):
+    with pytest.raises(TypeError, match=f"^[^.]*{words}$"):
+        solve(problem, solver)
+
+
+def test_an_estimator_refuses_a_class(problem):
+    with pytest.raises(TypeError, match=r"Got the class InteriorPoint instead: write"):
+        LinearSVC(solver=InteriorPoint).fit(np.eye(2), [0, 1])
+    with pytest.raises(TypeError, match=r"Got the class IRWLS instead: write IRWLS"):
+        SVC(solver=IRWLS).fit(np.eye(2), [0, 1])
 
 
 def test_other_errors_are_raised(problem):

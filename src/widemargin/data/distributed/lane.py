@@ -7,7 +7,7 @@ make the same bits on any worker, so that a lost lane is loaded again and replay
 import io
 import pickle
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,14 +18,13 @@ from widemargin.data.distributed.sums import Raised
 from widemargin.data.kept import Kept, KeptThere, exchanged
 from widemargin.data.matrix import as_matrix
 from widemargin.data.memory import MemoryRows
-from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 
 # Numbers for rows that an entry keeps and their vectors, and how often it may do so.
 NAMES, MOST_KEPT = 32, 4096
-# Kept rows are copied with a lane where they take at most this share of the bytes of
-# its own rows: a copy takes room on another worker, which holds a quarter more then.
+# Rows that a copy cannot choose again are copied where they take at most this share of
+# the bytes of the lane's own: another worker has room for them, a quarter more then.
 COPIED_SHARE = 0.25
 
 
@@ -74,6 +73,34 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Rows that were chosen among others.
+
+    Attributes
+    ----------
+    rows : int, the number of the others
+    flags : uint8 (rows / 8,), a bit for each of them
+    """
+
+    rows: int
+    flags: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, rows: int, chosen: NDArray[np.bool_]) -> "Choice":
+        """The rows where a vector says so."""
+        return cls(rows, np.packbits(chosen))
+
+    def mask(self, m: int) -> NDArray[np.bool_]:
+        """The same as a vector (m,)."""
+        return np.unpackbits(self.flags, count=m).view(np.bool_)
+
+    def made(self, rows: MemoryRows) -> MemoryRows:
+        """These rows: no copy where they are all."""
+        mask = self.mask(rows.shape[0])
+        return rows if mask.all() else MemoryRows(as_matrix(rows._X[mask]), n_jobs=1)
+
+
+@dataclass(frozen=True)
 class Copy:
     """What a lane holds beside the rows that are loaded: see the fields of `Lane`."""
 
@@ -83,6 +110,7 @@ class Copy:
     vectors: dict[int, NDArray[Any]]
     starts: dict[int, int]
     origins: list[Origin]
+    choices: dict[int, Choice]
     matrices: dict[int, Any]
 
 
@@ -105,9 +133,10 @@ class Lane:
     _value: Any = None
     _kept: int = 0
     _vectors: dict[int, NDArray[Any]] = field(default_factory=dict)
-    _rows: dict[int, Rows] = field(default_factory=dict)
+    _rows: dict[int, MemoryRows] = field(default_factory=dict)
     _starts: dict[int, int] = field(default_factory=dict)
     _origins: list[Origin] = field(default_factory=list)
+    _choices: dict[int, Choice] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -136,11 +165,13 @@ class Lane:
     def saved(self) -> Copy | None:
         """What an equal lane goes on from; None where kept rows make it too large."""
         with self._lock:
-            again = {number for one in self._origins for number in one.kept}
+            again = {0}.union(*(one.kept for one in self._origins))
+            there = again & self._rows.keys()
+            choices = {k: one for k, one in self._choices.items() if one.rows in there}
             matrices = {
                 number: rows.in_memory()
                 for number, rows in self._rows.items()
-                if number != 0 and number not in again
+                if number not in again and number not in choices
             }
             size = sum(map(linalg.n_bytes, matrices.values()))
             if self.rows is None or size > COPIED_SHARE * linalg.n_bytes(self.rows._X):
@@ -152,6 +183,7 @@ class Lane:
                 self._vectors,
                 self._starts,
                 self._origins,
+                choices,
                 matrices,
             )
 
@@ -164,7 +196,9 @@ class Lane:
                 self._rows[number] = MemoryRows(as_matrix(X.copy()), n_jobs=1)
             for origin in copy.origins:
                 self._sweep_again(origin)
-            self._origins = copy.origins
+            for number, choice in copy.choices.items():
+                self._rows[number] = choice.made(self._rows[choice.rows])
+            self._origins, self._choices = copy.origins, copy.choices
             self.applied, self._value = copy.applied, copy.value
 
     def _sweep_again(self, origin: Origin) -> None:
@@ -226,6 +260,7 @@ class Lane:
             self._vectors.pop(number, None)
             self._rows.pop(number, None)
             self._starts.pop(number, None)
+            self._choices.pop(number, None)
         there = self._rows.keys()
         self._origins = [one for one in self._origins if not there.isdisjoint(one.kept)]
 
@@ -256,9 +291,38 @@ class Lane:
 
         They and their vectors are called by the number of the entry.
         """
-        number = self._number(self._kept)
+        return self._hold(kept, self._next())
+
+    def keep(
+        self,
+        rows: int,
+        choose: Callable[..., Any],
+        numbers: dict[str, int],
+        names: Sequence[str],
+        broadcast: tuple[Any, ...],
+    ) -> KeptThere | None:
+        """Rows that are chosen among others, with copies of their vectors."""
+        if (base := self._rows.get(rows)) is None:
+            return None
+        state, number = self._state(base, numbers), self._next()
+        chosen = np.concatenate(state.sweep(_chosen, choose, *broadcast))
+        if not chosen.any():
+            return _nothing(number)
+        choice = Choice.of(rows, chosen)
+        made = choice.made(base)
+        first = self._choices.get(rows)
+        if first is not None and first.rows in self._rows:  # ``rows`` may go before
+            whole = first.mask(self._rows[first.rows].shape[0])
+            whole[whole] = chosen
+            choice = Choice.of(first.rows, whole)
+        self._choices[number] = choice
+        vectors = {name: getattr(state, name)[chosen] for name in names}
+        return self._numbered(number, made, vectors)
+
+    def _next(self) -> int:
+        """The number of the next rows that the current entry keeps."""
         self._kept += 1
-        return self._hold(kept, number)
+        return self._number(self._kept - 1)
 
     def _number(self, k: int) -> int:
         """The number of the k-th rows that the current entry keeps."""
@@ -268,18 +332,25 @@ class Lane:
         """Hold rows and their vectors, called by a number."""
         blocks = [block for block in kept.blocks if block.shape[0]]
         if not blocks:
-            return KeptThere(number, {}, 0, 0, None, {})
+            return _nothing(number)
         X = as_matrix(blocks[0] if len(blocks) == 1 else linalg.stack(blocks))
-        rows = self._rows[number] = MemoryRows(X, n_jobs=1)
         vectors = {name: kept.vector(name) for name in kept.vectors}
+        return self._numbered(number, MemoryRows(X, n_jobs=1), vectors)
+
+    def _numbered(
+        self, number: int, rows: MemoryRows, vectors: dict[str, NDArray[Any]]
+    ) -> KeptThere:
+        """Rows that are called by a number, and their vectors by those before it."""
+        self._rows[number] = rows
         for i, vector in enumerate(vectors.values(), 1):
             self._vectors[number - i] = vector
+        m, n = rows.shape
         return KeptThere(
             number,
-            {self.number: rows.shape[0]},
-            round(rows.density * X.shape[0] * X.shape[1]),
-            X.shape[1],
-            X.dtype,
+            {self.number: m},
+            round(rows.density * m * n),
+            n,
+            rows.dtype,
             {name: vector.dtype for name, vector in vectors.items()},
         )
 
@@ -307,6 +378,17 @@ class Lane:
         own = self._own(rows, index)
         return [self._vectors[number][own]] if own.size else None
 
-    def _state(self, base: Rows, numbers: dict[str, int]) -> RowState:
+    def _state(self, base: MemoryRows, numbers: dict[str, int]) -> RowState:
         vectors = {name: self._vectors[number] for name, number in numbers.items()}
-        return RowState(vectors, base._blocks)  # type: ignore[attr-defined]
+        return RowState(vectors, base._blocks)
+
+
+def _chosen(
+    part: RowState, choose: Callable[..., Any], *broadcast: Any
+) -> list[NDArray[np.bool_]]:
+    return [np.asarray(choose(part, *broadcast), bool)]
+
+
+def _nothing(number: int) -> KeptThere:
+    """No rows of this lane."""
+    return KeptThere(number, {}, 0, 0, None, {})

@@ -158,6 +158,23 @@ class DaskRows(RemoteRows):
         rows: Rows = found[0]
         return rows
 
+    def keep(
+        self,
+        choose: Callable[..., Any],
+        state: RowState,
+        names: Sequence[str],
+        *broadcast: Any,
+    ) -> tuple[Rows, RowState]:
+        """Rows that are chosen: see `RemoteRows.keep`. At least one must be.
+
+        A lane whose rows are all chosen does not copy them.
+        """
+        numbers = _numbers(state)
+        kept = self.link.ask("keep", self.number, choose, numbers, names, broadcast)
+        found = self._kept(kept)
+        assert found is not None
+        return found
+
     def _kept(self, kept: KeptThere) -> tuple[Rows, RowState] | None:
         """Rows that the lanes have kept, with their vectors; None if none."""
         numbers = dict(zip(kept.vectors, itertools.count(1), strict=False))

@@ -6,6 +6,7 @@ import re
 import tempfile
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +30,8 @@ _MISSING = ("?", "None", "<NA>")
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 # The share of numbers from which the words of a column are taken for mistakes.
 _MOSTLY = 0.9
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_HEAD_BYTES = 1 << 16  # that hold the line of names, or its beginning
 # Rows from which a column that counts them is told from numbers that happen to differ.
 _COUNTED = 20
 _ID = re.compile(r"(?i)(^|[_\W])(id|index|key|nr|no|row|unnamed.*)$")
@@ -90,9 +93,12 @@ def check_numbers(path: str, names: Sequence[str]) -> None:
 
     Warns
     -----
-    UserWarning where more have words: then all are categories.
+    UserWarning where more have words: then all are categories; and where the line of
+    names looks like one of values.
     """
-    mixed = _converted(path, _stamp(path)).mixed
+    facts, mixed = _converted(path, _stamp(path))[1:]
+    if said := doubt([column.name for column in facts]):
+        warnings.warn(f"{path}: {said}", UserWarning, stacklevel=2)
     for name in (name for name in names if name in mixed):
         numbers, words, row, word = mixed[name]
         where = f"{word!r} in row {row} of the data (counted from 0)"
@@ -107,6 +113,18 @@ def check_numbers(path: str, names: Sequence[str]) -> None:
             f"{numbers:,} rows and words in {words:,}, the first {where}"
         )
         warnings.warn(said, UserWarning, stacklevel=2)
+
+
+def doubt(names: Sequence[str]) -> str:
+    """What to say of names most of which are numbers that do not count columns."""
+    numbers = [name for name in names if re.match(_NUMBER, name)]
+    counts = numbers == [str(j) for j in range(len(numbers))]  # as pandas does
+    if counts or 2 * len(numbers) <= len(names):
+        return ""
+    return (
+        "the first line is taken for names of columns, but holds numbers; a file of "
+        "values alone needs a line of names above them"
+    )
 
 
 def _stamp(path: str) -> FileStamp:
@@ -150,6 +168,7 @@ def _marks() -> list[str]:
 def _read(path: str) -> Any:
     """The file as a table; words that repeat are categories."""
     tab = "\t" if files.ending(path) == ".tsv" else ","
+    _check_separator(path, tab)
     convert = pa.csv.ConvertOptions(
         auto_dict_encode=True,
         auto_dict_max_cardinality=_CATEGORIES,
@@ -165,11 +184,34 @@ def _read(path: str) -> Any:
             f"{path}: expected a table, a line of names and lines with a value for "
             f"each of them, found: {reason}"
         ) from None
+    names = table.column_names
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        said = doubt(names) and f"; {doubt(names)}"
+        raise ValueError(
+            f"{path}: expected columns with different names, found '{twice[0]}' "
+            f"twice{said}"
+        )
     if table.num_rows == 0:
         raise ValueError(
             f"{path}: expected rows below the line of names, found the end of the file"
         )
     return table
+
+
+def _check_separator(path: str, expected: str) -> None:
+    """Refuse a table whose line of names has other separators."""
+    try:
+        with pa.input_stream(path) as stream:  # decompresses
+            line = stream.read(_HEAD_BYTES).decode(errors="replace").split("\n")[0]
+    except OSError:  # reading the table says why
+        return
+    for found in ";\t,":
+        if expected not in line and found in line:
+            raise ValueError(
+                f"{path}: expected {_SEPARATORS[expected]} between the names in the "
+                f"first line, found {_SEPARATORS[found]}; pandas.read_csv('{path}', "
+                f"sep={found!r}) reads it, and to_csv writes it with commas"
+            )
 
 
 def _reason(path: str, error: Exception, options: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from widemargin.data.outofcore.delimited import check_numbers, parquet_of
+from widemargin.data.outofcore.delimited import check_numbers, doubt, parquet_of
 from widemargin.data.outofcore.source import FileStamp
 from widemargin.system import files
 
@@ -84,6 +84,11 @@ class DataFile:
         """Refuse or tell words among the numbers of a CSV column."""
         if self._converted is not None:
             check_numbers(self.path, names)
+
+    @property
+    def doubt(self) -> str:
+        """What to say where a CSV file seems to have no line of names."""
+        return "" if self._converted is None else doubt(self.schema.names)
 
     def group_lengths(self) -> list[int]:
         """Number of rows of every row group."""

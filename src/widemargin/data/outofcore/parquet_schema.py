@@ -84,7 +84,8 @@ class _Schema:
     """The columns of a file: `types` by name, and the index columns of pandas."""
 
     def __init__(self, file: DataFile) -> None:
-        self.path = file.path
+        self.path, doubt = file.path, file.doubt
+        self._doubt = doubt and f"; {doubt}"
         metadata = file.metadata.metadata or {}
         with file.reading():
             pandas = json.loads(metadata.get(b"pandas", b"{}"))
@@ -114,7 +115,7 @@ class _Schema:
             hint = f" (did you mean '{near[0]}'?)" if near else ""
             raise ValueError(
                 f"{self.path}: expected a column '{name}', found none of that name"
-                + hint
+                f"{hint}{self._doubt}"
             )
 
     def check_same(self, other: "_Schema", used: set[str | None] | None) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import mmap
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, Any, Literal, NamedTuple
@@ -108,6 +109,27 @@ class Contents(NamedTuple):
 
 def load(options: ReadOptions) -> Contents:
     """The contents of the file; qid is None unless asked for."""
+    try:
+        return _load(options)
+    except ValueError as error:
+        if not _is_table(options.path):
+            raise
+        raise ValueError(
+            f"{error}; a table is read by open_rows, under a name that ends in .csv or "
+            ".tsv"
+        ) from None
+
+
+def _is_table(path: str) -> bool:
+    """Whether the first line of a file has commas or semicolons, and no entry."""
+    if not os.path.isfile(path):  # a pipe cannot be read again
+        return False
+    line = svmlight_text.first_line(path)
+    return b":" not in line and (b"," in line or b";" in line)
+
+
+def _load(options: ReadOptions) -> Contents:
+    """The same, with the plain sentence for what is wrong."""
     with files.open_bytes(options.path, svmlight_text.opener(options.path)) as file:
         mapped = svmlight_text.can_map(options.path, file)
         rows, lowest, highest = (_load_mapped if mapped else _load_stream)(
@@ -118,7 +140,7 @@ def load(options: ReadOptions) -> Contents:
     )
     n_columns = max(0, highest + zero_based)
     if n_columns > options.limit:  # only a read that knows the base can name the entry
-        return load(replace(options, zero_based=True))
+        return _load(replace(options, zero_based=True))
     if zero_based and options.zero_based == "auto":
         np.add(rows.indices, 1, out=rows.indices)  # they were taken as 1-based
     X = csr_array(
@@ -129,7 +151,7 @@ def load(options: ReadOptions) -> Contents:
     qid = rows.qid
     if qid is not None and options.return_qid == "auto" and np.any(qid == _NO_QID):
         if np.any(qid != _NO_QID):  # only a read that needs all can name the line
-            return load(replace(options, return_qid=True))
+            return _load(replace(options, return_qid=True))
         qid = None
     return Contents(X, rows.targets, qid, bool(zero_based))
 

@@ -25,6 +25,7 @@ _Result = TypeVar("_Result")
 # A core reads this in some milliseconds: Ctrl-C is noticed at once.
 # Larger slices read hardly faster, they only stay in memory longer.
 SLICE_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 12
 
 _PAGES = max(2 << 20, mmap.PAGESIZE)  # what Linux may map at one touch
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -88,6 +89,14 @@ def stream(file: IO[bytes]) -> Iterator[Slice]:
             yield Slice(text, start, _mark(text) if start == 0 else 0, damage)
         rest = block[whole:filled]
         start += whole
+
+
+def first_line(path: str) -> bytes:
+    """The first line of a file, or the beginning of a long or damaged one."""
+    block = bytearray(_HEAD_BYTES)
+    with files.open_bytes(path, opener(path)) as file:
+        filled, _ = _read_into(block, 0, file)
+    return bytes(block[:filled]).split(b"\n")[0]
 
 
 def _read_into(block: bytearray, filled: int, file: IO[bytes]) -> tuple[int, str]:

@@ -6,6 +6,7 @@ limits, keeps the best point, records the trace, calls the user back, reacts to 
 and decides the status. No solver prints, times itself or certifies itself.
 """
 
+import math
 import warnings
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -44,6 +45,9 @@ SHARE, LONGER = 0.5, 1.5
 # far from the end zero may be the best point while the steps come nearer. Slower than
 # that a digit takes 22 times the patience: ln 0.1 / ln 0.9.
 PROGRESS = 0.9
+
+
+_END: Any = object()  # in the place of a step
 
 
 class _Driver:
@@ -122,6 +126,12 @@ class _Driver:
     def _iterate(self, start: Start | None) -> Status:
         """Run the solver whose turn it is."""
         steps = self.solver.iterate(self.core, start, self.limits.tol)
+        if not isinstance(steps, Generator):
+            raise TypeError(
+                f"{type(self.solver).__name__}.iterate must be a generator: it yields "
+                f"a Step an iteration. Got one that returns {type(steps).__name__} "
+                "instead."
+            )
         try:
             while step := self._next(steps):
                 self.problem.rows.check_interrupted()
@@ -198,9 +208,15 @@ class _Driver:
         """
         try:
             with np.errstate(all="ignore"):
-                step = next(steps, None)
-                if step is not None:
-                    self._observe(step)
+                step = next(steps, _END)
+                if step is _END:
+                    return None
+                if not isinstance(step, Step):
+                    raise TypeError(
+                        f"{type(self.solver).__name__}.iterate must yield Step "
+                        f"objects. Got {type(step).__name__} instead."
+                    )
+                self._observe(step)
                 return step
         except (ArithmeticError, np.linalg.LinAlgError):
             self._broken = True
@@ -266,7 +282,9 @@ class _Driver:
         self.best.offer(v, state, step.primal, step.dual)
         step.primal, step.dual = map(self.best.value, (step.primal, step.dual))
         step.best_primal, step.best_dual = self.best.primal, self.best.dual
-        step._point = self.best.point(v, state)
+        step.at = self.best.point(v, state)
+        if math.isnan(step.primal) or math.isnan(step.dual):
+            raise FloatingPointError("the bounds of a step are not numbers")
 
     def _answer(self) -> Answer:
         """The best point with its certificate."""

@@ -402,7 +402,7 @@ def _step(
     }
     values = point.bounds.certificate.primal, point.bounds.certificate.dual
     given: Any = point.a, _State(descent, point)
-    return Step(steps, *values, 0.0, active, details, _point=lambda: given)
+    return Step(steps, *values, 0.0, active, details, at=lambda: given)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from widemargin import _core
 from widemargin.data.kept import Kept, Spread
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
-from widemargin.data.rows import Rows
+from widemargin.data.rows import SignedRows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
@@ -96,7 +96,7 @@ class Piece:
 
     Parameters
     ----------
-    A : Rows, Y [X 1] or Y X
+    A : SignedRows, Y [X 1] or Y X
     C : RowState with the vector ``C``, and perhaps ``q``
     R : ndarray (k,), diagonal of the ridge
     fixed, constant : ndarray (k,) and float
@@ -115,7 +115,7 @@ class Piece:
 
     def __init__(
         self,
-        A: Rows,
+        A: SignedRows,
         C: RowState,
         R: Vector,
         fixed: Vector | None = None,
@@ -259,18 +259,23 @@ class Piece:
 
     def _conjugate_gradients(self, s: float, diagonal: Vector, r: Vector) -> Vector:
         """Solve with the Hessian, scaled by its diagonal. One sweep a step."""
-        scale = diagonal + s * self.A.sweep(_hessian_diagonal, self.state)
+        inverse = 1.0 / (diagonal + s * self.A.sweep(_hessian_diagonal, self.state))
         x, p, last = np.zeros_like(r), np.zeros_like(r), np.inf
-        goal = CG_TOL * float(np.sqrt(r @ (r / scale)))
-        for _ in range(CG_STEPS):
-            z = r / scale
+        goal = CG_TOL * float(np.sqrt(r @ (r * inverse)))
+        for _ in range(CG_STEPS):  # in place: r has many columns
+            z = r * inverse
             rho = float(r @ z)
             if np.sqrt(rho) <= goal:
                 break
-            p = z + rho / last * p
-            q = diagonal * p + s * self.A.sweep(_hessian_product, self.state, p)
+            p *= rho / last
+            p += z
+            q = s * self.A.weighted_product(_weights, self.state, p)
+            q += np.multiply(diagonal, p, out=z)
             step = rho / float(p @ q)
-            x, r, last = x + step * p, r - step * q, rho
+            q *= step
+            r -= q
+            x += np.multiply(step, p, out=z)
+            last = rho
         return x
 
 
@@ -409,10 +414,6 @@ def _active_rows(block: Any, part: RowState) -> tuple[list[Any], list[Vector]] |
 
 def _hessian_diagonal(block: Any, part: RowState) -> Vector:
     return linalg.gram_diagonal(block, _weights(part))
-
-
-def _hessian_product(block: Any, part: RowState, p: Vector) -> Vector:
-    return np.asarray(block.T @ (_weights(part) * (block @ p)))
 
 
 def _slope(part: RowState, s: float, t: float) -> tuple[float, float]:

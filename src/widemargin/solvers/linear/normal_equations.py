@@ -354,8 +354,7 @@ class NormalEquations:
 
     def _product(self, x: Vector) -> Vector:
         """K x. One sweep."""
-        product: Vector = self.A.sweep(_weighted_product, self._state, x)
-        return self._R * x + product
+        return self._R * x + self.A.weighted_product(_weights, self._state, x)
 
 
 def _choose_form(options: MatrixOptions, problem: Problem) -> str:
@@ -433,8 +432,8 @@ def _matrix_of(
     return rows.shape[0], ([(rows.matrix(), d)], diagonal)
 
 
-def _weighted_product(block: Any, part: RowState, x: Vector) -> Vector:
-    return np.asarray(block.T @ (part.d * (block @ x)))
+def _weights(part: RowState) -> Vector:
+    return part.d
 
 
 # -- factors of M_Q --------------------------------------------------------------------

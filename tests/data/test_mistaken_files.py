@@ -1,0 +1,149 @@
+"""Files that are taken for those of another kind: one sentence says what they are."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from widemargin import (
+    SVC,
+    LinearSVC,
+    load_model,
+    load_svmlight,
+    open_rows,
+    save_model,
+    save_svmlight,
+)
+from widemargin.cli import main
+from widemargin.models.liblinear import write_liblinear
+from widemargin.models.libsvm import write_libsvm
+
+X, Y = np.eye(4), np.array([0, 1, 0, 1])
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["libsvm", "liblinear"])
+def test_models_of_other_programs_name_their_reader(here, name):
+    write = {"libsvm": write_libsvm, "liblinear": write_liblinear}[name]
+    write(LinearSVC().fit(X, Y), "m.model")
+    with pytest.raises(
+        ValueError, match=rf"widemargin.models.{name}.read_{name} reads"
+    ):
+        load_model("m.model")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.svm", "t.npy"])
+def test_data_are_no_model(here, name):
+    (here / name).write_text("1,2,3\n")
+    with pytest.raises(ValueError, match="load_svmlight reads text, open_rows tables"):
+        load_model(name)
+
+
+@pytest.mark.parametrize("line", ["1,2,3", "a;b;y"])
+@pytest.mark.parametrize("name", ["t.csv", "t.cvs", "t"])
+def test_tables_are_no_svmlight_text(here, line, name, capsys):
+    (here / name).write_text(f"{line}\n1{line[1]}2{line[1]}3\n")
+    with pytest.raises(
+        ValueError, match="; a table is read by open_rows, under a name"
+    ):
+        load_svmlight(name)
+    if name == "t.csv":
+        return
+    assert main(["train", name, "m.wm"]) == 2
+    said = capsys.readouterr().err
+    assert "; a table has a name that ends in .csv or .tsv" in said
+    assert main(["train", name, "m.wm", "--label", "y"]) == 2
+    assert "; a table has a name that ends in .csv, .tsv" in capsys.readouterr().err
+
+
+def test_several_labels_are_no_table(here):
+    (here / "t.svm").write_text("1,2 1:0.5\n")
+    with pytest.raises(ValueError, match=r"multi-label.*\"1,2\"$"):
+        load_svmlight("t.svm")
+
+
+@pytest.mark.parametrize("line", ["5.1,3.5,1.4,setosa", "5.1,3.5,1.4,0"])
+def test_a_table_without_names_is_told(here, line):
+    (here / "t.csv").write_text(f"{line}\n{line}\n4,2,1,x\n")
+    with pytest.raises(ValueError, match="none of that name; the first line is taken"):
+        open_rows("t.csv", label="kind")
+    with pytest.warns(UserWarning, match="^t.csv: the first line is taken for names"):
+        open_rows("t.csv", label=line.split(",")[-1])
+    (here / "t.csv").write_text("5,5,setosa\n1,2,x\n")
+    with pytest.raises(ValueError, match="found '5' twice; the first line is taken"):
+        open_rows("t.csv", label="setosa")
+
+
+@pytest.mark.parametrize("line", ["0,1,2,kind", "0,1,2,3", "a,b,7,kind"])
+def test_names_that_count_columns_are_names(here, line):
+    (here / "t.csv").write_text(f"{line}\n1,2,3,4\n4,2,1,3\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert open_rows("t.csv", label=line[-4:].split(",")[-1]).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "words"),
+    [
+        (
+            "t.csv",
+            ";",
+            "expected commas between the names in the first line, found semi",
+        ),
+        (
+            "t.csv",
+            "\t",
+            "expected commas between the names in the first line, found tabs",
+        ),
+        (
+            "t.tsv",
+            ",",
+            "expected tabs between the names in the first line, found commas",
+        ),
+    ],
+)
+def test_other_separators_are_told(here, name, separator, words):
+    rows = (separator.join(row) for row in ("aby", "123", "132"))
+    (here / name).write_text("\n".join(rows))
+    with pytest.raises(ValueError, match=words):
+        open_rows(name, label="y")
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_a_search_is_no_model(here, is_fitted):
+    search = GridSearchCV(SVC(), {"C": [1.0]}, cv=2)
+    search = search.fit(X, Y) if is_fitted else search
+    with pytest.raises(
+        TypeError, match="Got GridSearchCV instead. Give its best_estim"
+    ):
+        save_model(search, "m.wm")
+
+
+# -- one class -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([0, 1], "an accuracy needs labels 1 and -1, which is an outlier, on"),
+        ([-1, 1], " %, accuracy "),
+    ],
+)
+def test_an_accuracy_of_one_class_needs_its_labels(here, capsys, labels, words):
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+    y = np.array(labels)[(np.abs(rows).max(axis=1) < 1.5).astype(int)]
+    save_svmlight(rows, y, "a.svm")
+    asked = ["--type", "one-class", "--nu", "0.2", "--kernel", "rbf", "--gamma", "0.5"]
+    assert main(["train", "a.svm", "m.wm", *asked, "--test", "a.svm"]) == 0
+    said = capsys.readouterr().out
+    assert words in said
+    found = load_model("m.wm").predict(load_svmlight("a.svm")[0])
+    assert f"outliers {100 * np.mean(found < 0):.2f} %" in said
+    if labels == [-1, 1]:
+        assert f"accuracy {100 * np.mean(found == y):.2f} %" in said
