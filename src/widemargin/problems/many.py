@@ -61,17 +61,19 @@ class Places(NamedTuple):
     @property
     def starts(self) -> Index:
         """Where each problem begins."""
-        return np.append(0, self.ends[:-1])
+        starts = np.zeros(len(self.ends), np.int64)
+        starts[1:] = self.ends[:-1]
+        return starts
 
     def ends_of(self, chosen: NDArray[np.bool_]) -> Index:
         """Where the problems end among the places that are chosen."""
-        return np.searchsorted(np.flatnonzero(chosen), self.ends)
+        return chosen.nonzero()[0].searchsorted(self.ends)
 
     def at(self, chosen: Index) -> "Places":
         """Some of the places, which rise."""
         *data, mass = self.data
         y, C, q = (values[chosen] for values in data)
-        ends = np.searchsorted(chosen, self.ends)
+        ends = chosen.searchsorted(self.ends)
         return Places(ends, self.rows[chosen], (y, C, q, mass))
 
 
@@ -121,9 +123,7 @@ class ManyProblems:
     @functools.cached_property
     def starts(self) -> Index:
         """Where the places of each problem begin."""
-        starts = np.zeros(len(self.ends), np.int64)
-        starts[1:] = self.ends[:-1]
-        return starts
+        return self._places.starts
 
     @functools.cached_property
     def sizes(self) -> Index:
