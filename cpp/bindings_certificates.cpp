@@ -17,8 +17,9 @@ bool ends_at(const Index& end, std::size_t last) {
 }
 
 bool are_below(const Index& index, std::size_t count) {
-  return std::ranges::all_of(
-      span(index), [count](auto i) { return 0 <= i && static_cast<std::size_t>(i) < count; });
+  bool fits = true;
+  for (const auto i : span(index)) fits &= static_cast<std::size_t>(i) < count;
+  return fits;
 }
 
 void certify_many(const Index& end, const std::vector<Numbers>& data, bool squared, int intercept,
@@ -70,21 +71,49 @@ void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base,
                              span(row), span(c), span(out));
 }
 
-void find_places(const Index& end, const std::vector<Numbers>& data,
-                 const std::vector<Numbers>& found, const std::vector<Numbers>& numbers,
-                 const Array<bool>& out) {
-  const std::size_t places = out.size(), problems = end.size();
-  require(data.size() == 4 && found.size() == 3 && numbers.size() == 2 && ends_at(end, places));
+// What is known of kept kernel values, and of their sums: see `KnownValues` and `SumError`.
+using Known = std::tuple<double, Numbers, Numbers, double, double, double, double>;
+
+widemargin::KnownScores known_scores(const Known& known, const Index& end, const Index& row,
+                                     const Numbers& y, const std::vector<Numbers>& found) {
+  const auto& [eps, h, s, base, each, more, lost] = known;
+  require(found.size() == 3 && h.size() == s.size() && are_below(row, s.size()) &&
+          ends_at(end, row.size()));
+  const auto &c = found[0], &f = found[1], &b = found[2];
+  for (const auto& one : {y, c, f}) require(one.size() == row.size());
+  require(b.size() == end.size());
+  return {{eps, span(h), span(s)},
+          {base, each, more, lost},
+          span(end),
+          span(row),
+          span(y),
+          span(c),
+          span(f),
+          span(b)};
+}
+
+void find_places(const Known& known, const Index& end, const Index& row,
+                 const std::vector<Numbers>& data, const std::vector<Numbers>& found,
+                 const Numbers& rho, std::size_t threads, const Array<bool>& out) {
+  require(data.size() == 4 && out.size() == row.size());
   const auto &y = data[0], &C = data[1], &q = data[2], &mass = data[3];
-  const auto &c = found[0], &f = found[1], &errors = found[2], &b = numbers[0], &rho = numbers[1];
-  for (const auto& one : {y, C, q, c, f, errors}) require(one.size() == places);
-  for (const auto& one : {mass, b, rho}) require(one.size() == problems);
+  const auto scores = known_scores(known, end, row, y, found);
+  for (const auto& one : {C, q}) require(one.size() == row.size());
+  for (const auto& one : {mass, rho}) require(one.size() == end.size());
   const widemargin::CertifiedProblems given{span(end),  span(y), span(C), span(q),
                                             span(mass), false,   0};
-  const widemargin::CertifiedAnswers answers{span(c), span(f), span(errors), {}, {},
-                                             {},      span(b), span(rho),    {}};
   const nb::gil_scoped_release release;
-  widemargin::find_places(given, answers, {reinterpret_cast<std::uint8_t*>(out.data()), places});
+  widemargin::find_places(given, scores, span(rho), threads,
+                          {reinterpret_cast<std::uint8_t*>(out.data()), out.size()});
+}
+
+void find_sides(const Known& known, const Index& end, const Index& row, const Numbers& y,
+                const std::vector<Numbers>& found, std::size_t threads,
+                const Array<std::int8_t>& out) {
+  const auto scores = known_scores(known, end, row, y, found);
+  require(out.size() == row.size());
+  const nb::gil_scoped_release release;
+  widemargin::find_sides(scores, threads, span(out));
 }
 
 }  // namespace
@@ -96,6 +125,8 @@ void bind_certificates(nb::module_& m) {
   m.def("errors_by_part", &errors_by_part, "eps"_a, "h"_a.noconvert(), "s"_a.noconvert(), "base"_a,
         "each"_a, "more"_a, "lost"_a, "end"_a.noconvert(), "row"_a.noconvert(), "c"_a.noconvert(),
         "out"_a.noconvert());
-  m.def("find_places", &find_places, "end"_a.noconvert(), "data"_a, "found"_a, "numbers"_a,
-        "out"_a.noconvert());
+  m.def("find_places", &find_places, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(), "data"_a,
+        "found"_a, "rho"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+  m.def("find_sides", &find_sides, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(),
+        "y"_a.noconvert(), "found"_a, "threads"_a, "out"_a.noconvert());
 }

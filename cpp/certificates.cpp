@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+
+#include "crew.hpp"
 
 namespace widemargin {
 namespace {
@@ -132,46 +135,102 @@ void certify_many(const CertifiedProblems& problems, const CertifiedAnswers& ans
   for (std::size_t t = 0; t < out.size(); ++t) out[t] = Certified(problems, answers, t).bounds();
 }
 
+namespace {
+
+// Errors of sum_j c_j k_ij over the places j of one part.
+class PartErrors {
+ public:
+  PartErrors(const KnownValues& values, const SumError& sum, std::span<const std::int64_t> row,
+             std::span<const double> c, std::size_t begin, std::size_t end)
+      : values_(values) {
+    double total = 0, lengths = 0, terms = 0, weights = 0, used = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (c[i] == 0) continue;
+      const auto r = static_cast<std::size_t>(row[i]);
+      const double size = std::abs(c[i]) * values.s[r];
+      total += size, lengths += size * values.h[r], terms += 1;
+      weights += std::abs(c[i]), used += values.s[r];
+    }
+    const double off = sum.base + gamma(sum.each * terms + sum.more);
+    is_zero_ = total == 0;
+    known_ = ((off + values.eps) * total + values.eps * lengths) * kSlack;
+    each_ = values.eps * total * kSlack;
+    lost_ = sum.lost * (weights + terms) * kSlack, more_ = sum.lost * used * kSlack;
+  }
+
+  double at(std::int64_t row) const {
+    const auto r = static_cast<std::size_t>(row);
+    const double s = values_.s[r], error = is_zero_ ? 0.0 : (values_.h[r] * each_ + known_) * s;
+    return error + (lost_ + more_ * s);
+  }
+
+ private:
+  const KnownValues& values_;
+  bool is_zero_;
+  double known_, each_, lost_, more_;
+};
+
+std::size_t begin_of(std::span<const std::int64_t> end, std::size_t t) {
+  return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
+}
+
+// Problems that a thread takes at a time.
+constexpr std::size_t kSome = 16;
+
+// work(t, begin, end, errors) for all problems.
+template <class Work>
+void each_problem(const KnownScores& scores, std::size_t threads, const Work& work) {
+  const std::function<bool()> never = [] { return false; };
+  const std::size_t problems = scores.end.size();
+  Crew(threads, never).run((problems + kSome - 1) / kSome, [&](std::size_t task, bool) {
+    for (std::size_t t = task * kSome; t < std::min(problems, (task + 1) * kSome); ++t) {
+      const std::size_t begin = begin_of(scores.end, t);
+      const auto end = static_cast<std::size_t>(scores.end[t]);
+      work(t, begin, end, PartErrors(scores.values, scores.sum, scores.row, scores.c, begin, end));
+    }
+  });
+}
+
+}  // namespace
+
 void errors_by_part(const KnownValues& values, const SumError& sum,
                     std::span<const std::int64_t> end, std::span<const std::int64_t> row,
                     std::span<const double> c, std::span<double> out) {
-  std::size_t begin = 0;
-  for (const auto last : end) {
-    double total = 0, lengths = 0, terms = 0, weights = 0, used = 0;
-    const auto until = static_cast<std::size_t>(last);
-    for (std::size_t i = begin; i < until; ++i) {
-      const auto r = static_cast<std::size_t>(row[i]);
-      const double size = std::abs(c[i]) * values.s[r];
-      total += size, lengths += size * values.h[r], terms += c[i] != 0 ? 1 : 0;
-      weights += std::abs(c[i]), used += c[i] != 0 ? values.s[r] : 0;
-    }
-    const double off = sum.base + gamma(sum.each * terms + sum.more);
-    const double known = ((off + values.eps) * total + values.eps * lengths) * kSlack;
-    const double each = values.eps * total * kSlack;
-    const double lost = sum.lost * (weights + terms) * kSlack, more = sum.lost * used * kSlack;
-    for (std::size_t i = begin; i < until; ++i) {
-      const auto r = static_cast<std::size_t>(row[i]);
-      const double error = total == 0 ? 0.0 : (values.h[r] * each + known) * values.s[r];
-      out[i] = error + (lost + more * values.s[r]);
-    }
-    begin = until;
+  for (std::size_t t = 0; t < end.size(); ++t) {
+    const std::size_t begin = begin_of(end, t), last = static_cast<std::size_t>(end[t]);
+    const PartErrors errors(values, sum, row, c, begin, last);
+    for (std::size_t i = begin; i < last; ++i) out[i] = errors.at(row[i]);
   }
 }
 
-void find_places(const CertifiedProblems& problems, const CertifiedAnswers& answers,
-                 std::span<std::uint8_t> out) {
+void find_places(const CertifiedProblems& problems, const KnownScores& scores,
+                 std::span<const double> rhos, std::size_t threads, std::span<std::uint8_t> out) {
   const double near = gamma(8);
-  std::size_t i = 0;
-  for (std::size_t t = 0; t < problems.end.size(); ++t) {
-    const double b = answers.b[t], rho = std::isnan(problems.mass[t]) ? 0.0 : answers.rho[t];
-    for (; i < static_cast<std::size_t>(problems.end[t]); ++i) {
-      const double f = answers.f[i], q = problems.q[i];
-      const double size = std::abs(q) + std::abs(rho) + std::abs(f) + std::abs(b);
-      const double least = q + rho + (answers.errors[i] + near * size);
-      const bool is_safe = problems.y[i] * (f + b) >= least && std::isfinite(f);
-      out[i] = problems.C[i] > 0 && (answers.c[i] != 0 || !is_safe) ? 1 : 0;
-    }
-  }
+  each_problem(scores, threads,
+               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors) {
+                 const double b = scores.b[t], rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
+                 for (std::size_t i = begin; i < end; ++i) {
+                   const double f = scores.f[i], q = problems.q[i];
+                   const double size = std::abs(q) + std::abs(rho) + std::abs(f) + std::abs(b);
+                   const double least = q + rho + (errors.at(scores.row[i]) + near * size);
+                   const bool is_safe = problems.y[i] * (f + b) >= least && std::isfinite(f);
+                   out[i] = problems.C[i] > 0 && (scores.c[i] != 0 || !is_safe) ? 1 : 0;
+                 }
+               });
+}
+
+void find_sides(const KnownScores& scores, std::size_t threads, std::span<std::int8_t> out) {
+  const double near = gamma(2);
+  each_problem(scores, threads,
+               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors) {
+                 const double b = scores.b[t];
+                 for (std::size_t i = begin; i < end; ++i) {
+                   const double f = scores.f[i], margin = scores.y[i] * (f + b);
+                   const double off = errors.at(scores.row[i]) + near * (std::abs(f) + std::abs(b));
+                   out[i] = static_cast<std::int8_t>(static_cast<int>(margin > off) -
+                                                     static_cast<int>(margin < -off));
+                 }
+               });
 }
 
 }  // namespace widemargin

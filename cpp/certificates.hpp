@@ -56,9 +56,22 @@ void errors_by_part(const KnownValues& values, const SumError& sum,
                     std::span<const std::int64_t> end, std::span<const std::int64_t> row,
                     std::span<const double> c, std::span<double> out);
 
+// Scores K c of the places of the problems by kernel values of which this is known, from an answer.
+struct KnownScores {
+  KnownValues values;
+  SumError sum;
+  std::span<const std::int64_t> end, row;
+  std::span<const double> y, c, f;  // of each place
+  std::span<const double> b;        // of each problem
+};
+
 // Which places have to have exact scores: rows with a weight that have alpha > 0, or that may have
-// a loss by the scores `f` of the answers and their errors.
-void find_places(const CertifiedProblems& problems, const CertifiedAnswers& answers,
-                 std::span<std::uint8_t> out);
+// a loss by their scores. What comes out of these does not depend on the threads.
+void find_places(const CertifiedProblems& problems, const KnownScores& scores,
+                 std::span<const double> rho, std::size_t threads, std::span<std::uint8_t> out);
+
+// What a problem is sure to say of a place: 1 that it has its label, -1 that it has the other one,
+// 0 nothing.
+void find_sides(const KnownScores& scores, std::size_t threads, std::span<std::int8_t> out);
 
 }  // namespace widemargin

@@ -661,15 +661,22 @@ MUTATIONS = [
     Mutation(
         "many problems: errors of the scores",
         "certificates.cpp",
-        "(values.h[r] * each + known) * values.s[r]",
-        "0 * known",
+        "(values_.h[r] * each_ + known_) * s",
+        "0 * known_",
         ("tests/kernels/test_grouped.py",),
     ),
     Mutation(
         "many problems: rows without a loss",
         "certificates.cpp",
-        "answers.c[i] != 0 || !is_safe",
-        "answers.c[i] != 0 || is_safe",
+        "scores.c[i] != 0 || !is_safe",
+        "scores.c[i] != 0 || is_safe",
+        MANY,
+    ),
+    Mutation(
+        "many problems: sides that rounding may change",
+        "certificates.cpp",
+        "margin > off",
+        "margin > 0",
         MANY,
     ),
     Mutation(
@@ -986,10 +993,10 @@ MUTATIONS = [
         SELECTION,
     ),
     Mutation(
-        "selection: coefficients of regressions of all folds",
+        "selection: coefficients of both signs of all folds",
         "folds.py",
-        "c[:, :half] + c[:, half:]",
-        "c[:, :half] - c[:, half:]",
+        "for sign in (1, -1):",
+        "for sign in (1, 1):",
         SELECTION,
     ),
     Mutation(

@@ -383,11 +383,23 @@ def errors_by_part(
     out: Vector,
 ) -> None: ...
 def find_places(
+    known: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],
+    row: NDArray[np.int64],
     data: Sequence[Vector],
     found: Sequence[Vector],
-    numbers: Sequence[Vector],
+    rho: Vector,
+    threads: int,
     out: NDArray[np.bool_],
+) -> None: ...
+def find_sides(
+    known: tuple[float, Vector, Vector, float, float, float, float],
+    end: NDArray[np.int64],
+    row: NDArray[np.int64],
+    y: Vector,
+    found: Sequence[Vector],
+    threads: int,
+    out: NDArray[np.int8],
 ) -> None: ...
 def solve_given(
     values: Vector,

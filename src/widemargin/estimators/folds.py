@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.estimators.batch import batched, form, memory_for, samples_for
+from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.packed import CoreSums
-from widemargin.numerics.rounding import gamma_n
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_places
@@ -238,8 +238,7 @@ def _solve_part(found: Folds, some: range) -> bool:
         ends.solved(limits.tol).reshape(shape),
         slice(some[0], some[-1] + 1),
     )
-    gaps = np.array([bounds.relative_gap for bounds in ends.bounds]).reshape(shape)
-    found.gaps[:, within] = gaps.transpose(1, 0, 2)
+    found.gaps[:, within] = ends.gaps.reshape(shape).transpose(1, 0, 2)
     found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
     found.ended[:, within] = solved.transpose(1, 0, 2)
     if ends.status is Status.STALLED:
@@ -335,41 +334,34 @@ def _groups(found: Folds, k: int, n_classes: int) -> Index:
 
 def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None:
     """Put the coefficients of some problems where they belong."""
-    folds, n_C, begin = len(found.weights), len(found.Cs), 0
-    for k in some:
-        task = found.training.tasks[k]
-        rows = problems.rows[begin : begin + _sizes(found, range(k, k + 1))[0]]
-        end = begin + folds * n_C * len(rows)
-        c = ends.c[begin:end].reshape(folds, n_C, len(rows)).transpose(0, 2, 1)
-        if found.is_doubled:
-            half = len(rows) // 2
-            found.coefficients[:, rows[:half], k] = c[:, :half] + c[:, half:]
-        elif task.negative is None:
-            found.coefficients[:, rows, k] = c
-        else:
-            first = found.training.index[rows] == task.positive
-            i, j = task.positive, task.negative
-            found.coefficients[:, rows[first], j - 1] = c[:, first]
-            found.coefficients[:, rows[~first], i] = c[:, ~first]
-        begin = end
+    folds, m, n_sums, n_C = found.coefficients.shape
+    tasks, table = found.training.tasks, found.coefficients.reshape(-1)
+    point = m * n_sums * n_C * np.arange(folds)[:, np.newaxis] + np.arange(n_C)
+    for sign in (1, -1):
+        places = np.flatnonzero(sign * ends.c > 0.0)
+        count = np.diff(np.searchsorted(places, problems.ends), prepend=0)
+        sums = n_C * np.array([_sum_of(tasks[k], k, sign) for k in some])
+        at = (sums[:, np.newaxis, np.newaxis] + point).ravel().repeat(count)
+        at += n_sums * n_C * problems.rows[places]
+        table[at] += ends.c[places]
+
+
+def _sum_of(task: BinaryTask, k: int, sign: int) -> int:
+    """Which sum of its rows problem k has, for a class: see `Folds.coefficients`."""
+    if task.negative is None:
+        return k
+    return task.negative - 1 if sign > 0 else task.positive
 
 
 def _count(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None:
     """Count what some problems are sure to say of rows that are held out."""
-    n_C, end = len(found.Cs), 0
-    errors = found.samples.kept_errors(problems.rows, ends.c, problems.starts)
-    for k, size in zip(some, _sizes(found, some).tolist(), strict=True):
+    threads = n_threads(found.training.rows.options.get("n_jobs"))
+    sides = problems.sides(ends.c, ends.scores, ends.b, threads)
+    points, end = (len(found.weights), len(found.Cs)), 0
+    for size in _sizes(found, some).tolist():
         rows = problems.rows[end : end + size]
-        signs = _signs(found, k, rows)
-        for fold, weights in enumerate(found.weights[:, rows]):
-            held = np.flatnonzero(weights == 0.0)
-            part = slice(end, end := end + n_C * size)
-            scores, off = (
-                values[part].reshape(n_C, size)[:, held].T
-                for values in (ends.scores, errors)
-            )
-            b = found.b[fold, k]
-            off += gamma_n(2) * (np.abs(scores) + np.abs(b))
-            margins = signs[held, np.newaxis] * (scores + b)
-            found.wins[fold, rows[held]] += margins > off
-            found.losses[fold, rows[held]] += margins < -off
+        begin, end = end, end + points[0] * points[1] * size
+        fold, held = np.nonzero(found.weights[:, rows] == 0.0)
+        said = sides[begin:end].reshape(*points, size).transpose(0, 2, 1)[fold, held]
+        found.wins[fold, rows[held]] += said > 0
+        found.losses[fold, rows[held]] += said < 0

@@ -39,6 +39,9 @@ Index = NDArray[np.int64]
 # 3,000 documents of 3,985 columns take a third of the time of working sets, which leave
 # them sparse, and 3,000 rows of 20,000 columns and 60 nonzeros 1.0 s in place of 2.6.
 MOST_BYTES = 256 << 20
+# Errors of sums of float32 values: see `ValueBounds.sums_by_part`. Weights, values and
+# products that are too small for float32 are lost beside.
+KEPT_TERMS = gamma_n(TOGETHER + 2, SINGLE), 2.0, 0.0
 
 
 class Grouped(ABC):
@@ -181,9 +184,12 @@ class Grouped(ABC):
 
         Sums are over the places of each problem, which begin at ``starts``.
         """
-        terms = gamma_n(TOGETHER + 2, SINGLE), 2.0, 0.0
-        # Weights, values and products that are too small for float32 are lost.
-        return self._single.sums_by_part(rows, c, starts, terms, FLUSHED)
+        return self._single.sums_by_part(rows, c, starts, KEPT_TERMS, FLUSHED)
+
+    @functools.cached_property
+    def kept_bounds(self) -> tuple[float, Vector, Vector, float, float, float, float]:
+        """What `kept_errors` goes by, as the core takes it."""
+        return *self._single.core, *KEPT_TERMS, FLUSHED
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of scores by float64 values, at each place."""

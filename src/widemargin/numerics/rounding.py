@@ -180,6 +180,11 @@ class ValueBounds:
         errors *= self.s
         return errors
 
+    @property
+    def core(self) -> tuple[float, Vector, Vector]:
+        """These bounds as the core takes them: eps, h and s."""
+        return self._enlarged(float(self.h.max())), self.h, self.s
+
     def sums_by_part(
         self,
         rows: NDArray[Any],
@@ -195,11 +200,11 @@ class ValueBounds:
         n = each k + more. Each weight, value and
         product may be off by ``lost`` beside, as a share of the length of its row.
         """
-        eps, out = self._enlarged(float(self.h.max())), np.empty(len(c))
+        out = np.empty(len(c))
         ends = np.empty(len(starts), np.int64)
         ends[:-1], ends[-1] = starts[1:], len(c)
         more = *terms, lost
-        _core.errors_by_part(eps, self.h, self.s, *more, ends, rows, c, out)
+        _core.errors_by_part(*self.core, *more, ends, rows, c, out)
         return out
 
     def _enlarged(self, h: float) -> float:

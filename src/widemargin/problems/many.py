@@ -51,6 +51,32 @@ class Line(NamedTuple):
     rho: Vector | None
 
 
+class Places(NamedTuple):
+    """Some places of the problems: where these end, the rows, and what `data` has."""
+
+    ends: Index
+    rows: Index
+    data: tuple[Vector, Vector, Vector, Vector]
+
+    @property
+    def starts(self) -> Index:
+        """Where each problem begins."""
+        starts = np.zeros(len(self.ends), np.int64)
+        starts[1:] = self.ends[:-1]
+        return starts
+
+    def ends_of(self, chosen: NDArray[np.bool_]) -> Index:
+        """Where the problems end among the places that are chosen."""
+        return chosen.nonzero()[0].searchsorted(self.ends)
+
+    def at(self, chosen: Index) -> "Places":
+        """Some of the places, which rise."""
+        *data, mass = self.data
+        y, C, q = (values[chosen] for values in data)
+        ends = chosen.searchsorted(self.ends)
+        return Places(ends, self.rows[chosen], (y, C, q, mass))
+
+
 @dataclass(frozen=True)
 class ManyProblems:
     """Binary problems, each over all rows of some groups: the rows are its *places*.
@@ -97,9 +123,7 @@ class ManyProblems:
     @functools.cached_property
     def starts(self) -> Index:
         """Where the places of each problem begin."""
-        starts = np.zeros(len(self.ends), np.int64)
-        starts[1:] = self.ends[:-1]
-        return starts
+        return self._places.starts
 
     @functools.cached_property
     def sizes(self) -> Index:
@@ -168,6 +192,11 @@ class ManyProblems:
         none = np.full(len(self.ends), np.nan)
         return self.y, self.C, np.asarray(q), none if self.mass is None else self.mass
 
+    @functools.cached_property
+    def _places(self) -> Places:
+        """All places."""
+        return Places(self.ends, self.rows, self.data)
+
     def part(self, chosen: list[int], c: Vector) -> "ManyProblems":
         """Some of the problems; each starts at its coefficients among ``c``."""
         sizes = np.diff(self.group_ends, prepend=0)
@@ -206,6 +235,27 @@ class ManyProblems:
             for sign in (1.0, -1.0) if free else (1.0,):
                 mass = float(self.mass[k])
                 yield own[self.y[own] == sign], 0.5 * mass if free else mass
+
+    def sides(
+        self, c: Vector, scores: Vector, b: Vector, threads: int
+    ) -> NDArray[np.int8]:
+        """What problems are sure to say of their places, whatever float32 has lost.
+
+        Parameters
+        ----------
+        c, scores : ndarray, of each place: see `certificates`
+        b : ndarray (t,)
+        threads : int
+
+        Returns
+        -------
+        int8 ndarray, of each place: 1 that it has its label, -1 that it has the other
+        one, 0 nothing
+        """
+        out = np.empty(len(c), np.int8)
+        known, (ends, rows, data) = self.samples.kept_bounds, self._places
+        _core.find_sides(known, ends, rows, data[0], (c, scores, b), threads, out)
+        return out
 
     # -- bounds ------------------------------------------------------------------------
 
@@ -258,21 +308,23 @@ class ManyProblems:
         """The same, where numbers may leave the range without a warning."""
         squares = None
         if self.X is None:
-            values, errors, exact = self._scores(c, scores, line, threads, stop)
+            places, found, exact = self._scores(c, scores, line, threads, stop)
         else:
+            places, exact = self._places, np.ones(len(c), bool)
             values, errors, squares = self._scores_of_weights(c)
-            exact = np.ones(len(c), bool)
-        bounds = self._bounds((c, values, errors), exact, line, squares)
+            found = c, values, errors
+        bounds = self._bounds(places, found, exact, line, squares)
         if self.mass is not None:
-            costs = self._mass_errors(np.abs(c), values, errors)
+            costs = self._mass_errors(np.abs(c), *found[1:])
             bounds[:, 1] -= costs
             bounds[:, 3] += costs
             bounds[~np.isfinite(bounds[:, 1]), 1] = -np.inf
-        found = zip(bounds.tolist(), self._scales(bounds[:, 1]), strict=True)
-        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in found]
+        pairs = zip(bounds.tolist(), self._scales(bounds[:, 1]), strict=True)
+        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in pairs]
 
     def _bounds(
         self,
+        places: "Places",
         found: tuple[Vector, Vector, Vector],
         exact: NDArray[np.bool_],
         line: "Line",
@@ -280,19 +332,19 @@ class ManyProblems:
     ) -> Vector:
         """Bounds by the core, P and D and what each allows for rounding: (t, 4).
 
-        ``found`` are c, the scores and bounds of their errors; ``exact`` says which
-        scores count. With ``squares``, (t, 4), those of the weights, and how far off
-        they are, take the place of c'f, in P and in D.
+        ``found`` are c, the scores and bounds of their errors at some places; ``exact``
+        says which scores count. With ``squares``, (t, 4), those of the weights, and how
+        far off they are, take the place of c'f, in P and in D.
         """
         out = np.empty((len(self.ends), 4))
         _core.certify_many(
-            self.ends,
-            self.data,
+            places.ends,
+            places.data,
             not self.loss.is_bounded,
             INTERCEPTS[self.intercept],
             found,
             exact,
-            self.rows,
+            places.rows,
             self.samples.lengths,
             (line.b, np.zeros(len(out)) if line.rho is None else line.rho),
             squares,
@@ -361,24 +413,29 @@ class ManyProblems:
         line: "Line",
         threads: int,
         stop: Callable[[], bool],
-    ) -> tuple[Vector, Vector, NDArray[np.bool_]]:
-        """Scores, bounds of their errors, and where these count.
+    ) -> tuple["Places", tuple[Vector, Vector, Vector], NDArray[np.bool_]]:
+        """Places that count, c, scores and bounds of their errors there; which count.
 
         They are made again in float64 where alpha > 0, or where there is a loss or
-        could be one by the error that a score has at most. Other places have none.
+        could be one by the error that a score has at most. Other places add nothing to
+        the bounds: they are left out, unless sums of alpha are given.
         """
-        samples, rows, starts = self.samples, self.rows, self.starts
+        samples, places = self.samples, self._places
         support, matters = c != 0.0, self.C > 0.0
         if np.count_nonzero(support) * self.sizes.max() * samples.cost > ALL_PLACES:
-            errors, rho = samples.kept_errors(rows, c, starts), line.rho
-            numbers = line.b, np.zeros(len(line.b)) if rho is None else rho
-            found = c, scores, errors
-            _core.find_places(self.ends, self.data, found, numbers, matters)
-        chosen = rows[support], c[support], np.cumsum(self.count(support))
-        wanted = rows[matters], np.cumsum(self.count(matters))
+            known, found = samples.kept_bounds, (c, scores, line.b)
+            rho = np.zeros(len(line.b)) if line.rho is None else line.rho
+            _core.find_places(known, *places, found, rho, threads, matters)
+        if self.mass is None and not matters.all():
+            left = np.flatnonzero(matters | support)
+            places, c, scores = self._places.at(left), c[left], scores[left]
+            support, matters = support[left], matters[left]
+        chosen = places.rows[support], c[support], places.ends_of(support)
+        wanted = places.rows[matters], places.ends_of(matters)
         values = scores.copy()
         values[matters] = samples.exact(chosen, wanted, threads, stop, self._runs)
-        return values, samples.exact_errors(rows, c, starts), matters
+        errors = samples.exact_errors(places.rows, c, places.starts)
+        return places, (c, values, errors), matters
 
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""

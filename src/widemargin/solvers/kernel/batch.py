@@ -72,6 +72,7 @@ class Ends(NamedTuple):
         are no proof where there is any
     status : Status, of problems that have no small gap
     bounds : list of Certificate
+    gaps : ndarray (t,), the relative gaps of these
     seconds : float, the share of one problem
     """
 
@@ -84,16 +85,16 @@ class Ends(NamedTuple):
     may_curve: bool
     status: Status
     bounds: list[Certificate]
+    gaps: Vector
     seconds: float
 
     def solved(self, tol: float) -> NDArray[np.bool_]:
         """Which problems have a gap that is small enough: (t,)."""
-        gaps = np.array([bounds.relative_gap for bounds in self.bounds])
         # No press of Ctrl-C is lost.
         kept = (self.may_curve | self.is_convex) & (
             self.status is not Status.INTERRUPTED
         )
-        return np.asarray(kept & (gaps <= tol))
+        return np.asarray(kept & (self.gaps <= tol))
 
 
 def solve_many(
@@ -166,7 +167,8 @@ def solve_places(
     seconds = (limits.clock.seconds() - begin) / len(bounds)
     steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
     curves = problems.samples.may_curve
-    return Ends(c, scores, b, rho, steps, convex, curves, status, bounds, seconds)
+    known = c, scores, b, rho, steps, convex, curves, status, bounds
+    return Ends(*known, np.array([one.relative_gap for one in bounds]), seconds)
 
 
 def _are_seen(problems: ManyProblems) -> NDArray[np.bool_]:
