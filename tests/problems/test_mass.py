@@ -86,7 +86,7 @@ def test_an_optimum_of_zero_is_proved_to_the_floor(form, scale, tol):
     floor = 1e-10 * (0.5 * len(y)) ** 2 * squares.max()
     assert problem.scale == pytest.approx(max(floor, 1e-200), rel=1e-12)
     found = solve(problem, tol=tol)
-    assert found.status == "solved"
+    assert found.status == "no_margin"
     assert found.certificate.primal == 0.0
     assert found.certificate.gap <= tol * problem.scale
     w = (found.alpha * y) @ X
@@ -159,3 +159,19 @@ def test_what_cannot_be_is_refused():
         Problem(X, y, intercept="penalized", mass=1.0, **options)
     with pytest.raises(TypeError, match="'kernel' .* where there is a mass"):
         Problem(X, ones, intercept="none", mass=1.0)
+
+
+def test_an_optimum_of_zero_is_no_margin():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2))
+    X = np.vstack([X, X])  # the hulls of both classes are one
+    y = np.repeat([1, -1], 40)
+    options = {"intercept": "free", "kernel": Kernel("linear"), "mass": 2.0}
+    solution = solve(Problem(X, y, 0.1, "hinge", **options))
+    assert solution.status == "no_margin"
+    assert solution.certificate.primal >= 0.0
+    assert solution.message.startswith("The optimum is zero. ")
+    assert str(solution).startswith("Proved that no margin exists, to")
+    apart = solve(Problem(X + 5.0 * y[:, None], y, 0.1, "hinge", **options))
+    assert apart.status == "solved"
+    assert apart.certificate.primal < 0.0

@@ -364,6 +364,10 @@ class Problem:
         """Dual objective D of the repaired ``alpha`` (m,): at most P."""
         raise NotImplementedError
 
+    def ends_at_zero(self, certificate: Certificate) -> bool:
+        """Whether a small gap proves that no function is better than none."""
+        return False
+
     def certify(
         self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
     ) -> Certificate:

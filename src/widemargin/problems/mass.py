@@ -136,6 +136,10 @@ class MassProblem(KernelProblem):
         """Whether some q is not 0: else w = 0 has the objective 0."""
         return bool(np.any(self.q))
 
+    def ends_at_zero(self, certificate: Certificate) -> bool:
+        """Where q = 0 the bound of a point with a margin is below 0."""
+        return not self.has_margins and certificate.primal >= 0.0
+
     @property
     def scale(self) -> float:
         """Floor of ``|P|``: where q = 0, 1e-10 of the largest N^2 k(x, x)."""

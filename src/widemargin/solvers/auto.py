@@ -10,7 +10,7 @@ from widemargin.data.doubled import sizes_of
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.hard import HardProblem
-from widemargin.solution import Solution, Step
+from widemargin.solution import Solution, Status, Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import ChosenSolver, Reserve, Solver
 from widemargin.solvers.driver.driver import refusal, run
@@ -255,7 +255,9 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     -------
     Solution
         Also when it is not solved: ``status`` says how it ended and ``message`` what
-        helps. Ctrl-C returns the best answer so far; a second Ctrl-C raises.
+        helps. Ctrl-C returns the best answer so far; a second Ctrl-C raises. With a
+        mass and q = 0 "no_margin" says that the optimum is zero, which is that of no
+        function at all.
 
     Raises
     ------
@@ -277,7 +279,12 @@ def solve(  # noqa: PLR0913  (options, by keyword)
         Checker("solve").refuse("problem", "a Problem", problem)
     saved = Checkpoint.of(checkpoint, "solve")
     limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
-    return solve_within(problem, solver, limits, start=start)
+    found = solve_within(problem, solver, limits, start=start)
+    zero = found.status is Status.SOLVED and problem.ends_at_zero(found.certificate)
+    if not zero:
+        return found
+    told = f"The optimum is zero. {Status.NO_MARGIN.advice}"
+    return dataclasses.replace(found, status=Status.NO_MARGIN, message=told)
 
 
 def solve_within(
