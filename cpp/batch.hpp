@@ -1,10 +1,9 @@
-// Many binary problems over the same samples, solved by pair steps, each in one loop; and sums of
-// kernel values for many of them. The samples lie in groups (classes) of whole strips; a problem
-// has the samples of some groups, perhaps of one group twice, with other labels. A row of K falls
-// into parts, one a group: parts that several problems need are made once.
+// Many binary problems over the same samples, solved by pair steps, each in one loop. The samples
+// lie in groups (classes) of whole strips; a problem has the samples of some groups, perhaps of one
+// group twice, with other labels. A row of K falls into parts, one a group: parts that several
+// problems need are made once.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -81,29 +80,5 @@ struct BatchLimits {
 std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
                          const BatchSamples& samples, const BatchProblems& problems,
                          const BatchLimits& limits, std::span<BatchResult> results);
-
-// For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]);
-// anything where `stop` says yes before all are made.
-struct BatchSums {
-  ExactRows rows;
-  std::span<const std::int64_t> support, support_end, row, row_end;
-  // Problems run_end[k - 1] .. run_end[k] - 1 are over the same samples. Where these are fewer than
-  // problems, each kernel value is made once for all of them.
-  std::span<const std::int64_t> run_end;
-  std::span<const double> weight;
-  std::span<double> out;
-};
-
-void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
-               const std::function<bool()>& stop);
-
-// What is known of given kernel values, (m x m): the largest absolute one; the largest one as a
-// share of s_i s_j; the largest difference of k_ij and k_ji, and where that is.
-struct GivenFacts {
-  double largest, share, apart;
-  std::size_t i, j;
-};
-
-GivenFacts facts_of(std::span<const double> values, std::span<const double> s);
 
 }  // namespace widemargin

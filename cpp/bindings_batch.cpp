@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "batch.hpp"
+#include "batch_sums.hpp"
 #include "bindings.hpp"
+#include "given_facts.hpp"
 #include "question.hpp"
 #include "simd.hpp"
 

@@ -19,6 +19,7 @@
 #endif
 
 #include "crew.hpp"
+#include "gathered.hpp"
 #include "kernel_rows.hpp"
 #include "pair_steps.hpp"
 
@@ -27,30 +28,6 @@ namespace widemargin {
 // Strips that a thread takes at a time.
 constexpr std::size_t kStripsAtOnce = 8;
 constexpr std::size_t kHugePage = 1 << 21;
-
-// Rows of a batch, as a batch; row r is row_of(r) of them.
-template <typename Real>
-struct Gathered {
-  std::vector<Real> data, norms;
-  std::vector<std::int64_t> ends;
-
-  template <class Row>
-  Batch<Real> fill(const Batch<Real>& all, std::size_t count, const Row& row_of) {
-    norms.resize(count);
-    for (std::size_t r = 0; r < count; ++r) norms[r] = all.norms[row_of(r)];
-    if (all.begin != nullptr) {
-      ends.resize(2 * count);
-      for (std::size_t r = 0; r < count; ++r)
-        ends[r] = all.begin[row_of(r)], ends[count + r] = all.end[row_of(r)];
-      return {all.data,    norms.data(), ends.data(), ends.data() + count,
-              all.indices, count,        all.n,       false};
-    }
-    data.resize(count * all.n);
-    for (std::size_t r = 0; r < count; ++r)
-      std::copy_n(all.data + row_of(r) * all.n, all.n, data.data() + r * all.n);
-    return {data.data(), norms.data(), nullptr, nullptr, nullptr, count, all.n, false};
-  }
-};
 
 // Where positions of a problem lie: runs of whole strips, and the row of each in the batch.
 struct Places {

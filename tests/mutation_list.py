@@ -716,7 +716,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: both weights of a row",
-        "batch.cpp",
+        "batch_sums.cpp",
         "weights[k * wide + static_cast<std::size_t>(column[t])] += weight;",
         "weights[k * wide + static_cast<std::size_t>(column[t])] = weight;",
         MANY,
@@ -737,7 +737,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: sums that are shared",
-        "batch.cpp",
+        "batch_sums.cpp",
         "totals[columns[j] * width + i] += some",
         "totals[columns[j] * width + i] = some",
         ("tests/kernels/test_grouped.py",),

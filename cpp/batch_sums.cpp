@@ -1,0 +1,201 @@
+#include "batch_sums.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "crew.hpp"
+#include "gathered.hpp"
+
+namespace widemargin {
+namespace {
+
+// What a task of sums has of given values: rows first .. last - 1 of a problem.
+void sum_given(const BatchSums& sums, std::span<const std::int64_t> support,
+               std::span<const double> weights, std::size_t first, std::size_t last, Crew& crew,
+               bool is_caller) {
+  const std::size_t m = sums.rows.norms.size();
+  for (std::size_t r = first; r < last; ++r) {
+    if (crew.stopped(is_caller)) return;
+    const double* row = sums.rows.given.data() + static_cast<std::size_t>(sums.row[r]) * m;
+    std::array<double, 4> part{};  // independent sums
+    std::size_t j = 0;
+    for (; j + 4 <= support.size(); j += 4)
+      for (std::size_t k = 0; k < 4; ++k) part[k] += weights[j + k] * row[support[j + k]];
+    for (; j < support.size(); ++j) part[0] += weights[j] * row[support[j]];
+    sums.out[r] = (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+// Rows that are scored together; bytes of support vectors that are packed at a time.
+constexpr std::size_t kRows = 192, kPackedBytes = 4 << 20;
+// Support vectors that are taken together where many problems share their kernel values.
+constexpr std::size_t kVectors = 64;
+
+std::size_t begin_at(std::span<const std::int64_t> end, std::size_t t) {
+  return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
+}
+
+// Part `part` of `cut` of the rows of problem t.
+void sum_part(const KernelTable& kernels, const BatchSums& sums, std::size_t t, std::size_t part,
+              std::size_t cut, Crew& crew, bool is_caller) {
+  const std::size_t s0 = begin_at(sums.support_end, t), r0 = begin_at(sums.row_end, t);
+  const std::size_t k = static_cast<std::size_t>(sums.support_end[t]) - s0;
+  const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
+  const std::size_t last = m * (part + 1) / cut;
+  const auto& all = sums.rows;
+  if (!all.given.empty()) {
+    sum_given(sums, sums.support.subspan(s0, k), sums.weight.subspan(s0, k), r0 + m * part / cut,
+              r0 + last, crew, is_caller);
+    return;
+  }
+  const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
+  const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
+  Packed packed;
+  Gathered<double> gathered;
+  std::vector<double> weights;
+  for (std::size_t first = 0; first < k || first == 0; first += size) {
+    const std::size_t vectors = std::min(k - first, size);
+    packed.fill(all.batch, all.norms, sums.support.subspan(s0 + first, vectors));
+    weights.assign(packed.norms.size(), 0.0);
+    const auto from = static_cast<std::ptrdiff_t>(s0 + first);
+    std::copy_n(sums.weight.begin() + from, vectors, weights.begin());
+    const auto X = packed.strips(vectors, n);
+    for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
+      const std::size_t count = std::min(last - r, kRows);
+      const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
+        return static_cast<std::size_t>(sums.row[r0 + r + i]);
+      });
+      double* out = sums.out.data() + r0 + r;
+      if (first == 0) std::fill_n(out, count, 0.0);
+      Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
+      target.back_weights = weights.data(), target.back = out;
+      kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
+    }
+  }
+}
+
+// The problems first .. last - 1 over the same samples: each kernel value is made once for all. Of
+// their rows a part may be scored alone; what comes out does not depend on it.
+class SharedSums {
+ public:
+  SharedSums(const BatchSums& sums, std::size_t first, std::size_t last)
+      : sums_(sums), first_(first), last_(last), place_(sums.rows.batch.count, -1) {
+    const std::size_t r0 = begin_at(sums.row_end, first), r1 = begin_at(sums.row_end, last);
+    for (std::size_t r = r0; r < r1; ++r) number(sums.row[r], rows_);
+    row_place_ = place_;
+    std::fill(place_.begin(), place_.end(), -1);
+    const std::size_t s0 = begin_at(sums.support_end, first);
+    const std::size_t s1 = begin_at(sums.support_end, last);
+    std::vector<std::int64_t> found;
+    for (std::size_t s = s0; s < s1; ++s) number(sums.support[s], found);
+    uses_.resize(found.size());
+    for (std::size_t t = first; t < last; ++t)
+      for (std::size_t s = begin_at(sums.support_end, t); s < begin_at(sums.support_end, t + 1);
+           ++s)
+        uses_[static_cast<std::size_t>(place_[static_cast<std::size_t>(sums.support[s])])]
+            .push_back({t - first, sums.weight[s]});
+    order_.resize(found.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    // Those with a weight in few problems come together: columns of zeros are left out.
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return uses_[a].size() > uses_[b].size();
+    });
+    vectors_ = std::move(found);
+  }
+
+  void run(const KernelTable& kernels, std::size_t part, std::size_t cut, Crew& crew,
+           bool is_caller) {
+    const auto& all = sums_.rows;
+    const std::size_t begin = rows_.size() * part / cut, end = rows_.size() * (part + 1) / cut;
+    if (begin == end) return;
+    const std::size_t problems = last_ - first_, n = all.batch.n;
+    Packed packed;
+    packed.fill(all.batch, all.norms,
+                std::span<const std::int64_t>(rows_).subspan(begin, end - begin));
+    const auto X = packed.strips(end - begin, n);
+    const std::size_t width = packed.norms.size();
+    std::vector<double> totals(problems * width), some, weights;
+    std::vector<std::size_t> columns;
+    std::vector<std::ptrdiff_t> column(problems);
+    Gathered<double> gathered;
+    for (std::size_t v = 0; v < order_.size(); v += kVectors) {
+      if (crew.stopped(is_caller)) return;
+      const std::size_t count = std::min(order_.size() - v, kVectors);
+      columns.clear();
+      std::fill(column.begin(), column.end(), -1);
+      for (std::size_t k = 0; k < count; ++k)
+        for (const auto& [t, weight] : uses_[order_[v + k]])
+          if (column[t] < 0) {
+            column[t] = static_cast<std::ptrdiff_t>(columns.size());
+            columns.push_back(t);
+          }
+      const std::size_t wide = columns.size();
+      weights.assign(count * wide, 0.0);
+      for (std::size_t k = 0; k < count; ++k)
+        for (const auto& [t, weight] : uses_[order_[v + k]])
+          weights[k * wide + static_cast<std::size_t>(column[t])] += weight;
+      some.assign(wide * width, 0.0);
+      const auto batch = gathered.fill(all.batch, count, [&](std::size_t k) {
+        return static_cast<std::size_t>(vectors_[order_[v + k]]);
+      });
+      kernels.rows64(all.form, X, batch,
+                     {nullptr, nullptr, 0, weights.data(), some.data(), wide, width}, 0,
+                     width / kStrip);
+      for (std::size_t j = 0; j < wide; ++j)
+        for (std::size_t i = 0; i < width; ++i)
+          totals[columns[j] * width + i] += some[j * width + i];
+    }
+    for (std::size_t t = first_; t < last_; ++t)
+      for (std::size_t r = begin_at(sums_.row_end, t); r < begin_at(sums_.row_end, t + 1); ++r) {
+        const auto row = static_cast<std::size_t>(sums_.row[r]);
+        const auto place = static_cast<std::size_t>(row_place_[row]);
+        if (begin <= place && place < end)
+          sums_.out[r] = totals[(t - first_) * width + place - begin];
+      }
+  }
+
+ private:
+  struct Use {
+    std::size_t t;
+    double weight;
+  };
+
+  void number(std::int64_t row, std::vector<std::int64_t>& found) {
+    auto& place = place_[static_cast<std::size_t>(row)];
+    if (place >= 0) return;
+    place = static_cast<std::int64_t>(found.size());
+    found.push_back(row);
+  }
+
+  const BatchSums& sums_;
+  std::size_t first_, last_;
+  std::vector<std::int64_t> place_, row_place_, rows_, vectors_;
+  std::vector<std::vector<Use>> uses_;
+  std::vector<std::size_t> order_;
+};
+
+}  // namespace
+
+void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
+               const std::function<bool()>& stop) {
+  Crew crew(threads, stop);
+  const std::size_t problems = sums.row_end.size(), runs = sums.run_end.size();
+  if (runs < problems && sums.rows.given.empty()) {
+    const std::size_t cut = runs > 0 ? (threads + runs - 1) / runs : 1;
+    crew.run(runs * cut, [&](std::size_t task, bool is_caller) {
+      const std::size_t k = task / cut, last = static_cast<std::size_t>(sums.run_end[k]);
+      SharedSums(sums, begin_at(sums.run_end, k), last)
+          .run(kernels, task % cut, cut, crew, is_caller);
+    });
+    return;
+  }
+  // Few problems are cut, so that all threads have work; what comes out does not depend on it.
+  const std::size_t cut = problems > 0 ? (threads + problems - 1) / problems : 1;
+  crew.run(problems * cut, [&](std::size_t task, bool is_caller) {
+    sum_part(kernels, sums, task / cut, task % cut, cut, crew, is_caller);
+  });
+}
+
+}  // namespace widemargin

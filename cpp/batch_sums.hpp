@@ -1,0 +1,29 @@
+// Sums of kernel values for many problems over the same samples: their scores.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "batch.hpp"
+#include "kernel_rows.hpp"
+
+namespace widemargin {
+
+// For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]);
+// anything where `stop` says yes before all are made.
+struct BatchSums {
+  ExactRows rows;
+  std::span<const std::int64_t> support, support_end, row, row_end;
+  // Problems run_end[k - 1] .. run_end[k] - 1 are over the same samples. Where these are fewer than
+  // problems, each kernel value is made once for all of them.
+  std::span<const std::int64_t> run_end;
+  std::span<const double> weight;
+  std::span<double> out;
+};
+
+void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
+               const std::function<bool()>& stop);
+
+}  // namespace widemargin
