@@ -16,6 +16,7 @@
 #include "crew.hpp"
 #include "kept_parts.hpp"
 #include "narrow.hpp"
+#include "objective.hpp"
 
 namespace widemargin {
 namespace {
@@ -95,11 +96,12 @@ constexpr double kFloor = 1e-10;
 // One problem, from its start to its end. Positions count the samples with what pads their groups.
 class Problem {
  public:
-  Problem(KeptParts& kept, const KernelTable& kernels, const PairTable& pairs,
-          const BatchSamples& samples, const BatchProblems& problems, std::size_t t, Narrow& narrow)
+  Problem(KeptParts& kept, const BatchCode& code, const BatchSamples& samples,
+          const BatchProblems& problems, std::size_t t, Narrow& narrow)
       : kept_(kept),
-        kernels_(kernels),
-        pairs_(pairs),
+        kernels_(code.kernels),
+        pairs_(code.pairs),
+        passes_(code.passes),
         samples_(samples),
         all_(problems),
         narrow_(narrow) {
@@ -566,8 +568,7 @@ class Problem {
   // The same, less the levels that are known.
   void take_slopes() {
     total_ = std::accumulate(x_.begin(), x_.end(), 0.0);
-    for (std::size_t p = 0; p < width_; ++p)
-      F_[p] = static_cast<float>(f_[p] + ridge_[p] * x_[p] + shift_ * total_ - near_[p]);
+    passes_.gradient(objective(), shift_ * total_, near_.data(), F_.data());
   }
 
   std::size_t padded() const { return (m_ + kStrip - 1) / kStrip * kStrip; }
@@ -688,19 +689,18 @@ class Problem {
                     width / kStrip);
   }
 
-  // The scores by the gradient as it is.
-  void take_scores() {
-    double total = 0;
-    for (std::size_t p = 0; p < width_; ++p) total += x_[p];
-    total_ = total;
-    for (std::size_t p = 0; p < width_; ++p)
-      f_[p] = static_cast<double>(F_[p]) - ridge_[p] * x_[p] - shift_ * total + near_[p];
+  // What the passes over the places take.
+  Objective objective() const {
+    return {x_.data(), f_.data(),     target_.data(), q_.data(),
+            y_.data(), lower_.data(), upper_.data(),  all_.squared ? ridge_.data() : nullptr,
+            width_,    all_.squared,  is_twofold_};
   }
 
-  // Independent sums, which do not wait for each other; positions are a multiple of them.
-  static constexpr std::size_t kSums = 4;
-  using Sums = std::array<double, kSums>;
-  static double total_of(const Sums& sums) { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
+  // The scores by the gradient as it is.
+  void take_scores() {
+    total_ = std::accumulate(x_.begin(), x_.end(), 0.0);
+    passes_.scores(objective(), F_.data(), shift_ * total_, near_.data(), f_.data());
+  }
 
   // What is least in an intercept: the sum of C L(q - y (f + b)), and b times a pull.
   struct Line {
@@ -727,17 +727,7 @@ class Problem {
 
   // The relative gap by the scores, with the intercept and rho that suit them, or nearly do.
   double gap(bool is_best = true) {
-    Sums squares_of{}, linear_of{}, ridges{};
-    for (std::size_t p = 0; p < width_; p += kSums)
-      for (std::size_t k = 0; k < kSums; ++k) {
-        const double x = x_[p + k];
-        squares_of[k] += x * f_[p + k];
-        linear_of[k] += target_[p + k] * x;
-        ridges[k] += x * x * ridge_[p + k];
-      }
-    const double square = total_of(squares_of), squares = total_of(ridges);
-    double linear = total_of(linear_of);
-    for (std::size_t p = 0; is_twofold_ && p < width_; ++p) linear -= q_[p] * std::abs(x_[p]);
+    const auto [square, linear, squares] = passes_.products(objective());
     auto& b = level_;
     b[0] = shift_ * total_;
     for (std::size_t k = 0; k < lines_.size(); ++k) b[k] = best_intercept(lines_[k], is_best);
@@ -752,66 +742,15 @@ class Problem {
     return size > 0 ? (primal_ - dual_) / size : primal_ == dual_ ? 0.0 : 1.0;
   }
 
-  struct Value {
-    double value, slope;
-  };
-
   // The value of a line at an intercept, and its slope there.
-  Value losses(const Line& line, double b) const {
-    const double* C = line.C->data();
-    double total = 0, rise = 0;
-    if (is_twofold_) {
-      for (std::size_t p = 0; p < width_; ++p) {
-        const double apart = target_[p] - f_[p] - b, t = std::max(0.0, std::abs(apart) - q_[p]);
-        const double slope = all_.squared ? 2 * t : t > 0 ? 1.0 : 0.0;
-        total += C[p] * (all_.squared ? t * t : t);
-        rise -= C[p] * std::copysign(slope, apart);
-      }
-    } else if (all_.squared) {
-      for (std::size_t p = 0; p < width_; ++p) {
-        const double t = std::max(0.0, q_[p] - y_[p] * (f_[p] + b));
-        total += C[p] * t * t;
-        rise -= 2 * C[p] * y_[p] * t;
-      }
-    } else {
-      Sums values{}, slopes{};
-      for (std::size_t p = 0; p < width_; p += kSums)
-        for (std::size_t k = 0; k < kSums; ++k) {
-          const double y = y_[p + k], t = q_[p + k] - y * (f_[p + k] + b);
-          const double weight = t > 0 ? C[p + k] : 0.0;
-          values[k] += weight * t;
-          slopes[k] += weight * y;
-        }
-      total = total_of(values), rise = -total_of(slopes);
-    }
-    return line.pull == 0 ? Value{total, rise} : Value{total + line.pull * b, rise + line.pull};
+  Losses losses(const Line& line, double b) const {
+    const auto [value, slope] = passes_.losses(objective(), line.C->data(), b);
+    return {value + line.pull * b, slope + line.pull};
   }
 
   // Where a line is least: within a bracket about the middle of the violation.
   double best_intercept(const Line& line, bool is_best) {
-    const auto& C = *line.C;
-    double low = -std::numeric_limits<double>::infinity(), high = -low;
-    for (std::size_t p = 0; is_twofold_ && p < width_; ++p) {
-      if (C[p] == 0) continue;
-      const double level = target_[p] - f_[p] - ridge_[p] * x_[p];
-      if (x_[p] < upper_[p]) low = std::max(low, level + (x_[p] < 0 ? q_[p] : -q_[p]));
-      if (x_[p] > lower_[p]) high = std::min(high, level + (x_[p] > 0 ? -q_[p] : q_[p]));
-    }
-    if (!is_twofold_) {
-      Sums lows, highs;
-      lows.fill(low), highs.fill(high);
-      for (std::size_t p = 0; p < width_; p += kSums)
-        for (std::size_t k = 0; k < kSums; ++k) {
-          const double x = x_[p + k], level = target_[p + k] - f_[p + k] - ridge_[p + k] * x;
-          const bool counts = C[p + k] != 0;
-          const double up = counts & (x < upper_[p + k]) ? level : low;
-          const double down = counts & (x > lower_[p + k]) ? level : high;
-          lows[k] = lows[k] < up ? up : lows[k];
-          highs[k] = highs[k] > down ? down : highs[k];
-        }
-      low = *std::max_element(lows.begin(), lows.end());
-      high = *std::min_element(highs.begin(), highs.end());
-    }
+    auto [low, high] = passes_.levels(objective(), line.C->data());
     if (!std::isfinite(low)) low = high;
     if (!std::isfinite(high)) high = low;
     if (!std::isfinite(low)) return 0;
@@ -867,6 +806,7 @@ class Problem {
   KeptParts& kept_;
   const KernelTable& kernels_;
   const PairTable& pairs_;
+  const ObjectiveTable& passes_;
   const BatchSamples& samples_;
   const BatchProblems& all_;
   Narrow& narrow_;
@@ -964,10 +904,10 @@ bool follow(const BatchProblems& problems, std::size_t t) {
 
 }  // namespace
 
-std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
-                         const BatchSamples& samples, const BatchProblems& problems,
-                         const BatchLimits& limits, std::span<BatchResult> results) {
-  KeptParts kept(kernels, samples, problems);
+std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
+                         const BatchProblems& problems, const BatchLimits& limits,
+                         std::span<BatchResult> results) {
+  KeptParts kept(code.kernels, samples, problems);
   std::vector<std::size_t> order(problems.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<std::int64_t> next(problems.size(), -1);
@@ -986,7 +926,7 @@ std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
          t = next[static_cast<std::size_t>(t)]) {
       const auto one = static_cast<std::size_t>(t);
       const bool has_scores = follow(problems, one);
-      Problem(kept, kernels, pairs, samples, problems, one, narrow)
+      Problem(kept, code, samples, problems, one, narrow)
           .run(mine, has_scores, crew, is_caller, results[one]);
       kept.end(problems, one);
       const bool too_few = results[one].end == BatchEnd::stuck;

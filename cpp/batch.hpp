@@ -10,6 +10,7 @@
 #include <span>
 
 #include "kernel_rows.hpp"
+#include "objective.hpp"
 #include "pair_steps.hpp"
 
 namespace widemargin {
@@ -76,9 +77,16 @@ struct BatchLimits {
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 
+// What is compiled for an instruction set, of what problems need.
+struct BatchCode {
+  KernelTable kernels;
+  PairTable pairs;
+  ObjectiveTable passes;
+};
+
 // Returns how many kernel values were made.
-std::int64_t solve_batch(const KernelTable& kernels, const PairTable& pairs,
-                         const BatchSamples& samples, const BatchProblems& problems,
-                         const BatchLimits& limits, std::span<BatchResult> results);
+std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
+                         const BatchProblems& problems, const BatchLimits& limits,
+                         std::span<BatchResult> results);
 
 }  // namespace widemargin
