@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "chain.hpp"
 #include "crew.hpp"
+#include "intercept.hpp"
 #include "kept_parts.hpp"
 #include "narrow.hpp"
 #include "objective.hpp"
@@ -51,11 +53,6 @@ constexpr std::size_t kLeastPatience = 2000;
 // as long.
 constexpr std::size_t kPatientStepsExactly = 100;
 
-// The share of alpha at bounds from which an answer is a start for the next C as it is, but for its
-// size: 450,000 steps of 2,250 problems of pendigits become 300,000 with any share of 0.2 to 0.8.
-constexpr double kMostlyBound = 0.5;
-// A share of a number that rounding may change.
-constexpr double kSame = 1e-12;
 // Where steps did not suffice for a problem, the one that follows it has this part of them.
 constexpr std::int64_t kFewerSteps = 5;
 // Rows from which settled variables are left out, from so many parts of the steps on; and the share
@@ -106,8 +103,8 @@ class Problem {
         all_(problems),
         narrow_(narrow) {
     const auto first = t > 0 ? problems.group_end[t - 1] : 0;
-    at_ = static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
-    m_ = static_cast<std::size_t>(problems.end[t]) - at_;
+    at_ = problems.begin_of(t);
+    m_ = problems.size_of(t);
     is_twofold_ = is_twofold(t);
     if (is_twofold_) m_ /= 2;
     const auto groups = (problems.group_end[t] - first) / (is_twofold_ ? 2 : 1);
@@ -165,9 +162,9 @@ class Problem {
       largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
     }
     unit_ = is_plain_ || !(largest > 0 || has_mass_) ? 1.0 : largest;
-    zero_ = losses({&C_, 0.0}, 0.0).value;
+    zero_ = passes_.losses(objective(), C_.data(), 0.0).value;
     if (sums_ == 1)
-      lines_.push_back({&C_, has_mass_ ? mass : 0.0});
+      lines_.push_back({C_.data(), has_mass_ ? mass : 0.0});
     else if (sums_ > 1)
       split(mass);
   }
@@ -520,7 +517,7 @@ class Problem {
     (void)gap();
     for (std::size_t k = 0; k < lines_.size(); ++k)
       for (std::size_t p = 0; p < width_; ++p)
-        if (sums_ == 1 || (*lines_[k].C)[p] != 0) near_[p] = target_[p] - level_[k];
+        if (sums_ == 1 || lines_[k].C[p] != 0) near_[p] = target_[p] - level_[k];
     if (has_mass_) unit_ = std::max(unit_, std::abs(b_) + std::abs(rho_));
   }
 
@@ -702,12 +699,6 @@ class Problem {
     passes_.scores(objective(), F_.data(), shift_ * total_, near_.data(), f_.data());
   }
 
-  // What is least in an intercept: the sum of C L(q - y (f + b)), and b times a pull.
-  struct Line {
-    const std::vector<double>* C;
-    double pull;
-  };
-
   // Two classes whose sums are given: rho makes an intercept of each, b - rho and b + rho.
   void split(double mass) {
     for (const double sign : {1.0, -1.0}) {
@@ -715,7 +706,7 @@ class Problem {
       C = C_;
       for (std::size_t p = 0; p < width_; ++p)
         if (y_[p] != sign) C[p] = 0;
-      lines_.push_back({&C, sign * 0.5 * mass});
+      lines_.push_back({C.data(), sign * 0.5 * mass});
     }
   }
 
@@ -727,80 +718,24 @@ class Problem {
 
   // The relative gap by the scores, with the intercept and rho that suit them, or nearly do.
   double gap(bool is_best = true) {
-    const auto [square, linear, squares] = passes_.products(objective());
+    const auto of = objective();
+    const auto [square, linear, squares] = passes_.products(of);
     auto& b = level_;
     b[0] = shift_ * total_;
-    for (std::size_t k = 0; k < lines_.size(); ++k) b[k] = best_intercept(lines_[k], is_best);
+    double losses = 0;
+    for (std::size_t k = 0; k < lines_.size(); ++k) {
+      Intercept intercept(passes_, of, lines_[k], breaks_);
+      b[k] = intercept.find(is_best);
+      losses += intercept.at(b[k]).value;
+    }
+    if (lines_.empty()) losses = passes_.losses(of, C_.data(), b[0]).value;
     b_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[0] + b[1]) : 0.0) : b[0];
     rho_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[1] - b[0]) : -b[0]) : 0.0;
     const double rest = 0.5 * (square + shift_ * b_ * b_);
-    primal_ = rest;
-    if (lines_.empty()) primal_ += losses({&C_, 0.0}, b_).value;
-    for (std::size_t k = 0; k < lines_.size(); ++k) primal_ += losses(lines_[k], b[k]).value;
+    primal_ = rest + losses;
     dual_ = linear - rest - 0.5 * squares;
     const double size = std::max({std::abs(primal_), std::abs(dual_), kFloor * zero_});
     return size > 0 ? (primal_ - dual_) / size : primal_ == dual_ ? 0.0 : 1.0;
-  }
-
-  // The value of a line at an intercept, and its slope there.
-  Losses losses(const Line& line, double b) const {
-    const auto [value, slope] = passes_.losses(objective(), line.C->data(), b);
-    return {value + line.pull * b, slope + line.pull};
-  }
-
-  // Where a line is least: within a bracket about the middle of the violation.
-  double best_intercept(const Line& line, bool is_best) {
-    auto [low, high] = passes_.levels(objective(), line.C->data());
-    if (!std::isfinite(low)) low = high;
-    if (!std::isfinite(high)) high = low;
-    if (!std::isfinite(low)) return 0;
-    const double middle = 0.5 * (low + high);
-    if (!is_best || low <= high) return middle;  // all between are best ones: as LIBSVM
-    double apart = 0.5 * std::abs(low - high) + 1e-9;
-    for (int k = 0; k < 60; ++k, apart *= 4) {
-      if (losses(line, middle - apart).slope > 0) continue;
-      if (losses(line, middle + apart).slope >= 0)
-        return least(line, middle - apart, middle + apart);
-    }
-    return middle;
-  }
-
-  bool has_loss(std::size_t p, double b) const {
-    if (is_twofold_) return std::abs(target_[p] - f_[p] - b) > q_[p];
-    return y_[p] * (f_[p] + b) < q_[p];
-  }
-
-  // Where the slope of a line changes its sign, between two numbers.
-  double least(const Line& line, double low, double high) {
-    const auto& C = *line.C;
-    if (all_.squared) {
-      double b = 0.5 * (low + high);
-      for (int k = 0; k < 60 && low < high; ++k) {
-        const double slope = losses(line, b).slope;
-        (slope > 0 ? high : low) = b;
-        double curvature = 0;
-        for (std::size_t p = 0; p < width_; ++p) curvature += has_loss(p, b) ? 2 * C[p] : 0;
-        double next = b - slope / curvature;
-        if (!(next > low && next < high)) next = 0.5 * (low + high);
-        if (std::abs(next - b) <= 1e-15 * (1 + std::abs(b))) break;
-        b = next;
-      }
-      return b;
-    }
-    double slope = losses(line, low).slope;
-    breaks_.clear();
-    const auto add = [&](double at, double weight) {
-      if (weight > 0 && low < at && at <= high) breaks_.push_back({at, weight});
-    };
-    for (std::size_t p = 0; p < width_; ++p) {
-      const double at = target_[p] - f_[p];
-      if (is_twofold_) add(at - q_[p], C[p]);
-      add(is_twofold_ ? at + q_[p] : at, C[p]);
-    }
-    std::sort(breaks_.begin(), breaks_.end());
-    for (const auto& [at, weight] : breaks_)
-      if ((slope += weight) >= 0) return at;
-    return high;
   }
 
   KeptParts& kept_;
@@ -842,66 +777,6 @@ class Problem {
   std::vector<std::pair<double, double>> breaks_;
 };
 
-std::size_t begin_of(const BatchProblems& problems, std::size_t t) {
-  return static_cast<std::size_t>(t > 0 ? problems.end[t - 1] : 0);
-}
-
-std::size_t size_of(const BatchProblems& problems, std::size_t t) {
-  return static_cast<std::size_t>(problems.end[t]) - begin_of(problems, t);
-}
-
-// What the answer of another problem, for this one, is best multiplied by: between 1 and `most`, as
-// the weights are. Without variables at their bounds that is 1. If most of alpha is at bounds it is
-// likely to stay there; then it is `most`.
-double best_share(const BatchProblems& problems, std::size_t from, std::size_t to, std::size_t m,
-                  double most) {
-  double linear = 0, square = 0, total = 0, size = 0, at_bound = 0;
-  for (std::size_t i = 0; i < m; ++i) {
-    const double c = problems.c[from + i], C = problems.C[to + i];
-    linear += problems.q[to + i] * std::abs(c), total += c, size += std::abs(c);
-    if (std::abs(c) >= problems.C[from + i] && !problems.squared) at_bound += std::abs(c);
-    square += c * problems.scores[from + i];
-    if (problems.squared && C > 0) square += 0.5 * c * c / C;
-  }
-  if (at_bound > kMostlyBound * size) return most;
-  if (problems.intercept == 2) square += total * total;
-  return std::clamp(square > 0 ? linear / square : most, std::min(1.0, most), most);
-}
-
-// Let problem t start at the answer of the one that it follows, times a number; where the weights
-// are not all multiplied by one number, or sum alpha is given, each variable in proportion to its
-// weight, so that bounds stay bounds. Where that is not feasible it starts at its own start.
-// Whether its scores are there too.
-bool follow(const BatchProblems& problems, std::size_t t) {
-  if (problems.after[t] < 0) return false;
-  const std::size_t to = begin_of(problems, t), m = size_of(problems, t);
-  const std::size_t from = begin_of(problems, static_cast<std::size_t>(problems.after[t]));
-  const double mass = problems.mass[t];
-  const double* const before = problems.C.data() + from;
-  const double* const now = problems.C.data() + to;
-  const auto first = static_cast<std::size_t>(
-      std::find_if(before, before + m, [](double C) { return C > 0; }) - before);
-  const double most = first < m ? now[first] / before[first] : 0.0;
-  bool is_one = std::isnan(mass);
-  for (std::size_t i = 0; i < m; ++i)
-    is_one = is_one & (std::abs(now[i] - most * before[i]) <= kSame * now[i]);
-  std::vector<double> factor(m, is_one ? best_share(problems, from, to, m, most) : 0.0);
-  for (std::size_t i = 0; !is_one && i < m; ++i)
-    factor[i] = before[i] > 0 ? now[i] / before[i] : 0.0;
-  const double share = m > 0 ? factor[0] : 0.0;
-  double total = 0, size = 0;
-  for (std::size_t i = 0; i < m; ++i) {
-    factor[i] *= problems.c[from + i];
-    total += factor[i], size += std::abs(factor[i]);
-  }
-  if (problems.intercept == 1 && !(std::abs(total) <= kSame * size)) return false;
-  if (!std::isnan(mass) && !(std::abs(size - mass) <= kSame * mass)) return false;
-  std::copy(factor.begin(), factor.end(), problems.c.begin() + static_cast<std::ptrdiff_t>(to));
-  for (std::size_t i = 0; is_one && i < m; ++i)
-    problems.scores[to + i] = share * problems.scores[from + i];
-  return is_one;
-}
-
 }  // namespace
 
 std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
@@ -916,7 +791,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
       next[static_cast<std::size_t>(problems.after[t])] = static_cast<std::int64_t>(t);
   std::erase_if(order, [&](std::size_t t) { return problems.after[t] >= 0; });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return size_of(problems, a) > size_of(problems, b);
+    return problems.size_of(a) > problems.size_of(b);
   });
   Crew crew(limits.threads, limits.stop);
   crew.run(order.size(), [&](std::size_t k, bool is_caller) {

@@ -57,6 +57,12 @@ struct BatchProblems {
   bool squared;                  // the loss
   int intercept;                 // 0: none, 1: free, 2: penalized
   std::size_t size() const { return end.size(); }
+  std::size_t begin_of(std::size_t t) const {
+    return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
+  }
+  std::size_t size_of(std::size_t t) const {
+    return static_cast<std::size_t>(end[t]) - begin_of(t);
+  }
 };
 
 enum class BatchEnd : std::int64_t { waiting = 0, solved = 1, stopped = 2, stuck = 3, no_room = 4 };

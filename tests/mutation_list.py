@@ -708,6 +708,34 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
+        "many problems: the slope of the losses in the core",
+        "objective.cpp",
+        "return {total(value), -total(slope)};",
+        "return {total(value), total(slope)};",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: levels of variables at bounds",
+        "objective.cpp",
+        "counts & (x < load(of.upper + p))",
+        "counts & (x <= load(of.upper + p))",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: scores by the gradient",
+        "objective.cpp",
+        "load_wide(F + p) - ridge_at(of, p) - shift",
+        "load_wide(F + p) + ridge_at(of, p) - shift",
+        BATCH,
+    ),
+    Mutation(
+        "regression: the kink of levels in the core",
+        "objective.cpp",
+        "rise += x < all(0.0) ? q : -q;",
+        "rise += x < all(0.0) ? -q : -q;",
+        FAMILY,
+    ),
+    Mutation(
         "many problems: no end without progress",
         "batch.cpp",
         " || !goes_on(steps)) end",
@@ -723,14 +751,14 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: the start of a chain",
-        "batch.cpp",
+        "chain.cpp",
         "now[first] / before[first]",
         "before[first] / now[first]",
         BATCH,
     ),
     Mutation(
         "many problems: a start without variables at bounds",
-        "batch.cpp",
+        "chain.cpp",
         "square > 0 ? linear / square : most",
         "most",
         BATCH,
@@ -781,8 +809,8 @@ MUTATIONS = [
     Mutation(
         "sums of alpha: the level of a class in the core",
         "batch.cpp",
-        "lines_.push_back({&C, sign * 0.5 * mass});",
-        "lines_.push_back({&C, sign * mass});",
+        "lines_.push_back({C.data(), sign * 0.5 * mass});",
+        "lines_.push_back({C.data(), sign * mass});",
         FAMILY,
     ),
     Mutation(
