@@ -708,10 +708,10 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
-        "many problems: the slope of the losses in the core",
+        "many problems: the losses in the core",
         "objective.cpp",
-        "return {total(value), -total(slope)};",
-        "return {total(value), total(slope)};",
+        "value += lost * t;",
+        "value += lost;",
         BATCH,
     ),
     Mutation(
@@ -722,18 +722,11 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
-        "many problems: scores by the gradient",
+        "many problems: the gradient of the squared loss",
         "objective.cpp",
-        "load_wide(F + p) - ridge_at(of, p) - shift",
-        "load_wide(F + p) + ridge_at(of, p) - shift",
+        "load(of.f + p) + ridge_at(of, p) + shift",
+        "load(of.f + p) - ridge_at(of, p) + shift",
         BATCH,
-    ),
-    Mutation(
-        "regression: the kink of levels in the core",
-        "objective.cpp",
-        "rise += x < all(0.0) ? q : -q;",
-        "rise += x < all(0.0) ? -q : -q;",
-        FAMILY,
     ),
     Mutation(
         "many problems: no end without progress",
@@ -752,8 +745,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the start of a chain",
         "chain.cpp",
-        "now[first] / before[first]",
-        "before[first] / now[first]",
+        "if (at_bound > kMostlyBound * size) return most;",
+        "if (at_bound > kMostlyBound * size) return 1.0;",
         BATCH,
     ),
     Mutation(

@@ -2,9 +2,9 @@
 
 `SVCCV` against scikit-learn's `GridSearchCV` over our `SVC` and over its own, with the
 same folds: 10 values of C and 5 folds, with one gamma and with five; `SVRCV` likewise;
-and `linear_svc_path` of 20 values of C against one fit. Times are of the processor, of
-all threads (a busy machine stretches the others), each the least of some runs that take
-turns.
+and `linear_svc_path` of 20 values of C against one fit. Times are by the clock and, in
+brackets, of the processor, of all threads (a busy machine stretches the former), each
+the least of some runs that take turns. Ratios are by the clock.
 """
 
 import argparse
@@ -109,10 +109,10 @@ def grids(name, X, y, factors, repeat, kinds):
     found = searches["at once"]
     print(f"{name}: {X.shape[0]:,} rows, 5 folds x {len(gammas)} gammas x 10 C")
     print(f"  largest relative gap {found.path_.max():.1e}, C {found.C_:.3g}")
-    for key, seconds in times.items():
-        ratio, search = seconds / times["at once"], searches[key]
-        score = search.best_score_
-        print(f"  {key:24}{seconds:9.2f} s{ratio:8.1f} x   best score {score:.4f}")
+    for key, (clock, cpu) in times.items():
+        ratio, score = clock / times["at once"][0], searches[key].best_score_
+        said = f"{clock:9.2f} s ({cpu:.2f}){ratio:8.1f} x   best score {score:.4f}"
+        print(f"  {key:24}{said}")
 
 
 def path(name, X, y, repeat):
@@ -126,19 +126,21 @@ def path(name, X, y, repeat):
     times = least(calls, repeat)
     times["LinearSVC, mean of 20 C"] /= len(Cs)
     print(f"{name}: {X.shape[0]:,} rows, squared hinge, {len(Cs)} C")
-    whole = times["linear_svc_path, 20 C"]
-    for key, seconds in times.items():
-        print(f"  {key:24}{seconds:9.2f} s   the path is {whole / seconds:6.1f} of it")
+    whole = times["linear_svc_path, 20 C"][0]
+    for key, (clock, cpu) in times.items():
+        part = f"the path is {whole / clock:6.1f} of it"
+        print(f"  {key:24}{clock:9.2f} s ({cpu:.2f})   {part}")
 
 
 def least(calls, repeat):
-    """The least seconds of the processor of each call; they take turns."""
-    times = dict.fromkeys(calls, np.inf)
+    """The least seconds of each call, by the clock and of the processor."""
+    times = {key: np.full(2, np.inf) for key in calls}
     for _ in range(repeat):
         for key, call in calls.items():
-            begin = time.process_time()
+            begin = np.array([time.perf_counter(), time.process_time()])
             call()
-            times[key] = min(times[key], time.process_time() - begin)
+            spent = np.array([time.perf_counter(), time.process_time()]) - begin
+            times[key] = np.minimum(times[key], spent)
     return times
 
 

@@ -69,6 +69,15 @@ def test_answers_are_those_of_working_sets(name, setting, m, tol):
         assert answer.at_bound == (at_bound.sum() if bound else None)
 
 
+@pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+def test_float32_alone_solves_a_chain_to_a_rough_gap(loss, intercept, monkeypatch):
+    monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
+    X, group, C = classes(m=210, kinds=2)
+    chain = [((1, 0), -1, 0.01), ((1, 0), 0, 0.1), ((1, 0), 1, 1.0)]
+    for answer in answers(many(X, group, RBF, C, loss, intercept, chain), tol=1e-3):
+        assert answer.status == "solved"
+
+
 @pytest.mark.parametrize("simd", _core.simd_levels())
 def test_threads_change_no_bit(simd, monkeypatch):
     monkeypatch.setattr(batch, "SHARED_WORK", 0)
@@ -111,6 +120,14 @@ def test_a_chain_stays_where_no_variable_is_at_its_bound():
     chain = [((1, 0), -1, 100.0), ((1, 0), 0, 1000.0)]
     first, second = answers(many(X, group, RBF, groups=chain), tol=1e-4)
     assert 0 < first.w.max() < 100.0
+    assert first.extras["steps"] > 5 * second.extras["steps"]
+
+
+def test_a_chain_at_bounds_grows_with_them():
+    X, group, _ = classes(m=200, kinds=2)
+    chain = [((1, 0), -1, 1e-3), ((1, 0), 0, 2e-3)]
+    first, second = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    assert (first.alpha[first.alpha > 0.0] == 1e-3).mean() > 0.9
     assert first.extras["steps"] > 5 * second.extras["steps"]
 
 
