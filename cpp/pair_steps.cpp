@@ -262,7 +262,11 @@ class Steps {
         const Vector<Real> slope = F + rise;
         const Vector<Real> curved = (load(diagonal + s) - load(a) * Real(2)) + own;
         const Vector<Real> curvature = curved > least ? curved : least;
-        const Vector<Real> good = slope * slope * about_inverse<Real>(curvature);
+        Vector<Real> good = slope * slope;
+        if constexpr (kinked)
+          good = good * about_inverse<Real>(curvature);
+        else
+          good = good / curvature;
         best.offer(slope > all<Real>(0) ? good : all<Real>(0));
       }
       gain = best;
