@@ -5,7 +5,6 @@
 #include <numeric>
 #include <vector>
 
-#include "crew.hpp"
 #include "gathered.hpp"
 
 namespace widemargin {
@@ -177,6 +176,10 @@ class SharedSums {
 };
 
 }  // namespace
+
+void sum_problem(const KernelTable& kernels, const BatchSums& sums, Crew& crew, bool is_caller) {
+  sum_part(kernels, sums, 0, 0, 1, crew, is_caller);
+}
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop) {

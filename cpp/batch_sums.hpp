@@ -7,6 +7,7 @@
 #include <span>
 
 #include "batch.hpp"
+#include "crew.hpp"
 #include "kernel_rows.hpp"
 
 namespace widemargin {
@@ -22,6 +23,9 @@ struct BatchSums {
   std::span<const double> weight;
   std::span<double> out;
 };
+
+// The sums of the one problem that there is, by this thread of the crew.
+void sum_problem(const KernelTable& kernels, const BatchSums& sums, Crew& crew, bool is_caller);
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
                const std::function<bool()>& stop);

@@ -708,6 +708,13 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
+        "many problems: scores in float64 where float32 is too rough",
+        "batch.cpp",
+        "if (is_refined_) refine();",
+        "",
+        BATCH,
+    ),
+    Mutation(
         "many problems: the losses in the core",
         "objective.cpp",
         "value += lost * t;",

@@ -82,7 +82,7 @@ def test_kernels_that_may_curve_end_at_a_point_that_is_not_proved(kernel, n_rows
 
 def test_what_float32_cannot_solve_goes_on(monkeypatch):
     monkeypatch.setattr("widemargin.solvers.kernel.batch.MOST_EXACTLY", 0)
-    clf = SVC(C=1e4, gamma=1e-3, tol=1e-6, solver="batch").fit(X, GROUP > 0)
+    clf = SVC(C=1e6, gamma=1e-5, tol=1e-5, solver="batch").fit(X, GROUP > 0)
     assert (clf.solution_.solver, clf.status_) == ("irwls", "solved")
 
 
@@ -90,7 +90,7 @@ def test_what_float32_cannot_solve_goes_on(monkeypatch):
     ("options", "said"),
     [
         ({"C": np.inf}, "not for C=inf"),
-        ({"tol": 1e-7}, "not for tol below 1e-06"),
+        ({"tol": 1e-9}, "not for tol below 1e-08"),
         ({"kernel": "linear", "tol": 1e-9}, "not for tol below 1e-08"),
         ({"max_iter": 5}, "not for max_iter"),
         ({"callback": lambda step: False}, "not for a callback or verbose"),

@@ -80,7 +80,8 @@ def test_the_gap_is_that_of_the_features(kind, tol):
     bounds = proved_in_features(machine, y, WEIGHTS)
     assert bounds.relative_gap <= 1.01 * tol
     known = machine.solution_.certificate
-    assert bounds.primal == pytest.approx(known.primal, rel=1e-3 * tol)
+    # Of one answer: rho is chosen anew.
+    assert bounds.primal == pytest.approx(known.primal, rel=1e-2 * tol)
     scores = machine.feature_map_.rows(NEW).matvec(machine.coef_[0])
     expected = scores + machine.intercept_[0]
     np.testing.assert_allclose(values(machine), expected, rtol=1e-9)

@@ -11,11 +11,12 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import SVC as Peer
 
-from tests.cases.kernels import NAMED, SEMIDEFINITE
-from tests.cases.many import alone, classes, many
+from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
+from tests.cases.many import alone, classes, many, regression
 from tests.cases.pairwise import product
 from tests.conftest import INTERCEPTS, SETTINGS
 from widemargin import SVC, Kernel, _core, solve
+from widemargin.kernels.given import GivenSamples
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel import batch
@@ -351,25 +352,39 @@ def test_long_problems_end_where_few_variables_are_not_settled(noise, C):
         assert answer.certificate.relative_gap <= 0.05
 
 
-def test_what_float32_cannot_solve_is_given_up_soon(monkeypatch):
+def test_what_steps_in_float32_cannot_solve_is_given_up_soon(monkeypatch):
     monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 20))
     group = (X[:, 0] + rng.normal(size=500) > 0).astype(int)
     problems = many(X, group, Kernel("rbf", gamma=0.02), C=1e3)
-    (answer,) = answers(problems, tol=1e-5)
+    (answer,) = answers(problems, tol=1e-13)
     assert answer.status == "stalled"
-    assert answer.certificate.relative_gap < 0.1
+    assert answer.certificate.relative_gap < 1e-6
     assert answer.extras["steps"] < 0.2 * 1_000 * 500
 
 
 def test_small_problems_go_on_in_float64():
     X, group, _ = classes(m=120, kinds=2)
-    problems = many(X, group, Kernel("rbf", gamma=1e-3), C=1e4)
+    problems = many(X, group, Kernel("rbf", gamma=1e-5), C=1e6)
     for start in (False, True):
-        ends = batch.solve_places(problems, Limits(tol=1e-6), MEMORY, 1, exactly=start)
-        assert ends.solved(1e-6).all() == start
+        ends = batch.solve_places(problems, Limits(tol=1e-5), MEMORY, 1, exactly=start)
+        assert ends.solved(1e-5).all() == start
+    (answer,) = answers(problems, tol=1e-5)
+    assert answer.status == "solved"
+
+
+@pytest.mark.parametrize("kind", ["classes", "given", "regression"])
+def test_scores_in_float64_reach_gaps_that_float32_hides(kind, monkeypatch):
+    monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
+    X, group, _ = classes(m=400, n=10, kinds=2)
+    problems = many(X, group, RBF, C=1e3)
+    if kind == "given":
+        values = plain(RBF, X, X)
+        problems = dataclasses.replace(problems, samples=GivenSamples(values, group))
+    if kind == "regression":
+        problems = regression(X, X[:, 0] * X[:, 1], RBF, 0.1, 1e2)
     (answer,) = answers(problems, tol=1e-6)
     assert answer.status == "solved"
 
@@ -395,8 +410,8 @@ def test_distances_that_float32_is_too_rough_for_are_solved_in_float64():
 def test_stalled_problems_go_on_elsewhere(monkeypatch):
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     X, group, _ = classes(m=120, kinds=2)
-    clf = SVC(C=1e4, gamma=1e-3, tol=1e-6).fit(X, group)
-    (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-3), C=1e4), tol=1e-6)
+    clf = SVC(C=1e6, gamma=1e-5, tol=1e-5).fit(X, group)
+    (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-5), C=1e6), tol=1e-5)
     assert answer.status == "stalled"
     assert clf.solution_.solver == "irwls"
     assert clf.status_ == "solved"

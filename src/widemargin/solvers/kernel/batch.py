@@ -1,14 +1,15 @@
 """Many binary problems with a kernel over the same samples, each in one loop.
 
 Pair steps on the whole problem [fan2005]_ in C++, in float32: the first variable
-violates most, the second one lowers the objective most together with it. A row of K is
-made when its variable first moves, with a few others that will move soon, and kept for
-all problems that share its samples. Of long problems the core leaves variables out that
-are settled at their bounds, until the others are near the end. Problems of a few rows
-go on in float64, to its last digits. Threads take the problems one after the other, the
-largest first; of one large problem with few columns, solved by working sets that keep
-no rows, they make the values. What comes out does not depend on them. It is checked by
-`ManyProblems.certificates`.
+violates most, the second one lowers the objective most together with it. Where float32
+is too rough for the gap, the scores that count are made in float64 between them. A row
+of K is made when its variable first moves, with a few others that will move soon, and
+kept for all problems that share its samples. Of long problems the core leaves variables
+out that are settled at their bounds, until the others are near the end. Problems of a
+few rows go on in float64, to its last digits. Threads take the problems one after the
+other, the largest first; of one large problem with few columns, solved by working sets
+that keep no rows, they make the values. What comes out does not depend on them. It is
+checked by `ManyProblems.certificates`.
 """
 
 from typing import NamedTuple
@@ -43,10 +44,10 @@ MOST_STEPS, FEW_VISITS = 5, 20_000_000
 # rows of `make_friedman1` with C = 10 take 23 steps a row, and 22 ms where working sets
 # take 53.
 FEW_VISITS_TWICE = 100_000_000
-# The least gap that kernel values in float32 are worth trying for: 1.1 to 34 times as
-# fast as working sets on digits, letter and usps with C = 1, 10 and 100, handing on
-# included, but for letter with C = 100 below 3e-5 (0.7 times).
-LEAST_GAP = 1e-6
+# The least gap that it is worth trying for: digits, pendigits and letter with C = 1 and
+# 100 take 0.07 to 0.2 times the processor time of working sets to a gap of 1e-8, and
+# with C = 100 float64 scores in float32 steps do not reach 1e-10.
+LEAST_GAP = 1e-8
 # Rows up to which a problem that float32 does not solve goes on in float64, with all
 # its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450.
 MOST_EXACTLY = 600
