@@ -278,8 +278,8 @@ def _lines(
     for k in order[:: -(-len(order) // LINES)]:
         if k not in (median, slowest):
             _line(axes, *lines[k], color=GRAY, lw=0.6)
-    _line(axes, *lines[median], label=f"median: {short(names[median], 12)}", **_BROAD)
-    slow = f"slowest: {short(names[slowest], 12)}"
+    _line(axes, *lines[median], label=f"median: {short(names[median], 18)}", **_BROAD)
+    slow = f"slowest: {short(names[slowest], 18)}"
     _line(axes, *lines[slowest], label=slow, **_SLOWEST)
 
 
