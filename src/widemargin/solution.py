@@ -370,8 +370,9 @@ class Solution:
         """One line, as a prompt shows it; `str` says more."""
         gap = self.certificate.relative_gap
         return (
-            f"{type(self).__name__}(status={str(self.status)!r}, relative_gap={gap:.1e}, "
-            f"solver={self.solver!r}, iterations={self.trace[-1].iteration})"
+            f"{type(self).__name__}(status={str(self.status)!r}, "
+            f"relative_gap={gap:.1e}, solver={self.solver!r}, "
+            f"iterations={self.trace[-1].iteration})"
         )
 
     def plot(self, axes: Any = None) -> Any:
