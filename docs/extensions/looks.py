@@ -13,6 +13,8 @@ def arrange(app: Sphinx, page: nodes.document) -> None:
     blank line that ends an example is for doctest.
     """
     for code in page.findall(nodes.literal_block):
+        if "source" in code:  # a file, which is a table of measurements
+            code["classes"].append("measured")
         if code.rawsource == code.astext():  # else it is marked up, not highlighted
             code.rawsource = code.rawsource.rstrip("\n")
             code[:] = [nodes.Text(code.rawsource)]
