@@ -159,6 +159,8 @@ def test_a_shell_completes_commands_options_and_values(capsys):
         ("widemargin tr", 1, "train"),
         ("widemargin train --kern", 2, "--kernel"),
         ("widemargin train --kernel r", 3, "rbf"),
+        ("widemargin train --solver ir", 3, "irwls"),
+        ("widemargin train --gamma sc", 3, "scale"),
         ("widemargin train exam", 2, ""),
     ]:
         tail = f'COMP_WORDS=({typed}); COMP_CWORD={place}; _widemargin; echo "${{COMPREPLY[@]}}"'
