@@ -1,7 +1,7 @@
 # make demo   a first look: trains on real data and writes demo-report.html
 # make test   everything that must pass: the checks, then the tests
 # make test-full   the tests at each instruction set of this processor, then full products and the
-#                  campaign of 20,000 certificates (an hour)
+#                  campaign of 20,000 certificates, and `make wheel` (an hour)
 # make compat  scikit-learn's own tests of its machines, with ours in their place
 # make mutations   faults put into a copy, one at a time: the tests must see each
 # make check  lint, types, layers, formats, docstrings
@@ -49,7 +49,7 @@ tests: $(VENV)/tested
 EXAMPLES = --hypothesis-profile=full
 # The last level of the loop is the one that `make test` runs at.
 LEVELS = from widemargin import _core as c; print(*[c.SIMD_NAMES[i] for i in c.simd_levels()])
-test-full: check
+test-full: check wheel
 	set -e; for level in $$($(BIN)/python -c "$(LEVELS)"); do \
 	  echo "WIDEMARGIN_SIMD=$$level"; \
 	  WIDEMARGIN_SIMD=$$level SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q $(WORKERS) $(EXAMPLES); \

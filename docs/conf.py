@@ -14,6 +14,7 @@ copyright = "2026, the widemargin developers"
 release = version = widemargin.__version__
 extensions = [
     "docs.extensions.command_line",
+    "docs.extensions.looks",
     "myst_parser",
     "numpydoc",
     "sphinx-mathjax-offline",  # formulas need no network

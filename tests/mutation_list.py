@@ -1179,9 +1179,23 @@ MUTATIONS = [
     Mutation(
         "standard input: a line stands for it",
         "options.py",
-        "setattr(options, name, _STANDARD_INPUT)",
+        "setattr(options, name, values.STANDARD_INPUT)",
         "pass",
         ("tests/cli/test_cli_face.py",),
+    ),
+    Mutation(
+        "messages: a refusal of memory in the words of Python",
+        "reading.py",
+        "as_of_options(as_in_file(str(error), first_index))",
+        "as_in_file(str(error), first_index)",
+        ("tests/cli/test_cli_face.py",),
+    ),
+    Mutation(
+        "messages: a misspelled value has no neighbor",
+        "parameters.py",
+        'words += f" (did you mean {near!r}?)" * bool(near)',
+        "pass",
+        ("tests/estimators/test_from_scikit_learn.py",),
     ),
     Mutation(
         "memory limit: row vectors stay in memory",

@@ -71,8 +71,8 @@ def word(action: argparse.Action) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text: no character of it is markup."""
-    return "".join(f"\\{c}" if c in "\\*`_|<>" else c for c in text)
+    """Plain text: no character of it is markup, and tcp:// is no link."""
+    return "".join(f"\\{c}" if c in "\\*`_|<>:" else c for c in text)
 
 
 class Values(dict[str, Any]):

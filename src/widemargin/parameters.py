@@ -1,18 +1,27 @@
 """Checks of parameters, with one form of message; an object in one line."""
 
+import difflib
+import math
 import re
 import textwrap
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NoReturn
-
-import numpy as np
 
 
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like one; "" where none is."""
+    words = list(known)
+    if near := difflib.get_close_matches(word, words, n=1, cutoff=0.7):
+        return near[0]
+    # Short words with two letters exchanged, such as rfb, are below any useful cutoff.
+    return next((w for w in words if sorted(w) == sorted(word)), "")
 
 
 class Checker:
@@ -63,7 +72,7 @@ class Checker:
         value: Any,
         expected: str = "",
         *,
-        most: float = np.inf,
+        most: float = math.inf,
         optional: bool = False,
     ) -> None:
         """Refuse what is no float in (0, most], nor None if that is an option.
@@ -72,11 +81,11 @@ class Checker:
         """
         if optional and value is None:
             return
-        if type(value) is float and 0.0 < value <= most and value < np.inf:
+        if type(value) is float and 0.0 < value <= most and value < math.inf:
             return  # without a look at abstract classes, which takes longer
         number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (number and 0 < value <= most and np.isfinite(value)):
-            end = "inf)" if most == np.inf else f"{most:g}]"
+        if not (number and 0 < value <= most and math.isfinite(value)):
+            end = "inf)" if most == math.inf else f"{most:g}]"
             words = f"a float in the range (0, {end}" + _or_none(optional)
             self.refuse(name, expected or words, value)
 
@@ -99,7 +108,11 @@ class Checker:
             return
         single = isinstance(value, Hashable)  # an array compares to an array
         if not (single and any(value is one or value == one for one in choices)):
-            self.refuse(name, f"one of {', '.join(map(repr, choices))}", value)
+            words = f"one of {', '.join(map(repr, choices))}"
+            if isinstance(value, str):
+                near = meant(value, (one for one in choices if isinstance(one, str)))
+                words += f" (did you mean {near!r}?)" * bool(near)
+            self.refuse(name, words, value)
 
 
 # What `Checker` says, up to what was expected.

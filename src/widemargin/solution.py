@@ -4,7 +4,7 @@ import importlib
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
 from typing import Any
@@ -367,9 +367,13 @@ class Solution:
         return not (self.trace and self.trace[-1].details.get("negative"))
 
     def __repr__(self) -> str:
-        known = (f for f in fields(self) if f.name in vars(self))
-        facts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in known)
-        return f"{type(self).__name__}({facts})"
+        """One line, as a prompt shows it; `str` says more."""
+        gap = self.certificate.relative_gap
+        return (
+            f"{type(self).__name__}(status={str(self.status)!r}, "
+            f"relative_gap={gap:.1e}, solver={self.solver!r}, "
+            f"iterations={self.trace[-1].iteration})"
+        )
 
     def plot(self, axes: Any = None) -> Any:
         """Draw how the gap, the primal and the dual objective went, against time.

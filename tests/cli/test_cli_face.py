@@ -11,9 +11,10 @@ import pytest
 
 from tests.cases.cli import refused
 from widemargin import load_model, save_svmlight
-from widemargin.cli import main, output, values
+from widemargin.cli import main, output
 from widemargin.cli.completion import _script
 from widemargin.cli.options import commands
+from widemargin.parameters import meant
 from widemargin.solution import NOT_CONVEX, Status
 
 
@@ -91,6 +92,7 @@ def test_a_table_that_is_none_is_one_sentence(people, capsys):
         ("train a m.wm -v 5", "-v of LIBSVM: write --cv K"),
         ("train a m.wm -b 1", "write --probability"),
         ("train a m.wm -w-1 5", "write --class-weight LABEL:FACTOR"),
+        ("train a m.wm -wi 5", "write --class-weight LABEL:FACTOR"),
         ("train a m.wm -c 2", "write -C"),
         ("train a -", "expected a file as the model, found '-'"),
     ],
@@ -100,7 +102,7 @@ def test_words_that_are_meant(capsys, typed, meant):
 
 
 def test_a_far_word_is_not_guessed():
-    assert values.meant("cosine", ["rbf", "linear"]) == ""
+    assert meant("cosine", ["rbf", "linear"]) == ""
 
 
 @contextlib.contextmanager
@@ -157,6 +159,8 @@ def test_a_shell_completes_commands_options_and_values(capsys):
         ("widemargin tr", 1, "train"),
         ("widemargin train --kern", 2, "--kernel"),
         ("widemargin train --kernel r", 3, "rbf"),
+        ("widemargin train --solver ir", 3, "irwls"),
+        ("widemargin train --gamma sc", 3, "scale"),
         ("widemargin train exam", 2, ""),
     ]:
         tail = f'COMP_WORDS=({typed}); COMP_CWORD={place}; _widemargin; echo "${{COMPREPLY[@]}}"'
@@ -193,6 +197,26 @@ def test_nothing_asked_for_lists_the_commands(capsys):
 def test_a_missing_table_is_told_with_the_name_that_is_meant(people, capsys):
     words = "no such file: poeple.csv (did you mean people.csv?)"
     assert words in refused(capsys, "train", "poeple.csv", "m.wm", "--label", "bought")
+    for asked in (["people.cvs", "m.wm"], ["people.cvs", "m.wm", "--label", "bought"]):
+        message = refused(capsys, "train", *asked)
+        assert "no such file: people.cvs (did you mean people.csv?)" in message
+
+
+def test_a_table_on_standard_input_is_told_to_be_a_file(tmp_path, capsys):
+    with piped(b"a,b\n1,2\n"):
+        message = refused(capsys, "train", "-", str(tmp_path / "m"), "--label", "b")
+    assert "give a table as a file, not on standard input" in message
+
+
+def test_a_kernel_over_memory_names_the_options(tmp_path, capsys):
+    data, model = "examples/data/a9a.svm.bz2", str(tmp_path / "m.wm")
+    asked = ["train", data, model, "--kernel", "rbf", "--max-iter", "1"]
+    asked.append("--memory-limit")
+    message = refused(capsys, *asked, "5M")
+    assert f"{data}: --memory-limit must be at least " in message
+    assert "A low rank (--rank 300) takes less" in message
+    least = re.search(r"at least ([\d,]+) bytes", message)[1].replace(",", "")
+    assert main([*asked, least]) == 1  # one iteration is too few
 
 
 def test_types_are_said_of_data_that_can_be_used(people, capsys):

@@ -188,7 +188,7 @@ def test_both_classes_have_a_center(seed):
         ({"n": True}, r"'n' .* an int in the range \[1, 4096\]. Got True instead."),
         ({"random_state": -1}, r"'random_state' .* \[0, inf\). Got -1 instead."),
         ({"random_state": None}, r"'random_state' .* \[0, inf\). Got None instead."),
-        ({"part": "rest"}, "'part' .* one of 'train', 'test'. Got 'rest' instead."),
+        ({"part": "rest"}, "'part' .* one of 'train', 'test' .*'test'.*Got 'rest' instead."),
         ({"expand": 0}, r"'expand' .* in the range \(0, 1e\+06\]. Got 0 instead."),
         ({"expand": np.nan}, r"'expand' .* \(0, 1e\+06\]. Got nan instead."),
         ({"centers": 1}, r"'centers' .* in the range \[2, 10000\]. Got 1 instead."),

@@ -72,7 +72,9 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
     known = name in inspect.signature(KINDS[kind]).parameters
     theirs = kind == "LinearSVC" and name in ("penalty", "dual")
     solved = name == "solver" and kind not in ("BudgetSVC", "EnclosingBall")
-    assert known == (theirs or solved)
+    kernels = name in ("kernel", "gamma", "degree", "coef0") and "Linear" not in kind
+    weighs = name == "class_weight" and kind != "EnclosingBall"
+    assert known == (theirs or solved or kernels or weighs)
     if known:
         return
     words = f"^{kind} has no parameter '{name}': .*{re.escape(ADVICE[name][:30])}"
@@ -102,6 +104,19 @@ def test_a_misspelled_keyword_says_which_was_meant(kind):
         kind(gama=1)
     with pytest.raises(ValueError, match=words):
         kind().set_params(gama=1)
+
+
+@pytest.mark.parametrize(
+    ("params", "found"),
+    [
+        ({"kernel": "rfb"}, "'rbf'"),
+        ({"solver": "irlws"}, "'irwls'"),
+        ({"gamma": "scael"}, "'scale'"),
+    ],
+)
+def test_a_misspelled_value_says_which_was_meant(params, found):
+    with pytest.raises(ValueError, match=rf"\(did you mean {found}\?\)\. Got"):
+        SVC(**params).fit(*_pair())
 
 
 def test_any_other_keyword_is_pythons():
@@ -146,7 +161,7 @@ def test_a_class_of_the_user_may_have_such_a_keyword():
 
 @pytest.mark.parametrize("kind", [SVC, LinearSVC])
 def test_minus_one_iterations_are_none(kind):
-    words = "'max_iter' .* or None, the solver's own limit. Got -1"
+    words = "'max_iter' .* or None, which .* the place of scikit-learn's -1. Got -1"
     with pytest.raises(ValueError, match=words):
         kind(max_iter=-1).fit(*_pair())
 

@@ -16,6 +16,7 @@ from tests.cases.problems import PROBLEMS
 from widemargin import Kernel, Problem, solve
 from widemargin.cli import main
 from widemargin.losses import BudgetL1
+from widemargin.solvers import auto
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -53,6 +54,17 @@ def test_python_examples(here, page):
 def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
+
+
+def test_the_guide_says_when_the_next_solver_begins():
+    text = (ROOT / "docs/guides/linear_solvers.md").read_text(encoding="utf-8")
+    for problem, visits, sweeps in [
+        (f"hinge, up to {auto.WIDE:,} columns", auto.MOST_UPDATES, auto.MOST_SWEEPS),
+        ("hinge, more columns", auto.WIDE_UPDATES, auto.WIDE_SWEEPS),
+        ("squared hinge", auto.SQUARED_UPDATES, ""),
+    ]:
+        end = f"{sweeps:,} " if sweeps else ""
+        assert f"| {problem} | {visits:,.0f} | {end}|" in text
 
 
 def thinned(folder, rows):

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.cases.report_pages import clouds
-from widemargin import SVC, LinearSVC
+from widemargin import SVC, LinearSVC, Problem, as_rows, solve
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,20 @@ def test_the_trace_is_a_frame(solution):
     assert len(frame) == len(solution.trace)
     for name in ("iteration", "primal", "best_gap", *solution.trace[-1].details):
         np.testing.assert_array_equal(frame[name], solution.trace.column(name))
+
+
+def test_a_prompt_shows_one_line():
+    X, y = clouds(2, 3, 100, spread=3.0)
+    problem = Problem(X, 2 * y - 1, C=0.5)
+    found = solve(problem)
+    gap = found.certificate.relative_gap
+    assert repr(found).startswith(f"Solution(status='solved', relative_gap={gap:.1e}, ")
+    m, n = X.shape
+    loss = "loss='hinge', intercept='free'"
+    assert repr(problem) == f"LinearProblem(shape=({m}, {n}), {loss})"
+    assert repr(as_rows(X)) == f"MemoryRows(shape=({m}, {n}), dtype='float64')"
+    for one in (found, problem, as_rows(X)):
+        assert len(repr(one)) < 100
 
 
 def test_a_notebook_shows_the_certificate(solution):

@@ -219,7 +219,7 @@ def test_work_is_drawn_and_said(tmp_path):
         estimator, X, y = CASES[name]()
         page = report(tmp_path, estimator, X, y)
         assert "Work per iteration" in page.text
-        assert ("Every iteration used all 60 rows" in page.text) != changes
+        assert ("Every iteration worked on all 60 rows" in page.text) != changes
 
 
 @words_only

@@ -1,9 +1,12 @@
 """``widemargin completion``: a script that lets a shell complete what is typed."""
 
 import argparse
+from collections.abc import Iterable
 from typing import Any
 
+from widemargin.cli import values
 from widemargin.cli.output import SOLVED, say
+from widemargin.kernels.table import GAMMAS
 
 _BASH = """\
 _widemargin() {{
@@ -40,19 +43,28 @@ def run(options: argparse.Namespace) -> int:
 
 def _script(commands: dict[str, Any]) -> str:
     """The function of bash, from the parsers of the commands."""
-    options, values, choosing = [], [], set()
+    options, chosen, choosing = [], [], set()
     for name, parser in commands.items():
         actions = [a for a in parser.listed() if a.option_strings]
         words = " ".join(word for a in actions for word in a.option_strings)
         options.append(f'        {name}) words="{words}" ;;')
-        for action in (a for a in actions if a.choices):
-            given = "|".join(f'"{name} {word}"' for word in action.option_strings)
-            found = " ".join(map(str, action.choices))
-            values.append(f'      {given}) words="{found}" ;;')
-            choosing |= set(action.option_strings)
+        for action in actions:
+            if found := " ".join(map(str, _words_of(action))):
+                given = "|".join(f'"{name} {word}"' for word in action.option_strings)
+                chosen.append(f'      {given}) words="{found}" ;;')
+                choosing |= set(action.option_strings)
     return _BASH.format(
         commands=" ".join(commands),
         options="\n".join(options),
-        values="\n".join(values),
+        values="\n".join(chosen),
         choosing="|".join(sorted(choosing)),
+    )
+
+
+def _words_of(action: Any) -> Iterable[Any]:
+    """The words that an option takes; of solvers, which are slow to import, too."""
+    from widemargin.solvers.auto import NAMES
+
+    return action.choices or {values.solver: NAMES, values.gammas: GAMMAS}.get(
+        action.type, ()
     )

@@ -1,12 +1,13 @@
 """The data of a command, in memory or in their files: to train, to test, to predict."""
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.cli import reading, stored, weights
+from widemargin.cli import reading, stored, values, weights
 from widemargin.cli.output import doing
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore import column_names, is_binary, is_parquet
@@ -14,7 +15,7 @@ from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
 from widemargin.report.weights import known_base
-from widemargin.system.files import TEXT, ending, is_delimited
+from widemargin.system.files import TEXT, ending, is_delimited, open_bytes
 
 
 class Data(NamedTuple):
@@ -125,8 +126,12 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
         if option == "weight" and value is not None:
             weights.check_file(value, path)
         elif value is not None:
+            if not os.path.exists(path):
+                open_bytes(path)  # which says so, with the name that may be meant
             other = "; a table has a name that ends in .csv, .tsv or .parquet"
             other *= ending(path) not in TEXT
+            if path == values.STANDARD_INPUT:
+                other = "; give a table as a file, not on standard input"
             raise ValueError(
                 f"{path}: expected no --{option.replace('_', '-')} for svmlight text, "
                 f"which has its labels, found {value}{other}"

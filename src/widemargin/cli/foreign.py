@@ -31,6 +31,6 @@ _WITH_VALUE = re.compile(r"-([A-Za-z])-?[\d.]*(?:e-?\d+)?\Z")
 
 def explained(word: str) -> str | None:
     """What a short option of LIBSVM is called here; None if it is none of these."""
-    found = _WITH_VALUE.match(word)
+    found = _WITH_VALUE.match(word.replace("-wi", "-w"))
     said = _CALLED.get(found[1]) if found else None
     return None if said is None or found is None else f"-{found[1]} of LIBSVM: {said}"

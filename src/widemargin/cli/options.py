@@ -15,12 +15,12 @@ from widemargin.cli.output import BAD_INPUT, note, say
 from widemargin.cli.translated import looks_foreign, translated
 from widemargin.kernels.table import GAMMAS, NAMES, having
 from widemargin.models.schemes import SCHEMES, SHAPES
+from widemargin.parameters import meant
 
 _FORMATS = (
     "svmlight text (- for standard input), .csv, .npy, .parquet, or a folder of the "
     "last two"
 )
-_STANDARD_INPUT = "/dev/stdin"
 _GUESS = "0 if an index is 0, else 1"
 
 
@@ -51,9 +51,9 @@ def _refuse_foreign(words: Sequence[str]) -> None:
 
 def _take_standard_input(options: argparse.Namespace, name: str) -> None:
     """Read data from standard input; nothing else can be read there."""
-    if name == "model" or not os.path.exists(_STANDARD_INPUT):
+    if name == "model" or not os.path.exists(values.STANDARD_INPUT):
         options.parser.error(f"expected a file as the {name}, found '-'")
-    setattr(options, name, _STANDARD_INPUT)
+    setattr(options, name, values.STANDARD_INPUT)
 
 
 def commands() -> dict[str, Any]:
@@ -71,8 +71,8 @@ def _unknown(word: str, usage: str) -> str:
     known = re.findall(r"--?[A-Za-z][\w-]*", usage)
     names = {option.lstrip("-"): option for option in known}  # dashes are alike in all
     given = word.split("=")[0].lstrip("-")
-    meant = values.meant(given, names)
-    return f"unknown option {word}{meant and f' (did you mean {names[meant]}?)'}"
+    near = meant(given, names)
+    return f"unknown option {word}{near and f' (did you mean {names[near]}?)'}"
 
 
 class _Parser(argparse.ArgumentParser):

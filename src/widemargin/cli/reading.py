@@ -156,7 +156,7 @@ def about(path: str, first_index: int = 0) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        sentence = as_in_file(str(error), first_index)
+        sentence = as_of_options(as_in_file(str(error), first_index))
         if not sentence.startswith(path):  # rows in files name them
             sentence = f"{path}: {sentence}"
         raise ValueError(sentence) from None

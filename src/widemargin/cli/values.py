@@ -1,24 +1,16 @@
 """Values of options: numbers, sizes and names, or a sentence. Imports nothing slow."""
 
 import argparse
-import difflib
 import re
 from collections.abc import Iterable
 
 from widemargin.kernels.table import GAMMAS
+from widemargin.parameters import meant
 
+STANDARD_INPUT = "/dev/stdin"  # what - stands for
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # A smaller size is one without its unit.
 _LEAST_BYTES = 1 << 14
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like one; "" where none is."""
-    words = list(known)
-    if near := difflib.get_close_matches(word, words, n=1, cutoff=0.7):
-        return near[0]
-    # Short words with two letters exchanged, such as rfb, are below any useful cutoff.
-    return next((w for w in words if sorted(w) == sorted(word)), "")
 
 
 def refusal(word: str, known: Iterable[str], others: str = "") -> str:

@@ -21,6 +21,7 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.selected import SelectedState, of_all_rows
 from widemargin.data.state import RowState, bools, check_length, reals, row_index
 from widemargin.numerics import linalg
+from widemargin.parameters import in_one_line
 
 Vector = NDArray[np.float64]
 
@@ -75,6 +76,9 @@ class Rows(ABC):
     sweeps: int = 0
     names: Sequence[str] | None = None
     _moments: Moments | None = None
+
+    def __repr__(self) -> str:
+        return in_one_line(self, shape=self.shape, dtype=str(self.dtype))
 
     @abstractmethod
     def sweep(

@@ -38,7 +38,10 @@ def check_limits(check: Checker, estimator: Any) -> None:
     check.positive("tol", estimator.tol, most=1.0)
     check.positive("time_limit", estimator.time_limit, optional=True)
     if is_integer(estimator.max_iter) and estimator.max_iter == -1:  # scikit-learn's
-        expected = "an int in the range [1, inf) or None, the solver's own limit"
+        expected = (
+            "an int in the range [1, inf), or None, which is the solver's own limit "
+            "and takes the place of scikit-learn's -1"
+        )
         check.refuse("max_iter", expected, -1)
     check.count("max_iter", estimator.max_iter, optional=True)
     check.count("memory_limit", estimator.memory_limit, least=1 << 14, optional=True)

@@ -10,15 +10,22 @@ PROBABILITIES = (
     "probabilities come from calibrate='sigmoid' of SVCCV and LinearSVCCV, or from "
     "sklearn.calibration.CalibratedClassifierCV(ensemble=False)"
 )
+_KERNELS = "SVC, SVR, NuSVC, NuSVR and OneClassSVM have kernels"
 ADVICE = {
     "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
     "are kept (200 MB are memory_limit=200 << 20)",
+    "class_weight": "sample_weight of fit weighs the rows",
+    "coef0": _KERNELS,
+    "degree": _KERNELS,
     "dual": "leave it out; solver chooses the method, and every answer has a primal "
     "and a dual point",
+    "epsilon": "SVR and LinearSVR have it",
     "fit_intercept": "write intercept='none' for fit_intercept=False, else leave it "
     "out",
+    "gamma": _KERNELS,
     "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
     "was made large to leave the intercept out of the penalty",
+    "kernel": _KERNELS,
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": f"leave it out; {PROBABILITIES}",

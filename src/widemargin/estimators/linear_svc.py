@@ -42,9 +42,9 @@ class LinearSVC(Classifier):
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: the minimum is at most this share below P.
     C : float > 0, default=1.0
-        Weight of the losses against the norm of w. inf allows no loss (a hard margin,
-        the same for both losses): where classes cannot be told apart ``status_`` is
-        "infeasible".
+        How much losses count beside the size of the weights. A larger C makes fewer
+        errors on the rows of the fit. inf allows no loss (a hard margin, the same for
+        both losses): where classes cannot be told apart ``status_`` is "infeasible".
     multi_class : {"ovr", "ovo", "dag"}, default="ovr"
         How more than two classes are told apart: one against the rest, one against one,
         or by a directed acyclic graph of pairs, as of `SVC`.

@@ -1,6 +1,5 @@
 """Model selection: one value of C and of gamma for all, by scores on held-out rows."""
 
-import difflib
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -38,7 +37,7 @@ from widemargin.estimators.points import (
 from widemargin.estimators.training import MOMENT, Training, Vector
 from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
-from widemargin.parameters import Checker, is_integer, refused_by
+from widemargin.parameters import Checker, is_integer, meant, refused_by
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Clock, Limits
 
@@ -294,10 +293,10 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             check.refuse("scoring", "a name, a callable or None", self.scoring)
         names = get_scorer_names()
         if isinstance(self.scoring, str) and self.scoring not in names:
-            near = difflib.get_close_matches(self.scoring, names, n=1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            near = meant(self.scoring, names)
+            hint = f" (did you mean {near!r}?)" if near else ""
             known = "be a name of sklearn.metrics.get_scorer_names()"
-            check.refuse_part("scoring", known, f"{self.scoring!r}{meant}")
+            check.refuse_part("scoring", known, f"{self.scoring!r}{hint}")
 
     def _scorer(self) -> Any:
         if self.scoring is None:

@@ -44,9 +44,10 @@ class SVC(Classifier):
     Parameters
     ----------
     C : float > 0, default=1.0
-        Weight of the losses against the norm of w. inf allows no loss (a hard margin,
-        the same for both losses), without a rank: where classes cannot be told apart
-        ``status_`` is "infeasible".
+        How much losses count beside the size of the weights. A larger C makes fewer
+        errors on the rows of the fit, and the fit takes longer. inf allows no loss (a
+        hard margin, the same for both losses; not with a rank): where classes cannot
+        be told apart ``status_`` is "infeasible".
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "chi2" (of data >= 0),
         "precomputed" (X holds the values of all pairs of rows), or a function of two
@@ -79,7 +80,7 @@ class SVC(Classifier):
         "exact": bounds of the optimum with K itself, ``exact_certificates_``, too;
         without a rank they are the bounds of ``solutions_``.
     polish : bool, default=False
-        With a rank: the solution only starts an exact solver, and the model is as
+        With a rank: an exact solver goes on from the solution, and the model is as
         without a rank. On a9a and ijcnn1 that took 1.2 to 30 times as long as to start
         at zero (rank 50 to 1,000).
     solver : str or Solver, default="auto"

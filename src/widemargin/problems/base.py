@@ -32,7 +32,7 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, in_one_line
 from widemargin.problems.targets import (
     as_margins,
     as_targets,
@@ -314,6 +314,10 @@ class Problem:
         if self.has_unit_margins:
             return 0.0
         return max(FLOOR * self.zero_objective, LEAST_FLOOR)
+
+    def __repr__(self) -> str:
+        facts = {"shape": self.shape, "loss": self.loss, "intercept": self.intercept}
+        return in_one_line(self, **facts)
 
     @property
     def facts(self) -> dict[str, Any]:

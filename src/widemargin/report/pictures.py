@@ -224,11 +224,11 @@ def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     if low == high:
         which = f"all {m:,}" if low == m else f"{low:,} of the {m:,}"
-        return f"Every iteration used {which} rows as its active set."
+        return f"Every iteration worked on {which} rows."
     return (
-        f"An iteration worked on between {low:,} and {high:,} of the {m:,} rows, its "
-        "active set (rows of the reduced matrix, between their bounds, or not left "
-        "out): fewer rows make a cheaper iteration."
+        f"An iteration worked on {low:,} to {high:,} of the {m:,} rows, the active "
+        "ones. The others are settled for the moment: fewer active rows make a cheaper "
+        "iteration."
     )
 
 
@@ -278,8 +278,8 @@ def _lines(
     for k in order[:: -(-len(order) // LINES)]:
         if k not in (median, slowest):
             _line(axes, *lines[k], color=GRAY, lw=0.6)
-    _line(axes, *lines[median], label=f"median: {short(names[median], 12)}", **_BROAD)
-    slow = f"slowest: {short(names[slowest], 12)}"
+    _line(axes, *lines[median], label=f"median: {short(names[median], 18)}", **_BROAD)
+    slow = f"slowest: {short(names[slowest], 18)}"
     _line(axes, *lines[slowest], label=slow, **_SLOWEST)
 
 

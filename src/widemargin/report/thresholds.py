@@ -28,15 +28,15 @@ def _roc(curves: Curves, names: Sequence[str], data: str) -> pictures.Picture:
     false, found = _here(curves, curves.false), _here(curves, curves.found)
     _mark(axes, false, found, -14)
     _shares(axes)
-    axes.set_xlabel(f"share of {short(names[0])} taken for {short(names[1])}")
-    axes.set_ylabel(f"share of {short(names[1])} found")
+    axes.set_xlabel(f"share of class {short(names[0])} taken for {short(names[1])}")
+    axes.set_ylabel(f"share of class {short(names[1])} found")
     return pictures.Picture(
         "ROC curve",
         pictures._svg(figure, "roc", "Line chart: rows found against false alarms"),
         f"What other thresholds of the score would do on the {data} rows: upper left "
-        f"is good. The model (diamond, threshold 0) finds {percent(found)} of "
-        f"{names[1]} and takes {percent(false)} of {names[0]} for it. The area below "
-        f"the curve is {curves.area:.4f}; guessing has 0.5 (dashed).",
+        f"is good. The model (diamond, threshold 0) finds {percent(found)} of class "
+        f"{names[1]}, and takes {percent(false)} of class {names[0]} for it. The area "
+        f"below the curve is {curves.area:.4f}; guessing has 0.5 (dashed).",
     )
 
 
@@ -48,17 +48,17 @@ def _precision(curves: Curves, names: Sequence[str], data: str) -> pictures.Pict
     found, precision = _here(curves, curves.found), _here(curves, curves.precision)
     _mark(axes, found, precision, 6)
     _shares(axes)
-    axes.set_xlabel(f"recall: share of {short(names[1])} found")
+    axes.set_xlabel(f"recall: share of class {short(names[1])} found")
     axes.set_ylabel("precision")
-    said = f"{percent(precision)} of the rows that it takes for {names[1]} are of it"
+    said = f"{percent(precision)} of what it takes for class {names[1]} is right"
     if curves.place < 0:
-        said = f"it takes no row for {names[1]}"
+        said = f"it takes no row for class {names[1]}"
     return pictures.Picture(
         "Precision and recall",
         pictures._svg(figure, "precision", "Line chart: precision against recall"),
         f"On the {data} rows: upper right is good. At the threshold of the model "
         f"(diamond) {said}. The mean precision is {curves.average:.4f}; guessing has "
-        f"{curves.share:.4f}, the share of {names[1]} (dashed).",
+        f"{curves.share:.4f}, the share of that class (dashed).",
     )
 
 
