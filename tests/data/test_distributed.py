@@ -113,6 +113,39 @@ def test_coefficients_are_those_of_rows_in_memory(
     assert there.solution_.at_bound == here.solution_.at_bound
 
 
+@pytest.mark.parametrize(
+    ("loss", "intercept"),
+    [
+        ("hinge", "free"),
+        ("squared_hinge", "penalized"),
+        *full(itertools.product(OWN, INTERCEPTS)),
+    ],
+)
+def test_coordinate_descent_has_no_other_answer_there(client, data, loss, intercept):
+    """As far as its gap says: Newton's methods end at the same v, and it does not."""
+    options = {"loss": loss, "intercept": intercept, "C": 0.01, "tol": TIGHT}
+    here = LinearSVC(**options).fit(*data)
+    there = LinearSVC(**options, solver="coordinate_descent").fit(*arrays(*data))
+    assert there.solution_.solver == "coordinate_descent"
+    assert there.status_ == "solved"
+    certificates = there.solution_.certificate, here.solution_.certificate
+    both = sum(one.primal - one.dual for one in certificates)
+    # P is strongly convex: |w - w*|^2 <= 2 (P - D).
+    assert np.linalg.norm(there.coef_ - here.coef_) <= 2.0 * np.sqrt(both)
+    np.testing.assert_allclose(*(one.primal for one in certificates), rtol=2e-10)
+    assert relative(there, here) <= 1e-5
+
+
+def test_coordinate_descent_of_a_regression(client):
+    X, _ = mixture(1500)
+    target = X @ np.arange(5) + np.random.default_rng(0).normal(size=1500)
+    svr = LinearSVR(C=0.01, epsilon=0.3, solver="coordinate_descent", tol=1e-8)
+    here, there = clone(svr).fit(X, target), svr.fit(*arrays(X, target))
+    objectives = [one.solution_.certificate.primal for one in (there, here)]
+    assert there.solution_.solver == "coordinate_descent"
+    np.testing.assert_allclose(*objectives, rtol=2e-8)
+
+
 def test_columns_far_from_zero_are_centered_there_too(client, data):
     X = data[0] + 1e4
     here = LinearSVC(loss="hinge", tol=1e-8).fit(X, data[1])
@@ -364,7 +397,6 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
     given = arrays(*data)
     for options, message in [
         ({"C": np.inf}, "must be finite where X is on a cluster"),
-        ({"solver": "coordinate_descent"}, "in the memory of this process"),
     ]:
         with pytest.raises(ValueError, match=message):
             LinearSVC(**options).fit(*given)

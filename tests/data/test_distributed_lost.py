@@ -204,6 +204,12 @@ def killed_once(block, flag):
 
 
 @pytest.mark.full
+def test_a_killed_worker_changes_no_bit_of_coordinate_descent(client, data, killer):
+    options = {"solver": "coordinate_descent", "loss": "hinge", "C": 0.001}
+    killed_fits(client, data, killer, [0.0, 0.5, 1.0], **options)
+
+
+@pytest.mark.full
 def test_a_worker_killed_while_loading_changes_no_bit(client, data, tmp_path):
     wait_for(client, 2)
     X, y = data
@@ -211,22 +217,32 @@ def test_a_worker_killed_while_loading_changes_no_bit(client, data, tmp_path):
     assert_same_bits(fitted((deadly, y)), fitted(data))
 
 
+SOLVERS = [
+    {"loss": "squared_hinge"},
+    {"loss": "hinge"},
+    {"loss": "hinge", "solver": "interior_point"},
+    {"loss": "hinge", "solver": "coordinate_descent", "C": 0.001},
+]
+
+
 @pytest.mark.full
 def test_the_number_of_workers_changes_no_bit(data):
     found = []
     for n_workers in (1, 2, 4):
         with cluster(n_workers, processes=True):
-            for loss in ("squared_hinge", "hinge"):
-                found.append(fitted(data, loss=loss))
+            found += [fitted(data, **options) for options in SOLVERS]
     for k, one in enumerate(found):
-        assert_same_bits(one, found[k % 2])
+        assert_same_bits(one, found[k % len(SOLVERS)])
 
 
 def test_workers_of_one_process_have_the_same_bits(client, data):
     wait_for(client, 2)
     there = fitted(data, loss="hinge")
+    options = {"solver": "coordinate_descent", "C": 0.001}
+    descent = fitted(data, **options)
     with cluster(3):
         assert_same_bits(fitted(data, loss="hinge"), there)
+        assert_same_bits(fitted(data, **options), descent)
 
 
 @pytest.mark.full
