@@ -223,6 +223,20 @@ MUTATIONS = [
         "if (z.intercept) z.v[X.n] -= s.weight * t;",
         ("tests/solvers/linear/test_coordinate_descent.py",),
     ),
+    Mutation(
+        "descent by sweeps: how far all blocks go",
+        "descent_by_sweeps.py",
+        "t = self._t = min(1.0, slope / curve)",
+        "t = self._t = 1.0",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
+    Mutation(
+        "descent by sweeps: an intercept that is held",
+        "descent_by_sweeps.py",
+        "metric[-1] = 1.0 / self._weight",
+        "metric[-1] = 0.0",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
     # -- the allowance of the certificate
     Mutation(
         "allowance: of the dual value",
