@@ -360,6 +360,21 @@ def test_odd_partitions_are_the_same_rows(client, data):
         assert relative(there, expected) <= 1e-9, name
 
 
+def test_partitions_of_one_lane_have_dtypes_of_their_own(client, data):
+    """Bytes come first in some of the lanes: they have no room for the others."""
+    X, y = data[0].copy(), data[1]
+    parts, labels = [], []
+    for k, start in enumerate(range(0, 1800, 9)):  # more than lanes
+        rows = slice(start, start + 9)
+        dtype = np.uint8 if k % 3 == 0 else np.float64
+        if dtype == np.uint8:
+            X[rows] = np.round(np.abs(X[rows]))
+        parts.append(dask.delayed(X[rows].astype(dtype)))
+        labels.append(dask.delayed(y[rows]))
+    there = LinearSVC(tol=TIGHT).fit(parts, labels)
+    assert relative(there, LinearSVC(tol=TIGHT).fit(X, y)) <= 1e-9
+
+
 @pytest.mark.full
 def test_a_thousand_tiny_partitions(client, data, here):
     X, y = data
