@@ -431,12 +431,21 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
 # -- traffic, threads, what stays behind -----------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_nothing_of_length_m_comes_to_the_client(client, crews, loss):
+@pytest.mark.parametrize(
+    ("loss", "solver"),
+    [
+        ("squared_hinge", "active_set"),
+        ("hinge", "augmented_lagrangian"),
+        ("hinge", "coordinate_descent"),
+        pytest.param("hinge", "interior_point", marks=pytest.mark.full),
+    ],
+)
+def test_nothing_of_length_m_comes_to_the_client(client, crews, loss, solver):
     n, most = 16, []
+    C = 1e-4 if solver == "coordinate_descent" else 1.0
     for m in (12_000, 48_000):
         X, y = mixture(m, n, noise=1.5)
-        LinearSVC(loss=loss).fit(*arrays(X, y, m // 8))
+        LinearSVC(C=C, loss=loss, solver=solver).fit(*arrays(X, y, m // 8))
         most.append(max(sum(both) for both in crews[-1].bytes))
     assert max(most) <= 8 * ((n + 1) ** 2 + 8 * (n + 1)) + 4096
     # One number a row more would be 288,000 bytes.
