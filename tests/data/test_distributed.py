@@ -364,8 +364,8 @@ def test_partitions_of_one_lane_have_dtypes_of_their_own(client, data):
     """Bytes come first in some of the lanes: they have no room for the others."""
     X, y = data[0].copy(), data[1]
     parts, labels = [], []
-    for k, start in enumerate(range(0, 1800, 9)):  # more than lanes
-        rows = slice(start, start + 9)
+    for k, start in enumerate(range(0, 1800, 20)):  # more than lanes
+        rows = slice(start, start + 20)
         dtype = np.uint8 if k % 3 == 0 else np.float64
         if dtype == np.uint8:
             X[rows] = np.round(np.abs(X[rows]))

@@ -99,10 +99,6 @@ def killed_fits(client, data, killer, at, **options):
         assert_same_bits(found, whole)
 
 
-def test_a_killed_worker_changes_no_bit(client, data, killer):
-    killed_fits(client, data, killer, [0.5])
-
-
 def copy_often(monkeypatch):
     """Copy lanes after ten requests, however long these take."""
     monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
@@ -361,3 +357,8 @@ def test_a_time_limit_ends_a_fit(client, data, monkeypatch):
         slow.fit(*data)
     with pytest.raises(TimeoutError, match="before the rows of X were loaded"):
         LinearSVC(time_limit=1e-3).fit(*data)
+
+
+def test_a_killed_worker_changes_no_bit(client, data, killer):
+    """The last one, as nobody then waits for a worker in its place."""
+    killed_fits(client, data, killer, [0.5])
