@@ -226,9 +226,23 @@ MUTATIONS = [
     Mutation(
         "descent by sweeps: how far all blocks go",
         "descent_by_sweeps.py",
-        "t = self._t = min(1.0, slope / curve)",
+        "t = self._t = min(1.0, t)",
         "t = self._t = 1.0",
         ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
+    Mutation(
+        "descent by sweeps: what rounding hides",
+        "descent_by_sweeps.py",
+        "t = 1.0 / moved",
+        "t = 0.0",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
+    Mutation(
+        "cluster: partitions of several dtypes in a lane",
+        "linalg.py",
+        "dtype = np.result_type(*{block.dtype for block in blocks})",
+        "dtype = blocks[0].dtype",
+        ("tests/data/test_distributed.py",),
     ),
     Mutation(
         "descent by sweeps: an intercept that is held",

@@ -13,6 +13,7 @@ import pytest
 from distributed import Client
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, relative
 from widemargin import (
@@ -134,6 +135,21 @@ def test_coordinate_descent_has_no_other_answer_there(client, data, loss, interc
     assert np.linalg.norm(there.coef_ - here.coef_) <= 2.0 * np.sqrt(both)
     np.testing.assert_allclose(*(one.primal for one in certificates), rtol=2e-10)
     assert relative(there, here) <= 1e-5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("loss", "intercept"), list(itertools.product(OWN, INTERCEPTS))
+)
+def test_coordinate_descent_ends_at_the_same_digits(client, data, loss, intercept):
+    """Where it goes on as far as sums of float64 prove a gap to fall."""
+    options = {"loss": loss, "intercept": intercept, "C": 0.001}
+    here = LinearSVC(**options, tol=1e-12).fit(*data)
+    there = LinearSVC(**options, tol=1e-14, solver="coordinate_descent")
+    with pytest.warns(ConvergenceWarning, match="relative gap of"):
+        there.fit(*arrays(*data))
+    assert there.dual_gap_ <= 1e-12
+    assert relative(there, here) <= 1e-9
 
 
 def test_coordinate_descent_of_a_regression(client):

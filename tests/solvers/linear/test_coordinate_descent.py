@@ -487,6 +487,21 @@ def test_blocks_reach_the_optimum(kind, loss, intercept):
     assert again.certificate.primal <= found.certificate.primal
 
 
+def test_blocks_go_on_where_rounding_hides_the_slope():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1800, 5))
+    y = np.sign(X @ rng.normal(size=5) + 0.5 * rng.normal(size=1800))
+    problem = Problem(Away(X, 6), y, 0.001, intercept="penalized")
+    state = problem.dual_state(0.0)
+    descent, parts = DescentBySweeps(CoordinateDescent(), problem, state), []
+    for _ in range(60):
+        descent.advance(np.inf)
+        if np.asarray(descent._beside.way).any():
+            parts.append(descent._t)
+    assert len(parts) > 30
+    assert min(parts) >= 0.5 / 6
+
+
 def test_one_block_goes_all_of_the_way():
     """Nobody else has moved v: sweeps are epochs."""
     problem = problem_away("classes", "squared_hinge", "penalized", n_blocks=1)
