@@ -94,7 +94,7 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
 
     Rows in files and on a cluster, and features of a map, are swept: all blocks visit
     their rows from the same v, and go a part of the way together. An epoch is a sweep
-    then, in all threads or workers, and there are 3 to 20 times as many of them; 65
+    then, in all threads or workers, and there are 3 to 20 times as many of them; 60
     bytes a row of memory. Newton's methods take far fewer sweeps.
 
     ``details`` of a step: ``epoch``, and ``updates``, the visits so far in units of m.
