@@ -223,6 +223,34 @@ MUTATIONS = [
         "if (z.intercept) z.v[X.n] -= s.weight * t;",
         ("tests/solvers/linear/test_coordinate_descent.py",),
     ),
+    Mutation(
+        "descent by sweeps: how far all blocks go",
+        "descent_by_sweeps.py",
+        "t = self._t = min(1.0, t)",
+        "t = self._t = 1.0",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
+    Mutation(
+        "descent by sweeps: what rounding hides",
+        "descent_by_sweeps.py",
+        "t = 1.0 / moved",
+        "t = 0.0",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
+    Mutation(
+        "cluster: partitions of several dtypes in a lane",
+        "linalg.py",
+        "dtype = np.result_type(*{block.dtype for block in blocks})",
+        "dtype = blocks[0].dtype",
+        ("tests/data/test_distributed.py",),
+    ),
+    Mutation(
+        "descent by sweeps: an intercept that is held",
+        "descent_by_sweeps.py",
+        "metric[-1] = 1.0 / self._weight",
+        "metric[-1] = 0.0",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
     # -- the allowance of the certificate
     Mutation(
         "allowance: of the dual value",

@@ -13,6 +13,7 @@ import pytest
 from distributed import Client
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, relative
 from widemargin import (
@@ -111,6 +112,54 @@ def test_coefficients_are_those_of_rows_in_memory(
     assert there.dual_gap_ <= TIGHT
     assert there.n_support_.tolist() == here.n_support_.tolist()
     assert there.solution_.at_bound == here.solution_.at_bound
+
+
+@pytest.mark.parametrize(
+    ("loss", "intercept"),
+    [
+        ("hinge", "free"),
+        ("squared_hinge", "penalized"),
+        *full(itertools.product(OWN, INTERCEPTS)),
+    ],
+)
+def test_coordinate_descent_has_no_other_answer_there(client, data, loss, intercept):
+    """As far as its gap says: Newton's methods end at the same v, and it does not."""
+    options = {"loss": loss, "intercept": intercept, "C": 0.01, "tol": TIGHT}
+    here = LinearSVC(**options).fit(*data)
+    there = LinearSVC(**options, solver="coordinate_descent").fit(*arrays(*data))
+    assert there.solution_.solver == "coordinate_descent"
+    assert there.status_ == "solved"
+    certificates = there.solution_.certificate, here.solution_.certificate
+    both = sum(one.primal - one.dual for one in certificates)
+    # P is strongly convex: |w - w*|^2 <= 2 (P - D).
+    assert np.linalg.norm(there.coef_ - here.coef_) <= 2.0 * np.sqrt(both)
+    np.testing.assert_allclose(*(one.primal for one in certificates), rtol=2e-10)
+    assert relative(there, here) <= 1e-5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("loss", "intercept"), list(itertools.product(OWN, INTERCEPTS))
+)
+def test_coordinate_descent_ends_at_the_same_digits(client, data, loss, intercept):
+    """Where it goes on as far as sums of float64 prove a gap to fall."""
+    options = {"loss": loss, "intercept": intercept, "C": 0.001}
+    here = LinearSVC(**options, tol=1e-12).fit(*data)
+    there = LinearSVC(**options, tol=1e-14, solver="coordinate_descent")
+    with pytest.warns(ConvergenceWarning, match="relative gap of"):
+        there.fit(*arrays(*data))
+    assert there.dual_gap_ <= 1e-12
+    assert relative(there, here) <= 1e-9
+
+
+def test_coordinate_descent_of_a_regression(client):
+    X, _ = mixture(1500)
+    target = X @ np.arange(5) + np.random.default_rng(0).normal(size=1500)
+    svr = LinearSVR(C=0.01, epsilon=0.3, solver="coordinate_descent", tol=1e-8)
+    here, there = clone(svr).fit(X, target), svr.fit(*arrays(X, target))
+    objectives = [one.solution_.certificate.primal for one in (there, here)]
+    assert there.solution_.solver == "coordinate_descent"
+    np.testing.assert_allclose(*objectives, rtol=2e-8)
 
 
 def test_columns_far_from_zero_are_centered_there_too(client, data):
@@ -327,6 +376,21 @@ def test_odd_partitions_are_the_same_rows(client, data):
         assert relative(there, expected) <= 1e-9, name
 
 
+def test_partitions_of_one_lane_have_dtypes_of_their_own(client, data):
+    """Bytes come first in some of the lanes: they have no room for the others."""
+    X, y = data[0].copy(), data[1]
+    parts, labels = [], []
+    for k, start in enumerate(range(0, 1800, 20)):  # more than lanes
+        rows = slice(start, start + 20)
+        dtype = np.uint8 if k % 3 == 0 else np.float64
+        if dtype == np.uint8:
+            X[rows] = np.round(np.abs(X[rows]))
+        parts.append(dask.delayed(X[rows].astype(dtype)))
+        labels.append(dask.delayed(y[rows]))
+    there = LinearSVC(tol=TIGHT).fit(parts, labels)
+    assert relative(there, LinearSVC(tol=TIGHT).fit(X, y)) <= 1e-9
+
+
 @pytest.mark.full
 def test_a_thousand_tiny_partitions(client, data, here):
     X, y = data
@@ -364,7 +428,6 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
     given = arrays(*data)
     for options, message in [
         ({"C": np.inf}, "must be finite where X is on a cluster"),
-        ({"solver": "coordinate_descent"}, "in the memory of this process"),
     ]:
         with pytest.raises(ValueError, match=message):
             LinearSVC(**options).fit(*given)
@@ -384,12 +447,21 @@ def test_what_a_cluster_does_not_do_is_refused(client, data):
 # -- traffic, threads, what stays behind -----------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_nothing_of_length_m_comes_to_the_client(client, crews, loss):
+@pytest.mark.parametrize(
+    ("loss", "solver"),
+    [
+        ("squared_hinge", "active_set"),
+        ("hinge", "augmented_lagrangian"),
+        ("hinge", "coordinate_descent"),
+        pytest.param("hinge", "interior_point", marks=pytest.mark.full),
+    ],
+)
+def test_nothing_of_length_m_comes_to_the_client(client, crews, loss, solver):
     n, most = 16, []
+    C = 1e-4 if solver == "coordinate_descent" else 1.0
     for m in (12_000, 48_000):
         X, y = mixture(m, n, noise=1.5)
-        LinearSVC(loss=loss).fit(*arrays(X, y, m // 8))
+        LinearSVC(C=C, loss=loss, solver=solver).fit(*arrays(X, y, m // 8))
         most.append(max(sum(both) for both in crews[-1].bytes))
     assert max(most) <= 8 * ((n + 1) ** 2 + 8 * (n + 1)) + 4096
     # One number a row more would be 288,000 bytes.

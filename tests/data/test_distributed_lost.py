@@ -99,10 +99,6 @@ def killed_fits(client, data, killer, at, **options):
         assert_same_bits(found, whole)
 
 
-def test_a_killed_worker_changes_no_bit(client, data, killer):
-    killed_fits(client, data, killer, [0.5])
-
-
 def copy_often(monkeypatch):
     """Copy lanes after ten requests, however long these take."""
     monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
@@ -204,6 +200,12 @@ def killed_once(block, flag):
 
 
 @pytest.mark.full
+def test_a_killed_worker_changes_no_bit_of_coordinate_descent(client, data, killer):
+    options = {"solver": "coordinate_descent", "loss": "hinge", "C": 0.001}
+    killed_fits(client, data, killer, [0.0, 0.5, 1.0], **options)
+
+
+@pytest.mark.full
 def test_a_worker_killed_while_loading_changes_no_bit(client, data, tmp_path):
     wait_for(client, 2)
     X, y = data
@@ -211,22 +213,32 @@ def test_a_worker_killed_while_loading_changes_no_bit(client, data, tmp_path):
     assert_same_bits(fitted((deadly, y)), fitted(data))
 
 
+SOLVERS = [
+    {"loss": "squared_hinge"},
+    {"loss": "hinge"},
+    {"loss": "hinge", "solver": "interior_point"},
+    {"loss": "hinge", "solver": "coordinate_descent", "C": 0.001},
+]
+
+
 @pytest.mark.full
 def test_the_number_of_workers_changes_no_bit(data):
     found = []
     for n_workers in (1, 2, 4):
         with cluster(n_workers, processes=True):
-            for loss in ("squared_hinge", "hinge"):
-                found.append(fitted(data, loss=loss))
+            found += [fitted(data, **options) for options in SOLVERS]
     for k, one in enumerate(found):
-        assert_same_bits(one, found[k % 2])
+        assert_same_bits(one, found[k % len(SOLVERS)])
 
 
 def test_workers_of_one_process_have_the_same_bits(client, data):
     wait_for(client, 2)
     there = fitted(data, loss="hinge")
+    options = {"solver": "coordinate_descent", "C": 0.001}
+    descent = fitted(data, **options)
     with cluster(3):
         assert_same_bits(fitted(data, loss="hinge"), there)
+        assert_same_bits(fitted(data, **options), descent)
 
 
 @pytest.mark.full
@@ -345,3 +357,8 @@ def test_a_time_limit_ends_a_fit(client, data, monkeypatch):
         slow.fit(*data)
     with pytest.raises(TimeoutError, match="before the rows of X were loaded"):
         LinearSVC(time_limit=1e-3).fit(*data)
+
+
+def test_a_killed_worker_changes_no_bit(client, data, killer):
+    """The last one, as nobody then waits for a worker in its place."""
+    killed_fits(client, data, killer, [0.5])

@@ -61,7 +61,7 @@ def test_kappa_is_that_of_the_rows():
     assert problem.kappa == pytest.approx(expected, rel=1e-12)
 
 
-def test_rows_out_of_memory_are_not_visited_one_by_one():
+def test_rows_out_of_memory_are_not_descended():
     class Double:
         rank = 10
 

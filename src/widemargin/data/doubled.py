@@ -192,7 +192,7 @@ class DoubledState(RowState):
 
     def join(self, other: RowState) -> RowState:
         """The vectors of both: see `RowState.join`."""
-        first, second = _halves(other)
+        first, second = halves_of(other)
         return DoubledState(self._first.join(first), self._second.join(second))
 
     def prefixed(self, prefix: str) -> RowState:
@@ -211,18 +211,18 @@ class DoubledState(RowState):
 
 def of_single_rows(state: RowState) -> RowState:
     """The vectors of both halves, beside the rows that are there once."""
-    first, second = _halves(state)
+    first, second = halves_of(state)
     return first.prefixed(_FIRST).join(second.prefixed(_SECOND))
 
 
-def _halves(state: RowState) -> tuple[RowState, RowState]:
+def halves_of(state: RowState) -> tuple[RowState, RowState]:
     """The vectors of the first rows, and of the second ones."""
     if not isinstance(state, DoubledState):
         raise TypeError("The state of doubled rows must be made by their `state`.")
     return state._first, state._second
 
 
-def _parted(part: RowState) -> tuple[RowState, RowState]:
+def parted(part: RowState) -> tuple[RowState, RowState]:
     """The vectors of both halves of a block."""
     return part.unprefixed(_FIRST), part.unprefixed(_SECOND)
 
@@ -233,7 +233,7 @@ def _parted(part: RowState) -> tuple[RowState, RowState]:
 def _both_blocks(
     block: Any, part: RowState | None, f: Callable[..., Any], *broadcast: Any
 ) -> Any:
-    halves = (None, None) if part is None else _parted(part)
+    halves = (None, None) if part is None else parted(part)
     return total(f(block, half, *broadcast) for half in halves)
 
 
@@ -246,7 +246,7 @@ def _twin_blocks(
     f: Callable[..., Any],
     *broadcast: Any,
 ) -> Any:
-    halves = _parted(part)
+    halves = parted(part)
     y = [getattr(half, signs) for half in halves]
     twins = linalg.twins(block, y, intercept)
     return total(
@@ -262,10 +262,10 @@ def _twin_product(
     weights: Callable[[RowState], Vector],
     w: Vector,
 ) -> Vector:
-    first, second = (weights(half) for half in _parted(part))
+    first, second = (weights(half) for half in parted(part))
     signed = linalg.SignedBlock(block, np.ones(block.shape[0]), intercept)
     return linalg.weighted_product(signed, first + second, w)
 
 
 def _both_parts(part: RowState, f: Callable[..., Any], *broadcast: Any) -> Any:
-    return total(f(half, *broadcast) for half in _parted(part))
+    return total(f(half, *broadcast) for half in parted(part))

@@ -63,10 +63,12 @@ class Rows(ABC):
     options : dict, what `as_rows` is to be given for rows made from these
     copy_rows : float, how many rows may be copied into memory at a time
     is_in_memory : bool, whether `in_memory` has an answer (which may be a copy)
+    is_near : bool, whether `take` makes a copy of all from rows in memory, no larger
     names : sequence of str, names of the columns, or None
     """
 
     is_in_memory: bool = False
+    is_near: bool = False
 
     options: Mapping[str, Any] = MappingProxyType({})
     shape: tuple[int, int]
@@ -364,6 +366,7 @@ class _Mapped(_View):
         self.density = getattr(feature_map, "density", base.density)
         stored, mapped = (s.density * s.shape[1] + 8 for s in (base, self))
         self.copy_rows *= min(1.0, stored / mapped)  # 8 numbers beside each
+        self.is_near = base.is_in_memory and feature_map.rank <= base.shape[1]
         self._map = feature_map
         self._name = f"{base._name} after its feature map"
 

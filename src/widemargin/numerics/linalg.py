@@ -297,8 +297,9 @@ def _float64(block: Any) -> Any:
 def stack(blocks: list[Any]) -> Any:
     """Blocks of rows on top of each other: one dense or CSR array, or view of one.
 
-    Dense blocks are taken out of the list one by one: where nobody else refers to them
-    (a band of the rows), they need not stay beside their copy.
+    Of a dtype that holds the numbers of all. Dense blocks are taken out of the list one
+    by one: where nobody else refers to them (a band of the rows), they need not stay
+    beside their copy.
     """
     if len(blocks) == 1:
         return blocks[0]
@@ -306,7 +307,8 @@ def stack(blocks: list[Any]) -> Any:
         return blocks[0].stacked(blocks)
     if sparse.issparse(blocks[0]):
         return sparse.csr_array(sparse.vstack(blocks))
-    out = np.empty((sum(map(len, blocks)), blocks[0].shape[1]), blocks[0].dtype)
+    dtype = np.result_type(*{block.dtype for block in blocks})
+    out = np.empty((sum(map(len, blocks)), blocks[0].shape[1]), dtype)
     end = len(out)
     while blocks:
         block = blocks.pop()

@@ -146,7 +146,7 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
     descent = CoordinateDescent()
     kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
-    if kappa <= most and few_rows and descent.supports(problem) is None:
+    if kappa <= most and few_rows and _descends(problem):
         reserves = (Reserve(newton, _after_updates(visits)), *reserves)
         return ChosenSolver(descent, _small(kappa, most, size), reserves)
     return ChosenSolver(newton, f"because {reason} ({size})", reserves)
@@ -158,11 +158,16 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
     descent, newton = CoordinateDescent(), ActiveSet()
     last = Reserve(InteriorPoint(), _never)
     kappa, most = problem.kappa, SQUARED_WIDE if n > WIDE else SQUARED_MANY
-    if n > MANY and kappa <= most and descent.supports(problem) is None:
+    if n > MANY and kappa <= most and _descends(problem):
         reserves = (Reserve(newton, _after_updates(SQUARED_UPDATES)), last)
         return ChosenSolver(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
     return ChosenSolver(newton, reason, (last,))
+
+
+def _descends(problem: Problem) -> bool:
+    """Whether coordinate descent is fast: by sweeps it takes many times as many."""
+    return problem.rows.is_in_memory
 
 
 def _for_kernel(problem: Problem) -> ChosenSolver:

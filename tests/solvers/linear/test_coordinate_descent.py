@@ -1,6 +1,7 @@
 """Dual coordinate descent: its epochs against NumPy, and what the driver asks of it."""
 
 import _thread
+import itertools
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from tests.cases.pairwise import product
 from tests.cases.reference import objective, reference_objective
 from tests.conftest import PROBLEMS, STORAGES, csr
 from widemargin import LinearSVC, Problem, _core, as_rows, solve
+from widemargin.data.blocks import Blocks
+from widemargin.data.memory import MemoryRows
 from widemargin.numerics import linalg
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import CoordinateDescent
-from widemargin.solvers.linear import coordinate_descent
+from widemargin.solvers.linear import descent as variables
+from widemargin.solvers.linear.descent_by_sweeps import DescentBySweeps
 
 TOL = 1e-8
 LOSSES = ["hinge", "squared_hinge"]
@@ -141,7 +145,7 @@ def whole_numbers(m, n, seed=0):
 
 def descent_of(problem, **options):
     solver = CoordinateDescent(**options)
-    return coordinate_descent._Descent(solver, problem, problem.dual_state(0.0))
+    return variables.DescentHere(solver, problem, problem.dual_state(0.0))
 
 
 @product(
@@ -293,14 +297,11 @@ def test_a_wrong_promise_ends_the_round():
 @pytest.mark.cover(1)
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_storage_in_memory(storage, loss):
+def test_every_storage(storage, loss):
     X, y = whole_numbers(200, 8)
     C = np.where(np.arange(len(y)) % 5, 0.1, 0.0)  # a view of four rows in five
     problem = Problem(storage.make(X), y, C, loss, "penalized")
     solver = CoordinateDescent()
-    if storage.name.startswith(("process", "stored")):
-        assert "memory of this process" in solver.supports(problem)
-        return
     solution = solve(problem, solver, tol=TOL)
     assert solution.status == "solved"
     X = storage.exact(X)
@@ -409,13 +410,127 @@ def test_a_start_is_taken_up_and_never_made_worse():
     assert solve(problem, "coordinate_descent", start=beyond).status == "solved"
 
 
+# -- by sweeps -------------------------------------------------------------------------
+
+
+class Away(MemoryRows):
+    """Rows in blocks, which are not to be taken for rows in memory."""
+
+    is_in_memory = False
+
+    def __init__(self, X, n_blocks):
+        super().__init__(X)
+        ends = len(X) * np.arange(n_blocks + 1) // n_blocks
+        cut = [slice(a, b) for a, b in itertools.pairwise(ends)]
+        self._blocks = Blocks(cut, 8, 1)
+
+
+def problem_away(kind, loss, intercept, n_blocks=5, C=0.01):
+    X, y = whole_numbers(300, 7)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y)) * C
+    rows = Away(X, n_blocks)
+    if kind == "regression":
+        return regression_problem(
+            rows, X[:, 0] - X[:, 1], weights, 0.1, loss, intercept
+        )
+    q = np.linspace(0.5, 1.5, len(y)) if kind == "margins" else 1.0
+    return Problem(rows, y, weights, loss, intercept, q=q)
+
+
+@product(
+    kind=["classes", "margins", "regression"],
+    loss=LOSSES,
+    intercept=INTERCEPTS,
+    shrinking=[True, False],
+)
+def test_each_sweep_raises_the_dual_objective(kind, loss, intercept, shrinking):
+    """By as much as the sums of its blocks say, from which the next one starts."""
+    problem = problem_away(kind, loss, intercept, C=0.2)
+    solver, state = CoordinateDescent(shrinking=shrinking), problem.dual_state(0.0)
+    descent = DescentBySweeps(solver, problem, state)
+    labels, before, left = np.asarray(state.labels), 0.0, 0
+    for _ in range(25):
+        descent.advance(0.0)
+        descent.put(state)
+        alpha = np.asarray(state.alpha)
+        q = np.asarray(state.q) if kind != "classes" else np.ones(len(alpha))
+        assert (alpha >= 0.0).all()
+        assert loss != "hinge" or (alpha <= np.asarray(state.C)).all()
+        g, excess = problem.A.rmatvec(alpha), float(labels @ alpha)
+        moved = problem.R * g
+        if intercept == "free":
+            moved[-1] = descent._weight * excess
+        np.testing.assert_allclose(descent._v, moved, rtol=1e-9, atol=1e-12)
+        assert descent._excess == pytest.approx(excess, abs=1e-10)
+        share = 0.25 * (loss != "hinge")
+        reached = float(q @ alpha - share * (alpha @ (alpha / np.asarray(state.C))))
+        if kind == "regression":  # more where a variable went through zero
+            assert descent._reached <= reached + 1e-9
+        else:
+            assert descent._reached == pytest.approx(reached, rel=1e-9, abs=1e-12)
+        free = 0.5 * descent._weight * excess**2 if intercept == "free" else 0.0
+        dual = reached - 0.5 * float(problem.R @ (g * g)) - free
+        assert dual >= before - 1e-12
+        before, left = dual, left + (descent.look()[0] < 300)
+    assert left > 0 if shrinking and kind == "classes" else shrinking or left == 0
+    assert before > 0.8 * solve(problem, "interior_point").certificate.dual
+
+
+@product(kind=["classes", "margins", "regression"], loss=LOSSES, intercept=INTERCEPTS)
+def test_blocks_reach_the_optimum(kind, loss, intercept):
+    problem = problem_away(kind, loss, intercept)
+    found = solve(problem, "coordinate_descent", tol=1e-7)
+    other = solve(problem, "interior_point", tol=1e-8)
+    assert found.status == "solved"
+    assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-7)
+    again = solve(problem, "coordinate_descent", tol=1e-7, start=found, max_iter=1)
+    assert again.certificate.primal <= found.certificate.primal
+
+
+def test_blocks_go_on_where_rounding_hides_the_slope():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1800, 5))
+    y = np.sign(X @ rng.normal(size=5) + 0.5 * rng.normal(size=1800))
+    problem = Problem(Away(X, 6), y, 0.001, intercept="penalized")
+    state = problem.dual_state(0.0)
+    descent, parts = DescentBySweeps(CoordinateDescent(), problem, state), []
+    for _ in range(60):
+        descent.advance(np.inf)
+        if np.asarray(descent._beside.way).any():
+            parts.append(descent._t)
+    assert len(parts) > 30
+    assert min(parts) >= 0.5 / 6
+
+
+def test_one_block_goes_all_of_the_way():
+    """Nobody else has moved v: sweeps are epochs."""
+    problem = problem_away("classes", "squared_hinge", "penalized", n_blocks=1)
+    descent = DescentBySweeps(CoordinateDescent(), problem, problem.dual_state(0.0))
+    for _ in range(5):
+        descent.advance(0.0)
+        assert descent._t == 1.0
+
+
+def test_a_certificate_says_how_much_gradients_promise_too_much():
+    problem = problem_away("classes", "hinge", "penalized", C=1.0)
+    state = problem.dual_state(0.0)
+    descent = DescentBySweeps(CoordinateDescent(), problem, state)
+    descent.certify(state, 1e-6)
+    descent.advance(0.0)
+    promised = float(descent._state["gap"][0])
+    descent.put(state)
+    _, primal, dual, _ = descent.certify(state, 1e-6)
+    assert descent._hope == pytest.approx((primal - dual) / promised)
+    assert descent._is_whole
+
+
 # -- limits ----------------------------------------------------------------------------
 
 
 @pytest.fixture
 def pausing(monkeypatch):
     """A problem, solved with pauses after every 16 rows or so."""
-    monkeypatch.setattr(coordinate_descent, "SLICE", 1300)
+    monkeypatch.setattr(variables, "SLICE", 1300)
     return Problem(*PROBLEMS["ndc"](), 0.1, intercept="penalized")
 
 
@@ -489,11 +604,12 @@ class _Doubled:
         return 2.0 * block
 
 
-def test_what_it_cannot_solve_is_refused_in_one_sentence():
+def test_features_of_a_map_are_swept():
     X, y = PROBLEMS["ndc"]()
-    mapped = as_rows(X).mapped(_Doubled())
-    with pytest.raises(ValueError, match="without a feature map; use InteriorPoint"):
-        solve(Problem(mapped, y, intercept="none"), "coordinate_descent")
+    mapped = Problem(as_rows(X).mapped(_Doubled()), y, 0.01, intercept="none")
+    plain = Problem(2.0 * X, y, 0.01, intercept="none")
+    one, other = (solve(p, "coordinate_descent", tol=1e-8) for p in (mapped, plain))
+    assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-8)
 
 
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda s: s.name)
@@ -642,5 +758,5 @@ def test_a_free_intercept_moves_between_certificates():
     assert moved != 0.0
     np.testing.assert_array_equal(descent._v[:-1], before[:-1])
     assert descent._v[-1] == pytest.approx(before[-1] + moved, rel=1e-12)
-    descent._state["visits"] = coordinate_descent.QUICK_MARK * len(y)
-    assert descent.is_due(coordinate_descent.QUICK_MARK, 1e-9)
+    descent._state["visits"] = variables.QUICK_MARK * len(y)
+    assert descent.is_due(variables.QUICK_MARK, 1e-9)

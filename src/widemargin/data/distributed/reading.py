@@ -60,7 +60,7 @@ class LaneReader:
 
     def _read(self, table: Any, columns: Sequence[Any]) -> tuple[Any, Any, Any]:
         """Matrix and vectors of a partition, and what it says."""
-        X = matrix_of(table, self.categories)
+        X = _computable(table, self.categories)
         if X.shape[0] == 0:
             return X, {}, None
         made, keep, found = self.prepare(X.shape[0], *columns)
@@ -75,6 +75,12 @@ def matrix_of(table: Any, categories: Mapping[str, list[Any]]) -> Any:
     What came through the network may lie at an odd address, where BLAS rounds in other
     ways, or be a view of more than its part.
     """
+    found = _computable(table, categories)
+    return found.copy() if sparse.issparse(found) else np.array(found, order="C")
+
+
+def _computable(table: Any, categories: Mapping[str, list[Any]]) -> Any:
+    """A dense or CSR matrix, perhaps without rows, copied only where it must be."""
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
         table = _of_frame(table, categories)
     if not sparse.issparse(table):
@@ -83,8 +89,7 @@ def matrix_of(table: Any, categories: Mapping[str, list[Any]]) -> Any:
             table = table.reshape(0, 0)
     if table.ndim == 2 and table.shape[0] == 0:
         return np.empty((0, 0))
-    found = as_matrix(table)
-    return found.copy() if sparse.issparse(found) else np.array(found, order="C")
+    return as_matrix(table)
 
 
 def _of_frame(frame: Any, categories: Mapping[str, list[Any]]) -> Any:
@@ -110,7 +115,7 @@ def _of_frame(frame: Any, categories: Mapping[str, list[Any]]) -> Any:
 
 
 def _stacked(blocks: Sequence[tuple[int, Any]]) -> Any:
-    """The matrices of all partitions on top of each other; None without one."""
+    """The matrices of all partitions on top of each other, copied once; or None."""
     for place, X in blocks[1:]:
         if X.shape[1] != blocks[0][1].shape[1]:
             raise ValueError(
@@ -123,7 +128,7 @@ def _stacked(blocks: Sequence[tuple[int, Any]]) -> Any:
     matrices = [X for _, X in blocks]
     if any(map(sparse.issparse, matrices)):
         matrices = [sparse.csr_array(X) for X in matrices]
-    return matrices[0] if len(matrices) == 1 else linalg.stack(matrices)
+    return matrix_of(matrices[0], {}) if len(matrices) == 1 else linalg.stack(matrices)
 
 
 def _joined(vectors: Sequence[NDArray[Any]]) -> NDArray[Any]:
