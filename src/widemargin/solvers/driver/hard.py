@@ -32,9 +32,8 @@ INNER, SHIFT = 0.25, 0.25
 # for, unless C is large enough for the sums of alpha. By tenfolds 30 solves lead from
 # any C to 1e30 times that.
 FACTOR, MOST, LOOK = 10.0, 30, 1
-# Rows up to which a regression is solved to more digits than asked, if it has them: the
-# answer of a finite C that never binds has them, too. A regression has two rows for each
-# sample.
+# Rows, two of each sample, up to which a regression is solved to more digits than is
+# asked, if it has them: the answer of a finite C that never binds has them, too.
 FEW, FINE = 1000, 1e-10
 # The largest C, of which sums are finite.
 LARGEST = 1e290
