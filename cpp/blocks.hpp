@@ -54,20 +54,6 @@ class Blocks {
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
-  // A strip of values, before they are rounded.
-  struct Strip {
-    std::unique_ptr<float, Free> data;
-    std::size_t rows = 0;
-    float* room_for(std::size_t wanted) {
-      if (rows < wanted) {
-        rows = 0;
-        data.reset(static_cast<float*>(std::aligned_alloc(64, wanted * kStrip * sizeof(float))));
-        if (!data) throw std::bad_alloc();
-        rows = wanted;
-      }
-      return data.get();
-    }
-  };
 
  public:
   Blocks(const KernelTable& kernels, const PairTable& pairs, const KernelForm& form,
@@ -79,6 +65,7 @@ class Blocks {
         batch_(batch),
         places_(std::move(places)),
         team_(threads),
+        threads_(std::max<std::size_t>(threads, 1)),
         is_rounded_(form.kind == KernelKind::rbf || form.kind == KernelKind::laplacian ||
                     form.kind == KernelKind::chi2) {}
 
@@ -266,7 +253,6 @@ class Blocks {
   // The kernel values of the set with itself.
   void make_values(std::size_t q, std::size_t width) {
     reserve(q * width * (is_rounded_ ? sizeof(std::int16_t) : sizeof(float)));
-    const std::size_t strips = width / kStrip;
     const std::size_t n = strips_.n;
     columns_.assign(width * n, 0.0f), norms_.assign(width, 0.0f);
     for (std::size_t k = 0; k < q; ++k) {
@@ -278,16 +264,19 @@ class Blocks {
       for (std::size_t j = 0; j < n; ++j) to[j * kStrip] = from[j * kStrip];
     }
     const auto batch = rows_.fill(batch_, q, [&](std::size_t k) { return row_of(set_[k]); });
-    team_.run(width / kStrip, [&](std::size_t s) {
-      const float *const columns = columns_.data() + s * kStrip * n, *norms = norms_.data();
-      const Strips<float> own{columns, norms + s * kStrip, nullptr, nullptr, kStrip, n};
-      Target<float> target{values() + s * kStrip, nullptr, width, nullptr, nullptr, 0, 0};
-      target.past_caches = false;
-      if (!is_rounded_) return kernels_.rows32(form_, own, batch, target, 0, 1);
-      thread_local Strip strip;
-      target.out = strip.room_for(q), target.stride = kStrip;
-      kernels_.rows32(form_, own, batch, target, 0, 1);
-      pairs_.round(target.out, q, width, rounded() + s * kStrip);
+    // Before they are rounded, values of a strip stay in the caches of a thread.
+    const std::size_t strips = width / kStrip, parts = std::min(threads_, strips);
+    if (is_rounded_) made_.resize(std::max(made_.size(), parts * q * kStrip));
+    team_.run(parts, [&](std::size_t part) {
+      for (std::size_t s = part; s < strips; s += parts) {
+        const float *const columns = columns_.data() + s * kStrip * n, *norms = norms_.data();
+        const Strips<float> own{columns, norms + s * kStrip, nullptr, nullptr, kStrip, n};
+        Target<float> target{values() + s * kStrip, nullptr, width, nullptr, nullptr, 0, 0};
+        target.past_caches = false;
+        if (is_rounded_) target.out = made_.data() + part * q * kStrip, target.stride = kStrip;
+        kernels_.rows32(form_, own, batch, target, 0, 1);
+        if (is_rounded_) pairs_.round(target.out, q, width, rounded() + s * kStrip);
+      }
     });
     evaluations_ += static_cast<std::int64_t>(q * width);
   }
@@ -332,6 +321,7 @@ class Blocks {
   const Batch<float>& batch_;
   Places places_;
   Team team_;
+  std::size_t threads_;
   bool is_rounded_;  // the values of a set
   // What a variable can gain by rising and by falling, or minus infinity; the most of each sum.
   std::vector<float> rise_, fall_;
@@ -341,7 +331,7 @@ class Blocks {
   std::vector<std::pair<float, std::size_t>> found_;
   std::unique_ptr<char, Free> K_;
   std::size_t room_for_values_ = 0, free_ = 0;
-  std::vector<float> columns_, norms_, diagonal_, ridge_, F_, kink_, room_;
+  std::vector<float> columns_, norms_, made_, diagonal_, ridge_, F_, kink_, room_;
   std::vector<double> lower_, upper_, x_;
   Gathered<float> rows_;
   std::int64_t evaluations_ = 0;

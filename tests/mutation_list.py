@@ -945,8 +945,8 @@ MUTATIONS = [
     Mutation(
         "hard margins: larger margins",
         "hard.py",
-        "self.shift = SHIFT * self.limits.tol * size / total",
-        "self.shift = -SHIFT * self.limits.tol * size / total",
+        "self.shift = SHIFT * self.tol * size / total",
+        "self.shift = -SHIFT * self.tol * size / total",
         HARD,
     ),
     Mutation(
