@@ -40,10 +40,46 @@ constexpr double kCurvature = 1e-12;
 template <typename Real>
 constexpr double kNegative = sizeof(Real) == 4 ? 1e-4 : 1e-8;
 
+// Smallest curvature that a step divides by, where values are rounded: what that may make of it.
+template <template <typename> class Rows>
+constexpr double kLeastCurvature = kCurvature;
+template <>
+constexpr double kLeastCurvature<RoundedRows> = 0.5 * kRoundedUnit;
+
+// A place in a row of rounded values.
+struct Rounded {
+  const std::int16_t* p;
+  Rounded& operator+=(std::size_t step) {
+    p += step;
+    return *this;
+  }
+};
+typedef std::int16_t Shorts __attribute__((vector_size(kVectorBytes / 2)));
+inline Shorts shorts(Rounded from) {
+  Shorts v;
+  std::memcpy(&v, from.p, sizeof(v));
+  return v;
+}
+inline Vector<float> widened(Shorts v) {
+  return __builtin_convertvector(__builtin_convertvector(v, IntVector<float>), Vector<float>) *
+         kRoundedUnit;
+}
+inline Vector<float> load(Rounded from) { return widened(shorts(from)); }
+// The difference of two values.
+inline Vector<float> apart(Rounded a, Rounded b) { return widened(shorts(a) - shorts(b)); }
+template <typename Real>
+inline Vector<Real> apart(const Real* a, const Real* b) {
+  return load(a) - load(b);
+}
+
 // f(part of row i, position where it begins, its length) for the parts of rows i and j.
 template <typename Real, class F>
 inline void with_parts(const StoredRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
   f(K.K + i * K.width, K.K + j * K.width, std::size_t{0}, K.width);
+}
+template <typename Real, class F>
+inline void with_parts(const RoundedRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
+  f(Rounded{K.K + i * K.width}, Rounded{K.K + j * K.width}, std::size_t{0}, K.width);
 }
 template <typename Real>
 inline const Real* part(const MadeRows<Real>& K, std::size_t i, std::size_t g) {
@@ -59,6 +95,10 @@ inline void with_parts(const MadeRows<Real>& K, std::size_t i, std::size_t j, co
 template <typename Real>
 inline Real value(const StoredRows<Real>& K, std::size_t i, std::size_t j) {
   return K.K[i * K.width + j];
+}
+template <typename Real>
+inline Real value(const RoundedRows<Real>& K, std::size_t i, std::size_t j) {
+  return static_cast<Real>(K.K[i * K.width + j]) * kRoundedUnit;
 }
 template <typename Real>
 inline Real value(const MadeRows<Real>& K, std::size_t i, std::size_t j) {
@@ -98,7 +138,7 @@ class Steps {
       double curvature =
           static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * value(p_.K, i, j);
       done.negative += curvature < -kNegative<Real> * size(i, j);
-      const double least = kCurvature * size(i, j);
+      const double least = kLeastCurvature<Rows> * size(i, j);
       if (!(curvature > least)) curvature = least;
       double t = (static_cast<double>(p_.F[j]) - p_.F[i]) / curvature;
       if constexpr (kinked)
@@ -115,10 +155,10 @@ class Steps {
       p_.F[j] -= p_.ridge[j] * step;
       Largest<Real> largest(-kInfinity), second(-kInfinity);
       Real *const gradient = p_.F, *const can = up(0), *const other = groups > 1 ? up(1) : can;
-      with_parts(p_.K, i, j, [&](auto* a, auto* b, std::size_t s, std::size_t end) {
+      with_parts(p_.K, i, j, [&](auto a, auto b, std::size_t s, std::size_t end) {
         Largest<Real> most = largest, next = second;
         for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
-          const Vector<Real> F = load(gradient + s) + (load(a) - load(b)) * step;
+          const Vector<Real> F = load(gradient + s) + apart(a, b) * step;
           store(gradient + s, F);
           most.offer(load(can + s) - F);
           if constexpr (groups > 1) next.offer(load(other + s) - F);
@@ -153,7 +193,7 @@ class Steps {
       p_.F[i] += p_.ridge[i] * u;
       if (i != j) p_.F[j] += p_.ridge[j] * v;
       const Real shift = p_.shift * (u + v);
-      with_parts(p_.K, i, j, [&](auto* x, auto* y, std::size_t k, std::size_t end) {
+      with_parts(p_.K, i, j, [&](auto x, auto y, std::size_t k, std::size_t end) {
         for (; k < end; k += kLanes<Real>, x += kLanes<Real>, y += kLanes<Real>)
           store(p_.F + k, load(p_.F + k) + ((load(x) * u + load(y) * v) + shift));
       });
@@ -251,9 +291,9 @@ class Steps {
     Largest<Real> gain(0);
     Vector<Real> fall = all<Real>(-kInfinity);
     const Vector<Real> least =
-        all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kCurvature));
+        all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kLeastCurvature<Rows>));
     const Real *const gradient = p_.F, *const diagonal = p_.diagonal, own = p_.diagonal[i];
-    with_parts(p_.K, i, i, [&](auto* a, auto*, std::size_t s, std::size_t end) {
+    with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end) {
       Largest<Real> best = gain;
       Vector<Real> most = fall;
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
@@ -309,7 +349,7 @@ class Steps {
     }
     if (!(a > static_cast<Real>(kCurvature))) return i;
     const Vector<Real> zero = all<Real>(0);
-    with_parts(p_.K, i, i, [&](auto* row, auto*, std::size_t s, std::size_t end) {
+    with_parts(p_.K, i, i, [&](auto row, auto, std::size_t s, std::size_t end) {
       for (; s < end; s += kLanes<Real>, row += kLanes<Real>) {
         const Vector<Real> F = load(p_.F + s), c = load(row) + p_.shift, b = load(p_.diagonal + s);
         const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
@@ -343,10 +383,23 @@ PairSteps descend(const SmallProblem<Real, Rows>& problem, double stop, std::int
                            : steps.template pairs<2>(stop, most);
 }
 
+// A strip at a time; values lie between 0 and 1.
+void round(const float* strips, std::size_t rows, std::size_t stride, std::int16_t* out) {
+  constexpr std::size_t strip = 64;
+  for (std::size_t r = 0; r < rows; ++r, strips += strip, out += stride)
+    for (std::size_t s = 0; s < strip; s += kLanes<float>) {
+      const Vector<float> scaled = load(strips + s) * (1 / kRoundedUnit) + 0.5f;
+      const Shorts v =
+          __builtin_convertvector(__builtin_convertvector(scaled, IntVector<float>), Shorts);
+      std::memcpy(out + s, &v, sizeof(v));
+    }
+}
+
 }  // namespace
 
 PairTable pair_table() {
-  return {&descend<float, StoredRows>, &descend<double, StoredRows>, &descend<float, MadeRows>};
+  return {&descend<float, StoredRows>, &descend<double, StoredRows>, &descend<float, MadeRows>,
+          &descend<float, RoundedRows>, &round};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

@@ -13,6 +13,15 @@ struct StoredRows {
   std::size_t width;
 };
 
+// Rows of a K of values from 0 to 1 in half of the memory, in numbers of up to 32,767: steps over
+// many rows wait for memory. They are off by 1.5e-5 at most.
+template <typename Real>
+struct RoundedRows {
+  const std::int16_t* K;
+  std::size_t width;
+};
+constexpr float kRoundedUnit = 1.0f / 32767;
+
 // Rows of K in parts, each made when it is asked for first. Part g has the positions from begin[g]
 // to begin[g + 1] - 1, a multiple of 16 of them, and is the part `id[g]` of the row parts[i].
 template <typename Real>
@@ -60,6 +69,9 @@ struct PairTable {
   Descent<float> steps32;
   Descent<double> steps64;
   Descent<float, MadeRows> made32;
+  Descent<float, RoundedRows> rounded32;
+  // Strips of 64 values of K from 0 to 1 for `rows` rows, one after the other, as rounded rows.
+  void (*round)(const float* strips, std::size_t rows, std::size_t stride, std::int16_t* out);
 
   template <typename Real>
   Descent<Real> steps() const {

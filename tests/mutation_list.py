@@ -182,6 +182,13 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
+        "pair steps: rounded values",
+        "pair_steps.cpp",
+        "load(strips + s) * (1 / kRoundedUnit)",
+        "load(strips + s) * (0.5f / kRoundedUnit)",
+        ("tests/solvers/kernel/test_blocks.py",),
+    ),
+    Mutation(
         "sampled steps: the best row",
         "simplex_steps.cpp",
         "if (G < least) least = G, found = i;",
@@ -994,8 +1001,8 @@ MUTATIONS = [
     Mutation(
         "hard margins: larger margins",
         "hard.py",
-        "self.shift = SHIFT * self.limits.tol * size / total",
-        "self.shift = -SHIFT * self.limits.tol * size / total",
+        "self.shift = SHIFT * self.tol * size / total",
+        "self.shift = -SHIFT * self.tol * size / total",
         HARD,
     ),
     Mutation(

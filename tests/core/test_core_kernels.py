@@ -154,6 +154,22 @@ def test_rows_go_to_their_places_and_nowhere_else(simd):
     np.testing.assert_array_equal(out[3:], 77.0)
 
 
+@on_every_simd
+@pytest.mark.parametrize(("dtype", "most"), [(np.float32, 86.0), (np.float64, 700.0)])
+def test_exp_is_within_two_units_in_the_last_place(simd, dtype, most):
+    x = (most * np.random.default_rng(0).random(64 * 256) ** 3).astype(dtype)
+    x[:2] = 0.0, 2.0 * most
+    out = aligned((1, len(x)), dtype)
+    samples = _core.strips(x, np.zeros(len(x), dtype), None, None, len(x), 1)
+    rows = _core.batch(np.zeros(1, dtype), np.zeros(1, dtype), None, None, None, 1)
+    laplacian = (4, 1.0, 0.0, 3)
+    _core.kernel_rows(laplacian, samples, rows, 0, 256, out, None, None, None, simd)
+    assert out[0, 0] == 1.0
+    assert out[0, 1] == 0.0
+    values, expected = out[0, 2:].astype(np.longdouble), np.exp(-x[2:].astype("g"))
+    assert np.all(abs(values - expected) <= 2.0 * np.spacing(expected.astype(dtype)))
+
+
 def kernel_sums(dtype=np.float64, samples=1, columns=70, simd=-1, **changes):
     """Sums (2, columns, samples) of two groups of random rows, in three batches."""
     rng = np.random.default_rng(0)

@@ -223,6 +223,14 @@ def test_regressors_keep_all_errors_below_epsilon(estimator):
         estimator.set_params(epsilon=0.0).fit(X, t)
 
 
+def test_small_regressions_say_what_a_large_finite_C_says():
+    X = np.random.default_rng(0).normal(size=(60, 60))
+    t = 20.0 * X[:, :10].sum(axis=1)
+    hard, soft = (SVR(C=C).fit(X, t) for C in (np.inf, 1e10))
+    assert hard.dual_gap_ <= 1e-10
+    np.testing.assert_allclose(hard.predict(X), soft.predict(X), rtol=1e-7)
+
+
 def test_what_has_no_hard_margins_refuses_them():
     X, y = apart()
     with pytest.raises(ValueError, match="finite where 'rank' is given"):

@@ -24,6 +24,7 @@ from widemargin.solvers.kernel.batch import (
     MOST_EXACTLY,
     MOST_ROWS,
     MOST_ROWS_ALONE,
+    MOST_ROWS_TWICE,
     NAME,
     NARROW,
     solve_many,
@@ -349,12 +350,16 @@ def batched(training: Training, copies: int = 1, may_curve: bool = False) -> lis
     if training.recipe.kernel is None or not suits:
         return []
     is_asked = training.recipe.solver == NAME
-    if training.sizes.max() <= (MOST_ROWS if is_asked else MOST_ROWS_ALONE):
+    narrow = training.rows.shape[1] <= NARROW and training.recipe.kernel.is_named
+    largest = MOST_ROWS
+    is_regression = training.recipe.q is not None and training.recipe.nu is None
+    if narrow and is_regression and copies == 1:
+        largest = MOST_ROWS_TWICE
+    if training.sizes.max() <= (largest if is_asked else MOST_ROWS_ALONE):
         return list(range(len(training.tasks)))
     threads = n_threads(training.rows.options.get("n_jobs"))
-    narrow = training.rows.shape[1] <= NARROW and training.recipe.kernel.is_named
     many = copies * len(training.tasks) > threads
-    most = MOST_ROWS if many or narrow else MOST_ROWS_ALONE
+    most = largest if many or narrow else MOST_ROWS_ALONE
     return [int(k) for k in np.flatnonzero(training.sizes <= most)]
 
 

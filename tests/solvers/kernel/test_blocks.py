@@ -156,3 +156,9 @@ def test_problems_alone_are_solved_here_where_they_are_narrow(
     X = np.random.default_rng(0).normal(size=(60, columns))
     fit = SVC(n_jobs=1).fit(X, np.arange(60) % 2)
     assert fit.solution_.solver == solver
+
+
+@pytest.mark.parametrize("name", ["regression", "large C"])
+def test_rounded_values_take_hardly_more_steps(name):
+    blocks, kept = (answer(problem(name, n), tol=TOL) for n in (4, WIDE))
+    assert blocks.extras["steps"] <= 1.5 * kept.extras["steps"]

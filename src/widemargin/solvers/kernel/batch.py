@@ -32,8 +32,11 @@ NAME = "batch"
 # one thread each solves here (`benchmarks/core/batch_limit.py`). Of a named kernel and
 # so few columns that values take no longer than to read them, fewer may be as large,
 # too: classifiers of 5,000 to 8,000 rows take 0.3 to 0.7 of the processor time of
-# working sets here, regressions of 4,000 to 8,000 rows 0.6 to 0.9.
+# working sets here, regressions of 4,000 to 8,000 rows 0.6 to 0.9. Such regressions may
+# be larger: 20,000 and 30,000 rows of 8 columns take 1.0 to 1.1 times as long with C =
+# 1, and 0.08 to 0.25 times with C = 10; 50,000 of 10 columns 1.5 and 1.0 times.
 MOST_ROWS, MOST_ROWS_ALONE, NARROW = 16_000, 4_000, 32
+MOST_ROWS_TWICE = 32_000
 # Steps of a problem after which it is given up, in units of its rows (a step over a
 # part of its variables counts as that part), and rows that its steps may visit in any
 # case. Problems of pendigits take up to 1.4 a row, 500 rows of two moons with C =
