@@ -8,16 +8,16 @@
 
 namespace widemargin {
 
-// K[i, j] = K[j, i] for i < h <= j < q, where rows have `width` entries. By squares that stay in
-// the first-level cache: one pass over rows or columns misses at every entry.
+// K[i, j] = K[j, i] for begin <= j < end and all other i < q, where rows have `width` entries. By
+// squares that stay in the first-level cache: one pass over rows or columns misses at every entry.
 template <typename Real>
-void mirror(Real* K, std::size_t h, std::size_t q, std::size_t width) {
+void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::size_t width) {
   constexpr std::size_t side = 16;
-  for (std::size_t top = 0; top < h; top += side)
-    for (std::size_t left = h; left < q; left += side)
-      for (std::size_t i = top; i < std::min(top + side, h); ++i)
-        for (std::size_t j = left; j < std::min(left + side, q); ++j)
-          K[i * width + j] = K[j * width + i];
+  for (std::size_t top = 0; top < q; top += side)
+    for (std::size_t left = begin; left < end; left += side)
+      for (std::size_t i = top; i < std::min(top + side, q); ++i)
+        for (std::size_t j = left; j < std::min(left + side, end); ++j)
+          if (i < begin || i >= end) K[i * width + j] = K[j * width + i];
 }
 
 // out[at[i], j] = rows[place[i], J[j]], where rows have `stride` entries and those of out `width`.

@@ -39,6 +39,9 @@ SLICE = 20_000
 # Pair steps of one small problem, for each of its rows. The set a4a takes 14 at
 # C = 1e6; low-rank kernels with a large C would take more than 100.
 MOST_STEPS = 50
+# Numbers between the lines of a block, whose lengths would be powers of two: the first
+# entries of 16 such lines do not fit in the first-level cache together.
+GAP = 16
 # Rows without a dual variable are left out where their margin is above 1 by this many
 # times the violation. None of them had a loss in the end on a9a, w8a, ijcnn1, mnist and
 # covtype; with 0.5 four rows of covtype had a loss, which cost a second certificate.
@@ -204,7 +207,7 @@ class WorkingSet:
     ----------
     form : Form; another one may be set where c fits it
     kinks : Kinks or None, where a sample is one variable and not two
-    rows : int ndarray, the working set: rows, or samples
+    rows : int ndarray, the working set: rows, or samples; in the order of the block
     scores : Scores of c
     steps, negative : int, inner steps so far, and steps along negative curvature; one
         more where a sample of rows shows it
@@ -225,9 +228,7 @@ class WorkingSet:
         self._target = self._margins * self._y  # what -F is of c = 0
         self.form = form or Form.of(problem)
         self._shift = float(problem.intercept == "penalized")
-        self.rows = np.empty(0, np.intp)
-        self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
-        self._rooms = [self._K.ravel(), self._K.ravel()]
+        self._forget()
         self.steps = self.unsolved = 0
         self.negative = int(shows_indefinite(problem.columns))
         self.kinks: Kinks | None = None
@@ -315,7 +316,8 @@ class WorkingSet:
 
     def latest(self, count: int) -> Index:
         """The last rows that were added to the working set, up to a number."""
-        return self.rows[max(0, len(self.rows) - count) :]
+        rows = np.roll(self.rows, -self._oldest)
+        return rows[max(0, len(rows) - count) :]
 
     def grow(self, tol: float) -> bool:
         """Multiply c so that no row has a loss, where that makes an answer.
@@ -411,35 +413,63 @@ class WorkingSet:
         return c
 
     def _block(self, kept: Index, new: Index) -> NDArray[Any]:
-        """Kernel values of the working set: only those with new rows are computed."""
-        old, h = len(self.rows), len(kept)
-        self.rows = np.concatenate([kept, new])
-        q = len(self.rows)
-        K = self._room(q)
-        K[:h, :h] = self._K[old - h : old, old - h : old]
+        """Kernel values of the working set: only those with new rows are computed.
+
+        Mostly as many come as leave: they take their places, and nothing else moves.
+        """
+        begin, end = self._oldest, self._oldest + len(new)
+        q = len(kept) + len(new)
+        if q != len(self.rows) or end > q:
+            self._arrange(len(kept), q)
+            begin, end = len(kept), q
+        K = self._K
+        self.rows[begin:end] = new
         if len(new):
-            self.problem.columns.block(new, self.rows, K[h:])
-            _core.mirror(K, h, q)
+            self.problem.columns.block(new, self.rows, K[begin:end])
+            _core.mirror(K, begin, end, q)
         K[:, q:] = 0
-        self._K = K
+        self._oldest = end % q
         return K
 
+    def _arrange(self, kept: int, q: int) -> None:
+        """Let the set have q places, the first of them for its latest rows."""
+        old, oldest, before = self._K, self._oldest, len(self.rows)
+        rows, K = np.empty(q, np.intp), self._room(q)
+        # Where these rows are: behind the oldest one, and from the begin on.
+        skipped = before - kept
+        begin = oldest + skipped
+        parts = [(slice(begin, before), 0)] if begin < before else []
+        parts.append((slice(max(0, begin - before), oldest), max(0, before - begin)))
+        for some, at in parts:
+            rows[at:][: some.stop - some.start] = self.rows[some]
+            for others, to in parts:
+                block = old[some, others]
+                K[at:][: len(block), to : to + block.shape[1]] = block
+        self.rows, self._K, self._oldest = rows, K, 0
+
     def _room(self, q: int) -> NDArray[Any]:
-        """Room for a block, (q, padded q), beside the last block: two take turns.
+        """Room for a block, (q, width), beside the last block: two take turns.
 
         Memory that is touched for the first time takes longer than the values.
         """
-        size, dtype = q * padded(q), self.problem.columns.dtype
+        dtype = self.problem.columns.dtype
+        width = padded(q) + GAP
         self._rooms.reverse()
-        if self._rooms[0].size < size or self._rooms[0].dtype != dtype:
-            self._rooms[0] = aligned((size,), dtype)
-        return self._rooms[0][:size].reshape(q, padded(q))
+        if self._rooms[0].size < q * width or self._rooms[0].dtype != dtype:
+            self._rooms[0] = aligned((q * width,), dtype)
+        return self._rooms[0][: q * width].reshape(q, width)
+
+    def _forget(self) -> None:
+        """Begin with no working set."""
+        self.rows, self._oldest = np.empty(0, np.intp), 0
+        self._K: NDArray[Any] = np.empty((0, 0), self.problem.columns.dtype)
+        self._rooms = [self._K.ravel(), self._K.ravel()]
 
     def refine(self) -> None:
         """Go on with kernel values in float64."""
         self.problem.columns.refine()
         self.scores = self.problem.expand(self.c)
-        self.rows = np.empty(0, np.intp)
+        self._forget()
 
 
 class Violations(NamedTuple):
