@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace widemargin {
 
@@ -13,11 +14,22 @@ namespace widemargin {
 template <typename Real>
 void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::size_t width) {
   constexpr std::size_t side = 16;
-  for (std::size_t top = 0; top < q; top += side)
-    for (std::size_t left = begin; left < end; left += side)
-      for (std::size_t i = top; i < std::min(top + side, q); ++i)
-        for (std::size_t j = left; j < std::min(left + side, end); ++j)
-          if (i < begin || i >= end) K[i * width + j] = K[j * width + i];
+  const auto square = [=](std::size_t top, std::size_t left, auto rows, auto columns) {
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j)
+        K[(top + i) * width + left + j] = K[(left + j) * width + top + i];
+  };
+  const auto below = [&](std::size_t left, std::size_t columns, std::size_t from, std::size_t to) {
+    const std::integral_constant<std::size_t, side> whole;
+    std::size_t top = from;
+    for (; top + side <= to && columns == side; top += side) square(top, left, whole, whole);
+    square(top, left, to - top, columns);
+  };
+  for (std::size_t left = begin; left < end; left += side) {
+    const std::size_t columns = std::min(side, end - left);
+    below(left, columns, 0, begin);
+    below(left, columns, end, q);
+  }
 }
 
 // out[at[i], j] = rows[place[i], J[j]], where rows have `stride` entries and those of out `width`.
