@@ -50,10 +50,10 @@ Strips<Real> strips(const Array<const Real>& data, const Array<const Real>& norm
 // Packed samples whose entries are 0 or 1.
 template <class Real>
 Strips<Real> strips_of_ones(const Array<const std::uint8_t>& ones, const Array<const Real>& norms,
-                            std::size_t samples, std::size_t n) {
+                            std::size_t samples, std::size_t n, bool by_factors) {
   require(norms.size() == strips_of(samples) * widemargin::kStrip &&
           ones.size() == norms.size() * n);
-  return {nullptr, norms.data(), nullptr, nullptr, samples, n, ones.data()};
+  return {nullptr, norms.data(), nullptr, nullptr, samples, n, ones.data(), by_factors};
 }
 
 // Dense rows, or groups of them; or sparse rows whose columns Python has looked at, once for all of
@@ -93,6 +93,9 @@ template <class Real>
 void require_ones(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
   const auto term = widemargin::row_term(static_cast<widemargin::KernelKind>(kind));
   require(X.ones == nullptr || (batch.begin != nullptr && term == widemargin::Term::product));
+  if (X.by_factors)
+    for (std::size_t b = 0; b < batch.count; ++b)
+      require(batch.end[b] - batch.begin[b] <= widemargin::kMostByFactors);
 }
 
 // That there is such a kernel, and code for it.
@@ -361,7 +364,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
         nb::keep_alive<0, 4>());
   m.def("strips_of_ones", &strips_of_ones<Real>, "ones"_a.noconvert(), "norms"_a.noconvert(),
-        "samples"_a, "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+        "samples"_a, "n"_a, "by_factors"_a = false, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   m.def("pack_ones", &pack_ones<Real>, "X"_a.noconvert(), "index"_a.noconvert(),
         "out"_a.noconvert(), "norms"_a.noconvert());
   m.def("batch", &batch<Real>, "data"_a.noconvert(), "norms"_a.noconvert(),

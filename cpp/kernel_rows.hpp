@@ -18,6 +18,9 @@ constexpr std::size_t kGroup = 16;
 // of such sums, not with all terms.
 constexpr std::size_t kChunk = 64;
 
+// The most ones of a row whose values are products of factors: a byte counts them.
+constexpr std::int64_t kMostByFactors = 255;
+
 // The samples: packed, or sparse rows with `indptr`. `norms` has 64 entries a strip: |x|^2 for rbf;
 // for laplacian and chi2 |x|_1 where sparse rows meet packed samples, else 0. Distances of sparse
 // samples from sparse rows are sums of differences, for which the columns of each are sorted.
@@ -32,6 +35,9 @@ struct Strips {
   // In place of `data` where all entries are 0 or 1, as those of the sparse rows that meet them:
   // a byte each. Their products are counts, which have the bits of sums of floating point numbers.
   const std::uint8_t* ones = nullptr;
+  // Of ones: whether sums of rbf over float32 values are made of factors, which have to be in its
+  // range. Of rows that have at most kMostByFactors ones.
+  bool by_factors = false;
 };
 
 // The rows that are computed: dense (count x n); sparse, row b from entry begin[b] to end[b] - 1;

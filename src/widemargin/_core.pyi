@@ -153,7 +153,11 @@ def strips(
     n: int,
 ) -> Strips32 | Strips64: ...
 def strips_of_ones(
-    ones: NDArray[np.uint8], norms: NDArray[Any], samples: int, n: int
+    ones: NDArray[np.uint8],
+    norms: NDArray[Any],
+    samples: int,
+    n: int,
+    by_factors: bool = False,
 ) -> Strips32 | Strips64: ...
 def pack_ones(
     X: Any,

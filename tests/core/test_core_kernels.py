@@ -410,7 +410,13 @@ def test_pair_steps_count_negative_curvature(simd):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("begin", "end", "q", "width"),
-    [(0, 5, 5, 16), (7, 7, 7, 16), (37, 90, 90, 128), (0, 37, 90, 112), (21, 37, 90, 90)],
+    [
+        (0, 5, 5, 16),
+        (7, 7, 7, 16),
+        (37, 90, 90, 128),
+        (0, 37, 90, 112),
+        (21, 37, 90, 90),
+    ],
 )
 def test_other_rows_mirror_some_in_their_columns(begin, end, q, width, dtype):
     K = np.random.default_rng(0).normal(size=(q, width)).astype(dtype)

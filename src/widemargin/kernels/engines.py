@@ -67,10 +67,14 @@ class Engine(Protocol):
     n_bytes : int, that it holds beside X
     roundings : int, how often a sum in `compute` rounds in the dtype
     parts : Parts, the rows in focus, cut for threads
+    reads_kept : bool
+        Whether sums may take rows of K that were stored: not where those of `compute`
+        have other roundings, and less of them.
     """
 
     cost: float
     n_bytes: int
+    reads_kept: bool
 
     @property
     def roundings(self) -> int:
@@ -176,6 +180,7 @@ class CoreEngine:
         self._batches = Batches(self._layout, X, norms)
         self._parts_of_block = self._parts(None)
         self.cost = self._samples.entries
+        self.reads_kept = not self._layout.by_factors
         self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
 
     def _parts(self, rows: Index | None) -> Parts:
@@ -337,6 +342,7 @@ class GivenEngine(ABC):
 
     cost = np.inf
     n_bytes = 0
+    reads_kept = True
     roundings = TOGETHER + 2
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:

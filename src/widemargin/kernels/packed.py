@@ -71,6 +71,10 @@ SHARED_WORK = 1 << 23
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
 SPARSE_COPIES = 3.0
+# Rows of ones have values exp(-gamma |x - z|^2) of factors, one of which chooses by what
+# both have in common: up to so many ones of a row, which a byte counts, and up to
+# exp of twice so much, which float32 holds with all its digits.
+FACTOR_ONES, FACTOR_RANGE = 255, 8.0
 # What rounding of entries to float32 adds to a sum of squares, as a factor: more.
 ROUNDED = 1.0 + 2.0**-20
 # Bytes of packed samples at a time, where they are used once.
@@ -194,6 +198,14 @@ class Layout:
     def is_distance(self) -> bool:
         """Whether values depend on a distance."""
         return self.sums != "product"
+
+    @property
+    def by_factors(self) -> bool:
+        """Whether sums are made of factors, each of which depends on one number."""
+        if not (self.is_ones and self.expands_squares and self.dtype == np.float32):
+            return False
+        gamma, most = self.form[1], self._most_terms
+        return bool(most <= FACTOR_ONES and gamma * most <= FACTOR_RANGE)
 
     @property
     def begins_at_lengths(self) -> bool:
@@ -364,7 +376,9 @@ class Samples:
             self._inside = inside
         elif layout.is_ones and linalg.holds_ones(X, index):
             self._pack_ones(X, np.arange(self.m) if index is None else index)
-            self.core = _core.strips_of_ones(self._packed, self.norms, self.m, n)
+            self.core = _core.strips_of_ones(
+                self._packed, self.norms, self.m, n, layout.by_factors
+            )
             return
         else:
             self._pack(X, np.arange(self.m) if index is None else index)
