@@ -71,9 +71,9 @@ SHARED_WORK = 1 << 23
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
 SPARSE_COPIES = 3.0
-# Rows of ones have values exp(-gamma |x - z|^2) of factors, one of which chooses by what
-# both have in common: up to so many ones of a row, which a byte counts, and up to
-# exp of twice so much, which float32 holds with all its digits.
+# Values exp(-gamma |x - z|^2) of rows of ones are made of factors, of which one depends
+# on the ones that both have: up to so many of a row, which a byte counts, and up to exp
+# of twice so much, which float32 holds with all its digits.
 FACTOR_ONES, FACTOR_RANGE = 255, 8.0
 # What rounding of entries to float32 adds to a sum of squares, as a factor: more.
 ROUNDED = 1.0 + 2.0**-20

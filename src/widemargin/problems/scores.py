@@ -171,7 +171,9 @@ class Scores:
         sums[: len(index)] = self.values[index]
         current = np.zeros(len(rows), bool)
         current[index] = True
-        left_out = [*self._left_out, (before[~stays], self.c.copy())]
+        left_out = self._left_out.copy()
+        if len(index) < len(before):
+            left_out.append((before[~stays], self.c.copy()))
         self._sums, self._rows, self._left_out = sums, index, left_out
         self.current = current
 
