@@ -56,6 +56,32 @@ Strips<Real> strips_of_ones(const Array<const std::uint8_t>& ones, const Array<c
   return {nullptr, norms.data(), nullptr, nullptr, samples, n, ones.data(), by_factors};
 }
 
+// Samples of levels, and rows of them: `n` features, padded.
+template <class Real>
+Strips<Real> strips_of_levels(const Array<const std::uint8_t>& levels,
+                              const Array<const std::int32_t>& level_norms,
+                              const Array<const Real>& norms, double unit, std::size_t samples,
+                              std::size_t n) {
+  const std::size_t padded = strips_of(samples) * widemargin::kStrip;
+  require(n % widemargin::kLevelsTogether == 0 && norms.size() == padded &&
+          level_norms.size() == padded && levels.size() == padded * n);
+  Strips<Real> found{nullptr, norms.data(), nullptr, nullptr, samples, n};
+  found.levels = levels.data(), found.level_norms = level_norms.data();
+  found.square = static_cast<Real>(unit * unit);
+  return found;
+}
+
+template <class Real>
+Batch<Real> batch_of_levels(const Array<const std::int8_t>& levels,
+                            const Array<const std::int32_t>& level_norms,
+                            const Array<const Real>& norms, std::size_t n) {
+  const std::size_t count = norms.size();
+  require(level_norms.size() == count && levels.size() == count * n);
+  Batch<Real> found{nullptr, norms.data(), nullptr, nullptr, nullptr, count, n, false};
+  found.levels = levels.data(), found.level_norms = level_norms.data();
+  return found;
+}
+
 // Dense rows, or groups of them; or sparse rows whose columns Python has looked at, once for all of
 // them: there may be very many, of which a batch has a few.
 template <class Real>
@@ -105,6 +131,8 @@ void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
   require_storage(widemargin::row_term(static_cast<widemargin::KernelKind>(kind)),
                   X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
   require_ones(kind, X, batch);
+  require((X.levels != nullptr) == (batch.levels != nullptr));
+  require(X.levels == nullptr || kind == static_cast<int>(widemargin::KernelKind::rbf));
 }
 
 template <class Real>
@@ -219,6 +247,28 @@ void pack_ones(const widemargin::Csr& X, const Array<const std::int64_t>& index,
     const nb::gil_scoped_release release;
     widemargin::pack_ones(view, span(index), X.n, out.data(), norms.data());
   });
+}
+
+// The rows begin .. end - 1 of X, as levels of a unit, in strips; whether their entries are such.
+template <class X>
+bool pack_levels(const X& rows, std::size_t begin, std::size_t end, double unit, std::size_t n,
+                 const Array<std::uint8_t>& out, const Array<std::int32_t>& squares,
+                 const Array<std::int32_t>& sums) {
+  const auto run = [&](const auto& view, std::size_t k, std::size_t columns) {
+    const std::size_t padded = strips_of(k) * widemargin::kStrip;
+    require(begin <= end && end <= k && columns <= n && n % widemargin::kLevelsTogether == 0 &&
+            out.size() == padded * n && squares.size() == k && sums.size() == k);
+    const nb::gil_scoped_release release;
+    return widemargin::pack_levels(view, begin, end, n, unit, out.data(), squares.data(),
+                                   sums.data());
+  };
+  if constexpr (std::is_same_v<X, widemargin::Csr>)
+    return rows.visit([&](const auto& view) { return run(view, view.rows(), rows.n); });
+  else
+    return run(
+        widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
+                                                                       rows.shape(1)},
+        rows.shape(0), rows.shape(1));
 }
 
 template <class Real>
@@ -371,6 +421,12 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "begin"_a.noconvert().none(), "end"_a.noconvert().none(), "indices"_a.noconvert().none(),
         "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
         nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
+  m.def("strips_of_levels", &strips_of_levels<Real>, "levels"_a.noconvert(),
+        "level_norms"_a.noconvert(), "norms"_a.noconvert(), "unit"_a, "samples"_a, "n"_a,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+  m.def("batch_of_levels", &batch_of_levels<Real>, "levels"_a.noconvert(),
+        "level_norms"_a.noconvert(), "norms"_a.noconvert(), "n"_a, nb::keep_alive<0, 1>(),
+        nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "simd"_a = -1,
@@ -406,6 +462,16 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   bind_pack(&pack<Real, widemargin::Csr>);
 }
 
+// Whether this processor multiplies and adds 64 bytes at once.
+bool multiplies_bytes() {
+#if defined(__x86_64__)
+  return widemargin::simd_level(-1) == widemargin::Simd::avx512 &&
+         __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
 // Scores (m, c) of decision values (m, pairs) in any layout.
 void votes(const nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>& values,
            const Matrix<double>& scores) {
@@ -428,6 +494,16 @@ void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_STRIP") = widemargin::kStrip;
   m.attr("KERNEL_GROUP") = widemargin::kGroup;
   m.attr("KERNEL_CHUNK") = widemargin::kChunk;
+  m.def("multiplies_bytes", &multiplies_bytes);
+  const auto bind_levels = [&m](auto function) {
+    m.def("pack_levels", function, "X"_a.noconvert(), "begin"_a, "end"_a, "unit"_a, "n"_a,
+          "out"_a.noconvert(), "squares"_a.noconvert(), "sums"_a.noconvert());
+  };
+  bind_levels(&pack_levels<Matrix<const double>>);
+  bind_levels(&pack_levels<Matrix<const float>>);
+  bind_levels(&pack_levels<Matrix<const std::int16_t>>);
+  bind_levels(&pack_levels<Matrix<const std::uint8_t>>);
+  bind_levels(&pack_levels<widemargin::Csr>);
   m.def("draw_rows", &draw_rows, "order"_a.noconvert(), "split"_a, "state"_a.noconvert(),
         "weight"_a.noconvert(), "out"_a.noconvert());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());

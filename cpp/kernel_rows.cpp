@@ -2,6 +2,7 @@
 // functions of the standard library.
 #include "kernel_rows.hpp"
 
+#include "levels.hpp"
 #include "ones.hpp"
 #include "vectors.hpp"
 
@@ -146,6 +147,15 @@ template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::
     return left < kGroup ? left : kGroup;
   }
   const std::size_t rows = left < kTileRows ? left : kTileRows;
+  if (X.levels != nullptr) {
+    if (rows == kTileRows) {
+      level_tile<kTileRows>(X, strip_number, batch, row, tile);
+    } else {
+      for (std::size_t r = 0; r < rows; ++r)
+        level_tile<1>(X, strip_number, batch, row + r, tile + r * kStrip);
+    }
+    return rows;
+  }
   if (X.ones != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];

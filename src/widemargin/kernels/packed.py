@@ -151,6 +151,7 @@ class Layout:
     reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of other distances
     by_differences : bool, whether distances are sums of differences of the numbers as
         they are, right to the last digits wherever the rows lie
+    of_levels : bool, whether distances are exact sums of products of integers
     dtype : float32 or float64
     """
 
@@ -175,6 +176,7 @@ class Layout:
         spread = squares.sum() / Z.shape[0] - mean @ mean
         self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
         self.reach, self.by_differences = 0.0, False
+        self.of_levels = False
         counts = self.is_sparse and not (self.stays_sparse or self.begins_at_lengths)
         self.is_ones = counts and linalg.holds_ones(Z)
         if self.is_distance:
@@ -184,6 +186,10 @@ class Layout:
             self.reach = _reach(Z, self.center, self.sums)
             if self._has_to_subtract():
                 self._subtract()
+
+    def count_levels(self) -> None:
+        """Let distances be sums of integers, which have no center."""
+        self.of_levels, self.center = True, np.zeros_like(self.center)
 
     def as_double(self) -> "Layout":
         """The layout for the same rows in float64."""
@@ -271,8 +277,9 @@ class Layout:
 
     def bounds(self, lengths: Vector, terms: Any, unit: float = UNIT) -> ValueBounds:
         """Bounds of kernel values of rows with others, and of their errors."""
-        if self.by_differences:
-            return differences_bounds(len(lengths), int(np.max(terms)), unit)
+        if self.by_differences or self.of_levels:
+            rounded = 0 if self.of_levels else int(np.max(terms))
+            return differences_bounds(len(lengths), rounded, unit)
         numbers, spread = self.form[1:], SPREAD.get(self.sums, 0.0)
         return value_bounds(self.value, numbers, terms, lengths, unit, spread)
 
