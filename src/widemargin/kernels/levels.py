@@ -1,11 +1,10 @@
 """Samples of levels, as images have them: entries that are a unit times few integers.
 
-Where all entries of dense rows are a unit times 0 to 255, distances are sums of products
-of bytes, which are exact, and of which some processors add up 64 at once: 60,000 rows of
-784 pixels take a third of the time of float32, and a quarter of the memory.
+Where all entries of dense rows are a unit times 0 to 255, distances are sums of
+products of bytes. These are exact, and some processors add up 64 of them at once:
+values of 784 pixels take a quarter of the time of float32, and samples of the memory.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -143,7 +142,7 @@ class LevelBatches(Batches):
     def take(self, J: NDArray[np.intp], X: Samples) -> Any:
         """The batch of rows J."""
         levels = self._levels
-        rows = levels.of(J).view(np.uint8).ravel()
-        rows = (rows ^ np.uint8(128)).view(np.int8)  # less 128
+        bytes_of = levels.of(J).view(np.uint8).ravel()
+        rows: NDArray[np.int8] = (bytes_of ^ np.uint8(128)).view(np.int8)  # less 128
         none = self._norms[: len(J)]
         return _core.batch_of_levels(rows, levels.squares[J], none, levels.width)

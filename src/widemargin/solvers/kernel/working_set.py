@@ -230,7 +230,9 @@ class WorkingSet:
         self._target = self._margins * self._y  # what -F is of c = 0
         self.form = form or Form.of(problem)
         self._shift = float(problem.intercept == "penalized")
-        self._forget()
+        self.rows, self._oldest = np.empty(0, np.intp), 0
+        self._K: NDArray[Any] = np.empty((0, 0), problem.columns.dtype)
+        self._rooms = [self._K.ravel(), self._K.ravel()]
         self.steps = self.unsolved = 0
         self.negative = int(shows_indefinite(problem.columns))
         self.kinks: Kinks | None = None
@@ -422,8 +424,8 @@ class WorkingSet:
 
         Mostly as many come as leave: they take their places, and nothing else moves.
         """
-        begin, end = self._oldest, self._oldest + len(new)
-        q = len(kept) + len(new)
+        begin, q = self._oldest, len(kept) + len(new)
+        end = begin + len(new)
         if q != len(self.rows) or end > q:
             self._arrange(len(kept), q)
             begin, end = len(kept), q
@@ -464,17 +466,11 @@ class WorkingSet:
             self._rooms[0] = aligned((q * width,), dtype)
         return self._rooms[0][: q * width].reshape(q, width)
 
-    def _forget(self) -> None:
-        """Begin with no working set."""
-        self.rows, self._oldest = np.empty(0, np.intp), 0
-        self._K: NDArray[Any] = np.empty((0, 0), self.problem.columns.dtype)
-        self._rooms = [self._K.ravel(), self._K.ravel()]
-
     def refine(self) -> None:
         """Go on with kernel values in float64."""
         self.problem.columns.refine()
         self.scores = self.problem.expand(self.c)
-        self._forget()
+        self.rows, self._oldest = np.empty(0, np.intp), 0
 
 
 class Violations(NamedTuple):
