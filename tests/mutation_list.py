@@ -1280,7 +1280,7 @@ MUTATIONS = [
         "working_set.py",
         "self._oldest = end % max(1, q)",
         "self._oldest = begin % max(1, q)",
-        ("tests/solvers/kernel/test_irwls.py",),
+        ("tests/solvers/kernel/test_working_set.py",),
     ),
     Mutation(
         "working sets: values of new rows with the rows behind them",
@@ -1302,5 +1302,19 @@ MUTATIONS = [
         "self.reads_kept = not self._layout.by_factors",
         "self.reads_kept = True",
         ("tests/kernels/test_ones.py",),
+    ),
+    Mutation(
+        "samples of levels: whole numbers that are above a byte",
+        "pack.hpp",
+        "level < 255.5",
+        "level < 256.5",
+        ("tests/kernels/test_levels.py",),
+    ),
+    Mutation(
+        "samples of levels: what is subtracted from rows",
+        "levels.py",
+        "256 * sums.astype(np.int64)",
+        "255 * sums.astype(np.int64)",
+        ("tests/kernels/test_levels.py",),
     ),
 ]

@@ -48,8 +48,8 @@ GAP = 16
 # place of 14; with 1 a tenth more kernel values were made.
 REACH = 0.5
 # Share of the rows that are not left out, up to which more of them are. None is left
-# out of fewer rows than a working set may have: their values take little time, and where
-# rounding ends a run early its objectives are those of all rows.
+# out of fewer rows than a working set may have: their values take little time, and
+# where rounding ends a run early its objectives are those of all rows.
 STAYS, FEW_ROWS = 0.6, 4096
 # Below this share of the kinks a violation is lost beside them in float32. Then each c
 # stays on its side of zero, where its gradient ends near zero. (1e-4: 0.7 to 1 of the
