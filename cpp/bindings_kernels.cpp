@@ -50,10 +50,36 @@ Strips<Real> strips(const Array<const Real>& data, const Array<const Real>& norm
 // Packed samples whose entries are 0 or 1.
 template <class Real>
 Strips<Real> strips_of_ones(const Array<const std::uint8_t>& ones, const Array<const Real>& norms,
-                            std::size_t samples, std::size_t n) {
+                            std::size_t samples, std::size_t n, bool by_factors) {
   require(norms.size() == strips_of(samples) * widemargin::kStrip &&
           ones.size() == norms.size() * n);
-  return {nullptr, norms.data(), nullptr, nullptr, samples, n, ones.data()};
+  return {nullptr, norms.data(), nullptr, nullptr, samples, n, ones.data(), by_factors};
+}
+
+// Samples of levels, and rows of them: `n` features, padded.
+template <class Real>
+Strips<Real> strips_of_levels(const Array<const std::uint8_t>& levels,
+                              const Array<const std::int32_t>& level_norms,
+                              const Array<const Real>& norms, double unit, std::size_t samples,
+                              std::size_t n) {
+  const std::size_t padded = strips_of(samples) * widemargin::kStrip;
+  require(n % widemargin::kLevelsTogether == 0 && norms.size() == padded &&
+          level_norms.size() == padded && levels.size() == padded * n);
+  Strips<Real> found{nullptr, norms.data(), nullptr, nullptr, samples, n};
+  found.levels = levels.data(), found.level_norms = level_norms.data();
+  found.square = static_cast<Real>(unit * unit);
+  return found;
+}
+
+template <class Real>
+Batch<Real> batch_of_levels(const Array<const std::int8_t>& levels,
+                            const Array<const std::int32_t>& level_norms,
+                            const Array<const Real>& norms, std::size_t n) {
+  const std::size_t count = norms.size();
+  require(level_norms.size() == count && levels.size() == count * n);
+  Batch<Real> found{nullptr, norms.data(), nullptr, nullptr, nullptr, count, n, false};
+  found.levels = levels.data(), found.level_norms = level_norms.data();
+  return found;
 }
 
 // Dense rows, or groups of them; or sparse rows whose columns Python has looked at, once for all of
@@ -93,6 +119,9 @@ template <class Real>
 void require_ones(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
   const auto term = widemargin::row_term(static_cast<widemargin::KernelKind>(kind));
   require(X.ones == nullptr || (batch.begin != nullptr && term == widemargin::Term::product));
+  if (X.by_factors)
+    for (std::size_t b = 0; b < batch.count; ++b)
+      require(batch.end[b] - batch.begin[b] <= widemargin::kMostByFactors);
 }
 
 // That there is such a kernel, and code for it.
@@ -102,6 +131,8 @@ void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
   require_storage(widemargin::row_term(static_cast<widemargin::KernelKind>(kind)),
                   X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
   require_ones(kind, X, batch);
+  require((X.levels != nullptr) == (batch.levels != nullptr));
+  require(X.levels == nullptr || kind == static_cast<int>(widemargin::KernelKind::rbf));
 }
 
 template <class Real>
@@ -218,6 +249,28 @@ void pack_ones(const widemargin::Csr& X, const Array<const std::int64_t>& index,
   });
 }
 
+// The rows begin .. end - 1 of X, as levels of a unit, in strips; whether their entries are such.
+template <class X>
+bool pack_levels(const X& rows, std::size_t begin, std::size_t end, double unit, std::size_t n,
+                 const Array<std::uint8_t>& out, const Array<std::int32_t>& squares,
+                 const Array<std::int32_t>& sums) {
+  const auto run = [&](const auto& view, std::size_t k, std::size_t columns) {
+    const std::size_t padded = strips_of(k) * widemargin::kStrip;
+    require(begin <= end && end <= k && columns <= n && n % widemargin::kLevelsTogether == 0 &&
+            out.size() == padded * n && squares.size() == k && sums.size() == k);
+    const nb::gil_scoped_release release;
+    return widemargin::pack_levels(view, begin, end, n, unit, out.data(), squares.data(),
+                                   sums.data());
+  };
+  if constexpr (std::is_same_v<X, widemargin::Csr>)
+    return rows.visit([&](const auto& view) { return run(view, view.rows(), rows.n); });
+  else
+    return run(
+        widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
+                                                                       rows.shape(1)},
+        rows.shape(0), rows.shape(1));
+}
+
 template <class Real>
 std::tuple<std::int64_t, std::int64_t, double> pair_steps(
     const Matrix<const Real>& K, std::size_t q, const Array<const Real>& diagonal,
@@ -331,10 +384,10 @@ sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
 }
 
 template <class Real>
-void mirror(const Matrix<Real>& K, std::size_t h, std::size_t q) {
-  require(h <= q && q <= K.shape(0) && q <= K.shape(1));
+void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size_t q) {
+  require(begin <= end && end <= q && q <= K.shape(0) && q <= K.shape(1));
   const nb::gil_scoped_release release;
-  widemargin::mirror(K.data(), h, q, K.shape(1));
+  widemargin::mirror(K.data(), begin, end, q, K.shape(1));
 }
 
 // Entries J of some rows: see mirror.hpp.
@@ -361,13 +414,19 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
         nb::keep_alive<0, 4>());
   m.def("strips_of_ones", &strips_of_ones<Real>, "ones"_a.noconvert(), "norms"_a.noconvert(),
-        "samples"_a, "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+        "samples"_a, "n"_a, "by_factors"_a = false, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   m.def("pack_ones", &pack_ones<Real>, "X"_a.noconvert(), "index"_a.noconvert(),
         "out"_a.noconvert(), "norms"_a.noconvert());
   m.def("batch", &batch<Real>, "data"_a.noconvert(), "norms"_a.noconvert(),
         "begin"_a.noconvert().none(), "end"_a.noconvert().none(), "indices"_a.noconvert().none(),
         "n"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
         nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
+  m.def("strips_of_levels", &strips_of_levels<Real>, "levels"_a.noconvert(),
+        "level_norms"_a.noconvert(), "norms"_a.noconvert(), "unit"_a, "samples"_a, "n"_a,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+  m.def("batch_of_levels", &batch_of_levels<Real>, "levels"_a.noconvert(),
+        "level_norms"_a.noconvert(), "norms"_a.noconvert(), "n"_a, nb::keep_alive<0, 1>(),
+        nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "simd"_a = -1,
@@ -389,7 +448,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
-  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "h"_a, "q"_a);
+  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a);
   m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
         "out"_a.noconvert(), "at"_a.noconvert());
   const auto bind_pack = [&m](auto function) {
@@ -401,6 +460,16 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   bind_pack(&pack<Real, Matrix<const std::int16_t>>);
   bind_pack(&pack<Real, Matrix<const std::uint8_t>>);
   bind_pack(&pack<Real, widemargin::Csr>);
+}
+
+// Whether this processor multiplies and adds 64 bytes at once.
+bool multiplies_bytes() {
+#if defined(__x86_64__)
+  return widemargin::simd_level(-1) == widemargin::Simd::avx512 &&
+         __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
 }
 
 // Scores (m, c) of decision values (m, pairs) in any layout.
@@ -425,6 +494,16 @@ void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_STRIP") = widemargin::kStrip;
   m.attr("KERNEL_GROUP") = widemargin::kGroup;
   m.attr("KERNEL_CHUNK") = widemargin::kChunk;
+  m.def("multiplies_bytes", &multiplies_bytes);
+  const auto bind_levels = [&m](auto function) {
+    m.def("pack_levels", function, "X"_a.noconvert(), "begin"_a, "end"_a, "unit"_a, "n"_a,
+          "out"_a.noconvert(), "squares"_a.noconvert(), "sums"_a.noconvert());
+  };
+  bind_levels(&pack_levels<Matrix<const double>>);
+  bind_levels(&pack_levels<Matrix<const float>>);
+  bind_levels(&pack_levels<Matrix<const std::int16_t>>);
+  bind_levels(&pack_levels<Matrix<const std::uint8_t>>);
+  bind_levels(&pack_levels<widemargin::Csr>);
   m.def("draw_rows", &draw_rows, "order"_a.noconvert(), "split"_a, "state"_a.noconvert(),
         "weight"_a.noconvert(), "out"_a.noconvert());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());

@@ -2,6 +2,8 @@
 // functions of the standard library.
 #include "kernel_rows.hpp"
 
+#include "levels.hpp"
+#include "ones.hpp"
 #include "vectors.hpp"
 
 namespace widemargin::WIDEMARGIN_SIMD {
@@ -75,61 +77,6 @@ inline void sparse_tile(const Real* strip, const Real* z, const std::int32_t* in
   }
 }
 
-// Bytes that are added at once, and how many ones a byte can count.
-#if defined(__AVX512BW__)
-constexpr std::size_t kBytes = 64;
-#else
-constexpr std::size_t kBytes = kVectorBytes < 32 ? kVectorBytes : 32;
-#endif
-constexpr std::size_t kMostOnes = 255;
-typedef std::uint8_t Bytes __attribute__((vector_size(kBytes)));
-
-// A byte for each sample of a strip.
-struct StripBytes {
-  static constexpr std::size_t kVectors = kStrip / kBytes;
-  Bytes vectors[kVectors];
-};
-
-// An upper bound of bytes that is below 64 (32) where all are: their bits together.
-inline std::size_t largest(Bytes bytes) {
-  std::uint64_t words[kBytes / 8], bits = 0;
-  std::memcpy(words, &bytes, kBytes);
-  for (const std::uint64_t word : words) bits |= word;
-  bits |= bits >> 32;
-  bits |= bits >> 16;
-  bits |= bits >> 8;
-  return bits & 255;
-}
-
-// How many of up to 255 entries of a sparse row of ones each sample has, too.
-inline StripBytes count_ones(const std::uint8_t* strip, const std::int32_t* indices,
-                             std::size_t count) {
-  StripBytes sums{};
-  for (std::size_t p = 0; p < count; ++p) {
-    const std::uint8_t* x = strip + static_cast<std::size_t>(indices[p]) * kStrip;
-    for (std::size_t v = 0; v < StripBytes::kVectors; ++v) {
-      Bytes line;
-      std::memcpy(&line, x + v * kBytes, kBytes);
-      sums.vectors[v] += line;
-    }
-  }
-  return sums;
-}
-
-// The products of samples of ones with a sparse row of ones: counts of the ones that both have.
-template <typename Real>
-inline void ones_tile(const std::uint8_t* strip, const std::int32_t* indices, std::size_t count,
-                      Real* tile) {
-  for (std::size_t first = 0; first == 0 || first < count; first += kMostOnes) {
-    const StripBytes sums =
-        count_ones(strip, indices + first, count - first < kMostOnes ? count - first : kMostOnes);
-    std::uint8_t counts[kStrip];
-    std::memcpy(counts, &sums, kStrip);
-    for (std::size_t s = 0; s < kStrip; ++s)
-      tile[s] = first == 0 ? Real(counts[s]) : tile[s] + Real(counts[s]);
-  }
-}
-
 // The products of sparse samples with a group of packed rows.
 template <typename Real, Term kind>
 inline void group_tile(const Strips<Real>& X, std::size_t strip, const Real* group, Real* tile) {
@@ -200,6 +147,15 @@ template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::
     return left < kGroup ? left : kGroup;
   }
   const std::size_t rows = left < kTileRows ? left : kTileRows;
+  if (X.levels != nullptr) {
+    if (rows == kTileRows) {
+      level_tile<kTileRows>(X, strip_number, batch, row, tile);
+    } else {
+      for (std::size_t r = 0; r < rows; ++r)
+        level_tile<1>(X, strip_number, batch, row + r, tile + r * kStrip);
+    }
+    return rows;
+  }
   if (X.ones != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];
@@ -256,94 +212,6 @@ inline void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_nor
   for (std::size_t s = 0; s < width; s += kLanes<Real>)
     store(line + s, f(load(line + s), load(x_norms + s), z_norm));
 }
-
-// Rows of a batch from which a table is worth being filled for a strip.
-constexpr std::size_t kTableRows = 32;
-
-// Values at 64 places of a table, where all places are in it.
-template <typename Real>
-struct Choice {
-  static constexpr std::size_t size = 64;
-  const Real* values;
-
-  explicit Choice(const Real* from) : values(from) {}
-
-  void choose(const std::uint8_t* places, Real* out) const {
-    for (std::size_t s = 0; s < kStrip; ++s) out[s] = values[places[s]];
-  }
-};
-#if defined(__AVX512BW__)
-// With 32 values of float32, w8a took 1.1 times as long.
-template <>
-struct Choice<float> {
-  static constexpr std::size_t size = 64;
-  __m512 values[4];
-
-  explicit Choice(const float* from) {
-    for (std::size_t v = 0; v < 4; ++v) values[v] = _mm512_loadu_ps(from + 16 * v);
-  }
-
-  void choose(const std::uint8_t* places, float* out) const {
-    for (std::size_t s = 0; s < kStrip; s += 16) {
-      const __m512i at =
-          _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(places + s)));
-      const __m512 low = _mm512_permutex2var_ps(values[0], at, values[1]);
-      const __m512 high = _mm512_permutex2var_ps(values[2], at, values[3]);
-      const __mmask16 is_high = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
-      _mm512_storeu_ps(out + s, _mm512_mask_blend_ps(is_high, low, high));
-    }
-  }
-};
-template <>
-struct Choice<double> {
-  static constexpr std::size_t size = 64;
-  __m512d values[8];
-
-  explicit Choice(const double* from) {
-    for (std::size_t v = 0; v < 8; ++v) values[v] = _mm512_loadu_pd(from + 8 * v);
-  }
-
-  void choose(const std::uint8_t* places, double* out) const {
-    for (std::size_t s = 0; s < kStrip; s += 8) {
-      const __m512i at =
-          _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(places + s)));
-      const __mmask8 in_16 = _mm512_test_epi64_mask(at, _mm512_set1_epi64(16));
-      const __mmask8 in_32 = _mm512_test_epi64_mask(at, _mm512_set1_epi64(32));
-      __m512d quarter[4];
-      for (std::size_t v = 0; v < 4; ++v)
-        quarter[v] = _mm512_permutex2var_pd(values[2 * v], at, values[2 * v + 1]);
-      const __m512d low = _mm512_mask_blend_pd(in_16, quarter[0], quarter[1]);
-      const __m512d high = _mm512_mask_blend_pd(in_16, quarter[2], quarter[3]);
-      _mm512_storeu_pd(out + s, _mm512_mask_blend_pd(in_32, low, high));
-    }
-  }
-};
-#elif defined(__AVX2__)
-// By tables of the bytes of values it took 1.05 times as long.
-template <>
-struct Choice<float> {
-  static constexpr std::size_t size = 32;
-  __m256 values[4];
-
-  explicit Choice(const float* from) {
-    for (std::size_t v = 0; v < 4; ++v) values[v] = _mm256_loadu_ps(from + 8 * v);
-  }
-
-  void choose(const std::uint8_t* places, float* out) const {
-    for (std::size_t s = 0; s < kStrip; s += 8) {
-      const __m256i at =
-          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(places + s)));
-      const __m256 in_8 = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28));
-      const __m256 in_16 = _mm256_castsi256_ps(_mm256_slli_epi32(at, 27));
-      const __m256 low = _mm256_blendv_ps(_mm256_permutevar8x32_ps(values[0], at),
-                                          _mm256_permutevar8x32_ps(values[1], at), in_8);
-      const __m256 high = _mm256_blendv_ps(_mm256_permutevar8x32_ps(values[2], at),
-                                           _mm256_permutevar8x32_ps(values[3], at), in_8);
-      _mm256_storeu_ps(out + s, _mm256_blendv_ps(low, high, in_16));
-    }
-  }
-};
-#endif
 
 // Values of rbf at the distances of the samples of a strip, which are of ones: exp takes longer
 // than to choose one. Other kernels have none.
@@ -547,6 +415,11 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
 template <typename Real, KernelKind kind>
 void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Real>& batch,
                   const Target<Real>& target, std::size_t begin, std::size_t end) {
+  if constexpr (kind == KernelKind::rbf && sizeof(Real) == 4 && kPicks) {
+    const bool sums_only = target.out == nullptr && target.back_weights == nullptr;
+    if (X.by_factors && sums_only && target.columns == 1 && target.weights != nullptr)
+      return sums_by_factors(form.gamma, X, batch, target.weights, target.sums, begin, end);
+  }
   const Function<Real, kind> f{static_cast<Real>(form.gamma), static_cast<Real>(form.coef0),
                                form.degree};
   constexpr std::size_t most = Sums<Real>::kColumns;

@@ -18,6 +18,12 @@ constexpr std::size_t kGroup = 16;
 // of such sums, not with all terms.
 constexpr std::size_t kChunk = 64;
 
+// The most ones of a row whose values are products of factors: a byte counts them.
+constexpr std::int64_t kMostByFactors = 255;
+
+// Features of levels are padded to so many, which are multiplied and added up together.
+constexpr std::size_t kLevelsTogether = 4;
+
 // The samples: packed, or sparse rows with `indptr`. `norms` has 64 entries a strip: |x|^2 for rbf;
 // for laplacian and chi2 |x|_1 where sparse rows meet packed samples, else 0. Distances of sparse
 // samples from sparse rows are sums of differences, for which the columns of each are sorted.
@@ -32,6 +38,14 @@ struct Strips {
   // In place of `data` where all entries are 0 or 1, as those of the sparse rows that meet them:
   // a byte each. Their products are counts, which have the bits of sums of floating point numbers.
   const std::uint8_t* ones = nullptr;
+  // Of ones: whether sums of rbf over float32 values are made of factors, which have to be in its
+  // range. Of rows that have at most kMostByFactors ones.
+  bool by_factors = false;
+  // In place of `data` where all entries are `unit` times integers from 0 to 255: these, four of a
+  // sample after the other, for distances that are exact up to their last product.
+  const std::uint8_t* levels = nullptr;
+  const std::int32_t* level_norms = nullptr;  // |x|^2 - 256 |x|_1 of the integers, which may wrap
+  Real square = 0;                            // of the unit
 };
 
 // The rows that are computed: dense (count x n); sparse, row b from entry begin[b] to end[b] - 1;
@@ -46,6 +60,9 @@ struct Batch {
   std::size_t count;
   std::size_t n;
   bool whole_groups;  // dense, with rows enough to fill the last group
+  // Rows of integers from 0 to 255, less 128, in place of `data`; and their squared norms.
+  const std::int8_t* levels = nullptr;
+  const std::int32_t* level_norms = nullptr;
 };
 
 // What becomes of the values K(b, s): row b is written to out + place[b] * stride where place[b]

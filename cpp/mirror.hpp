@@ -5,19 +5,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace widemargin {
 
-// K[i, j] = K[j, i] for i < h <= j < q, where rows have `width` entries. By squares that stay in
-// the first-level cache: one pass over rows or columns misses at every entry.
+// K[i, j] = K[j, i] for begin <= j < end and all other i < q, where rows have `width` entries. By
+// squares that stay in the first-level cache: one pass over rows or columns misses at every entry.
 template <typename Real>
-void mirror(Real* K, std::size_t h, std::size_t q, std::size_t width) {
+void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::size_t width) {
   constexpr std::size_t side = 16;
-  for (std::size_t top = 0; top < h; top += side)
-    for (std::size_t left = h; left < q; left += side)
-      for (std::size_t i = top; i < std::min(top + side, h); ++i)
-        for (std::size_t j = left; j < std::min(left + side, q); ++j)
-          K[i * width + j] = K[j * width + i];
+  const auto square = [=](std::size_t top, std::size_t left, auto rows, auto columns) {
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j)
+        K[(top + i) * width + left + j] = K[(left + j) * width + top + i];
+  };
+  const auto below = [&](std::size_t left, std::size_t columns, std::size_t from, std::size_t to) {
+    const std::integral_constant<std::size_t, side> whole;
+    std::size_t top = from;
+    for (; top + side <= to && columns == side; top += side) square(top, left, whole, whole);
+    square(top, left, to - top, columns);
+  };
+  for (std::size_t left = begin; left < end; left += side) {
+    const std::size_t columns = std::min(side, end - left);
+    below(left, columns, 0, begin);
+    below(left, columns, end, q);
+  }
 }
 
 // out[at[i], j] = rows[place[i], J[j]], where rows have `stride` entries and those of out `width`.

@@ -34,16 +34,17 @@ CAUSES = {
 
 
 class Account:
-    """Counts what `Columns` are asked for; no values are changed.
+    """Counts what the `Columns` of a problem are asked for; no values are changed.
 
     Parameters
     ----------
-    columns : Columns, whose methods are wrapped
+    problem : Problem with a kernel; the methods of its columns are wrapped
     """
 
-    def __init__(self, columns):
-        self._columns = columns
-        self._moves = []  # rows, values of each, and whether scores of others follow
+    def __init__(self, problem):
+        self._problem, self._columns = problem, problem.columns
+        columns = problem.columns
+        self._moves = []  # rows, values of each, and whether they had been left out
         self.counts, self.kept = Counter(), 0
         self._sets = np.zeros(columns.shape[0], np.uint64)
         self.number = 0
@@ -76,8 +77,10 @@ class Account:
     def _add(self, rows, change, sums):
         """Rows of K, for all samples or for those in focus."""
         new = rows[self._columns.places[rows] < 0]
-        self.kept += (len(rows) - len(new)) * self._columns.length
-        self._moves.append((new, self._columns.length))
+        length, current = self._columns.length, self._problem.scores.current
+        self.kept += (len(rows) - len(new)) * length
+        settled = current is not None and length != np.count_nonzero(current)
+        self._moves.append((new, length, settled))
 
     def _bounded(self, rows, others, weights):
         """Values in float64, half of them where rows are their own samples."""
@@ -89,13 +92,10 @@ class Account:
     def closed(self, c):
         """Millions of values by cause, where c is what the fit ended at."""
         counts, moved = Counter(self.counts), np.zeros(len(c), bool)
-        m, was_narrow = len(c), False
-        for rows, length in self._moves:
-            if was_narrow and length == m:  # scores of rows left out are settled
-                counts["settled"] += len(rows) * m
-                was_narrow = False
+        for rows, length, settled in self._moves:
+            if settled:
+                counts["settled"] += len(rows) * length
                 continue
-            was_narrow |= length < m
             for again in (False, True):
                 for zero in (False, True):
                     some = (moved[rows] == again) & ((c[rows] == 0) == zero)
@@ -109,7 +109,7 @@ class Account:
 def account(X, y, task, tol):
     """The causes of a fit, and what else is known of it."""
     problem = Problem(X, y, task.C, kernel=Kernel("rbf", gamma=task.gamma))
-    mine = Account(problem.columns)
+    mine = Account(problem)
     cpu = time.process_time()
     solution = solve(problem, IRWLS(), tol=tol)
     cpu = time.process_time() - cpu

@@ -153,7 +153,11 @@ def strips(
     n: int,
 ) -> Strips32 | Strips64: ...
 def strips_of_ones(
-    ones: NDArray[np.uint8], norms: NDArray[Any], samples: int, n: int
+    ones: NDArray[np.uint8],
+    norms: NDArray[Any],
+    samples: int,
+    n: int,
+    by_factors: bool = False,
 ) -> Strips32 | Strips64: ...
 def pack_ones(
     X: Any,
@@ -161,6 +165,31 @@ def pack_ones(
     out: NDArray[np.uint8],
     norms: NDArray[Any],
 ) -> None: ...
+def multiplies_bytes() -> bool: ...
+def pack_levels(
+    X: Any,
+    begin: int,
+    end: int,
+    unit: float,
+    n: int,
+    out: NDArray[np.uint8],
+    squares: NDArray[np.int32],
+    sums: NDArray[np.int32],
+) -> bool: ...
+def strips_of_levels(
+    levels: NDArray[np.uint8],
+    level_norms: NDArray[np.int32],
+    norms: NDArray[Any],
+    unit: float,
+    samples: int,
+    n: int,
+) -> Strips32 | Strips64: ...
+def batch_of_levels(
+    levels: NDArray[np.int8],
+    level_norms: NDArray[np.int32],
+    norms: NDArray[Any],
+    n: int,
+) -> Batch32 | Batch64: ...
 def batch(
     data: NDArray[Any],
     norms: NDArray[Any],
@@ -261,7 +290,7 @@ def draw_rows(
     out: NDArray[np.int64],
 ) -> int: ...
 def votes(values: Vector, scores: Vector) -> None: ...
-def mirror(K: NDArray[Any], h: int, q: int) -> None: ...
+def mirror(K: NDArray[Any], begin: int, end: int, q: int) -> None: ...
 def take(
     rows: NDArray[Any],
     place: NDArray[np.int64],

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from tests.cases.rows import in_memory
 from widemargin import Kernel, _core, as_rows
-from widemargin.kernels.matrix import FOCUS_SHARE, LEAST_BLOCK, Columns
+from widemargin.kernels.matrix import LEAST_BLOCK, Columns
 from widemargin.kernels.packed import padded
 from widemargin.kernels.table import KERNELS, NAMES
 
@@ -109,7 +109,7 @@ def memory_limit_of(data, kernel, places, size=4):
     columns = Columns(as_rows(data), kernel)
     if size == 8:
         columns.refine()
-    some = padded(int(FOCUS_SHARE * columns.shape[0]))
+    some = padded(int(columns._focus_share * columns.shape[0]))
     focus = columns._source.n_bytes * some // columns.width
     needed = -(-4 * (places * size * columns.width + focus) // 3)
     return columns._source.n_bytes + max(needed, block_bytes(columns.width, size))

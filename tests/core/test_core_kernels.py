@@ -424,15 +424,26 @@ def test_pair_steps_count_negative_curvature(simd):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("h", "q", "width"), [(0, 5, 16), (7, 7, 16), (37, 90, 128)])
-def test_the_upper_right_part_mirrors_the_lower_left_one(h, q, width, dtype):
+@pytest.mark.parametrize(
+    ("begin", "end", "q", "width"),
+    [
+        (0, 5, 5, 16),
+        (7, 7, 7, 16),
+        (37, 90, 90, 128),
+        (0, 37, 90, 112),
+        (21, 37, 90, 90),
+    ],
+)
+def test_other_rows_mirror_some_in_their_columns(begin, end, q, width, dtype):
     K = np.random.default_rng(0).normal(size=(q, width)).astype(dtype)
     expected = K.copy()
-    expected[:h, h:q] = K[h:q, :h].T
-    _core.mirror(K, h, q)
+    expected[:begin, begin:end] = K[begin:end, :begin].T
+    expected[end:, begin:end] = K[begin:end, end:q].T
+    _core.mirror(K, begin, end, q)
     np.testing.assert_array_equal(K, expected)
-    with pytest.raises(ValueError, match=NO_FIT):
-        _core.mirror(K, 0, q + 1)
+    for wrong in ((begin, end, q + 1), (q, q + 1, q), (end + 1, end, q)):
+        with pytest.raises(ValueError, match=NO_FIT):
+            _core.mirror(K, *wrong)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

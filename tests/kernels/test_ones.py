@@ -18,7 +18,8 @@ from widemargin.kernels.packed import (
 )
 from widemargin.numerics import linalg
 
-LINEAR, RBF = Kernel("linear", gamma=1.0).form, Kernel("rbf", gamma=0.05).form
+RBF_KERNEL = Kernel("rbf", gamma=0.05)
+LINEAR, RBF = Kernel("linear", gamma=1.0).form, RBF_KERNEL.form
 POLY = Kernel("poly", gamma=0.5, coef0=1.0).form
 
 
@@ -66,25 +67,83 @@ def test_values_have_the_same_bits(form, dtype, monkeypatch):
     np.testing.assert_array_equal(counted, added)
 
 
+def many(longest, m=600):
+    """Rows that begin with up to so many ones."""
+    lengths = np.random.default_rng(0).integers(0, longest, m, endpoint=True)
+    return sparse.csr_array(np.arange(2000) < lengths[:, np.newaxis]).astype(np.float64)
+
+
+def sums_of(form, X, weights, dtype, simd=-1):
+    """Whether they are made of factors, and sums over all rows."""
+    layout, strips = Layout(form, X, dtype), padded(X.shape[0]) // STRIP
+    samples, batches = Samples(layout, X), Batches(layout, X)
+    out = np.zeros((1, samples.norms.size))
+    core = samples.core, batches.take(slice(None), samples)
+    _core.kernel_rows(form, *core, 0, strips, None, None, weights, out, simd)
+    return layout.by_factors, out[0, : X.shape[0]]
+
+
 @on_every_simd
 @pytest.mark.parametrize("longest", [16, 40, 90, 250, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_values_of_many_rows_have_the_same_bits(simd, dtype, longest, monkeypatch):
-    lengths = np.random.default_rng(0).integers(0, longest, 150, endpoint=True)
-    X = sparse.csr_array(np.arange(2000) < lengths[:, np.newaxis]).astype(np.float64)
-
-    def sums():
-        layout = Layout(RBF, X, dtype)
-        samples, batches = Samples(layout, X), Batches(layout, X)
-        out = np.zeros((1, padded(150)))
-        batch, weights = batches.take(slice(None), samples), np.ones((150, 1))
-        core = samples.core, batch, 0, 3, None, None, weights, out
-        _core.kernel_rows(RBF, *core, simd)
-        return out
-
-    counted = sums()
+def test_sums_over_many_rows_have_the_same_bits(simd, dtype, longest, monkeypatch):
+    gamma = 0.05 if dtype == np.float64 else 9.0 / longest
+    form, X = Kernel("rbf", gamma=gamma).form, many(longest)
+    weights = np.ones((X.shape[0], 1))
+    by_factors, counted = sums_of(form, X, weights, dtype, simd)
+    assert not by_factors
     monkeypatch.setattr(linalg, "holds_ones", lambda *_: False)
-    np.testing.assert_array_equal(counted, sums())
+    np.testing.assert_array_equal(counted, sums_of(form, X, weights, dtype, simd)[1])
+
+
+@on_every_simd
+@pytest.mark.parametrize("longest", [1, 15, 16, 31, 32, 63, 64, 255])
+def test_sums_are_made_of_factors(simd, longest):
+    X, gamma = many(longest), 7.0 / max(longest, 10)
+    weights = np.random.default_rng(1).normal(size=(X.shape[0], 1))
+    form = Kernel("rbf", gamma=gamma).form
+    by_factors, counted = sums_of(form, X, weights, np.float32, simd)
+    assert by_factors
+    lengths = X.sum(axis=1)
+    D = np.abs(lengths[:, np.newaxis] - lengths)
+    K = np.exp(-gamma * D)
+    off = 16 * 2.0**-24 * (K @ np.abs(weights[:, 0]))
+    assert np.all(np.abs(counted - K @ weights[:, 0]) <= off)
+
+
+@pytest.mark.parametrize(("most", "gamma"), [(256, 0.001), (40, 0.21)])
+def test_factors_out_of_range_are_not_used(most, gamma):
+    X = many(most)
+    assert X.sum(axis=1).max() == most
+    assert not Layout(Kernel("rbf", gamma=gamma).form, X, np.float32).by_factors
+
+
+def test_rows_that_bytes_do_not_count_have_no_factors():
+    X = sparse.csr_array(np.ones((1, 256)))
+    packed, zero = np.zeros(256 * STRIP, np.uint8), np.zeros(STRIP, np.float32)
+    samples = _core.strips_of_ones(packed, zero, 9, 256, True)
+    inside = np.array([0]), np.array([256]), np.arange(256, dtype=np.int32)
+    batch = _core.batch(X.data.astype(np.float32), zero[:1], *inside, 256)
+    sums = np.zeros((1, STRIP))
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.kernel_rows(RBF, samples, batch, 0, 1, None, None, np.ones((1, 1)), sums)
+
+
+def test_sums_of_factors_do_not_meet_values_of_other_roundings():
+    X = ones(600)
+    problem = Problem(
+        X, np.where(np.arange(600) % 2, 1.0, -1.0), 1.0, kernel=RBF_KERNEL
+    )
+    columns, J = problem.columns, np.arange(70)
+    assert not columns.keeps_rows
+    once, again = np.zeros(columns.width), np.zeros(columns.width)
+    columns.add(J, np.ones(70), once)
+    columns.keep(J)
+    for _ in range(200):
+        columns.add(J[:1], np.zeros(1), np.zeros(columns.width))
+    columns.add(J, np.ones(70), again)
+    np.testing.assert_array_equal(again, once)
+    assert columns.hits == 0
 
 
 @pytest.mark.parametrize("rows", [1, 64, 150])
@@ -146,17 +205,21 @@ def test_samples_of_ones_do_not_meet_dense_rows():
         _core.kernel_rows(RBF, samples, batch, 0, 1, None, None, np.ones((1, 1)), sums)
 
 
-def test_a_fit_has_the_same_bits(monkeypatch):
+@pytest.mark.parametrize(("gamma", "same"), [(0.3, False), (2.0, True)])
+def test_a_fit_has_the_same_bits_where_there_are_no_factors(gamma, same, monkeypatch):
     X = ones(600)
     y = np.where(X.toarray()[:, :20].sum(axis=1) > 1.5, 1.0, -1.0)
 
     def fit():
-        problem = Problem(X, y, 2.0, kernel=Kernel("rbf", gamma=0.3))
-        return solve(problem, "irwls", tol=1e-6)
+        problem = Problem(X, y, 2.0, kernel=Kernel("rbf", gamma=gamma))
+        return problem.columns, solve(problem, "irwls", tol=1e-6)
 
-    counted = fit()
+    columns, counted = fit()
+    assert columns._source.reads_kept == same
     monkeypatch.setattr(linalg, "holds_ones", lambda *_: False)
-    added = fit()
+    _, added = fit()
     assert counted.certificate.relative_gap <= 1e-6
-    np.testing.assert_array_equal(counted.alpha, added.alpha)
-    assert counted.certificate == added.certificate
+    np.testing.assert_allclose(counted.alpha, added.alpha, atol=1e-3)
+    if same:
+        np.testing.assert_array_equal(counted.alpha, added.alpha)
+        assert counted.certificate == added.certificate

@@ -365,6 +365,29 @@ def test_errors_of_scores_are_bounded_from_the_last_exact_ones(refined):
     assert looked_at() < 1e-2 * first
 
 
+def test_rows_are_left_out_one_after_the_other():
+    X, y, C = data(500)
+    problem = Problem(X, y, C, kernel=RBF)
+    K, rng = plain(RBF, X, X), np.random.default_rng(0)
+    scores, near = problem.expand(np.zeros(500)), np.ones(500, bool)
+    made = problem.columns.evaluations
+    for left in (300, 300, 120):  # nothing more is left out at the second time
+        near &= np.arange(500) < left
+        others = near.copy()
+        others[400:] = True  # that are left out already stay so
+        scores.focus(others if left < 300 or scores.current is not None else near)
+        np.testing.assert_array_equal(scores.current, near)
+        for _ in range(2):  # of the same rows of K
+            scores.add(np.arange(left - 90, left), rng.normal(size=90))
+        np.testing.assert_allclose(scores.values[near], (K @ scores.c)[near], atol=1e-4)
+    scores.settle()
+    np.testing.assert_allclose(scores.values, K @ scores.c, atol=1e-4)
+    moved = 4 * 90 * 300 + 2 * 90 * 120
+    assert problem.columns.evaluations - made == moved + 180 * 200 + 90 * 180
+    assert np.all(np.abs(scores.values - K @ scores.c) <= scores.sums().errors)
+    assert scores.current is None
+
+
 def test_scores_that_are_interrupted_stay_as_they_were(monkeypatch):
     X, y, C = data(300)
     problem = Problem(X, y, C, kernel=RBF)

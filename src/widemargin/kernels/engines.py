@@ -18,6 +18,7 @@ from widemargin.data.blocks import Blocks
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.levels import LevelBatches, LevelSamples, levels_of
 from widemargin.kernels.packed import (
     GROUP,
     Batches,
@@ -67,10 +68,14 @@ class Engine(Protocol):
     n_bytes : int, that it holds beside X
     roundings : int, how often a sum in `compute` rounds in the dtype
     parts : Parts, the rows in focus, cut for threads
+    reads_kept : bool
+        Whether sums may take rows of K that were stored: not where those of `compute`
+        have other roundings, and less of them.
     """
 
     cost: float
     n_bytes: int
+    reads_kept: bool
 
     @property
     def roundings(self) -> int:
@@ -171,12 +176,26 @@ class CoreEngine:
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._n_jobs = X, kernel, n_jobs
         self._layout = Layout(kernel.form, X, dtype)
-        self._all = self._samples = Samples(self._layout, X, None, self._parts(None))
-        norms = None if self._samples.is_sparse else self._samples.norms
-        self._batches = Batches(self._layout, X, norms)
+        self._levels = levels_of(X, self._layout, self._parts(None))
+        if self._levels is not None:
+            self._layout.count_levels()
+        self._all = self._samples = self._samples_of(None, self._parts(None))
+        self._batches = self._batches_of_all()
         self._parts_of_block = self._parts(None)
         self.cost = self._samples.entries
+        self.reads_kept = not self._layout.by_factors
         self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
+
+    def _samples_of(self, rows: Index | None, parts: Parts) -> Samples:
+        if self._levels is not None:
+            return LevelSamples(self._layout, self._levels, rows, parts)
+        return Samples(self._layout, self._X, rows, parts)
+
+    def _batches_of_all(self) -> Batches:
+        if self._levels is not None:
+            return LevelBatches(self._layout, self._X, self._levels)
+        norms = None if self._all.is_sparse else self._all.norms
+        return Batches(self._layout, self._X, norms)
 
     def _parts(self, rows: Index | None) -> Parts:
         return Parts(self._X.shape[0] if rows is None else len(rows), self._n_jobs)
@@ -199,7 +218,7 @@ class CoreEngine:
         """Let `compute` make values for these rows only."""
         self._samples = self._all
         if rows is not None:
-            self._samples = Samples(self._layout, self._X, rows, self._parts(rows))
+            self._samples = self._samples_of(rows, self._parts(rows))
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows, each worth a batch."""
@@ -215,7 +234,7 @@ class CoreEngine:
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
         if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
             self._parts_of_block = self._parts(J)
-        samples = Samples(self._layout, self._X, J, self._parts_of_block)
+        samples = self._samples_of(J, self._parts_of_block)
         for some in self.cut(len(I)):
             batch = self._batches.take(I[some], samples)
             samples.sums(batch, len(I[some]), None, None, out[some])
@@ -337,6 +356,7 @@ class GivenEngine(ABC):
 
     cost = np.inf
     n_bytes = 0
+    reads_kept = True
     roundings = TOGETHER + 2
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:

@@ -36,9 +36,10 @@ STORED = 72.0
 TAKEN = 128.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
-# Share of the rows up to which sums are made for some of them only. With 0.6 and 0.7
-# w8a and ijcnn1 took as long, mnist with little memory a fifth longer.
-FOCUS_SHARE = 0.4
+# Share of the rows up to which sums are made for some of them only; and where rows of K
+# are kept, which are given up then: with 0.6 and 0.7 mnist with little memory took a
+# fifth longer.
+FOCUS_SHARE, FOCUS_OF_KEPT = 0.75, 0.4
 # In focus while that changes.
 _NOWHERE = np.empty(0, np.intp)
 
@@ -88,6 +89,7 @@ class Columns:
     _source: Engine
     _room: NDArray[Any]
     _focus_bytes: int
+    _focus_share: float
     _focused: Index | None
 
     def __init__(
@@ -139,7 +141,8 @@ class Columns:
         block_rows = math.isqrt(room // (8 * size))
         room -= room // 4
         # The samples of rows in focus are packed again.
-        focus = source.n_bytes * padded(int(FOCUS_SHARE * self.shape[0])) // width
+        share = FOCUS_OF_KEPT if _worth_of(source) < 1 else FOCUS_SHARE
+        focus = source.n_bytes * padded(int(share * self.shape[0])) // width
         focus = focus if focus <= room else 0
         places = min(self.shape[0], (room - focus) // (width * size))
         # All at once: an interrupt comes before or after.
@@ -150,6 +153,7 @@ class Columns:
             _source=source,
             _room=aligned((places * width,), dtype),  # touched when it is used
             _focus_bytes=focus,
+            _focus_share=share,
             _focused=_NOWHERE,
         )
         self.focus(None)
@@ -162,7 +166,7 @@ class Columns:
     @property
     def _worth(self) -> float:
         """Uses of a row after which it is worth being kept."""
-        return (STORED / (self._source.cost + 6.0)) ** 2
+        return _worth_of(self._source)
 
     @property
     def keeps_rows(self) -> bool:
@@ -174,7 +178,7 @@ class Columns:
 
         Not where all rows of K that were used are kept: these would be given up.
         """
-        few = len(rows) <= FOCUS_SHARE * self.shape[0]
+        few = len(rows) <= self._focus_share * self.shape[0]
         loses = self._kept.is_full or not self.keeps_rows
         return few and loses and self._source.bytes_of(rows) <= self._focus_bytes
 
@@ -313,7 +317,9 @@ class Columns:
         Sums of up to eight rows in the dtype are added to float64.
         """
         J = self._index(J)
-        place = self._kept.find(J)
+        place = np.full(len(J), -1)
+        if self._source.reads_kept:
+            place = self._kept.find(J)
         new = place < 0
         self._count(place)
         if not new.all():
@@ -403,6 +409,11 @@ class Columns:
 
     def _index(self, J: ArrayLike) -> Index:
         return row_index(J, self.shape[0])
+
+
+def _worth_of(source: Engine) -> float:
+    """Uses of a row of K after which it is worth being kept."""
+    return (STORED / (source.cost + 6.0)) ** 2 if source.reads_kept else math.inf
 
 
 class _KeptRows:

@@ -71,6 +71,10 @@ SHARED_WORK = 1 << 23
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
 SPARSE_COPIES = 3.0
+# Values exp(-gamma |x - z|^2) of rows of ones are made of factors, of which one depends
+# on the ones that both have: up to so many of a row, which a byte counts, and up to exp
+# of twice so much, which float32 holds with all its digits.
+FACTOR_ONES, FACTOR_RANGE = 255, 8.0
 # What rounding of entries to float32 adds to a sum of squares, as a factor: more.
 ROUNDED = 1.0 + 2.0**-20
 # Bytes of packed samples at a time, where they are used once.
@@ -147,6 +151,7 @@ class Layout:
     reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of other distances
     by_differences : bool, whether distances are sums of differences of the numbers as
         they are, right to the last digits wherever the rows lie
+    of_levels : bool, whether distances are exact sums of products of integers
     dtype : float32 or float64
     """
 
@@ -171,6 +176,7 @@ class Layout:
         spread = squares.sum() / Z.shape[0] - mean @ mean
         self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
         self.reach, self.by_differences = 0.0, False
+        self.of_levels = False
         counts = self.is_sparse and not (self.stays_sparse or self.begins_at_lengths)
         self.is_ones = counts and linalg.holds_ones(Z)
         if self.is_distance:
@@ -180,6 +186,10 @@ class Layout:
             self.reach = _reach(Z, self.center, self.sums)
             if self._has_to_subtract():
                 self._subtract()
+
+    def count_levels(self) -> None:
+        """Let distances be sums of integers, which have no center."""
+        self.of_levels, self.center = True, np.zeros_like(self.center)
 
     def as_double(self) -> "Layout":
         """The layout for the same rows in float64."""
@@ -194,6 +204,14 @@ class Layout:
     def is_distance(self) -> bool:
         """Whether values depend on a distance."""
         return self.sums != "product"
+
+    @property
+    def by_factors(self) -> bool:
+        """Whether sums are made of factors, each of which depends on one number."""
+        if not (self.is_ones and self.expands_squares and self.dtype == np.float32):
+            return False
+        gamma, most = self.form[1], self._most_terms
+        return bool(most <= FACTOR_ONES and gamma * most <= FACTOR_RANGE)
 
     @property
     def begins_at_lengths(self) -> bool:
@@ -259,8 +277,9 @@ class Layout:
 
     def bounds(self, lengths: Vector, terms: Any, unit: float = UNIT) -> ValueBounds:
         """Bounds of kernel values of rows with others, and of their errors."""
-        if self.by_differences:
-            return differences_bounds(len(lengths), int(np.max(terms)), unit)
+        if self.by_differences or self.of_levels:
+            rounded = 0 if self.of_levels else int(np.max(terms))
+            return differences_bounds(len(lengths), rounded, unit)
         numbers, spread = self.form[1:], SPREAD.get(self.sums, 0.0)
         return value_bounds(self.value, numbers, terms, lengths, unit, spread)
 
@@ -364,7 +383,9 @@ class Samples:
             self._inside = inside
         elif layout.is_ones and linalg.holds_ones(X, index):
             self._pack_ones(X, np.arange(self.m) if index is None else index)
-            self.core = _core.strips_of_ones(self._packed, self.norms, self.m, n)
+            self.core = _core.strips_of_ones(
+                self._packed, self.norms, self.m, n, layout.by_factors
+            )
             return
         else:
             self._pack(X, np.arange(self.m) if index is None else index)

@@ -89,6 +89,8 @@ class Scores:
         # What is kept current: sums, and their rows if they are not all.
         self._sums = self._all
         self._rows: NDArray[np.intp] | None = None
+        # Rows that are not, one after the other, each with c as it was then.
+        self._left_out: list[tuple[NDArray[np.intp], Vector]] = []
         J = np.flatnonzero(c)
         if J.size:
             self.add(J, c[J])
@@ -158,26 +160,44 @@ class Scores:
         self._added, self._moved, self._lost = 0, 0.0, 0.0
 
     def focus(self, rows: NDArray[np.bool_]) -> None:
-        """From now on keep only these rows' scores current; c is zero elsewhere."""
-        index = np.flatnonzero(rows)
+        """From now on keep only these rows' scores current; c is zero elsewhere.
+
+        Of the rows that are current: others stay left out, as they were then.
+        """
+        before = np.arange(len(rows)) if self._rows is None else self._rows
+        stays = rows[before]
+        index = before[stays]
         sums = np.zeros(padded(len(index)))
         sums[: len(index)] = self.values[index]
-        self._before = self.c.copy()
-        self._sums, self._rows, self.current = sums, index, rows
+        current = np.zeros(len(rows), bool)
+        current[index] = True
+        left_out = self._left_out.copy()
+        if len(index) < len(before):
+            left_out.append((before[~stays], self.c.copy()))
+        self._sums, self._rows, self._left_out = sums, index, left_out
+        self.current = current
 
     def settle(self) -> None:
-        """Bring the scores of all rows up to date."""
+        """Bring the scores of all rows up to date.
+
+        What c changed by since some rows were left out is added at once, however often
+        it changed.
+        """
         if self._rows is None:
             return
         sums = self._all.copy()
-        J = np.flatnonzero(self.c != self._before)
         self._ready()
-        self._columns.focus(None)
-        self._columns.add(J, self.c[J] - self._before[J], sums)
-        self._note(J, self.c[J] - self._before[J])
+        for rows, before in self._left_out:
+            J = np.flatnonzero(self.c != before)
+            some = np.zeros(padded(len(rows)))
+            self._columns.focus(rows)
+            self._columns.add(J, self.c[J] - before[J], some)
+            self._note(J, self.c[J] - before[J])
+            sums[rows] += some[: len(rows)]
         sums[self._rows] = self._sums[: len(self._rows)]
         self._all[:] = sums
         self._sums, self._rows, self.current = self._all, None, None
+        self._left_out = []
 
     def scale(self, t: float) -> None:
         """Multiply c, and the scores with it."""

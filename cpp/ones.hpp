@@ -1,0 +1,349 @@
+// Samples of ones: what they have in common with sparse rows of ones is counted in bytes, and
+// values of rbf are chosen from tables. For kernel_rows.cpp.
+#pragma once
+
+#include "kernel_rows.hpp"
+#include "vectors.hpp"
+
+namespace widemargin::WIDEMARGIN_SIMD {
+namespace {
+
+// Bytes that are added at once, and how many ones a byte can count.
+#if defined(__AVX512BW__)
+constexpr std::size_t kBytes = 64;
+#else
+constexpr std::size_t kBytes = kVectorBytes < 32 ? kVectorBytes : 32;
+#endif
+constexpr std::size_t kMostOnes = 255;
+typedef std::uint8_t Bytes __attribute__((vector_size(kBytes)));
+
+// A byte for each sample of a strip.
+struct StripBytes {
+  static constexpr std::size_t kVectors = kStrip / kBytes;
+  Bytes vectors[kVectors];
+};
+
+// An upper bound of bytes that is below 64 (32) where all are: their bits together.
+inline std::size_t largest(Bytes bytes) {
+  std::uint64_t words[kBytes / 8], bits = 0;
+  std::memcpy(words, &bytes, kBytes);
+  for (const std::uint64_t word : words) bits |= word;
+  bits |= bits >> 32;
+  bits |= bits >> 16;
+  bits |= bits >> 8;
+  return bits & 255;
+}
+
+// How many of up to 255 entries of a sparse row of ones each sample has, too.
+inline StripBytes count_ones(const std::uint8_t* strip, const std::int32_t* indices,
+                             std::size_t count) {
+  StripBytes sums{};
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::uint8_t* x = strip + static_cast<std::size_t>(indices[p]) * kStrip;
+    for (std::size_t v = 0; v < StripBytes::kVectors; ++v) {
+      Bytes line;
+      std::memcpy(&line, x + v * kBytes, kBytes);
+      sums.vectors[v] += line;
+    }
+  }
+  return sums;
+}
+
+// The products of samples of ones with a sparse row of ones: counts of the ones that both have.
+template <typename Real>
+inline void ones_tile(const std::uint8_t* strip, const std::int32_t* indices, std::size_t count,
+                      Real* tile) {
+  for (std::size_t first = 0; first == 0 || first < count; first += kMostOnes) {
+    const StripBytes sums =
+        count_ones(strip, indices + first, count - first < kMostOnes ? count - first : kMostOnes);
+    std::uint8_t counts[kStrip];
+    std::memcpy(counts, &sums, kStrip);
+    for (std::size_t s = 0; s < kStrip; ++s)
+      tile[s] = first == 0 ? Real(counts[s]) : tile[s] + Real(counts[s]);
+  }
+}
+
+// Rows of a batch from which a table is worth being filled for a strip.
+constexpr std::size_t kTableRows = 32;
+
+// Values at 64 places of a table, where all places are in it.
+template <typename Real>
+struct Choice {
+  static constexpr std::size_t size = 64;
+  const Real* values;
+
+  explicit Choice(const Real* from) : values(from) {}
+
+  void choose(const std::uint8_t* places, Real* out) const {
+    for (std::size_t s = 0; s < kStrip; ++s) out[s] = values[places[s]];
+  }
+};
+#if defined(__AVX512BW__)
+// With 32 values of float32, w8a took 1.1 times as long.
+template <>
+struct Choice<float> {
+  static constexpr std::size_t size = 64;
+  __m512 values[4];
+
+  explicit Choice(const float* from) {
+    for (std::size_t v = 0; v < 4; ++v) values[v] = _mm512_loadu_ps(from + 16 * v);
+  }
+
+  void choose(const std::uint8_t* places, float* out) const {
+    for (std::size_t s = 0; s < kStrip; s += 16) {
+      const __m512i at =
+          _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(places + s)));
+      const __m512 low = _mm512_permutex2var_ps(values[0], at, values[1]);
+      const __m512 high = _mm512_permutex2var_ps(values[2], at, values[3]);
+      const __mmask16 is_high = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+      _mm512_storeu_ps(out + s, _mm512_mask_blend_ps(is_high, low, high));
+    }
+  }
+};
+template <>
+struct Choice<double> {
+  static constexpr std::size_t size = 64;
+  __m512d values[8];
+
+  explicit Choice(const double* from) {
+    for (std::size_t v = 0; v < 8; ++v) values[v] = _mm512_loadu_pd(from + 8 * v);
+  }
+
+  void choose(const std::uint8_t* places, double* out) const {
+    for (std::size_t s = 0; s < kStrip; s += 8) {
+      const __m512i at =
+          _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(places + s)));
+      const __mmask8 in_16 = _mm512_test_epi64_mask(at, _mm512_set1_epi64(16));
+      const __mmask8 in_32 = _mm512_test_epi64_mask(at, _mm512_set1_epi64(32));
+      __m512d quarter[4];
+      for (std::size_t v = 0; v < 4; ++v)
+        quarter[v] = _mm512_permutex2var_pd(values[2 * v], at, values[2 * v + 1]);
+      const __m512d low = _mm512_mask_blend_pd(in_16, quarter[0], quarter[1]);
+      const __m512d high = _mm512_mask_blend_pd(in_16, quarter[2], quarter[3]);
+      _mm512_storeu_pd(out + s, _mm512_mask_blend_pd(in_32, low, high));
+    }
+  }
+};
+#elif defined(__AVX2__)
+// By tables of the bytes of values it took 1.05 times as long.
+template <>
+struct Choice<float> {
+  static constexpr std::size_t size = 32;
+  __m256 values[4];
+
+  explicit Choice(const float* from) {
+    for (std::size_t v = 0; v < 4; ++v) values[v] = _mm256_loadu_ps(from + 8 * v);
+  }
+
+  void choose(const std::uint8_t* places, float* out) const {
+    for (std::size_t s = 0; s < kStrip; s += 8) {
+      const __m256i at =
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(places + s)));
+      const __m256 in_8 = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28));
+      const __m256 in_16 = _mm256_castsi256_ps(_mm256_slli_epi32(at, 27));
+      const __m256 low = _mm256_blendv_ps(_mm256_permutevar8x32_ps(values[0], at),
+                                          _mm256_permutevar8x32_ps(values[1], at), in_8);
+      const __m256 high = _mm256_blendv_ps(_mm256_permutevar8x32_ps(values[2], at),
+                                           _mm256_permutevar8x32_ps(values[3], at), in_8);
+      _mm256_storeu_ps(out + s, _mm256_blendv_ps(low, high, in_16));
+    }
+  }
+};
+#endif
+
+// Values at 16, 32 or 64 places of a table, for the samples of a vector.
+#if defined(__AVX512BW__)
+constexpr bool kPicks = true;
+
+template <std::size_t size>
+struct Picks {
+  static constexpr std::size_t vectors = size / 16;
+  __m512 values[vectors];
+
+  explicit Picks(const float* from) {
+    for (std::size_t v = 0; v < vectors; ++v) values[v] = _mm512_loadu_ps(from + 16 * v);
+  }
+  Vector<float> operator()(const std::uint8_t* places) const {
+    const __m512i at =
+        _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(places)));
+    if constexpr (size == 16) {
+      return (Vector<float>)_mm512_permutexvar_ps(at, values[0]);
+    } else {
+      const __m512 low = _mm512_permutex2var_ps(values[0], at, values[1]);
+      if constexpr (size == 32) return (Vector<float>)low;
+      const __m512 high = _mm512_permutex2var_ps(values[vectors - 2], at, values[vectors - 1]);
+      const __mmask16 is_high = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+      return (Vector<float>)_mm512_mask_blend_ps(is_high, low, high);
+    }
+  }
+};
+#elif defined(__AVX2__)
+constexpr bool kPicks = true;
+
+template <std::size_t size>
+struct Picks {
+  static constexpr std::size_t vectors = size / 8;
+  __m256 values[vectors];
+
+  explicit Picks(const float* from) {
+    for (std::size_t v = 0; v < vectors; ++v) values[v] = _mm256_loadu_ps(from + 8 * v);
+  }
+  Vector<float> operator()(const std::uint8_t* places) const {
+    const __m256i at =
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(places)));
+    __m256 found[vectors];
+    for (std::size_t v = 0; v < vectors; ++v) found[v] = _mm256_permutevar8x32_ps(values[v], at);
+    // Bits 3, 4 and 5 of the places, where blends look: at the sign.
+    for (std::size_t bit = 0, left = vectors / 2; left > 0; ++bit, left /= 2) {
+      const __m256 is_high = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28 - static_cast<int>(bit)));
+      for (std::size_t v = 0; v < left; ++v)
+        found[v] = _mm256_blendv_ps(found[2 * v], found[2 * v + 1], is_high);
+    }
+    return (Vector<float>)found[0];
+  }
+};
+#else
+constexpr bool kPicks = false;
+
+template <std::size_t size>
+struct Picks {
+  explicit Picks(const float*) {}
+  Vector<float> operator()(const std::uint8_t*) const { return Vector<float>{}; }
+};
+#endif
+
+// exp, of one number.
+inline double exponential_of(double x) { return exponential(all<double>(x))[0]; }
+
+// Sums over rows of ones of rbf, exp(-gamma (|x|^2 + |z|^2 - 2 b)) with b ones in common, as three
+// factors: that of z is in its weight, that of x comes last, and that of b is chosen of as many
+// values as z has ones, and one.
+class SumsByFactors {
+ public:
+  // Rows whose weights wait, and strips whose samples are counted together: what is read of a row
+  // serves both.
+  static constexpr std::size_t kRows = 512, kStrips = 4;
+
+  SumsByFactors(double gamma, const Strips<float>& X, const Batch<float>& batch)
+      : gamma_(gamma), X_(X), batch_(batch) {
+    for (std::size_t b = 0; b <= kMostOnes; ++b)
+      common_[b] = static_cast<float>(exponential_of(lesser(2 * gamma * static_cast<double>(b))));
+  }
+
+  void add(std::size_t first, std::size_t count, const double* weights, double* sums,
+           std::size_t begin, std::size_t end) {
+    for (std::size_t r = 0; r < count; ++r) {
+      const auto own = static_cast<double>(batch_.end[first + r] - batch_.begin[first + r]);
+      weights_[r] = static_cast<float>(weights[r] * exponential_of(-gamma_ * own));
+    }
+    for (std::size_t strip = begin; strip < end;) {
+      const bool some = strip + kStrips <= end;
+      if (some)
+        add_to<kStrips>(first, count, strip, sums);
+      else
+        add_to<1>(first, count, strip, sums);
+      strip += some ? kStrips : 1;
+    }
+  }
+
+ private:
+  // What no row has in common is in range, too.
+  static double lesser(double x) { return x < 80 ? x : 80; }
+
+  static constexpr std::size_t kVectors = kStrip / kLanes<float>;
+  static constexpr std::size_t kTogether = 8;  // rows whose sum is one of float32
+
+  template <std::size_t strips>
+  void add_to(std::size_t first, std::size_t count, std::size_t strip, double* sums) const {
+    const std::uint8_t* ones = X_.ones + strip * X_.n * kStrip;
+    double totals[strips * kStrip] = {};
+    for (std::size_t row = 0; row < count; row += kTogether) {
+      Vector<float> some[strips * kVectors] = {};
+      const std::size_t last = count - row < kTogether ? count : row + kTogether;
+      for (std::size_t r = row; r < last; ++r) {
+        const auto begin = batch_.begin[first + r];
+        const auto own = static_cast<std::size_t>(batch_.end[first + r] - begin);
+        std::uint8_t places[strips * kStrip];
+        count_in_strips<strips>(ones, batch_.indices + begin, own, places);
+        add_row<strips>(own, places, weights_[r], some);
+      }
+      float numbers[strips * kStrip];
+      std::memcpy(numbers, some, sizeof(numbers));
+#pragma omp simd
+      for (std::size_t s = 0; s < strips * kStrip; ++s)
+        totals[s] += static_cast<double>(numbers[s]);
+    }
+    for (std::size_t s = 0; s < strips * kStrip; s += kLanes<double>) {
+      Vector<double> norms;
+      for (std::size_t lane = 0; lane < kLanes<double>; ++lane)
+        norms[lane] = static_cast<double>(X_.norms[strip * kStrip + s + lane]);
+      double* out = sums + strip * kStrip + s;
+      store(out, load(out) + load(totals + s) * exponential(norms * -gamma_));
+    }
+  }
+
+  // The counts of `count_ones` in strips one after the other.
+  template <std::size_t strips>
+  void count_in_strips(const std::uint8_t* ones, const std::int32_t* indices, std::size_t own,
+                       std::uint8_t* places) const {
+    constexpr std::size_t vectors = StripBytes::kVectors;
+    Bytes sums[strips * vectors] = {};
+    const std::size_t apart = X_.n * kStrip;
+    for (std::size_t p = 0; p < own; ++p) {
+      const std::uint8_t* x = ones + static_cast<std::size_t>(indices[p]) * kStrip;
+      for (std::size_t v = 0; v < strips * vectors; ++v) {
+        Bytes line;
+        std::memcpy(&line, x + v / vectors * apart + v % vectors * kBytes, kBytes);
+        sums[v] += line;
+      }
+    }
+    std::memcpy(places, sums, sizeof(sums));
+  }
+
+  template <std::size_t strips>
+  void add_row(std::size_t own, const std::uint8_t* places, float weight,
+               Vector<float>* sums) const {
+    if (own < 16)
+      add_picked<strips>(Picks<16>(common_), places, weight, sums);
+    else if (own < 32)
+      add_picked<strips>(Picks<32>(common_), places, weight, sums);
+    else if (own < 64)
+      add_picked<strips>(Picks<64>(common_), places, weight, sums);
+    else
+      add_found<strips>(places, weight, sums);
+  }
+  template <std::size_t strips, std::size_t size>
+  static void add_picked(const Picks<size>& values, const std::uint8_t* places, float weight,
+                         Vector<float>* sums) {
+    for (std::size_t v = 0; v < strips * kVectors; ++v)
+      sums[v] = sums[v] + values(places + v * kLanes<float>) * weight;
+  }
+  template <std::size_t strips>
+  void add_found(const std::uint8_t* places, float weight, Vector<float>* sums) const {
+    for (std::size_t v = 0; v < strips * kVectors; ++v) {
+      Vector<float> found;
+      for (std::size_t lane = 0; lane < kLanes<float>; ++lane)
+        found[lane] = common_[places[v * kLanes<float> + lane]];
+      sums[v] = sums[v] + found * weight;
+    }
+  }
+
+  double gamma_;
+  const Strips<float>& X_;
+  const Batch<float>& batch_;
+  float common_[kMostOnes + 1], weights_[kRows];
+};
+
+inline void sums_by_factors(double gamma, const Strips<float>& X, const Batch<float>& batch,
+                            const double* weights, double* sums, std::size_t begin,
+                            std::size_t end) {
+  SumsByFactors all(gamma, X, batch);
+  for (std::size_t first = 0; first < batch.count; first += SumsByFactors::kRows) {
+    const std::size_t left = batch.count - first;
+    all.add(first, left < SumsByFactors::kRows ? left : SumsByFactors::kRows, weights + first, sums,
+            begin, end);
+  }
+}
+
+}  // namespace
+}  // namespace widemargin::WIDEMARGIN_SIMD

@@ -1,0 +1,201 @@
+"""Samples of levels: distances by products of bytes, exact wherever the rows lie."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.cases.kernels import on_every_simd
+from widemargin import Kernel, Problem, _core, solve
+from widemargin.data.memory import as_rows
+from widemargin.kernels.levels import MOST_COLUMNS, Levels, LevelSamples, levels_of
+from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import STRIP, Layout, Parts, Samples, aligned, padded
+
+RBF = Kernel("rbf", gamma=0.02)
+UNITS = [1.0, 1.0 / 255, 1.0 / 16, 0.1]
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    """The code that this processor has, whatever its speed."""
+    monkeypatch.setattr(_core, "multiplies_bytes", lambda: True)
+
+
+def images(m=150, n=50, most=255, seed=0):
+    """Rows of whole numbers, half of them zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, most, (m, n), endpoint=True) * (rng.random((m, n)) < 0.5)
+    X[0, :2] = 1, most
+    return X.astype(np.float64)
+
+
+def found(X):
+    return levels_of(X, Layout(RBF.form, X, np.float32), Parts(X.shape[0]))
+
+
+def exact(X, gamma):
+    """Values by whole numbers."""
+    X = X.astype(np.int64)
+    D = (X**2).sum(axis=1)[:, np.newaxis] + (X**2).sum(axis=1) - 2 * X @ X.T
+    return np.exp(-gamma * D)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_rows_of_levels_are_known(unit, storage):
+    X = images()
+    levels = found(storage(unit * X))
+    assert levels.unit == pytest.approx(unit, rel=1e-12)
+    rows = np.array([0, 149, 77])
+    bytes_of = levels.of(rows).view(np.uint8).reshape(3, -1)
+    np.testing.assert_array_equal(bytes_of[:, :50], X[rows])
+    np.testing.assert_array_equal(bytes_of[:, 50:], 0)
+    np.testing.assert_array_equal(levels.sums, X.sum(axis=1))
+    np.testing.assert_array_equal(levels.squares, (X**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("place", [0, 149])
+@pytest.mark.parametrize("entry", [-1.0, 0.5, 256.0, 1.0 + 1e-9, np.nan, np.inf])
+def test_other_rows_are_not_of_levels(entry, place):
+    X = images()
+    assert Levels(X, 1.0, Parts(150)).are_all
+    X[place, 7] = entry
+    assert not Levels(X, 1.0, Parts(150)).are_all
+    twice = sparse.csr_matrix((np.ones(2), [1, 1], [0, 2]), shape=(1, 40))
+    assert not Levels(twice, 1.0, Parts(1)).are_all
+
+
+def test_levels_are_not_looked_for_where_they_do_not_serve(monkeypatch):
+    X = images()
+    assert found(X) is not None
+    assert found(X[:, :31]) is None
+    assert found(np.where(np.arange(50) % 9, 0.0, X)) is None  # sparse
+    assert found(np.ones((3, MOST_COLUMNS + 1))) is None
+    assert found(0.0 * X) is None
+    assert found(-X) is None
+    double = Layout(RBF.form, X, np.float64)
+    linear = Layout(Kernel("linear", gamma=1.0).form, X, np.float32)
+    for layout in (double, linear):
+        assert levels_of(X, layout, Parts(150)) is None
+    monkeypatch.setattr(_core, "multiplies_bytes", lambda: False)
+    assert found(X) is None
+
+
+@on_every_simd
+@pytest.mark.parametrize("rows", [1, 5, 6, 150])
+def test_values_are_exact(simd, rows):
+    X, gamma = images(), 1e-6
+    form = Kernel("rbf", gamma=gamma).form
+    layout = Layout(form, X, np.float32)
+    levels = levels_of(X, layout, Parts(150))
+    samples = LevelSamples(layout, levels, None, Parts(150))
+    J = np.arange(150)[-rows:]
+    z = (levels.of(J).view(np.uint8).ravel() ^ np.uint8(128)).view(np.int8)
+    none = np.zeros(rows, np.float32)
+    batch = _core.batch_of_levels(z, levels.squares[J], none, levels.width)
+    out = aligned((rows, padded(150)), np.float32)
+    _core.kernel_rows(form, samples.core, batch, 0, 3, out, None, None, None, simd)
+    K = exact(X, gamma)[J]
+    np.testing.assert_allclose(out[:, :150], K, rtol=4e-7)
+    np.testing.assert_array_equal(out[np.arange(rows), J], 1.0)
+
+
+@on_every_simd
+def test_the_largest_distances_fit_in_their_numbers(simd):
+    n = padded(MOST_COLUMNS, 4) - 4
+    X = np.zeros((2, n))
+    X[1] = 255.0
+    levels = Levels(X, 1.0, Parts(2))
+    layout = Layout(Kernel("rbf", gamma=1e-9).form, X, np.float32)
+    samples = LevelSamples(layout, levels, None, Parts(2))
+    z = (levels.of(np.arange(2)).view(np.uint8).ravel() ^ np.uint8(128)).view(np.int8)
+    batch = _core.batch_of_levels(z, levels.squares, np.zeros(2, np.float32), n)
+    out = aligned((2, STRIP), np.float32)
+    core = layout.form, samples.core, batch, 0, 1
+    _core.kernel_rows(*core, out, None, None, None, simd)
+    far = np.exp(-1e-9 * n * 255**2)
+    np.testing.assert_allclose(out[:, :2], [[1.0, far], [far, 1.0]], rtol=1e-6)
+
+
+def test_columns_are_of_levels_and_their_errors_within_bounds():
+    X = images(700, 90) / 255.0
+    columns, rng = Columns(as_rows(X), RBF), np.random.default_rng(1)
+    assert isinstance(columns._source._samples, LevelSamples)
+    K, J, c = (
+        exact(255.0 * X, RBF.gamma / 255.0**2),
+        rng.permutation(700),
+        rng.normal(size=700),
+    )
+    bounds = columns.value_bounds
+    off = bounds.eps * (bounds.s[:, np.newaxis] * bounds.s)
+    assert not bounds.h.any()
+    assert np.all(np.abs(columns.block(J, J) - K[np.ix_(J, J)]) <= off)
+    sums = np.zeros(columns.width)
+    columns.add(J, c[J], sums)
+    np.testing.assert_allclose(sums[:700], K @ c, atol=1e-4)
+    some = np.arange(3, 200)
+    columns.focus(some)
+    sums = np.zeros(columns.width)
+    columns.add(J, c[J], sums)
+    np.testing.assert_allclose(sums[: len(some)], (K @ c)[some], atol=1e-4)
+    values, errors = columns.bounded(J[:99], J, c[J])
+    assert np.all(np.abs(values - (K @ c)[J[:99]]) <= errors)
+
+
+def test_a_fit_of_levels_is_that_of_other_numbers(monkeypatch):
+    X = images(900, 60, most=16) / 16.0
+    y = np.where(X[:, :9].sum(axis=1) > 2.2, 1.0, -1.0)
+
+    def fit():
+        problem = Problem(X, y, 5.0, kernel=RBF)
+        return problem.columns._source._samples, solve(problem, "irwls", tol=1e-6)
+
+    levels, one = fit()
+    monkeypatch.setattr(_core, "multiplies_bytes", lambda: False)
+    others, other = fit()
+    assert isinstance(levels, LevelSamples)
+    assert type(others) is Samples
+    for solution in (one, other):
+        assert solution.status == "solved"
+        assert solution.certificate.relative_gap <= 1e-6
+    assert one.certificate.dual == pytest.approx(other.certificate.dual, rel=1e-5)
+
+
+def test_levels_and_other_numbers_do_not_meet():
+    X = images()
+    layout = Layout(RBF.form, X, np.float32)
+    levels = levels_of(X, layout, Parts(150))
+    samples = LevelSamples(layout, levels, None, Parts(150))
+    numbers = _core.batch(
+        np.zeros(levels.width, np.float32),
+        np.zeros(1, np.float32),
+        None,
+        None,
+        None,
+        levels.width,
+    )
+    bytes_of = (
+        np.zeros(levels.width, np.int8),
+        np.zeros(1, np.int32),
+        np.zeros(1, np.float32),
+    )
+    batch = _core.batch_of_levels(*bytes_of, levels.width)
+    sums, linear = np.zeros((1, padded(150))), Kernel("linear", gamma=1.0).form
+    for form, rows in ((RBF.form, numbers), (linear, batch)):
+        with pytest.raises(ValueError, match="do not fit"):
+            _core.kernel_rows(
+                form, samples.core, rows, 0, 3, None, None, np.ones((1, 1)), sums
+            )
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.batch_of_levels(*bytes_of, levels.width + 4)
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.pack_levels(
+            X,
+            0,
+            151,
+            1.0,
+            levels.width,
+            np.zeros(1, np.uint8),
+            levels.squares,
+            levels.sums,
+        )
