@@ -773,8 +773,8 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        " || !goes_on(steps)) end",
-        ") end",
+        "(is_last || !goes_on(steps))) end",
+        "is_last) end",
         BATCH,
     ),
     Mutation(

@@ -251,5 +251,6 @@ def _reason(problems: ManyProblems) -> str:
     """Why this solver."""
     t, most = len(problems.ends), int(problems.n_samples.max())
     if t == 1:
-        return f"because the problem is small ({most:,} rows)"
+        size = "is small" if most <= MOST_ROWS_ALONE else "has few columns"
+        return f"because the problem {size} ({most:,} rows)"
     return f"because the {t:,} problems are small (at most {most:,} rows each)"
