@@ -145,7 +145,7 @@ def test_a_lower_bound_proves_no_more_than_rounding_allows():
     c = y * alpha
     value = alpha.sum() - c @ ((Z @ Z.T + np.longdouble(100)) @ c) / 2
     assert value * (1 - 1e-3) <= bounds.dual <= value
-    # Of single precision in float64, bounds of a stalled answer allow for 5 % of P.
+    # The solver stalls here, and its bounds may allow for rounding of 5 % of P.
     assert solution.certificate.relative_gap < 0.1
 
 
