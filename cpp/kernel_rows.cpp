@@ -194,7 +194,7 @@ struct Function {
 
   Vector<Real> operator()(Vector<Real> p, Vector<Real> x_norm, Real z_norm) const {
     if constexpr (kind == KernelKind::rbf)
-      p = not_negative((x_norm - (p + p)) + z_norm);
+      p = not_negative((x_norm - p * 2) + z_norm);
     else if constexpr (row_term(kind) == Term::size || row_term(kind) == Term::share)
       p = not_negative((p + x_norm) + z_norm);
     return kernel_value<kind>(p, gamma, coef0, degree);
