@@ -110,12 +110,6 @@ inline auto kernel_term(T x, T z) {
   }
 }
 
-// exp(-rate sum), where the instruction set has no way of its own.
-template <class T, class Real>
-inline decltype(auto) decay(T&& sum, Real rate) {
-  return exponential(scaled(sum, -rate));
-}
-
 // The value of the kernel, by its sum; twofold ones change in their place.
 template <KernelKind kind, class T, class Real>
 inline decltype(auto) kernel_value(T&& sum, Real gamma, Real coef0, int degree) {
@@ -127,7 +121,7 @@ inline decltype(auto) kernel_value(T&& sum, Real gamma, Real coef0, int degree) 
     return tangent(affine(sum, gamma, coef0));
   } else {
     static_assert(term_of(kind) != Term::product);
-    return decay(sum, gamma);
+    return exponential(scaled(sum, -gamma));
   }
 }
 

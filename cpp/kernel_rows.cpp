@@ -193,24 +193,54 @@ struct Function {
   int degree;
 
   Vector<Real> operator()(Vector<Real> p, Vector<Real> x_norm, Real z_norm) const {
+    Vector<Real> some[1] = {argument(p, x_norm, z_norm)};
+    finish(some);
+    return some[0];
+  }
+
+  // Of some vectors of products, in their place.
+  template <std::size_t count>
+  void values(Real* line, const Real* x_norms, Real z_norm) const {
+    constexpr std::size_t lanes = kLanes<Real>;
+    Vector<Real> p[count];
+    for (std::size_t v = 0; v < count; ++v)
+      p[v] = argument(load(line + v * lanes), load(x_norms + v * lanes), z_norm);
+    finish(p);
+    for (std::size_t v = 0; v < count; ++v) store(line + v * lanes, p[v]);
+  }
+
+ private:
+  template <std::size_t count>
+  void finish(Vector<Real> (&p)[count]) const {
+    if constexpr (term_of(kind) != Term::product)
+      decays(p, gamma);
+    else
+      for (std::size_t v = 0; v < count; ++v)
+        p[v] = kernel_value<kind>(p[v], gamma, coef0, degree);
+  }
+  static Vector<Real> argument(Vector<Real> p, Vector<Real> x_norm, Real z_norm) {
     if constexpr (kind == KernelKind::rbf)
       p = not_negative((x_norm - p * 2) + z_norm);
     else if constexpr (row_term(kind) == Term::size || row_term(kind) == Term::share)
       p = not_negative((p + x_norm) + z_norm);
-    return kernel_value<kind>(p, gamma, coef0, degree);
+    return p;
   }
-
- private:
   // A distance that is a difference of sums may be below zero by rounding.
   static Vector<Real> not_negative(Vector<Real> a) { return a > all<Real>(0) ? a : all<Real>(0); }
 };
+
+// Vectors whose values are made together: each step of exp waits for the one before, and few of
+// them wait at once. AVX-512 has fewer steps.
+constexpr std::size_t kTogetherVectors = kVectorBytes == 32 ? 8 : 1;
 
 // The function of a line of products, in their place.
 template <typename Real, KernelKind kind>
 inline void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_norm,
                   std::size_t width, Real* line) {
-  for (std::size_t s = 0; s < width; s += kLanes<Real>)
-    store(line + s, f(load(line + s), load(x_norms + s), z_norm));
+  std::size_t s = 0;
+  for (; s + kTogetherVectors * kLanes<Real> <= width; s += kTogetherVectors * kLanes<Real>)
+    f.template values<kTogetherVectors>(line + s, x_norms + s, z_norm);
+  for (; s < width; s += kLanes<Real>) f.template values<1>(line + s, x_norms + s, z_norm);
 }
 
 // Values of rbf at the distances of the samples of a strip, which are of ones: exp takes longer

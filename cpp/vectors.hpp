@@ -187,58 +187,78 @@ inline Vector<float> exponential(Vector<float> x) {
 }
 
 #if defined(__FMA__)
-// exp(-rate t) of t >= 0 = 2^(n + r), as AVX-512 has it: the rate is scaled in place of each t.
-inline Vector<float> decay(Vector<float> t, float rate) {
+// exp(-rate t) of t >= 0 = 2^(n + r), as AVX-512 has it: the rate is scaled in place of each t. Of
+// some vectors at once, as of float64 below: each step waits for the one before.
+template <std::size_t count>
+inline void decays(Vector<float> (&t)[count], float rate) {
   const double scaled = static_cast<double>(rate) * -1.4426950408889634;
   const auto high = static_cast<float>(scaled), low = static_cast<float>(scaled - high);
   const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const Vector<float> shifted = t * high + magic, n = shifted - magic;
-  const Vector<float> r = (t * high - n) + t * low;
-  Vector<float> p = all(1.55946967e-4f);
-  p = p * r + 1.34066457e-3f;
-  p = p * r + 9.61769279e-3f;
-  p = p * r + 5.55031039e-2f;
-  p = p * r + 2.40226522e-1f;
-  p = p * r + 6.93147242e-1f;
-  p = p * r + 1.0f;
-  IntVector<float> exponent, bits;
-  std::memcpy(&exponent, &shifted, sizeof(exponent));
-  std::memcpy(&bits, &p, sizeof(bits));
-  bits += exponent << 23;
-  std::memcpy(&p, &bits, sizeof(p));
-  return shifted < all(magic - 125.0f) ? all(0.0f) : p;
+  Vector<float> shifted[count], p[count];
+  for (std::size_t v = 0; v < count; ++v) shifted[v] = t[v] * high + magic;
+  for (std::size_t v = 0; v < count; ++v)
+    t[v] = (t[v] * high - (shifted[v] - magic)) + t[v] * low;
+  for (std::size_t v = 0; v < count; ++v) p[v] = t[v] * 1.55946967e-4f + 1.34066457e-3f;
+  constexpr float terms[] = {9.61769279e-3f, 5.55031039e-2f, 2.40226522e-1f, 6.93147242e-1f, 1.0f};
+  for (const float term : terms)
+    for (std::size_t v = 0; v < count; ++v) p[v] = p[v] * t[v] + term;
+  for (std::size_t v = 0; v < count; ++v) {
+    IntVector<float> exponent, bits;
+    std::memcpy(&exponent, &shifted[v], sizeof(exponent));
+    std::memcpy(&bits, &p[v], sizeof(bits));
+    bits += exponent << 23;
+    std::memcpy(&p[v], &bits, sizeof(bits));
+    t[v] = shifted[v] < all(magic - 125.0f) ? all(0.0f) : p[v];
+  }
 }
 #endif
 
-inline Vector<double> exponential(Vector<double> x) {
-  const auto tiny = x < all(-708.0);
-  x = tiny ? all(-708.0) : x;
+template <std::size_t count>
+inline void exponentials(Vector<double> (&x)[count]) {
   const auto magic = all(6755399441055744.0);  // 1.5 * 2^52
-  const Vector<double> shifted = x * 1.4426950408889634074 + magic;
-  const Vector<double> n = shifted - magic;
-  const Vector<double> r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  Vector<double> p = all(1.0 / 6227020800.0);
-  p = p * r + 1.0 / 479001600.0;
-  p = p * r + 1.0 / 39916800.0;
-  p = p * r + 1.0 / 3628800.0;
-  p = p * r + 1.0 / 362880.0;
-  p = p * r + 1.0 / 40320.0;
-  p = p * r + 1.0 / 5040.0;
-  p = p * r + 1.0 / 720.0;
-  p = p * r + 1.0 / 120.0;
-  p = p * r + 1.0 / 24.0;
-  p = p * r + 1.0 / 6.0;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
-  IntVector<double> exponent, bits;
-  std::memcpy(&exponent, &shifted, sizeof(exponent));
-  std::memcpy(&bits, &p, sizeof(bits));
-  bits += exponent << 52;
-  std::memcpy(&p, &bits, sizeof(p));
-  return tiny ? all(0.0) : p;
+  Vector<double> shifted[count], r[count], p[count];
+  for (std::size_t v = 0; v < count; ++v) {
+    x[v] = x[v] < all(-709.0) ? all(-709.0) : x[v];
+    shifted[v] = x[v] * 1.4426950408889634074 + magic;
+  }
+  for (std::size_t v = 0; v < count; ++v) {
+    const Vector<double> n = shifted[v] - magic;
+    r[v] = (x[v] - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  }
+  for (std::size_t v = 0; v < count; ++v) p[v] = r[v] * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
+  constexpr double terms[] = {1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+                              1.0 / 5040.0,     1.0 / 720.0,     1.0 / 120.0,    1.0 / 24.0,
+                              1.0 / 6.0,        0.5,             1.0,            1.0};
+  for (const double term : terms)
+    for (std::size_t v = 0; v < count; ++v) p[v] = p[v] * r[v] + term;
+  for (std::size_t v = 0; v < count; ++v) {
+    IntVector<double> exponent, bits;
+    std::memcpy(&exponent, &shifted[v], sizeof(exponent));
+    std::memcpy(&bits, &p[v], sizeof(bits));
+    bits += exponent << 52;
+    std::memcpy(&p[v], &bits, sizeof(bits));
+    x[v] = x[v] < all(-708.0) ? all(0.0) : p[v];
+  }
+}
+
+inline Vector<double> exponential(Vector<double> x) {
+  Vector<double> some[1] = {x};
+  exponentials(some);
+  return some[0];
+}
+
+template <std::size_t count>
+inline void decays(Vector<double> (&t)[count], double rate) {
+  for (std::size_t v = 0; v < count; ++v) t[v] = t[v] * -rate;
+  exponentials(t);
 }
 #endif
+
+// exp(-rate t) of t >= 0, of vectors in their place.
+template <std::size_t count, typename V, typename Real>
+inline void decays(V (&t)[count], Real rate) {
+  for (std::size_t v = 0; v < count; ++v) t[v] = exponential(t[v] * -rate);
+}
 
 }  // namespace
 }  // namespace widemargin::WIDEMARGIN_SIMD

@@ -1,5 +1,6 @@
 """One task on every block of rows: a fixed cut, a fixed order of sums, any threads."""
 
+import contextlib
 import contextvars
 import itertools
 import os
@@ -87,6 +88,8 @@ class Blocks:
     n_jobs : int or None, threads; None: as many as BLAS may use
     readers : int or None
         Places of the data that may be read at a time; None: any number.
+    calls_blas : bool
+        Whether tasks may call BLAS, which is kept to one thread then: 0.2 ms a sweep.
     """
 
     def __init__(
@@ -95,7 +98,10 @@ class Blocks:
         lanes: int,
         n_jobs: int | None,
         readers: int | None = None,
+        *,
+        calls_blas: bool = True,
     ) -> None:
+        self._calls_blas = calls_blas
         size = -(-len(blocks) // lanes)
         self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         lanes = len(self._lanes)
@@ -106,6 +112,10 @@ class Blocks:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pools": {}}
+
+    def _one_blas_thread(self) -> contextlib.AbstractContextManager[Any]:
+        """What tasks run in: BLAS has one thread where they may call it."""
+        return ONE_BLAS_THREAD if self._calls_blas else contextlib.nullcontext()
 
     def _pool(self, what: str, threads: int) -> ThreadPoolExecutor:
         """Threads of this process: a forked one has none of its parent's."""
@@ -128,7 +138,7 @@ class Blocks:
             if self._is_small and load is None:
                 deadline.check()
                 return task(self._lanes[0][0])
-            with ONE_BLAS_THREAD:
+            with self._one_blas_thread():
                 return total(
                     total(self._values(lane, task, load)) for lane in self._lanes
                 )
@@ -213,7 +223,7 @@ class Blocks:
             _GIVEN_UP.set(cancelled)
             work(cancelled)
 
-        with ONE_BLAS_THREAD:
+        with self._one_blas_thread():
             helpers: list[Future[Any]] = []
             try:
                 helper_pool = self._pool("sweep", self._threads - 1)

@@ -113,7 +113,7 @@ class Parts:
         if self._made is None:
             size, strips = self._size, self._whole.stop
             cut = [slice(a, min(a + size, strips)) for a in range(0, strips, size)]
-            self._made = Blocks(cut, len(cut), self._n_jobs)
+            self._made = Blocks(cut, len(cut), self._n_jobs, calls_blas=False)
         return self._made(task)
 
     def __call__(

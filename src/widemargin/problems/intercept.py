@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from widemargin.data.state import RowState
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.roots import monotone_root
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
@@ -22,7 +23,8 @@ def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
     Of the squared hinge that nearest to ``near``.
     """
     if not loss.curvature:
-        return _by_breakpoints(state)
+        with ONE_BLAS_THREAD:  # once for all sweeps
+            return _by_breakpoints(state)
     return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
 
 
@@ -32,6 +34,8 @@ def _by_breakpoints(state: RowState) -> float:
     # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)
     low = state.threshold(_breakpoints, positive - slack)
+    if state.sweep(_weight_up_to, low) >= positive + slack:
+        return low
     high = state.threshold(_breakpoints, positive + slack)
     if not (np.isfinite(low) and np.isfinite(high)):
         return high if np.isfinite(high) else low
@@ -45,6 +49,11 @@ def _class_weights(part: RowState) -> tuple[float, float]:
 
 def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
     return part.labels * getattr(part, "q", 1.0) - part.score, part.C
+
+
+def _weight_up_to(part: RowState, b: float) -> float:
+    keys, weights = _breakpoints(part)
+    return float(weights[keys <= b].sum())
 
 
 def _slope(part: RowState, b: float, loss: PointwiseLoss) -> tuple[float, float, float]:
