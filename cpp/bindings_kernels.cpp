@@ -61,23 +61,35 @@ template <class Real>
 Strips<Real> strips_of_levels(const Array<const std::uint8_t>& levels,
                               const Array<const std::int32_t>& level_norms,
                               const Array<const Real>& norms, double unit, std::size_t samples,
-                              std::size_t n) {
+                              std::size_t n, bool by_groups) {
   const std::size_t padded = strips_of(samples) * widemargin::kStrip;
   require(n % widemargin::kLevelsTogether == 0 && norms.size() == padded &&
           level_norms.size() == padded && levels.size() == padded * n);
   Strips<Real> found{nullptr, norms.data(), nullptr, nullptr, samples, n};
   found.levels = levels.data(), found.level_norms = level_norms.data();
-  found.square = static_cast<Real>(unit * unit);
+  found.square = static_cast<Real>(unit * unit), found.by_groups = by_groups;
   return found;
 }
 
 template <class Real>
 Batch<Real> batch_of_levels(const Array<const std::int8_t>& levels,
                             const Array<const std::int32_t>& level_norms,
-                            const Array<const Real>& norms, std::size_t n) {
+                            const Array<const Real>& norms, std::size_t n,
+                            const Optional<std::int64_t>& begin, const Optional<std::int64_t>& end,
+                            const Optional<std::int32_t>& groups) {
   const std::size_t count = norms.size();
   require(level_norms.size() == count && levels.size() == count * n);
-  Batch<Real> found{nullptr, norms.data(), nullptr, nullptr, nullptr, count, n, false};
+  require(!begin == !groups && !end == !groups);
+  if (groups) {
+    require(begin->size() == count && end->size() == count);
+    const auto size = static_cast<std::int64_t>(groups->size());
+    for (std::size_t b = 0; b < count; ++b)
+      require(0 <= span(*begin)[b] && span(*begin)[b] <= span(*end)[b] && span(*end)[b] <= size);
+    const auto most = static_cast<std::int32_t>(n / widemargin::kLevelsTogether);
+    for (auto group : span(*groups)) require(0 <= group && group < most);
+  }
+  Batch<Real> found{nullptr, norms.data(), ::data(begin), ::data(end), ::data(groups), count, n,
+                    false};
   found.levels = levels.data(), found.level_norms = level_norms.data();
   return found;
 }
@@ -132,7 +144,8 @@ void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
                   X.indptr != nullptr, batch.begin != nullptr, batch.whole_groups);
   require_ones(kind, X, batch);
   require((X.levels != nullptr) == (batch.levels != nullptr));
-  require(X.levels == nullptr || kind == static_cast<int>(widemargin::KernelKind::rbf));
+  require(X.levels == nullptr || (kind == static_cast<int>(widemargin::KernelKind::rbf) &&
+                                  X.by_groups == (batch.begin != nullptr)));
 }
 
 template <class Real>
@@ -423,10 +436,14 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
   m.def("strips_of_levels", &strips_of_levels<Real>, "levels"_a.noconvert(),
         "level_norms"_a.noconvert(), "norms"_a.noconvert(), "unit"_a, "samples"_a, "n"_a,
-        nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+        "by_groups"_a = false, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
+        nb::keep_alive<0, 3>());
   m.def("batch_of_levels", &batch_of_levels<Real>, "levels"_a.noconvert(),
-        "level_norms"_a.noconvert(), "norms"_a.noconvert(), "n"_a, nb::keep_alive<0, 1>(),
-        nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+        "level_norms"_a.noconvert(), "norms"_a.noconvert(), "n"_a,
+        "begin"_a.noconvert().none() = nb::none(), "end"_a.noconvert().none() = nb::none(),
+        "groups"_a.noconvert().none() = nb::none(), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
+        nb::keep_alive<0, 3>(), nb::keep_alive<0, 5>(), nb::keep_alive<0, 6>(),
+        nb::keep_alive<0, 7>());
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "simd"_a = -1,
@@ -462,13 +479,14 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   bind_pack(&pack<Real, widemargin::Csr>);
 }
 
-// Whether this processor multiplies and adds 64 bytes at once.
-bool multiplies_bytes() {
+// Levels that this processor multiplies and adds at once: 64 bytes, 16 words, or few.
+int levels_at_once() {
 #if defined(__x86_64__)
-  return widemargin::simd_level(-1) == widemargin::Simd::avx512 &&
-         __builtin_cpu_supports("avx512vnni");
+  const auto simd = widemargin::simd_level(-1);
+  if (simd == widemargin::Simd::avx512 && __builtin_cpu_supports("avx512vnni")) return 64;
+  return simd == widemargin::Simd::baseline ? 1 : 16;
 #else
-  return false;
+  return 1;
 #endif
 }
 
@@ -494,7 +512,7 @@ void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_STRIP") = widemargin::kStrip;
   m.attr("KERNEL_GROUP") = widemargin::kGroup;
   m.attr("KERNEL_CHUNK") = widemargin::kChunk;
-  m.def("multiplies_bytes", &multiplies_bytes);
+  m.def("levels_at_once", &levels_at_once);
   const auto bind_levels = [&m](auto function) {
     m.def("pack_levels", function, "X"_a.noconvert(), "begin"_a, "end"_a, "unit"_a, "n"_a,
           "out"_a.noconvert(), "squares"_a.noconvert(), "sums"_a.noconvert());

@@ -46,6 +46,8 @@ struct Strips {
   const std::uint8_t* levels = nullptr;
   const std::int32_t* level_norms = nullptr;  // |x|^2 - 256 |x|_1 of the integers, which may wrap
   Real square = 0;                            // of the unit
+  // Of rows that list their groups of levels that are not all zero: norms are |x|^2 then.
+  bool by_groups = false;
 };
 
 // The rows that are computed: dense (count x n); sparse, row b from entry begin[b] to end[b] - 1;
@@ -60,7 +62,8 @@ struct Batch {
   std::size_t count;
   std::size_t n;
   bool whole_groups;  // dense, with rows enough to fill the last group
-  // Rows of integers from 0 to 255, less 128, in place of `data`; and their squared norms.
+  // Rows of integers from 0 to 255, less 128, in place of `data`; and their squared norms. Where
+  // `begin` and `indices` say which groups of kLevelsTogether are not all zero, not less 128.
   const std::int8_t* levels = nullptr;
   const std::int32_t* level_norms = nullptr;
 };

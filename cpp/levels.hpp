@@ -55,13 +55,62 @@ inline void level_sums(const std::uint8_t* strip, const std::int8_t* z, std::siz
   level_products<rows>(strip, z, n, sums);
 }
 
+// sums[s] = sum of x_js z_j over the groups of features of a row that are not all zero: images are
+// dark in many places. Words are multiplied, 16 at once.
+inline void group_sums(const std::uint8_t* strip, const std::uint8_t* z,
+                       const std::int32_t* groups, std::size_t count, std::int32_t* sums) {
+#if defined(__AVX2__) && defined(__x86_64__)
+  constexpr std::size_t vectors = 8, half = kStrip / 2;  // four samples each
+  const __m256i zero = _mm256_setzero_si256();
+  for (std::size_t s = 0; s < kStrip; s += half) {
+    __m256i some[vectors];
+    for (std::size_t v = 0; v < vectors; ++v) some[v] = zero;
+    for (std::size_t p = 0; p < count; ++p) {
+      const auto at = static_cast<std::size_t>(groups[p]) * kLevelsTogether;
+      std::int32_t four;
+      std::memcpy(&four, z + at, sizeof(four));
+      const __m256i own = _mm256_unpacklo_epi8(_mm256_set1_epi32(four), zero);
+      const std::uint8_t* x = strip + at * kStrip + s * kLevelsTogether;
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + 16 * v));
+        const __m256i products = _mm256_madd_epi16(_mm256_cvtepu8_epi16(bytes), own);
+        some[v] = _mm256_add_epi32(some[v], products);
+      }
+    }
+    for (std::size_t v = 0; v < vectors; v += 2) {
+      const __m256i pairs = _mm256_hadd_epi32(some[v], some[v + 1]);
+      const __m256i ordered = _mm256_permute4x64_epi64(pairs, 0xD8);
+      std::memcpy(sums + s + 4 * v, &ordered, sizeof(ordered));
+    }
+  }
+#else
+  for (std::size_t s = 0; s < kStrip; ++s) sums[s] = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    const auto at = static_cast<std::size_t>(groups[p]) * kLevelsTogether;
+    for (std::size_t s = 0; s < kStrip; ++s)
+      for (std::size_t k = 0; k < kLevelsTogether; ++k)
+        sums[s] += std::int32_t{strip[at * kStrip + s * kLevelsTogether + k]} * z[at + k];
+  }
+#endif
+}
+
 // Minus half of the squared distances, as products stand where norms are zero, of a strip from
 // some rows of a batch. Sums that wrap end right: no distance is above what 32 bits hold.
 template <std::size_t rows, typename Real>
 inline void level_tile(const Strips<Real>& X, std::size_t strip, const Batch<Real>& batch,
                        std::size_t row, Real* tile) {
   std::int32_t sums[rows][kStrip];
-  level_sums<rows>(X.levels + strip * X.n * kStrip, batch.levels + row * X.n, X.n, sums);
+  const std::uint8_t* own_levels = X.levels + strip * X.n * kStrip;
+  if (batch.begin != nullptr) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto first = batch.begin[row + r], last = batch.end[row + r];
+      const auto* z = reinterpret_cast<const std::uint8_t*>(batch.levels + (row + r) * X.n);
+      group_sums(own_levels, z, batch.indices + first, static_cast<std::size_t>(last - first),
+                 sums[r]);
+    }
+  } else {
+    level_sums<rows>(own_levels, batch.levels + row * X.n, X.n, sums);
+  }
   const std::int32_t* norms = X.level_norms + strip * kStrip;
   const Real factor = Real(-0.5) * X.square;
   for (std::size_t r = 0; r < rows; ++r) {

@@ -165,7 +165,7 @@ def pack_ones(
     out: NDArray[np.uint8],
     norms: NDArray[Any],
 ) -> None: ...
-def multiplies_bytes() -> bool: ...
+def levels_at_once() -> int: ...
 def pack_levels(
     X: Any,
     begin: int,
@@ -183,12 +183,16 @@ def strips_of_levels(
     unit: float,
     samples: int,
     n: int,
+    by_groups: bool = False,
 ) -> Strips32 | Strips64: ...
 def batch_of_levels(
     levels: NDArray[np.int8],
     level_norms: NDArray[np.int32],
     norms: NDArray[Any],
     n: int,
+    begin: NDArray[np.int64] | None = None,
+    end: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int32] | None = None,
 ) -> Batch32 | Batch64: ...
 def batch(
     data: NDArray[Any],

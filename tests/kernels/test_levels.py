@@ -7,7 +7,13 @@ from scipy import sparse
 from tests.cases.kernels import on_every_simd
 from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
-from widemargin.kernels.levels import MOST_COLUMNS, Levels, LevelSamples, levels_of
+from widemargin.kernels.levels import (
+    MOST_COLUMNS,
+    LevelBatches,
+    Levels,
+    LevelSamples,
+    levels_of,
+)
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import STRIP, Layout, Parts, Samples, aligned, padded
 
@@ -15,10 +21,10 @@ RBF = Kernel("rbf", gamma=0.02)
 UNITS = [1.0, 1.0 / 255, 1.0 / 16, 0.1]
 
 
-@pytest.fixture(autouse=True)
-def fast(monkeypatch):
+@pytest.fixture(autouse=True, params=[64, 16], ids=["bytes", "groups"])
+def fast(monkeypatch, request):
     """The code that this processor has, whatever its speed."""
-    monkeypatch.setattr(_core, "multiplies_bytes", lambda: True)
+    monkeypatch.setattr(_core, "levels_at_once", lambda: request.param)
 
 
 def images(m=150, n=50, most=255, seed=0):
@@ -77,7 +83,7 @@ def test_levels_are_not_looked_for_where_they_do_not_serve(monkeypatch):
     linear = Layout(Kernel("linear", gamma=1.0).form, X, np.float32)
     for layout in (double, linear):
         assert levels_of(X, layout, Parts(150)) is None
-    monkeypatch.setattr(_core, "multiplies_bytes", lambda: False)
+    monkeypatch.setattr(_core, "levels_at_once", lambda: 1)
     assert found(X) is None
 
 
@@ -90,9 +96,7 @@ def test_values_are_exact(simd, rows):
     levels = levels_of(X, layout, Parts(150))
     samples = LevelSamples(layout, levels, None, Parts(150))
     J = np.arange(150)[-rows:]
-    z = (levels.of(J).view(np.uint8).ravel() ^ np.uint8(128)).view(np.int8)
-    none = np.zeros(rows, np.float32)
-    batch = _core.batch_of_levels(z, levels.squares[J], none, levels.width)
+    batch = LevelBatches(layout, X, levels).take(J, samples)
     out = aligned((rows, padded(150)), np.float32)
     _core.kernel_rows(form, samples.core, batch, 0, 3, out, None, None, None, simd)
     K = exact(X, gamma)[J]
@@ -108,8 +112,7 @@ def test_the_largest_distances_fit_in_their_numbers(simd):
     levels = Levels(X, 1.0, Parts(2))
     layout = Layout(Kernel("rbf", gamma=1e-9).form, X, np.float32)
     samples = LevelSamples(layout, levels, None, Parts(2))
-    z = (levels.of(np.arange(2)).view(np.uint8).ravel() ^ np.uint8(128)).view(np.int8)
-    batch = _core.batch_of_levels(z, levels.squares, np.zeros(2, np.float32), n)
+    batch = LevelBatches(layout, X, levels).take(np.arange(2), samples)
     out = aligned((2, STRIP), np.float32)
     core = layout.form, samples.core, batch, 0, 1
     _core.kernel_rows(*core, out, None, None, None, simd)
@@ -151,7 +154,7 @@ def test_a_fit_of_levels_is_that_of_other_numbers(monkeypatch):
         return problem.columns._source._samples, solve(problem, "irwls", tol=1e-6)
 
     levels, one = fit()
-    monkeypatch.setattr(_core, "multiplies_bytes", lambda: False)
+    monkeypatch.setattr(_core, "levels_at_once", lambda: 1)
     others, other = fit()
     assert isinstance(levels, LevelSamples)
     assert type(others) is Samples
@@ -179,7 +182,9 @@ def test_levels_and_other_numbers_do_not_meet():
         np.zeros(1, np.int32),
         np.zeros(1, np.float32),
     )
-    batch = _core.batch_of_levels(*bytes_of, levels.width)
+    lists = np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1, np.int32)
+    lists = lists if levels.by_groups else ()
+    batch = _core.batch_of_levels(*bytes_of, levels.width, *lists)
     sums, linear = np.zeros((1, padded(150))), Kernel("linear", gamma=1.0).form
     for form, rows in ((RBF.form, numbers), (linear, batch)):
         with pytest.raises(ValueError, match="do not fit"):
@@ -199,3 +204,29 @@ def test_levels_and_other_numbers_do_not_meet():
             levels.squares,
             levels.sums,
         )
+
+
+def test_rows_that_list_their_groups_meet_samples_that_expect_them(fast):
+    X = images()
+    layout = Layout(RBF.form, X, np.float32)
+    levels = levels_of(X, layout, Parts(150))
+    samples = LevelSamples(layout, levels, None, Parts(150))
+    one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    bytes_of = (
+        np.zeros(levels.width, np.int8),
+        np.zeros(1, np.int32),
+        np.zeros(1, np.float32),
+        levels.width,
+    )
+    listed = _core.batch_of_levels(*bytes_of, *one, np.zeros(1, np.int32))
+    other = _core.batch_of_levels(*bytes_of) if levels.by_groups else listed
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.kernel_rows(
+            RBF.form, samples.core, other, 0, 3, None, None, np.ones((1, 1)),
+            np.zeros((1, padded(150))),
+        )
+    last = levels.width // 4
+    for begin, end, group in ((0, 2, 0), (-1, 1, 0), (1, 0, 0), (0, 1, last)):
+        lists = np.array([begin]), np.array([end]), np.array([group], np.int32)
+        with pytest.raises(ValueError, match="do not fit"):
+            _core.batch_of_levels(*bytes_of, *lists)
