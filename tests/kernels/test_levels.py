@@ -12,6 +12,7 @@ from widemargin.kernels.levels import (
     LevelBatches,
     Levels,
     LevelSamples,
+    LevelSums,
     levels_of,
 )
 from widemargin.kernels.matrix import Columns
@@ -143,6 +144,31 @@ def test_columns_are_of_levels_and_their_errors_within_bounds():
     np.testing.assert_allclose(sums[: len(some)], (K @ c)[some], atol=1e-4)
     values, errors = columns.bounded(J[:99], J, c[J])
     assert np.all(np.abs(values - (K @ c)[J[:99]]) <= errors)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("known", [250, 40])  # most of the rows are among them, or few
+def test_float64_sums_of_levels_are_right_up_to_their_errors(unit, known):
+    X, rng = unit * images(300, 60), np.random.default_rng(2)
+    gamma = 1e-5 / unit**2
+    columns = Columns(as_rows(X), Kernel("rbf", gamma=gamma))
+    J, rows = rng.permutation(300)[:known], np.arange(5, 300)
+    c = rng.normal(size=known)
+    values, errors = columns.bounded(rows, J, c)
+    high, off, low = columns.twofold(rows, J, c)
+    assert np.all(np.abs(values - high - low) <= errors + off)
+    assert np.all(errors <= 1e-11 * np.abs(c).sum())
+    assert type(columns._source._in_double(J, c)[1]) is LevelSums
+
+
+def test_where_sums_of_levels_have_too_few_digits_differences_are_summed():
+    X = images(300, 60)
+    columns = Columns(as_rows(X), Kernel("rbf", gamma=0.02))
+    J, c = np.arange(300), np.ones(300)
+    assert type(columns._source._in_double(J, c)[1]) is not LevelSums
+    values, errors = columns.bounded(J, J, c)
+    high, off, low = columns.twofold(J, J, c)
+    assert np.all(np.abs(values - high - low) <= errors + off)
 
 
 def test_a_fit_of_levels_is_that_of_other_numbers(monkeypatch):

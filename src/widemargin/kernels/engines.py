@@ -18,7 +18,12 @@ from widemargin.data.blocks import Blocks
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.levels import LevelBatches, LevelSamples, levels_of
+from widemargin.kernels.levels import (
+    LevelBatches,
+    LevelSamples,
+    LevelSums,
+    levels_of,
+)
 from widemargin.kernels.packed import (
     GROUP,
     Batches,
@@ -258,24 +263,41 @@ class CoreEngine:
         """The sums K[rows, J] c in float64, and bounds of their errors: (rows,)."""
         if not (len(rows) and len(J)):
             return np.zeros(len(rows)), np.zeros(len(rows))
+        at_own, of_rows, errors = self._in_double(J, c)
         sums: Vector = np.zeros(len(rows))
-        expand = CoreSums(self._kernel.form, self._X[J], c[:, np.newaxis])
         own = np.isin(rows, J, assume_unique=True)
         if 2 * np.count_nonzero(own) > len(J):  # half of these values are enough
             known = np.zeros(self._X.shape[0])
-            known[J] = expand.at_own_rows(self._n_jobs)
+            known[J] = at_own()
             sums[own] = known[rows[own]]
         else:
             own[:] = False
-        sums[~own] = expand(self._X, rows[~own], self._n_jobs)[:, 0]
-        lengths = self._lengths[rows], self._lengths[J]
-        count = np.broadcast_to(self._terms, len(self._lengths))
-        terms = count[rows], count[J]
-        if expand.has_layout_of(self._layout):
-            errors = expand.errors_by(self._layout, lengths, terms)
-        else:
-            errors = expand.errors(self._X[rows])
-        return sums, errors[:, 0]
+        sums[~own] = of_rows(rows[~own])
+        return sums, errors(rows)
+
+    def _in_double(
+        self, J: Index, c: Vector
+    ) -> tuple[Callable[[], Vector], Callable[[Index], Vector], Callable[..., Vector]]:
+        """Functions of the sums over J in float64: at J, of rows, and of their errors."""
+        double = self._layout.as_double()
+        if self._levels is not None and not double.by_differences:
+            some = LevelSums(double, self._X, self._levels, J, c, self._n_jobs)
+            return some.at_own_rows, some, some.errors
+        expand = CoreSums(self._kernel.form, self._X[J], c[:, np.newaxis])
+
+        def errors(rows: Index) -> Vector:
+            lengths = self._lengths[rows], self._lengths[J]
+            count = np.broadcast_to(self._terms, len(self._lengths))
+            terms = count[rows], count[J]
+            if expand.has_layout_of(self._layout):
+                return expand.errors_by(self._layout, lengths, terms)[:, 0]
+            return expand.errors(self._X[rows])[:, 0]
+
+        return (
+            lambda: expand.at_own_rows(self._n_jobs),
+            lambda rows: expand(self._X, rows, self._n_jobs)[:, 0],
+            errors,
+        )
 
     @functools.cached_property
     def _lengths(self) -> Vector:

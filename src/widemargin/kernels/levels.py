@@ -21,9 +21,13 @@ from widemargin.kernels.packed import (
     Parts,
     Samples,
     aligned,
+    own_sums,
     padded,
 )
 from widemargin.numerics import linalg
+from widemargin.numerics.rounding import gamma_n, value_bounds
+
+Vector = NDArray[np.float64]
 
 # Features that the core multiplies together, and up to how many of them squared
 # distances, of at most 255^2 each, are numbers of 32 bits; from how many on products
@@ -31,6 +35,8 @@ from widemargin.numerics import linalg
 TOGETHER, LEAST_COLUMNS, MOST_COLUMNS = 4, 32, (2**31 - 1) // 255**2
 # Levels that are multiplied at once where it takes them all: else groups are listed.
 BYTES = 64
+# Terms of a sum of products that rounds as much as entries and their unit, and more.
+ROUNDED_TERMS = 32
 # Levels above zero of the unit, and rows that are looked at first.
 MOST_LEVEL, SOME_ROWS = 255, 64
 
@@ -161,3 +167,68 @@ class LevelBatches(Batches):
         lists = ends[:-1], ends[1:], listed.astype(np.int32)
         rows = bytes_of.view(np.int8)
         return _core.batch_of_levels(rows, levels.squares[J], none, width, *lists)
+
+
+class LevelSums:
+    """Sums sum_j c_j k(x_i, x_j) in float64 over rows J of levels.
+
+    Parameters
+    ----------
+    layout : Layout of float64 for rows of levels
+    X : the rows (m, n), and ``levels`` of them
+    J, c : int and float64 ndarray (k,)
+    n_jobs : int or None, threads
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        X: Any,
+        levels: Levels,
+        J: NDArray[np.intp],
+        c: Vector,
+        n_jobs: int | None,
+    ) -> None:
+        self._layout, self._levels, self._n_jobs = layout, levels, n_jobs
+        self._J, self._c = J, c
+        self._batches = LevelBatches(layout, X, levels)
+
+    def _samples(self, rows: NDArray[np.intp]) -> LevelSamples:
+        parts = Parts(len(rows), self._n_jobs)
+        return LevelSamples(self._layout, self._levels, rows, parts)
+
+    def at_own_rows(self) -> Vector:
+        """Those of the rows J, by half of the values: (k,)."""
+        J = self._J
+
+        def take(some: slice, samples: Samples) -> Any:
+            return self._batches.take(J[some], samples)
+
+        return own_sums(
+            self._c, self._batches, take, lambda index: self._samples(J[index])
+        )
+
+    def __call__(self, rows: NDArray[np.intp]) -> Vector:
+        """Those of other rows: (len(rows),)."""
+        samples = self._samples(rows)
+        sums = np.zeros((1, padded(len(rows))))
+        for some in self._batches.cut(len(self._J)):
+            batch = self._batches.take(self._J[some], samples)
+            weights = self._c[some, np.newaxis].copy()
+            samples.sums(batch, len(weights), weights, sums)
+        return sums[0, : len(rows)]
+
+    def errors(self, rows: NDArray[np.intp]) -> Vector:
+        """What rounding may do to them, at most: (len(rows),).
+
+        An entry is a unit times its level up to 9 units of rounding. So a squared
+        distance is off by 36 units of |x|^2 + |z|^2 at most, which are not more than 18
+        terms of a sum of products would be.
+        """
+        form, unit = self._layout.form, self._levels.unit
+        lengths = self._levels.squares * unit**2
+        of = [
+            value_bounds("decay", form[1:], ROUNDED_TERMS, lengths[some])
+            for some in (rows, self._J)
+        ]
+        return of[0].sums(of[1], self._c, gamma_n(len(self._J) + 4))

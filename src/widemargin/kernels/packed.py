@@ -303,6 +303,11 @@ class Batches:
 
     n_bytes = 0
 
+    @property
+    def n(self) -> int:
+        """Columns of the rows."""
+        return int(self._Z.shape[1])
+
     def __init__(
         self, layout: Layout, Z: Matrix, norms: NDArray[Any] | None = None
     ) -> None:
@@ -510,6 +515,28 @@ class Samples:
         sums[0, some] += back.sum(axis=0)
 
 
+def own_sums(
+    c: Vector,
+    batches: Batches,
+    take: Callable[[slice, Samples], Any],
+    samples_of: Callable[[NDArray[np.int64]], Samples],
+) -> Vector:
+    """The sums sum_j c_j k(z_i, z_j) over the rows of a set, by half of the values.
+
+    A value counts for i and for j, but where one batch holds both.
+    """
+    k, n = len(c), batches.n
+    sums = np.zeros((1, k))
+    size, step = padded(batches.size), strips_at_a_time(n)
+    for first in range(0, k, step):
+        index = np.arange(first, min(first + step, k))
+        samples = samples_of(index)
+        for start in range(0, index[-1] + 1, size):
+            some = slice(start, min(start + size, k))
+            samples.sums_both_ways(take(some, samples), some, first, c, sums)
+    return sums.ravel()
+
+
 def kernel_values(form: CoreKernel, X: Matrix, Z: Matrix) -> Vector:
     """Kernel values of all pairs of rows: (k, l) float64."""
     _check_width(X, Z)
@@ -589,21 +616,14 @@ class CoreSums:
         return out
 
     def at_own_rows(self, n_jobs: int | None = 1) -> Vector:
-        """Values of the first function for the rows of Z, by half of the values: (l,).
+        """Values of the first function for the rows of Z, by half of the values: (l,)."""
+        Z, layout = self._Z, self.layout
 
-        A value k(z_i, z_j) counts for i and for j, but where one batch holds both.
-        """
-        Z, c, k = self._Z, self._W[:, 0], self._Z.shape[0]
-        sums = np.zeros((1, k))
-        size, step = padded(self._batches.size), strips_at_a_time(Z.shape[1])
-        for first in range(0, k, step):
-            index = np.arange(first, min(first + step, k))
-            samples = Samples(self.layout, Z, index, Parts(len(index), n_jobs))
-            for start in range(0, index[-1] + 1, size):
-                some = slice(start, min(start + size, k))
-                batch = self._batches.take(some, samples)
-                samples.sums_both_ways(batch, some, first, c, sums)
-        return sums.ravel()
+        def samples_of(index: NDArray[np.int64]) -> Samples:
+            """Some of the rows as samples."""
+            return Samples(layout, Z, index, Parts(len(index), n_jobs))
+
+        return own_sums(self._W[:, 0], self._batches, self._batches.take, samples_of)
 
     def errors(self, X: Matrix) -> Vector:
         """What rounding may do to the values for these rows, at most: (k, c)."""
