@@ -56,9 +56,12 @@ def test_threshold_is_that_of_a_sort(pairs, sorted_keys, bins, memory_limit):
     sum_ = weights.sum()
     targets = [-1.0, 0.0, 0.5, 1.0, sum_ / 2, sum_ - 0.5, sum_, sum_ + 1.0, math.inf]
     found = thresholds(rows, keys, weights, targets, sorted_keys, bins)
+    state = rows.state(key=keys, weight=weights)
     for target, t in zip(targets, found, strict=True):
         assert t == reference_threshold(keys, weights, target)
         assert t in keys
+        for near in {0.0, *found}:
+            assert state.threshold(keys_and_weights, target, near=near) == t
 
 
 @given(seed=st.integers(0, 2**32 - 1), sorted_keys=st.sampled_from([0, 5, 4096]))
@@ -115,6 +118,8 @@ def test_threshold_refuses_nan(bad, nan):
     vectors[bad][2] = nan
     with pytest.raises(FloatingPointError, match="a key or a weight is NaN"):
         rows.state(**vectors).threshold(keys_and_weights, 3.0)
+    with pytest.raises(FloatingPointError, match="a key or a weight is NaN"):
+        rows.state(**vectors).threshold(keys_and_weights, 1.0, near=0.0)
 
 
 @on_some_storages
@@ -128,6 +133,20 @@ def test_threshold_on_storages_and_views(storage, view, sorted_keys):
     targets = [0.0, 1.0, 7.0, weights.sum(), weights.sum() + 1.0]
     found = thresholds(rows, keys, weights, targets, sorted_keys, 64)
     assert found == [reference_threshold(keys, weights, target) for target in targets]
+
+
+def test_threshold_near_a_guess_takes_one_sweep():
+    keys, calls = np.arange(20000) / 1e4, []
+    state = as_rows(np.ones((20000, 1))).state(key=keys)
+
+    def counted(part):
+        calls.append(len(part.key))
+        return part.key, 1.0
+
+    assert state.threshold(counted, 7001, near=0.705) == keys[7000]
+    assert sum(calls) == 20000
+    assert state.threshold(counted, 7001, near=0.8) == keys[7000]
+    assert sum(calls) > 60000
 
 
 # -- sums of values --------------------------------------------------------------------

@@ -17,6 +17,8 @@ THRESHOLD_BINS = 4096
 SORTED_KEYS = 4096
 # The same where keys and counts are sent, from lanes to lanes: keys, and bins.
 FEW_SENT = 128, 128
+# How far from where it may be a threshold is looked for at first.
+WINDOW = 0.01
 
 
 class RowState:
@@ -93,7 +95,13 @@ class RowState:
         """
         return self._blocks(lambda rows: f(self.part(rows), *broadcast))
 
-    def threshold(self, f: Callable[..., Any], target: float, *broadcast: Any) -> float:
+    def threshold(
+        self,
+        f: Callable[..., Any],
+        target: float,
+        *broadcast: Any,
+        near: float = np.nan,
+    ) -> float:
         """Smallest key t such that the rows with key <= t weigh at least ``target``.
 
         Parameters
@@ -104,6 +112,8 @@ class RowState:
         target : float
         *broadcast
             What f needs.
+        near : float
+            Where it may be, within `WINDOW`: then one sweep is enough, of a state here.
 
         Returns
         -------
@@ -120,6 +130,14 @@ class RowState:
         which all floats are as dense: at most six sweeps of the state narrow any keys
         down to few, which are sorted.
         """
+        if self._is_near and abs(near) < np.inf:
+            window = near - WINDOW, near + WINDOW
+            below, *found = self.sweep(_keys_within, *window, f, *broadcast)
+            keys, weights = (np.concatenate(parts) for parts in found)
+            order = np.argsort(keys, kind="stable")
+            sums = below + np.cumsum(weights[order])
+            if below < target <= sums.max(initial=below):
+                return float(keys[order][np.argmax(sums >= target)])
         most, bins = (SORTED_KEYS, THRESHOLD_BINS) if self._is_near else FEW_SENT
         at_once = most if self._is_near else 0
         low, high, count, weight, found = self.sweep(_key_range, at_once, f, *broadcast)
@@ -202,6 +220,20 @@ def _keys_between(
     orders, weights = _orders(f, part, *broadcast)
     inside = (orders >= low) & (orders <= high)
     return [(orders[inside], weights[inside])]
+
+
+def _keys_within(
+    part: RowState, low: float, high: float, f: Callable[..., Any], *broadcast: Any
+) -> tuple[float, list[Vector], list[Vector]]:
+    """Weight of the keys below a window, NaN where a key is; keys in it, and weights."""
+    keys, weights = f(part, *broadcast)
+    keys = np.asarray(keys, dtype=np.float64)
+    weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), keys.shape)
+    inside = (keys >= low) & (keys <= high)
+    below = float(weights[keys < low].sum())
+    if np.isnan(keys).any() or np.isnan(weights).any():
+        below = np.nan
+    return below, [keys[inside]], [weights[inside]]
 
 
 def _reach(weights: Vector, target: float) -> tuple[int, float]:

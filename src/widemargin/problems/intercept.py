@@ -24,19 +24,17 @@ def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
     """
     if not loss.curvature:
         with ONE_BLAS_THREAD:  # once for all sweeps
-            return _by_breakpoints(state)
+            return _by_breakpoints(state, near)
     return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
 
 
-def _by_breakpoints(state: RowState) -> float:
+def _by_breakpoints(state: RowState, near: float) -> float:
     """The middle of the interval of minimizers in b; its end where it has only one."""
     positive, negative = state.sweep(_class_weights)
     # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)
-    low = state.threshold(_breakpoints, positive - slack)
-    if state.sweep(_weight_up_to, low) >= positive + slack:
-        return low
-    high = state.threshold(_breakpoints, positive + slack)
+    low = state.threshold(_breakpoints, positive - slack, near=near)
+    high = state.threshold(_breakpoints, positive + slack, near=low)
     if not (np.isfinite(low) and np.isfinite(high)):
         return high if np.isfinite(high) else low
     return low if low == high else 0.5 * low + 0.5 * high
@@ -49,11 +47,6 @@ def _class_weights(part: RowState) -> tuple[float, float]:
 
 def _breakpoints(part: RowState) -> tuple[Vector, Vector]:
     return part.labels * getattr(part, "q", 1.0) - part.score, part.C
-
-
-def _weight_up_to(part: RowState, b: float) -> float:
-    keys, weights = _breakpoints(part)
-    return float(weights[keys <= b].sum())
 
 
 def _slope(part: RowState, b: float, loss: PointwiseLoss) -> tuple[float, float, float]:
