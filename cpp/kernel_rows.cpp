@@ -233,10 +233,11 @@ struct Function {
 // them wait at once. AVX-512 has fewer steps.
 constexpr std::size_t kTogetherVectors = kVectorBytes == 32 ? 8 : 1;
 
-// The function of a line of products, in their place.
+// The function of a line of products, in their place. Not inlined: so many vectors leave no
+// registers to what is around it.
 template <typename Real, KernelKind kind>
-inline void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_norm,
-                  std::size_t width, Real* line) {
+[[gnu::noinline]] void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_norm,
+                             std::size_t width, Real* line) {
   std::size_t s = 0;
   for (; s + kTogetherVectors * kLanes<Real> <= width; s += kTogetherVectors * kLanes<Real>)
     f.template values<kTogetherVectors>(line + s, x_norms + s, z_norm);
@@ -262,12 +263,12 @@ struct Table<Real, KernelKind::rbf> {
   std::size_t most = 0;  // of the norms: too large where bytes do not hold them
 
   void fill(const Function<Real, KernelKind::rbf>& f, const Real* x_norms) {
-    for (std::size_t d = 0; d < Choice<Real>::size; d += kLanes<Real>) {
-      Vector<Real> distance;
-      for (std::size_t lane = 0; lane < kLanes<Real>; ++lane)
-        distance[lane] = static_cast<Real>(d + lane);
-      store(values + d, f(all(Real(0)), distance, Real(0)));
+    Real distances[Choice<Real>::size];
+    for (std::size_t d = 0; d < Choice<Real>::size; ++d) {
+      distances[d] = static_cast<Real>(d);
+      values[d] = 0;
     }
+    apply(f, distances, Real(0), Choice<Real>::size, values);
     std::uint8_t bytes[kStrip];
     for (std::size_t s = 0; s < kStrip; ++s) {
       const auto norm = static_cast<std::size_t>(x_norms[s]);
