@@ -9,6 +9,14 @@
 namespace widemargin::WIDEMARGIN_SIMD {
 namespace {
 
+// The sum of the lanes.
+template <class V>
+inline double total(const V& lanes) {
+  double sum = 0;
+  for (std::size_t k = 0; k < sizeof(V) / sizeof(lanes[0]); ++k) sum += static_cast<double>(lanes[k]);
+  return sum;
+}
+
 // A tile of products: rows of the batch x samples of a strip. As many sums as the registers hold.
 constexpr std::size_t kTileRows = 6;
 constexpr std::size_t kTileVectors = kVectorBytes == 64 ? 4 : 2;
@@ -194,7 +202,7 @@ struct Function {
 
   Vector<Real> operator()(Vector<Real> p, Vector<Real> x_norm, Real z_norm) const {
     if constexpr (kind == KernelKind::rbf)
-      p = not_negative((x_norm - (p + p)) + z_norm);
+      p = not_negative((x_norm - p * 2) + z_norm);
     else if constexpr (row_term(kind) == Term::size || row_term(kind) == Term::share)
       p = not_negative((p + x_norm) + z_norm);
     return kernel_value<kind>(p, gamma, coef0, degree);
@@ -211,6 +219,21 @@ inline void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_nor
                   std::size_t width, Real* line) {
   for (std::size_t s = 0; s < width; s += kLanes<Real>)
     store(line + s, f(load(line + s), load(x_norms + s), z_norm));
+}
+
+// The same values, which go at once where they are added up: to sums of the samples, times `weight`,
+// if that is not 0; the sum of them times `back`, unless that is null.
+template <bool is_back, typename Real, KernelKind kind>
+[[gnu::noinline]] double apply_to_sums(const Function<Real, kind>& f, const Real* x_norms,
+                                       Real z_norm, std::size_t width, const Real* line,
+                                       Real weight, Real* sums, const Real* back) {
+  Vector<Real> some{};
+  for (std::size_t s = 0; s < width; s += kLanes<Real>) {
+    const Vector<Real> value = f(load(line + s), load(x_norms + s), z_norm);
+    if (sums != nullptr) store(sums + s, load(sums + s) + value * weight);
+    if constexpr (is_back) some = some + value * load(back + s);
+  }
+  return is_back ? total(some) : 0;
 }
 
 // Values of rbf at the distances of the samples of a strip, which are of ones: exp takes longer
@@ -330,9 +353,7 @@ template <typename Real>
   Vector<Real> sums{};
   for (std::size_t s = 0; s < width; s += kLanes<Real>)
     sums = sums + load(line + s) * load(weights + s);
-  double total = 0;
-  for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) total += static_cast<double>(sums[lane]);
-  return total;
+  return total(sums);
 }
 
 // The same sums, to the bit, where the strip has one sample: lanes are columns of the weights.
@@ -386,12 +407,26 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   const bool has_table =
       table.is_there && samples == kStrip && X.ones != nullptr && batch.count >= kTableRows;
   if (has_table) table.fill(f, norms);
+  const bool at_once = !has_table && target.out == nullptr && target.columns * columns <= 1;
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows = has_table ? table.lines(f, X, strip, batch, row, tile)
                                        : products<Real, terms, dense, sparse, samples>(
                                              X, strip, batch, row, width, tile);
     for (std::size_t r = 0; r < rows; ++r) {
       Real* line = tile + r * kStrip;
+      if constexpr (samples == kStrip) {
+        if (at_once) {
+          const Real weight = columns > 0 ? static_cast<Real>(target.weights[row + r]) : Real(0);
+          Real* const own = weight != 0 ? sums.values[0] : nullptr;
+          if (target.back_weights != nullptr)
+            target.back[row + r] +=
+                apply_to_sums<true>(f, norms, batch.norms[row + r], width, line, weight, own,
+                                    target.back_weights + strip * kStrip);
+          else if (own != nullptr)
+            apply_to_sums<false>(f, norms, batch.norms[row + r], width, line, weight, own, norms);
+          continue;
+        }
+      }
       if (!has_table) apply(f, norms, batch.norms[row + r], width, line);
       if (target.out != nullptr && first_column == 0) {
         const auto place =

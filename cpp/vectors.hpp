@@ -160,6 +160,58 @@ inline Vector<double> exponential(Vector<double> x) {
   const auto share = (Vector<double>)_mm512_permutex2var_pd(low, (__m512i)shifted, high);
   return (Vector<double>)_mm512_maskz_scalef_pd(is_normal, (__m512d)(share * (p * r) + share), n);
 }
+#elif defined(__FMA__)
+// exp(-gamma x) = 2^(n + r), n an integer near -gamma x / log 2: 2^r by a polynomial that is nearly
+// the best one and 1 at 0, times 2^n by its bits. Products with gamma / log 2, in two parts, are
+// fused: within 2 units in the last place; 0 where the result would not be a normal number; -gamma x
+// up to 88 (709).
+inline Vector<float> decay(Vector<float> x, float gamma) {
+  const double rate = gamma * -1.4426950408889634;
+  const auto high = static_cast<float>(rate), low = static_cast<float>(rate - high);
+  const auto magic = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
+  const Vector<float> shifted = x * high + magic, n = shifted - magic;
+  const Vector<float> r = x * low + (x * high - n);
+  Vector<float> p = all(1.55946967e-4f);
+  p = p * r + 1.34066457e-3f;
+  p = p * r + 9.61769279e-3f;
+  p = p * r + 5.55031039e-2f;
+  p = p * r + 2.40226522e-1f;
+  p = p * r + 6.93147242e-1f;
+  p = p * r + 1.0f;
+  IntVector<float> exponent, bits;
+  std::memcpy(&exponent, &shifted, sizeof(exponent));
+  std::memcpy(&bits, &p, sizeof(bits));
+  bits += exponent << 23;
+  std::memcpy(&p, &bits, sizeof(p));
+  return n < all(-125.0f) ? all(0.0f) : p;
+}
+
+inline Vector<double> decay(Vector<double> x, double gamma) {
+  constexpr double log2 = -1.4426950408889634;
+  const double high = gamma * log2;
+  const double low = __builtin_fma(gamma, log2, -high) + gamma * -2.0355273740931033e-17;
+  const auto magic = all(6755399441055744.0);  // 1.5 * 2^52
+  const Vector<double> shifted = x * high + magic, n = shifted - magic;
+  const Vector<double> r = x * low + (x * high - n);
+  Vector<double> p = all(4.4549605981865186e-10);
+  p = p * r + 7.072585949269223e-09;
+  p = p * r + 1.0178062445845774e-07;
+  p = p * r + 1.321544258792169e-06;
+  p = p * r + 1.525273382983612e-05;
+  p = p * r + 1.540353044173605e-04;
+  p = p * r + 1.3333558146416936e-03;
+  p = p * r + 9.618129107606888e-03;
+  p = p * r + 5.55041086648216e-02;
+  p = p * r + 2.4022650695910097e-01;
+  p = p * r + 6.931471805599453e-01;
+  p = p * r + 1.0;
+  IntVector<double> exponent, bits;
+  std::memcpy(&exponent, &shifted, sizeof(exponent));
+  std::memcpy(&bits, &p, sizeof(bits));
+  bits += exponent << 52;
+  std::memcpy(&p, &bits, sizeof(p));
+  return n < all(-1021.0) ? all(0.0) : p;
+}
 #else
 // exp(x): x = n log 2 + r with |r| <= log(2) / 2, the series of e^r, times 2^n by its bits. Within
 // 2 units in the last place; 0 where the result would not be a normal number; x up to 88 (709).
@@ -214,6 +266,12 @@ inline Vector<double> exponential(Vector<double> x) {
   std::memcpy(&p, &bits, sizeof(p));
   return tiny ? all(0.0) : p;
 }
+#endif
+
+#if defined(__AVX512F__) || !defined(__FMA__)
+// exp(-gamma x).
+inline Vector<float> decay(Vector<float> x, float gamma) { return exponential(x * -gamma); }
+inline Vector<double> decay(Vector<double> x, double gamma) { return exponential(x * -gamma); }
 #endif
 
 }  // namespace
