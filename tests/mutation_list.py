@@ -785,6 +785,20 @@ MUTATIONS = [
         MANY,
     ),
     Mutation(
+        "many problems: values that serve two support vectors",
+        "batch_sums.cpp",
+        "out[begin + s] += forth[s];",
+        "out[begin + s] -= forth[s];",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
+        "many problems: working sets where float32 is too rough",
+        "batch.cpp",
+        "(blocks_ || m_ <= kMostRefined)",
+        "!blocks_ && m_ <= kMostRefined",
+        FAMILY,
+    ),
+    Mutation(
         "many problems: the start of a chain",
         "chain.cpp",
         "if (at_bound > kMostlyBound * size) return most;",
