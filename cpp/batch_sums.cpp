@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "gathered.hpp"
@@ -10,12 +11,12 @@
 namespace widemargin {
 namespace {
 
-// What a task of sums has of given values: rows first .. last - 1 of a problem.
+// What a task of sums has of given values: some rows of a problem.
 void sum_given(const BatchSums& sums, std::span<const std::int64_t> support,
-               std::span<const double> weights, std::size_t first, std::size_t last, Crew& crew,
+               std::span<const double> weights, std::span<const std::size_t> rows, Crew& crew,
                bool is_caller) {
   const std::size_t m = sums.rows.norms.size();
-  for (std::size_t r = first; r < last; ++r) {
+  for (const auto r : rows) {
     if (crew.stopped(is_caller)) return;
     const double* row = sums.rows.given.data() + static_cast<std::size_t>(sums.row[r]) * m;
     std::array<double, 4> part{};  // independent sums
@@ -36,19 +37,15 @@ std::size_t begin_at(std::span<const std::int64_t> end, std::size_t t) {
   return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
 }
 
-// Part `part` of `cut` of the rows of problem t.
-void sum_part(const KernelTable& kernels, const BatchSums& sums, std::size_t t, std::size_t part,
-              std::size_t cut, Crew& crew, bool is_caller) {
-  const std::size_t s0 = begin_at(sums.support_end, t), r0 = begin_at(sums.row_end, t);
-  const std::size_t k = static_cast<std::size_t>(sums.support_end[t]) - s0;
-  const std::size_t m = static_cast<std::size_t>(sums.row_end[t]) - r0;
-  const std::size_t last = m * (part + 1) / cut;
+// Some rows of a problem, whose k support vectors begin at s0.
+void sum_rows(const KernelTable& kernels, const BatchSums& sums, std::size_t s0, std::size_t k,
+              std::span<const std::size_t> rows, Crew& crew, bool is_caller) {
   const auto& all = sums.rows;
   if (!all.given.empty()) {
-    sum_given(sums, sums.support.subspan(s0, k), sums.weight.subspan(s0, k), r0 + m * part / cut,
-              r0 + last, crew, is_caller);
+    sum_given(sums, sums.support.subspan(s0, k), sums.weight.subspan(s0, k), rows, crew, is_caller);
     return;
   }
+  std::vector<double> found(kRows);
   const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
   const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
   Packed packed;
@@ -61,19 +58,116 @@ void sum_part(const KernelTable& kernels, const BatchSums& sums, std::size_t t, 
     const auto from = static_cast<std::ptrdiff_t>(s0 + first);
     std::copy_n(sums.weight.begin() + from, vectors, weights.begin());
     const auto X = packed.strips(vectors, n);
-    for (std::size_t r = m * part / cut; r < last && !crew.stopped(is_caller); r += kRows) {
-      const std::size_t count = std::min(last - r, kRows);
+    for (std::size_t r = 0; r < rows.size() && !crew.stopped(is_caller); r += kRows) {
+      const std::size_t count = std::min(rows.size() - r, kRows);
       const auto batch = gathered.fill(all.batch, count, [&](std::size_t i) {
-        return static_cast<std::size_t>(sums.row[r0 + r + i]);
+        return static_cast<std::size_t>(sums.row[rows[r + i]]);
       });
-      double* out = sums.out.data() + r0 + r;
-      if (first == 0) std::fill_n(out, count, 0.0);
+      for (std::size_t i = 0; i < count; ++i) found[i] = first == 0 ? 0.0 : sums.out[rows[r + i]];
       Target<double> target{nullptr, nullptr, 0, nullptr, nullptr, 0, 0};
-      target.back_weights = weights.data(), target.back = out;
+      target.back_weights = weights.data(), target.back = found.data();
       kernels.rows64(all.form, X, batch, target, 0, weights.size() / kStrip);
+      for (std::size_t i = 0; i < count; ++i) sums.out[rows[r + i]] = found[i];
     }
   }
 }
+
+// One problem whose support vectors are among its rows: of two of them the value is made once, for
+// both. Tasks have a block of them, with itself and those before it, or a part of the other rows;
+// what comes out does not depend on their order.
+class OwnSums {
+ public:
+  // `place` is to work in: -1 for each sample.
+  OwnSums(const BatchSums& sums, std::size_t t, std::size_t cut, std::vector<std::int64_t>& place)
+      : sums_(sums), s0_(begin_at(sums.support_end, t)), cut_(cut) {
+    const std::size_t r0 = begin_at(sums.row_end, t);
+    const auto r1 = static_cast<std::size_t>(sums.row_end[t]);
+    k_ = static_cast<std::size_t>(sums.support_end[t]) - s0_;
+    const auto& all = sums.rows;
+    const std::size_t most = std::max(kPackedBytes / (sizeof(double) * (all.batch.n + 1)), kStrip);
+    block_ = (k_ / kBlocks + kStrip) / kStrip * kStrip;
+    const auto place_of = [&](std::int64_t row) -> std::int64_t& {
+      return place[static_cast<std::size_t>(row)];
+    };
+    const bool may_own = k_ >= kLeastOwn && block_ <= most && all.given.empty();
+    const auto support = sums.support.subspan(s0_, may_own ? k_ : 0);
+    for (std::size_t s = 0; s < support.size(); ++s)
+      place_of(support[s]) = static_cast<std::int64_t>(s);
+    for (std::size_t r = r0; r < r1; ++r) {
+      const auto own = may_own ? place_of(sums.row[r]) : -1;
+      if (own < 0)
+        others_.push_back(r);
+      else
+        own_.push_back({r, static_cast<std::size_t>(own)});
+    }
+    bool is_each_once = may_own;
+    for (std::size_t s = 0; s < support.size(); ++s)
+      is_each_once = is_each_once && place_of(support[s]) == static_cast<std::int64_t>(s);
+    for (const auto row : support) place_of(row) = -1;
+    if (is_each_once && own_.size() >= k_) {
+      blocks_ = (k_ + block_ - 1) / block_;
+      parts_.resize(blocks_ * k_);
+    } else {
+      for (const auto& [r, s] : own_) others_.push_back(r);
+      own_.clear();
+    }
+  }
+
+  std::size_t tasks() const { return blocks_ + cut_; }
+
+  void run(const KernelTable& kernels, std::size_t task, Crew& crew, bool is_caller) {
+    if (task >= blocks_) {
+      task -= blocks_;
+      const std::size_t m = others_.size(), first = m * task / cut_, last = m * (task + 1) / cut_;
+      sum_rows(kernels, sums_, s0_, k_, std::span(others_).subspan(first, last - first), crew,
+               is_caller);
+      return;
+    }
+    const std::size_t J = blocks_ - 1 - task;  // the longest first
+    const auto& all = sums_.rows;
+    const std::size_t n = all.batch.n, begin = J * block_, count = std::min(block_, k_ - begin);
+    double* const out = parts_.data() + J * k_;
+    const double* const weight = sums_.weight.data() + s0_;
+    Packed packed;
+    packed.fill(all.batch, all.norms, sums_.support.subspan(s0_ + begin, count));
+    const std::size_t width = packed.norms.size();
+    std::vector<double> weights(width), forth(width);
+    std::copy_n(weight + begin, count, weights.begin());
+    Gathered<double> gathered;
+    for (std::size_t first = 0; first <= begin; first += block_) {
+      if (crew.stopped(is_caller)) return;
+      const auto batch = gathered.fill(all.batch, std::min(block_, k_ - first), [&](std::size_t i) {
+        return static_cast<std::size_t>(sums_.support[s0_ + first + i]);
+      });
+      const bool is_apart = first < begin;
+      Target<double> target{nullptr,      nullptr, 0,    is_apart ? weight + first : nullptr,
+                            forth.data(), 1,       width};
+      target.back_weights = weights.data(), target.back = out + first;
+      kernels.rows64(all.form, packed.strips(count, n), batch, target, 0, width / kStrip);
+    }
+    for (std::size_t s = 0; s < count; ++s) out[begin + s] += forth[s];
+  }
+
+  // After all tasks.
+  void finish() {
+    for (const auto& [r, s] : own_) {
+      double sum = 0;
+      for (std::size_t J = s / block_; J < blocks_; ++J) sum += parts_[J * k_ + s];
+      sums_.out[r] = sum;
+    }
+  }
+
+ private:
+  // Support vectors from which this pays, and into how many blocks they are cut at most.
+  static constexpr std::size_t kLeastOwn = 2 * kStrip, kBlocks = 32;
+
+  const BatchSums& sums_;
+  std::size_t s0_, k_ = 0, cut_, block_ = 0, blocks_ = 0;
+  std::vector<std::size_t> others_;  // rows
+  std::vector<std::pair<std::size_t, std::size_t>>
+      own_;                    // rows, and which support vectors they are
+  std::vector<double> parts_;  // sums of each block
+};
 
 // The problems first .. last - 1 over the same samples: each kernel value is made once for all. Of
 // their rows a part may be scored alone; what comes out does not depend on it.
@@ -178,7 +272,10 @@ class SharedSums {
 }  // namespace
 
 void sum_problem(const KernelTable& kernels, const BatchSums& sums, Crew& crew, bool is_caller) {
-  sum_part(kernels, sums, 0, 0, 1, crew, is_caller);
+  std::vector<std::int64_t> place(sums.rows.norms.size(), -1);
+  OwnSums own(sums, 0, 1, place);
+  for (std::size_t task = 0; task < own.tasks(); ++task) own.run(kernels, task, crew, is_caller);
+  own.finish();
 }
 
 void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t threads,
@@ -196,9 +293,17 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
   }
   // Few problems are cut, so that all threads have work; what comes out does not depend on it.
   const std::size_t cut = problems > 0 ? (threads + problems - 1) / problems : 1;
-  crew.run(problems * cut, [&](std::size_t task, bool is_caller) {
-    sum_part(kernels, sums, task / cut, task % cut, cut, crew, is_caller);
+  std::vector<std::int64_t> place(sums.rows.norms.size(), -1);
+  std::vector<OwnSums> own;
+  std::vector<std::pair<std::size_t, std::size_t>> tasks;
+  for (std::size_t t = 0; t < problems; ++t) {
+    own.emplace_back(sums, t, cut, place);
+    for (std::size_t task = 0; task < own[t].tasks(); ++task) tasks.push_back({t, task});
+  }
+  crew.run(tasks.size(), [&](std::size_t k, bool is_caller) {
+    own[tasks[k].first].run(kernels, tasks[k].second, crew, is_caller);
   });
+  for (auto& one : own) one.finish();
 }
 
 }  // namespace widemargin

@@ -70,6 +70,8 @@ class Blocks {
                     form.kind == KernelKind::chi2) {}
 
   std::int64_t evaluations() const { return evaluations_; }
+  // From now on pair steps have values in float32.
+  void round_no_more() { is_rounded_ = false; }
   std::size_t size() const { return set_.size(); }
 
   // f = K x, anew.

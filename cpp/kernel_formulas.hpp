@@ -73,10 +73,6 @@ inline T quotient(T a, T b) {
   return a / (b == T{} ? T{} + 1 : b);
 }
 template <class T, class Real>
-inline T scaled(T a, Real factor) {
-  return a * factor;
-}
-template <class T, class Real>
 inline T affine(T a, Real factor, Real shift) {
   return a * factor + shift;
 }
@@ -91,7 +87,7 @@ inline T power(T base, int degree) {
 }
 template <class T>
 inline T tangent(T a) {
-  const T e = exponential(magnitude(a) * -2), size = (1 - e) / (1 + e);
+  const T e = decay(magnitude(a), 2), size = (1 - e) / (1 + e);
   return a < T{} ? -size : size;
 }
 
@@ -121,7 +117,7 @@ inline decltype(auto) kernel_value(T&& sum, Real gamma, Real coef0, int degree) 
     return tangent(affine(sum, gamma, coef0));
   } else {
     static_assert(term_of(kind) != Term::product);
-    return exponential(scaled(sum, -gamma));
+    return decay(sum, gamma);
   }
 }
 

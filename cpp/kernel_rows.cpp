@@ -9,6 +9,15 @@
 namespace widemargin::WIDEMARGIN_SIMD {
 namespace {
 
+// The sum of the lanes.
+template <class V>
+inline double total(const V& lanes) {
+  double sum = 0;
+  for (std::size_t k = 0; k < sizeof(V) / sizeof(lanes[0]); ++k)
+    sum += static_cast<double>(lanes[k]);
+  return sum;
+}
+
 // A tile of products: rows of the batch x samples of a strip. As many sums as the registers hold.
 constexpr std::size_t kTileRows = 6;
 constexpr std::size_t kTileVectors = kVectorBytes == 64 ? 4 : 2;
@@ -198,15 +207,13 @@ struct Function {
     return some[0];
   }
 
-  // Of some vectors of products, in their place.
+  // Of some vectors of a line of products.
   template <std::size_t count>
-  void values(Real* line, const Real* x_norms, Real z_norm) const {
+  void values(const Real* line, const Real* x_norms, Real z_norm, Vector<Real> (&p)[count]) const {
     constexpr std::size_t lanes = kLanes<Real>;
-    Vector<Real> p[count];
     for (std::size_t v = 0; v < count; ++v)
       p[v] = argument(load(line + v * lanes), load(x_norms + v * lanes), z_norm);
     finish(p);
-    for (std::size_t v = 0; v < count; ++v) store(line + v * lanes, p[v]);
   }
 
  private:
@@ -215,8 +222,7 @@ struct Function {
     if constexpr (term_of(kind) != Term::product)
       decays(p, gamma);
     else
-      for (std::size_t v = 0; v < count; ++v)
-        p[v] = kernel_value<kind>(p[v], gamma, coef0, degree);
+      for (std::size_t v = 0; v < count; ++v) p[v] = kernel_value<kind>(p[v], gamma, coef0, degree);
   }
   static Vector<Real> argument(Vector<Real> p, Vector<Real> x_norm, Real z_norm) {
     if constexpr (kind == KernelKind::rbf)
@@ -233,15 +239,44 @@ struct Function {
 // them wait at once. AVX-512 has fewer steps.
 constexpr std::size_t kTogetherVectors = kVectorBytes == 32 ? 8 : 1;
 
+// The values of a line of products, some vectors after the others: `use` gets each, and its place.
+template <typename Real, KernelKind kind, typename Use>
+inline void each_value(const Function<Real, kind>& f, const Real* x_norms, Real z_norm,
+                       std::size_t width, const Real* line, const Use& use) {
+  const auto some = [&]<std::size_t count>(std::size_t& s) {
+    constexpr std::size_t lanes = kLanes<Real>;
+    for (; s + count * lanes <= width; s += count * lanes) {
+      Vector<Real> p[count];
+      f.values(line + s, x_norms + s, z_norm, p);
+      for (std::size_t v = 0; v < count; ++v) use(p[v], s + v * lanes);
+    }
+  };
+  std::size_t s = 0;
+  some.template operator()<kTogetherVectors>(s);
+  some.template operator()<1>(s);
+}
+
 // The function of a line of products, in their place. Not inlined: so many vectors leave no
 // registers to what is around it.
 template <typename Real, KernelKind kind>
 [[gnu::noinline]] void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_norm,
                              std::size_t width, Real* line) {
-  std::size_t s = 0;
-  for (; s + kTogetherVectors * kLanes<Real> <= width; s += kTogetherVectors * kLanes<Real>)
-    f.template values<kTogetherVectors>(line + s, x_norms + s, z_norm);
-  for (; s < width; s += kLanes<Real>) f.template values<1>(line + s, x_norms + s, z_norm);
+  each_value(f, x_norms, z_norm, width, line,
+             [&](const Vector<Real>& value, std::size_t s) { store(line + s, value); });
+}
+
+// The same values, which go at once where they are added up: to sums of the samples, times
+// `weight`, unless `sums` is null; the sum of them times `back`, if that is asked for.
+template <bool is_back, typename Real, KernelKind kind>
+[[gnu::noinline]] double apply_to_sums(const Function<Real, kind>& f, const Real* x_norms,
+                                       Real z_norm, std::size_t width, const Real* line,
+                                       Real weight, Real* sums, const Real* back) {
+  Vector<Real> some{};
+  each_value(f, x_norms, z_norm, width, line, [&](const Vector<Real>& value, std::size_t s) {
+    if (sums != nullptr) store(sums + s, load(sums + s) + value * weight);
+    if constexpr (is_back) some = some + value * load(back + s);
+  });
+  return is_back ? total(some) : 0;
 }
 
 // Values of rbf at the distances of the samples of a strip, which are of ones: exp takes longer
@@ -361,9 +396,7 @@ template <typename Real>
   Vector<Real> sums{};
   for (std::size_t s = 0; s < width; s += kLanes<Real>)
     sums = sums + load(line + s) * load(weights + s);
-  double total = 0;
-  for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) total += static_cast<double>(sums[lane]);
-  return total;
+  return total(sums);
 }
 
 // The same sums, to the bit, where the strip has one sample: lanes are columns of the weights.
@@ -417,12 +450,26 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   const bool has_table =
       table.is_there && samples == kStrip && X.ones != nullptr && batch.count >= kTableRows;
   if (has_table) table.fill(f, norms);
+  const bool at_once = !has_table && target.out == nullptr && target.columns * columns <= 1;
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows = has_table ? table.lines(f, X, strip, batch, row, tile)
                                        : products<Real, terms, dense, sparse, samples>(
                                              X, strip, batch, row, width, tile);
     for (std::size_t r = 0; r < rows; ++r) {
       Real* line = tile + r * kStrip;
+      if constexpr (samples == kStrip) {
+        if (at_once) {
+          const Real weight = columns > 0 ? static_cast<Real>(target.weights[row + r]) : Real(0);
+          Real* const own = weight != 0 ? sums.values[0] : nullptr;
+          if (target.back_weights != nullptr)
+            target.back[row + r] +=
+                apply_to_sums<true>(f, norms, batch.norms[row + r], width, line, weight, own,
+                                    target.back_weights + strip * kStrip);
+          else if (own != nullptr)
+            apply_to_sums<false>(f, norms, batch.norms[row + r], width, line, weight, own, norms);
+          continue;
+        }
+      }
       if (!has_table) apply(f, norms, batch.norms[row + r], width, line);
       if (target.out != nullptr && first_column == 0) {
         const auto place =

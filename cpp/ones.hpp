@@ -213,7 +213,7 @@ struct Picks {
 #endif
 
 // exp, of one number.
-inline double exponential_of(double x) { return exponential(all<double>(x))[0]; }
+inline double exponential_of(double x) { return decay(all<double>(x), -1)[0]; }
 
 // Sums over rows of ones of rbf, exp(-gamma (|x|^2 + |z|^2 - 2 b)) with b ones in common, as three
 // factors: that of z is in its weight, that of x comes last, and that of b is chosen of as many
@@ -278,7 +278,7 @@ class SumsByFactors {
       for (std::size_t lane = 0; lane < kLanes<double>; ++lane)
         norms[lane] = static_cast<double>(X_.norms[strip * kStrip + s + lane]);
       double* out = sums + strip * kStrip + s;
-      store(out, load(out) + load(totals + s) * exponential(norms * -gamma_));
+      store(out, load(out) + load(totals + s) * decay(norms, gamma_));
     }
   }
 

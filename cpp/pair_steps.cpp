@@ -32,6 +32,18 @@ struct Largest {
   }
 };
 
+template <class V>
+inline V larger(V a, V b) {
+  return a > b ? a : b;
+}
+template <class V>
+inline auto largest_of(const V& lanes) {
+  auto most = lanes[0];
+  for (std::size_t k = 1; k < sizeof(V) / sizeof(most); ++k)
+    if (lanes[k] > most) most = lanes[k];
+  return most;
+}
+
 // Smallest curvature that a step divides by, alone and as a share of the diagonal.
 constexpr double kCurvature = 1e-12;
 
@@ -127,13 +139,19 @@ class Steps {
     Real rise[groups];
     std::size_t first[groups];
     for (int g = 0; g < groups; ++g) first[g] = highest(up(g), rise[g]);
+    Vector<Real> falls[2] = {all<Real>(-kInfinity), all<Real>(-kInfinity)};
+    if constexpr (groups > 1) {
+      for (std::size_t s = 0; s < p_.width; s += kLanes<Real>)
+        for (int g = 0; g < groups; ++g)
+          falls[g] = larger(load(p_.F + s) + load(down(g) + s), falls[g]);
+    }
     for (;; ++done.steps) {
-      std::size_t i = first[0], j = partner(i, down(0), rise[0], done.violation);
+      int g = 0;  // the group that violates more: the other needs no partner, and no row of K
       if constexpr (groups > 1) {
-        double violation;
-        const std::size_t other = partner(first[1], down(1), rise[1], violation);
-        if (violation > done.violation) i = first[1], j = other, done.violation = violation;
+        const double other = static_cast<double>(largest_of(falls[1])) + rise[1];
+        g = other > static_cast<double>(largest_of(falls[0])) + rise[0] ? 1 : 0;
       }
+      const std::size_t i = first[g], j = partner(i, down(g), rise[g], done.violation);
       if (!(done.violation > stop) || done.steps == most) return done;
       double curvature =
           static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * value(p_.K, i, j);
@@ -155,16 +173,23 @@ class Steps {
       p_.F[j] -= p_.ridge[j] * step;
       Largest<Real> largest(-kInfinity), second(-kInfinity);
       Real *const gradient = p_.F, *const can = up(0), *const other = groups > 1 ? up(1) : can;
+      const Real *const down0 = down(0), *const down1 = groups > 1 ? down(1) : down0;
+      falls[0] = falls[1] = all<Real>(-kInfinity);
       with_parts(p_.K, i, j, [&](auto a, auto b, std::size_t s, std::size_t end) {
         Largest<Real> most = largest, next = second;
+        Vector<Real> fall0 = falls[0], fall1 = falls[1];
         for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
           const Vector<Real> F = load(gradient + s) + apart(a, b) * step;
           store(gradient + s, F);
           most.offer(load(can + s) - F);
-          if constexpr (groups > 1) next.offer(load(other + s) - F);
+          if constexpr (groups > 1) {
+            next.offer(load(other + s) - F);
+            fall0 = larger(F + load(down0 + s), fall0);
+            fall1 = larger(F + load(down1 + s), fall1);
+          }
         }
         largest = most;
-        if constexpr (groups > 1) second = next;
+        if constexpr (groups > 1) second = next, falls[0] = fall0, falls[1] = fall1;
       });
       first[0] = largest.best(rise[0]);
       if constexpr (groups > 1) first[1] = second.best(rise[1]);
@@ -298,7 +323,7 @@ class Steps {
       Vector<Real> most = fall;
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
         const Vector<Real> F = load(gradient + s) + load(can + s);
-        most = F > most ? F : most;
+        most = larger(F, most);
         const Vector<Real> slope = F + rise;
         const Vector<Real> curved = (load(diagonal + s) - load(a) * Real(2)) + own;
         const Vector<Real> curvature = curved > least ? curved : least;
@@ -312,10 +337,8 @@ class Steps {
       gain = best;
       fall = most;
     });
-    Real most = fall[0], ignored;
-    for (std::size_t lane = 1; lane < kLanes<Real>; ++lane)
-      if (fall[lane] > most) most = fall[lane];
-    violation = static_cast<double>(most) + rise;
+    Real ignored;
+    violation = static_cast<double>(largest_of(fall)) + rise;
     return gain.best(ignored);
   }
 

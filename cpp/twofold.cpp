@@ -251,6 +251,7 @@ inline Values& exponential(Values& values) {
   }
   return values;
 }
+inline Values& decay(Values& values, double gamma) { return exponential(scaled(values, -gamma)); }
 
 // values = tanh(values): tanh hi + lo (1 - tanh^2 hi), whose next term is below lo^2.
 inline Values& tangent(Values& values) {

@@ -160,6 +160,57 @@ inline Vector<double> exponential(Vector<double> x) {
   const auto share = (Vector<double>)_mm512_permutex2var_pd(low, (__m512i)shifted, high);
   return (Vector<double>)_mm512_maskz_scalef_pd(is_normal, (__m512d)(share * (p * r) + share), n);
 }
+#elif defined(__FMA__)
+// exp(-gamma x) = 2^(n + r), n an integer near -gamma x / log 2: 2^r by a polynomial that is nearly
+// the best one and 1 at 0, times 2^n by its bits. Products with gamma / log 2, in two parts, are
+// fused: within 2 units in the last place; 0 where the result would not be a normal number; -gamma
+// x up to 88 (709). Of some vectors at once, in their place: each step waits for the one before.
+template <std::size_t count, std::size_t degree, typename Real>
+inline void powers_of_two(Vector<Real> (&x)[count], Real high, Real low, Real magic,
+                          const Real (&terms)[degree], Real least, int mantissa) {
+  Vector<Real> shifted[count], p[count];
+  for (std::size_t v = 0; v < count; ++v) shifted[v] = x[v] * high + magic;
+  for (std::size_t v = 0; v < count; ++v) x[v] = x[v] * low + (x[v] * high - (shifted[v] - magic));
+  for (std::size_t v = 0; v < count; ++v) p[v] = x[v] * terms[0] + terms[1];
+  for (std::size_t k = 2; k < degree; ++k)
+    for (std::size_t v = 0; v < count; ++v) p[v] = p[v] * x[v] + terms[k];
+  for (std::size_t v = 0; v < count; ++v) {
+    IntVector<Real> exponent, bits;
+    std::memcpy(&exponent, &shifted[v], sizeof(exponent));
+    std::memcpy(&bits, &p[v], sizeof(bits));
+    bits += exponent << mantissa;
+    std::memcpy(&p[v], &bits, sizeof(bits));
+    x[v] = shifted[v] - magic < all(least) ? all(Real(0)) : p[v];
+  }
+}
+
+template <std::size_t count>
+inline void decays(Vector<float> (&x)[count], float gamma) {
+  constexpr float terms[] = {1.55946967e-4f,
+                             1.34066457e-3f,
+                             9.61769279e-3f,
+                             5.55031039e-2f,
+                             2.40226522e-1f,
+                             6.93147242e-1f,
+                             1.0f};
+  const double rate = gamma * -1.4426950408889634;
+  const auto high = static_cast<float>(rate), low = static_cast<float>(rate - high);
+  const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  powers_of_two(x, high, low, magic, terms, -125.0f, 23);
+}
+
+template <std::size_t count>
+inline void decays(Vector<double> (&x)[count], double gamma) {
+  constexpr double terms[] = {4.4549605981865186e-10, 7.072585949269223e-09, 1.0178062445845774e-07,
+                              1.321544258792169e-06,  1.525273382983612e-05, 1.540353044173605e-04,
+                              1.3333558146416936e-03, 9.618129107606888e-03, 5.55041086648216e-02,
+                              2.4022650695910097e-01, 6.931471805599453e-01, 1.0};
+  constexpr double log2 = -1.4426950408889634;
+  const double high = gamma * log2;
+  const double low = __builtin_fma(gamma, log2, -high) + gamma * -2.0355273740931033e-17;
+  const double magic = 6755399441055744.0;  // 1.5 * 2^52
+  powers_of_two(x, high, low, magic, terms, -1021.0, 52);
+}
 #else
 // exp(x): x = n log 2 + r with |r| <= log(2) / 2, the series of e^r, times 2^n by its bits. Within
 // 2 units in the last place; 0 where the result would not be a normal number; x up to 88 (709).
@@ -186,78 +237,54 @@ inline Vector<float> exponential(Vector<float> x) {
   return tiny ? all(0.0f) : p;
 }
 
-#if defined(__FMA__)
-// exp(-rate t) of t >= 0 = 2^(n + r), as AVX-512 has it: the rate is scaled in place of each t. Of
-// some vectors at once, as of float64 below: each step waits for the one before.
-template <std::size_t count>
-inline void decays(Vector<float> (&t)[count], float rate) {
-  const double scaled = static_cast<double>(rate) * -1.4426950408889634;
-  const auto high = static_cast<float>(scaled), low = static_cast<float>(scaled - high);
-  const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  Vector<float> shifted[count], p[count];
-  for (std::size_t v = 0; v < count; ++v) shifted[v] = t[v] * high + magic;
-  for (std::size_t v = 0; v < count; ++v)
-    t[v] = (t[v] * high - (shifted[v] - magic)) + t[v] * low;
-  for (std::size_t v = 0; v < count; ++v) p[v] = t[v] * 1.55946967e-4f + 1.34066457e-3f;
-  constexpr float terms[] = {9.61769279e-3f, 5.55031039e-2f, 2.40226522e-1f, 6.93147242e-1f, 1.0f};
-  for (const float term : terms)
-    for (std::size_t v = 0; v < count; ++v) p[v] = p[v] * t[v] + term;
-  for (std::size_t v = 0; v < count; ++v) {
-    IntVector<float> exponent, bits;
-    std::memcpy(&exponent, &shifted[v], sizeof(exponent));
-    std::memcpy(&bits, &p[v], sizeof(bits));
-    bits += exponent << 23;
-    std::memcpy(&p[v], &bits, sizeof(bits));
-    t[v] = shifted[v] < all(magic - 125.0f) ? all(0.0f) : p[v];
-  }
+inline Vector<double> exponential(Vector<double> x) {
+  const auto tiny = x < all(-708.0);
+  x = tiny ? all(-708.0) : x;
+  const auto magic = all(6755399441055744.0);  // 1.5 * 2^52
+  const Vector<double> shifted = x * 1.4426950408889634074 + magic;
+  const Vector<double> n = shifted - magic;
+  const Vector<double> r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  Vector<double> p = all(1.0 / 6227020800.0);
+  p = p * r + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  IntVector<double> exponent, bits;
+  std::memcpy(&exponent, &shifted, sizeof(exponent));
+  std::memcpy(&bits, &p, sizeof(bits));
+  bits += exponent << 52;
+  std::memcpy(&p, &bits, sizeof(p));
+  return tiny ? all(0.0) : p;
 }
 #endif
 
-template <std::size_t count>
-inline void exponentials(Vector<double> (&x)[count]) {
-  const auto magic = all(6755399441055744.0);  // 1.5 * 2^52
-  Vector<double> shifted[count], r[count], p[count];
-  for (std::size_t v = 0; v < count; ++v) {
-    x[v] = x[v] < all(-709.0) ? all(-709.0) : x[v];
-    shifted[v] = x[v] * 1.4426950408889634074 + magic;
-  }
-  for (std::size_t v = 0; v < count; ++v) {
-    const Vector<double> n = shifted[v] - magic;
-    r[v] = (x[v] - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  }
-  for (std::size_t v = 0; v < count; ++v) p[v] = r[v] * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
-  constexpr double terms[] = {1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-                              1.0 / 5040.0,     1.0 / 720.0,     1.0 / 120.0,    1.0 / 24.0,
-                              1.0 / 6.0,        0.5,             1.0,            1.0};
-  for (const double term : terms)
-    for (std::size_t v = 0; v < count; ++v) p[v] = p[v] * r[v] + term;
-  for (std::size_t v = 0; v < count; ++v) {
-    IntVector<double> exponent, bits;
-    std::memcpy(&exponent, &shifted[v], sizeof(exponent));
-    std::memcpy(&bits, &p[v], sizeof(bits));
-    bits += exponent << 52;
-    std::memcpy(&p[v], &bits, sizeof(bits));
-    x[v] = x[v] < all(-708.0) ? all(0.0) : p[v];
-  }
+#if defined(__AVX512F__) || !defined(__FMA__)
+// exp(-gamma x), in the place of x.
+template <std::size_t count, typename V, typename Real>
+inline void decays(V (&x)[count], Real gamma) {
+  for (std::size_t v = 0; v < count; ++v) x[v] = exponential(x[v] * -gamma);
 }
+#endif
 
-inline Vector<double> exponential(Vector<double> x) {
-  Vector<double> some[1] = {x};
-  exponentials(some);
+// exp(-gamma x).
+inline Vector<float> decay(Vector<float> x, float gamma) {
+  Vector<float> some[1] = {x};
+  decays(some, gamma);
   return some[0];
 }
-
-template <std::size_t count>
-inline void decays(Vector<double> (&t)[count], double rate) {
-  for (std::size_t v = 0; v < count; ++v) t[v] = t[v] * -rate;
-  exponentials(t);
-}
-#endif
-
-// exp(-rate t) of t >= 0, of vectors in their place.
-template <std::size_t count, typename V, typename Real>
-inline void decays(V (&t)[count], Real rate) {
-  for (std::size_t v = 0; v < count; ++v) t[v] = exponential(t[v] * -rate);
+inline Vector<double> decay(Vector<double> x, double gamma) {
+  Vector<double> some[1] = {x};
+  decays(some, gamma);
+  return some[0];
 }
 
 }  // namespace

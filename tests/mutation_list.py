@@ -446,15 +446,15 @@ MUTATIONS = [
     Mutation(
         "kernel formula: rbf",
         "kernel_rows.cpp",
-        "(x_norm - (p + p)) + z_norm",
-        "(x_norm - (p + p)) - z_norm",
+        "(x_norm - p * 2) + z_norm",
+        "(x_norm - p * 2) - z_norm",
         VALUES,
     ),
     Mutation(
         "kernel formula: distances",
         "kernel_formulas.hpp",
-        "exponential(scaled(sum, -gamma))",
-        "exponential(scaled(sum, gamma))",
+        "decay(sum, gamma)",
+        "decay(sum, -gamma)",
         (*VALUES, "tests/kernels/test_far_clusters.py"),
     ),
     Mutation(
@@ -783,6 +783,20 @@ MUTATIONS = [
         "weights[k * wide + static_cast<std::size_t>(column[t])] += weight;",
         "weights[k * wide + static_cast<std::size_t>(column[t])] = weight;",
         MANY,
+    ),
+    Mutation(
+        "many problems: values that serve two support vectors",
+        "batch_sums.cpp",
+        "out[begin + s] += forth[s];",
+        "out[begin + s] -= forth[s];",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
+        "many problems: working sets where float32 is too rough",
+        "batch.cpp",
+        "(blocks_ || m_ <= kMostRefined)",
+        "!blocks_ && m_ <= kMostRefined",
+        FAMILY,
     ),
     Mutation(
         "many problems: the start of a chain",
@@ -1369,8 +1383,8 @@ MUTATIONS = [
     Mutation(
         "samples of ones: the factor of the sample",
         "ones.hpp",
-        "exponential(norms * -gamma_)",
-        "exponential(norms * 0.0)",
+        "decay(norms, gamma_)",
+        "decay(norms, 0.0)",
         ("tests/kernels/test_ones.py",),
     ),
     Mutation(

@@ -107,6 +107,23 @@ def test_problems_over_the_same_samples_share_kernel_values(stored):
     assert all(other.tolist() == one.tolist() for other in others)
 
 
+@pytest.mark.parametrize("wanted", ["all", "some", "twice"])
+@pytest.mark.parametrize("vectors", [100, 200, 450, 600])
+def test_support_vectors_among_the_rows_change_no_score(vectors, wanted):
+    rng = np.random.default_rng(vectors)
+    X = rng.normal(size=(600, 5))
+    samples = GroupedSamples(X, np.zeros(600, int), RBF)
+    J, c = rng.permutation(600)[:vectors], rng.normal(size=vectors)
+    rows = {"all": rng.permutation(600), "some": np.arange(0, 600, 7)}.get(
+        wanted, np.append(J, np.arange(0, 600, 7))
+    )
+    given = (J, c, np.array([vectors])), (rows, np.array([len(rows)]))
+    one, *others = (samples.exact(*given, threads, never) for threads in (1, 2, 5))
+    K = RBF(X[rows], X[J])
+    assert (np.abs(one - K @ c) <= 1e-13 * (K @ np.abs(c))).all()
+    assert all(other.tolist() == one.tolist() for other in others)
+
+
 def test_a_row_that_is_there_twice_keeps_both_weights_in_a_run():
     X, group = data("rbf")
     samples = GroupedSamples(X, group, RBF)

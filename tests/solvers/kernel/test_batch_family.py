@@ -176,6 +176,13 @@ def test_regression_is_that_of_scikit_learn(m, C):
     assert found.b == pytest.approx(peer.intercept_[0], abs=1e-2)
 
 
+def test_working_sets_go_on_where_float32_is_too_rough():
+    X, t, *_ = data(2000, 8)
+    problem = regression(X, t, Kernel("rbf", gamma=1 / 8), 0.1, np.full(2000, 100.0))
+    (solution,) = solve_many(problem, Limits(tol=1e-5), MEMORY, 1)
+    assert solution.status.value == "solved"
+
+
 @pytest.mark.parametrize("m", [60, 300])
 def test_one_class_is_that_of_scikit_learn(m):
     X, _, _, weights = data(m)
