@@ -39,14 +39,12 @@ MOST_ROWS, MOST_ROWS_ALONE, NARROW = 16_000, 4_000, 32
 MOST_ROWS_TWICE = 32_000
 # Steps of a problem after which it is given up, in units of its rows (a step over a
 # part of its variables counts as that part), and rows that its steps may visit in any
-# case. Problems of pendigits take up to 1.4 a row, 500 rows of two moons with C =
-# 1,000 some 30; on 4,000 rows of a9a with C = 100 working sets take 0.14 s where pair
-# steps hover above a gap of 1e-4 in float32 for 0.7 s.
-MOST_STEPS, FEW_VISITS = 5, 20_000_000
-# The same visits of regressions, whose rows count twice and are one variable: 1,000
-# rows of `make_friedman1` with C = 10 take 23 steps a row, and 22 ms where working sets
-# take 53.
-FEW_VISITS_TWICE = 100_000_000
+# case. Problems of pendigits take up to 1.4 a row, 1,000 rows of `make_friedman1` with
+# C = 10 take 23; 2,000 rows of two moons with C = 1,000 take 14 and 30 ms, where a
+# fifth of the visits ends them too early for working sets to go on: 0.7 s. On 4,000
+# rows of a9a with C = 10,000 they take 0.28 s, not 0.38; with C = 1,000 and a gap of
+# 1e-4, which float32 does not reach, 0.42, not 0.34.
+MOST_STEPS, FEW_VISITS = 5, 100_000_000
 # The least gap that it is worth trying for: digits, pendigits and letter with C = 1 and
 # 100 take 0.07 to 0.2 times the processor time of working sets to a gap of 1e-8, and
 # with C = 100 float64 scores in float32 steps do not reach 1e-10.
@@ -146,8 +144,7 @@ def solve_places(
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     rows = int(problems.sizes.max())
-    visits = FEW_VISITS if problems.is_plain else FEW_VISITS_TWICE
-    most = max(MOST_STEPS * rows, visits // rows)
+    most = max(MOST_STEPS * rows, FEW_VISITS // rows)
     scores, numbers, counts, interrupted = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
         problems.data,
