@@ -136,13 +136,12 @@ class OwnSums {
     Gathered<double> gathered;
     for (std::size_t first = 0; first <= begin; first += block_) {
       if (crew.stopped(is_caller)) return;
-      const auto batch =
-          gathered.fill(all.batch, std::min(block_, k_ - first), [&](std::size_t i) {
-            return static_cast<std::size_t>(sums_.support[s0_ + first + i]);
-          });
+      const auto batch = gathered.fill(all.batch, std::min(block_, k_ - first), [&](std::size_t i) {
+        return static_cast<std::size_t>(sums_.support[s0_ + first + i]);
+      });
       const bool is_apart = first < begin;
-      Target<double> target{nullptr,        nullptr, 0,    is_apart ? weight + first : nullptr,
-                            forth.data(),   1,       width};
+      Target<double> target{nullptr,      nullptr, 0,    is_apart ? weight + first : nullptr,
+                            forth.data(), 1,       width};
       target.back_weights = weights.data(), target.back = out + first;
       kernels.rows64(all.form, packed.strips(count, n), batch, target, 0, width / kStrip);
     }
@@ -164,9 +163,10 @@ class OwnSums {
 
   const BatchSums& sums_;
   std::size_t s0_, k_ = 0, cut_, block_ = 0, blocks_ = 0;
-  std::vector<std::size_t> others_;                         // rows
-  std::vector<std::pair<std::size_t, std::size_t>> own_;  // rows, and which support vectors they are
-  std::vector<double> parts_;                               // sums of each block
+  std::vector<std::size_t> others_;  // rows
+  std::vector<std::pair<std::size_t, std::size_t>>
+      own_;                    // rows, and which support vectors they are
+  std::vector<double> parts_;  // sums of each block
 };
 
 // The problems first .. last - 1 over the same samples: each kernel value is made once for all. Of

@@ -13,7 +13,8 @@ namespace {
 template <class V>
 inline double total(const V& lanes) {
   double sum = 0;
-  for (std::size_t k = 0; k < sizeof(V) / sizeof(lanes[0]); ++k) sum += static_cast<double>(lanes[k]);
+  for (std::size_t k = 0; k < sizeof(V) / sizeof(lanes[0]); ++k)
+    sum += static_cast<double>(lanes[k]);
   return sum;
 }
 
@@ -221,8 +222,8 @@ inline void apply(const Function<Real, kind>& f, const Real* x_norms, Real z_nor
     store(line + s, f(load(line + s), load(x_norms + s), z_norm));
 }
 
-// The same values, which go at once where they are added up: to sums of the samples, times `weight`,
-// if that is not 0; the sum of them times `back`, unless that is null.
+// The same values, which go at once where they are added up: to sums of the samples, times
+// `weight`, if that is not 0; the sum of them times `back`, unless that is null.
 template <bool is_back, typename Real, KernelKind kind>
 [[gnu::noinline]] double apply_to_sums(const Function<Real, kind>& f, const Real* x_norms,
                                        Real z_norm, std::size_t width, const Real* line,

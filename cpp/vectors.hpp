@@ -163,8 +163,8 @@ inline Vector<double> exponential(Vector<double> x) {
 #elif defined(__FMA__)
 // exp(-gamma x) = 2^(n + r), n an integer near -gamma x / log 2: 2^r by a polynomial that is nearly
 // the best one and 1 at 0, times 2^n by its bits. Products with gamma / log 2, in two parts, are
-// fused: within 2 units in the last place; 0 where the result would not be a normal number; -gamma x
-// up to 88 (709).
+// fused: within 2 units in the last place; 0 where the result would not be a normal number; -gamma
+// x up to 88 (709).
 inline Vector<float> decay(Vector<float> x, float gamma) {
   const double rate = gamma * -1.4426950408889634;
   const auto high = static_cast<float>(rate), low = static_cast<float>(rate - high);
