@@ -71,7 +71,8 @@ struct DescentState {
 };
 
 // Visits rows until an epoch ends at which a certificate is due (true: `mark` visits are passed or
-// the gap, as the next epoch is to find it, is at its goal), or `budget` rows have been visited (false).
+// the gap, as the next epoch is to find it, is at its goal), or `budget` rows have been visited
+// (false).
 template <typename Rows, typename Row>
 using Descend = bool (*)(const Rows& rows, const Variables<Row>& variables, DescentState& state,
                          std::int64_t budget, std::int64_t mark, bool shrinking);

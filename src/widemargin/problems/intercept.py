@@ -45,6 +45,7 @@ def better_intercept(
     apart, pull = q - y * state.score, y * C
 
     def slope(x: float) -> float:
+        """Slope of P at the intercept x."""
         weights = loss.slope(apart - y * x)
         return ridge * x - float((pull * weights).sum())
 
