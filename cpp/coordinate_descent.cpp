@@ -286,6 +286,7 @@ inline void end_epoch(DescentState& s, std::int64_t m, bool shrinking) {
   const double factor = ended ? kAllRows : 1.0;
   s.upper = shrinking && s.largest > 0.0 ? factor * s.largest : kInfinity;
   s.lower = shrinking && s.smallest < 0.0 ? factor * s.smallest : -kInfinity;
+  s.fall = s.sum < s.gap && s.gap < kInfinity ? s.sum / s.gap : 1.0;
   s.gap = s.sum;
   s.active = s.kept;
   ++s.epoch;
@@ -307,7 +308,7 @@ bool descend(const Rows& X, const Variables<Row>& z, DescentState& state, std::i
     }
     if (s.position == s.size) {
       end_epoch(s, z.m, shrinking);
-      due = s.gap <= s.goal || s.visits >= mark;
+      due = s.gap * s.fall <= s.goal || s.visits >= mark;
     }
   }
   state = s;

@@ -64,13 +64,15 @@ struct DescentState {
   double upper, lower;       // rows at a bound whose gradient is beyond them are left out
   double largest, smallest;  // projected gradients of this epoch
   double gap, sum;           // P - D by the gradients of the last epoch, of this one so far
+  double fall;               // what the last epoch has left of the gap of the one before: <= 1
   double first;              // gap of the first epoch of this round; infinite: it is to end
-  double goal;               // a certificate is due where the gap is at most this
+  double goal;               // a certificate is due where gap times fall is at most this
   double weight;             // a step t of y_i alpha_i moves the intercept by weight t
 };
 
 // Visits rows until an epoch ends at which a certificate is due (true: `mark` visits are passed or
-// the gap is at its goal), or `budget` rows have been visited (false).
+// the gap, as the next epoch is to find it, is at its goal), or `budget` rows have been visited
+// (false).
 template <typename Rows, typename Row>
 using Descend = bool (*)(const Rows& rows, const Variables<Row>& variables, DescentState& state,
                          std::int64_t budget, std::int64_t mark, bool shrinking);

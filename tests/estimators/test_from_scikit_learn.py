@@ -25,6 +25,7 @@ from widemargin import (
     EnclosingBall,
     LinearSVC,
     LinearSVCCV,
+    LinearSVR,
     NuSVC,
     NuSVR,
 )
@@ -62,15 +63,16 @@ def _foreign(kind, theirs):
 
 
 def test_every_keyword_of_scikit_learn_is_there_or_has_an_advice():
-    assert _foreign(SVC, LibSVC) == {"cache_size", "probability", "shrinking"}
-    assert _foreign(LinearSVC, LibLinear) == {"fit_intercept", "intercept_scaling"}
+    assert _foreign(SVC, LibSVC) == {"cache_size", "shrinking"}
+    assert _foreign(LinearSVC, LibLinear) == {"intercept_scaling"}
     assert _foreign(SVC, LibSVC) | _foreign(LinearSVC, LibLinear) <= set(ADVICE)
 
 
 @product(kind=KINDS, name=sorted(ADVICE))
 def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
     known = name in inspect.signature(KINDS[kind]).parameters
-    theirs = kind == "LinearSVC" and name in ("penalty", "dual")
+    theirs = kind == "LinearSVC" and name in ("penalty", "dual", "fit_intercept")
+    theirs |= kind == "SVC" and name == "probability"
     solved = name == "solver" and kind not in ("BudgetSVC", "EnclosingBall")
     kernels = name in ("kernel", "gamma", "degree", "coef0") and "Linear" not in kind
     weighs = name == "class_weight" and kind != "EnclosingBall"
@@ -82,6 +84,19 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
         KINDS[kind](**{name: 1})
     with pytest.raises(ValueError, match=words):
         KINDS[kind]().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, LinearSVR])
+def test_fit_intercept_is_another_word(kind):
+    machine = kind(fit_intercept=False).fit(*_pair())
+    other = kind(intercept="none").fit(*_pair())
+    np.testing.assert_array_equal(machine.coef_, other.coef_)
+    assert not machine.intercept_.any()
+    expected = "'fit_intercept' .* be True where intercept='free'"
+    with pytest.raises(ValueError, match=expected):
+        kind(fit_intercept=False, intercept="free").fit(*_pair())
+    with pytest.raises(ValueError, match="'fit_intercept' .* one of True, False"):
+        kind(fit_intercept="no").fit(*_pair())
 
 
 @pytest.mark.parametrize(

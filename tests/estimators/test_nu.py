@@ -169,7 +169,7 @@ def test_an_infeasible_nu_is_refused_with_the_largest(weighted):
 
 @pytest.mark.parametrize("kind", [NuSVC, NuSVR, OneClassSVM, LinearSVR])
 def test_keywords_of_scikit_learn_get_advice(kind):
-    name = "fit_intercept" if kind is LinearSVR else "shrinking"
+    name = "intercept_scaling" if kind is LinearSVR else "shrinking"
     with pytest.raises(TypeError, match=f"has no parameter '{name}': "):
         kind(**{name: True})
 

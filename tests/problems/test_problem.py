@@ -102,6 +102,30 @@ def test_best_intercept_is_the_minimizer(loss, seed):
     )
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@given(seed=st.integers(0, 10_000), b=st.floats(-30.0, 30.0))
+def test_bounds_near_a_point_have_an_intercept_that_is_good_enough(
+    loss, intercept, seed, b
+):
+    X, y, C, problem = random_problem(seed, loss, intercept)
+    w, state = np.random.default_rng(seed).normal(size=3), problem.dual_state(C / 2)
+    problem.repair(state)
+    before, g = problem.evaluate(state, problem.stack(w, b))
+    enough = 1e-3 * problem.zero_objective
+    found, same, v = problem.evaluate_near(state, problem.stack(w, b), enough)
+    np.testing.assert_allclose(same, g, rtol=1e-12, atol=1e-12)
+    assert found.dual == pytest.approx(before.dual, rel=1e-12)
+    again = problem.bounds(state, v)
+    assert found.primal == pytest.approx(again.primal, rel=1e-12)
+    assert found.primal <= before.primal * (1.0 + 1e-12)
+    if intercept == "none":
+        return
+    tried = np.concatenate([y - X @ w, np.linspace(-3.0, 3.0, 61)])
+    least = min(objective(X, y, C, loss, intercept, w, one) for one in tried)
+    assert found.primal <= least + 2.0 * enough
+
+
 @pytest.mark.parametrize("near", [0.3, 7.0, -7.0])
 def test_best_intercept_of_a_flat_minimum_is_its_middle(near):
     problem = Problem(np.zeros((2, 1)), [-1, 1], 1.0)  # any b in [-1, 1] is best

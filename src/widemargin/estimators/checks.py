@@ -91,6 +91,19 @@ def check_solver(check: Checker, machine: Any, problem: Callable[..., Problem]) 
     check.choice("solver", given, tuple(n for n in auto.NAMES if n in names))
 
 
+def intercept_of(machine: Any) -> Any:
+    """The intercept that it asks for: none where scikit-learn's word says so."""
+    return machine.intercept if getattr(machine, "fit_intercept", True) else "none"
+
+
+def check_fit_intercept(check: Checker, machine: Any) -> None:
+    """Refuse scikit-learn's word for an intercept where the other one says another."""
+    check.choice("fit_intercept", machine.fit_intercept, (True, False))
+    if not machine.fit_intercept and machine.intercept not in ("auto", "none"):
+        expected = f"be True where intercept={machine.intercept!r}"
+        check.refuse_part("fit_intercept", expected, "False")
+
+
 def is_infinite(C: Any) -> bool:
     """Whether the margins are hard."""
     return isinstance(C, float | np.floating) and bool(np.inf == C)

@@ -20,6 +20,7 @@ from widemargin.estimators.checks import (
     check_solver,
     check_weight,
     fitted_anew,
+    intercept_of,
     is_pairwise,
     read_rows,
     tell_end,
@@ -281,7 +282,7 @@ def check_form(check: Checker, estimator: Any) -> None:
 
     def make(**given: Any) -> Problem:
         """A small problem of its form."""
-        form = {"loss": estimator.loss, "intercept": estimator.intercept}
+        form = {"loss": estimator.loss, "intercept": intercept_of(estimator)}
         return Problem(np.eye(2), [1, -1], **form, **given)
 
     check_solver(check, estimator, make)

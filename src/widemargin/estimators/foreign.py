@@ -50,6 +50,26 @@ class Absent:
         )
 
 
+class Conditional:
+    """A method that an object has where its class allows it.
+
+    ``allow`` raises an AttributeError, which is heard as it is, unlike that of
+    `available_if` of scikit-learn.
+    """
+
+    def __init__(
+        self, method: Callable[..., Any], allow: Callable[[Any], None]
+    ) -> None:
+        self._method, self._allow = method, allow
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, one: Any, owner: type | None = None) -> Any:
+        if one is None:
+            return self._method
+        self._allow(one)
+        return functools.partial(self._method, one)
+
+
 class AdvisingMixin:
     """Answers keywords that it has not with what to write instead."""
 

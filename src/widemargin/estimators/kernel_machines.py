@@ -43,6 +43,7 @@ PARTS = (
     "support_vectors_",
     "n_support_",
     "n_features_in_",
+    "calibrator_",
 )
 
 
@@ -184,6 +185,8 @@ def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
     meta, expand = dict(fitted._meta), _expand(fitted)
     decides = decided_by(fitted, fitted._scheme)
+    if decides["shape"] != "ovo":  # a calibration is of the classes' decision values
+        decides["calibration"] = vars(fitted).get("calibrator_")
     is_linear = fitted.kernel_.name in ("linear", "precomputed")
     if not is_linear and expand is None:
         kernels = Expansion(

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.classifier import Classifier, check_form
 from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit, exact
@@ -48,6 +49,8 @@ class LinearSVC(Classifier):
     multi_class : {"ovr", "ovo", "dag"}, default="ovr"
         How more than two classes are told apart: one against the rest, one against one,
         or by a directed acyclic graph of pairs, as of `SVC`.
+    fit_intercept : bool, default=True
+        False is ``intercept="none"``.
     intercept : {"auto", "free", "penalized", "none"}, default="auto"
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge (as LIBLINEAR and `sklearn.svm.LinearSVC` do).
@@ -142,6 +145,7 @@ class LinearSVC(Classifier):
         tol: float = 1e-4,
         C: float = 1.0,
         multi_class: str = "ovr",
+        fit_intercept: bool = True,
         intercept: str = "auto",
         solver: str | Solver = "auto",
         class_weight: Any = None,
@@ -162,6 +166,7 @@ class LinearSVC(Classifier):
         self.tol = tol
         self.C = C
         self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
         self.intercept = intercept
         self.solver = solver
         self.class_weight = class_weight
@@ -191,6 +196,7 @@ class LinearSVC(Classifier):
 
     def _check_parameters(self, check: Checker) -> None:
         check_form(check, self)
+        check_fit_intercept(check, self)
         check.choice("penalty", self.penalty, ("l2", "l1"))
         check.choice("dual", self.dual, ("auto", True, False))
         if self.penalty == "l1":  # begins in scikit-learn's words
@@ -202,7 +208,7 @@ class LinearSVC(Classifier):
             )
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
-        return linear_recipe(self.loss, self.intercept, self.solver)
+        return linear_recipe(self.loss, intercept_of(self), self.solver)
 
     def _plan(self, training: Training) -> Fit:
         return exact(training)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
+from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
@@ -49,6 +50,8 @@ class LinearSVR(Regressor):
         ``status_`` is "infeasible".
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         The first one is the default. The square has no factor 1/2, as in LIBLINEAR.
+    fit_intercept : bool, default=True
+        False is ``intercept="none"``.
     intercept : {"auto", "free", "penalized", "none"}, default="auto"
         "auto" is free for the first loss (the problem of LIBSVM and `sklearn.svm.SVR`)
         and penalized for its square. LIBLINEAR and `sklearn.svm.LinearSVR` penalize it
@@ -123,6 +126,7 @@ class LinearSVR(Regressor):
         tol: float = 1e-4,
         C: float = 1.0,
         loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
         intercept: str = "auto",
         solver: str | Solver = "auto",
         dual: str | bool = "auto",
@@ -139,6 +143,7 @@ class LinearSVR(Regressor):
         self.tol = tol
         self.C = C
         self.loss = loss
+        self.fit_intercept = fit_intercept
         self.intercept = intercept
         self.solver = solver
         self.dual = dual
@@ -161,6 +166,7 @@ class LinearSVR(Regressor):
     # -- parts of fit ------------------------------------------------------------------
 
     def _check_parameters(self, check: Checker) -> None:
+        check_fit_intercept(check, self)
         check.choice("dual", self.dual, ("auto", True, False))
 
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
@@ -183,7 +189,7 @@ def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Rec
     Points have their weights as a vector, or ``in_a_row`` of a matrix.
     """
     epsilon, loss = float(regressor.epsilon), loss_name(regressor)
-    intercept = regressor.intercept
+    intercept = intercept_of(regressor)
 
     def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
         return regression_problem(rows, target, C, epsilon, loss, intercept)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.classifier import Classifier, iterations
+from widemargin.estimators.classifier import iterations
 from widemargin.estimators.kernel_machines import (
     WeightsOfKernel,
     check_kernel_of,
@@ -27,6 +27,11 @@ from widemargin.estimators.low_rank import (
 )
 from widemargin.estimators.no_margin import without_margin
 from widemargin.estimators.plans import Fit, exact, low_rank
+from widemargin.estimators.probability import (
+    NOT_GIVEN,
+    ProbabilityMixin,
+    check_probability,
+)
 from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
@@ -40,7 +45,7 @@ from widemargin.solvers.driver.contract import Solver
 PARTS_TOLD = 10**6
 
 
-class NuSVC(Classifier):
+class NuSVC(ProbabilityMixin):
     """Support vector classifier with nu in the place of C, and a certified gap.
 
     Minimizes, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
@@ -75,6 +80,11 @@ class NuSVC(Classifier):
     solver : {"auto", "batch", "irwls"} or Solver, default="auto"
         "auto": pair steps in float32, "batch", for few rows, else "irwls"; or an
         `IRWLS` with options.
+    probability : bool, default="deprecated"
+        For code that was written for `sklearn.svm.NuSVC`, with its FutureWarning. True:
+        five folds are trained, too, and sigmoids of their decision values on held-out
+        rows make `predict_proba`: what ``CalibratedClassifierCV(NuSVC(),
+        ensemble=False)`` does. A class needs five rows for that.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
         margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).
@@ -113,6 +123,7 @@ class NuSVC(Classifier):
         rho, arranged as of `SVC`
     intercept_ : ndarray (c (c - 1) / 2,), b / rho
     coef_ : ndarray (c (c - 1) / 2, n), of kernel="linear"; read-only
+    calibrator_ : Calibration, with probability=True only; `model_` has it, too
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
     feature_map_ : the map, where there is a rank
@@ -179,6 +190,7 @@ class NuSVC(Classifier):
         rank: float | None = None,
         approximation: str = "auto",
         solver: str | Solver = "auto",
+        probability: bool | str = NOT_GIVEN,
         tol: float = 1e-4,
         verbose: int = 0,
         max_iter: int | None = None,
@@ -199,6 +211,7 @@ class NuSVC(Classifier):
         self.rank = rank
         self.approximation = approximation
         self.solver = solver
+        self.probability = probability
         self.tol = tol
         self.verbose = verbose
         self.max_iter = max_iter
@@ -224,6 +237,7 @@ class NuSVC(Classifier):
     def _check_parameters(self, check: Checker) -> None:
         check.positive("nu", self.nu, most=1.0)
         check_kernel_of(check, self)
+        check_probability(check, self)
         check_nu_rank(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:

@@ -20,6 +20,7 @@ from widemargin.estimators.checks import (
     check_limits,
     check_solver,
     check_weight,
+    intercept_of,
     is_pairwise,
     read_rows,
     weighted,
@@ -174,7 +175,7 @@ class Regressor(
         check_weight(check, self)
         check.choice("loss", self.loss, tuple(LOSSES))
         check.choice("intercept", self.intercept, INTERCEPTS)
-        form = {"loss": loss_name(self), "intercept": self.intercept}
+        form = {"loss": loss_name(self), "intercept": intercept_of(self)}
         small = functools.partial(regression_problem, np.eye(2), [0.0, 1.0], **form)
         check_solver(check, self, small)
         check_limits(check, self)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.classifier import Classifier, check_form, iterations
+from widemargin.estimators.classifier import check_form, iterations
 from widemargin.estimators.kernel_machines import (
     WeightsOfKernel,
     check_kernel_of,
@@ -20,6 +20,11 @@ from widemargin.estimators.kernel_machines import (
 )
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank, polished
+from widemargin.estimators.probability import (
+    NOT_GIVEN,
+    ProbabilityMixin,
+    check_probability,
+)
 from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
@@ -30,7 +35,7 @@ from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
 
 
-class SVC(Classifier):
+class SVC(ProbabilityMixin):
     """Support vector classifier with a kernel and a certified duality gap.
 
     Minimizes, for labels y_i of +1 and -1 and features with phi(x)'phi(z) = k(x, z),
@@ -89,6 +94,11 @@ class SVC(Classifier):
         intercept), or an object that carries its own options. For
         kernel="linear" also the solvers of `LinearSVC`, which "auto" prefers there;
         with a rank only these.
+    probability : bool, default="deprecated"
+        For code that was written for `sklearn.svm.SVC`, with its FutureWarning. True:
+        five folds are trained, too, and sigmoids of their decision values on held-out
+        rows make `predict_proba`: what ``CalibratedClassifierCV(SVC(),
+        ensemble=False)`` does. A class needs five rows for that.
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: the minimum is at most this share below P.
     class_weight : dict, "balanced" or None, default=None
@@ -151,6 +161,7 @@ class SVC(Classifier):
     exact_certificates_ : list of Certificate, with certify="exact": bounds of the
         optimum with K itself, for each binary problem
     exact_gap_ : float, their largest relative gap
+    calibrator_ : Calibration, with probability=True only; `model_` has it, too
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
     n_iter_ : int32 ndarray, iterations of each binary problem
@@ -181,7 +192,8 @@ class SVC(Classifier):
     gamma, unlike in scikit-learn. The fit that Ctrl-C ends keeps its best model and
     then raises KeyboardInterrupt. Where a kernel is seen not to be positive
     semidefinite ("sigmoid" often is not), the answer is a stationary point only, and a
-    RuntimeWarning says so. Probabilities: ``CalibratedClassifierCV(SVC())``.
+    RuntimeWarning says so. Probabilities:
+    ``CalibratedClassifierCV(SVC(), ensemble=False)``.
 
     With a rank ``dual_gap_`` and ``solutions_`` speak of the approximate problem, in
     which k(x, z) is the product of the features of `feature_map_`; ``w`` holds their
@@ -231,6 +243,7 @@ class SVC(Classifier):
         certify: str = "approximate",
         polish: bool = False,
         solver: str | Solver = "auto",
+        probability: bool | str = NOT_GIVEN,
         tol: float = 1e-4,
         class_weight: Any = None,
         multi_class: str = "ovo",
@@ -257,6 +270,7 @@ class SVC(Classifier):
         self.certify = certify
         self.polish = polish
         self.solver = solver
+        self.probability = probability
         self.tol = tol
         self.class_weight = class_weight
         self.multi_class = multi_class
@@ -288,6 +302,7 @@ class SVC(Classifier):
     def _check_parameters(self, check: Checker) -> None:
         check_form(check, self)
         check_kernel_of(check, self)
+        check_probability(check, self)
         check_rank(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:

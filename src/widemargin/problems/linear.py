@@ -19,7 +19,11 @@ from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import Heavy, gamma_n
 from widemargin.numerics.twofold import Twofold
 from widemargin.problems.base import KINDS, Problem, margins
-from widemargin.problems.intercept import best_intercept
+from widemargin.problems.intercept import (
+    best_intercept,
+    better_intercept,
+    scored_losses,
+)
 from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
@@ -80,6 +84,21 @@ class LinearProblem(Problem):
         """Certificate of v and the feasible ``alpha``, and A'alpha. One sweep."""
         losses, sums = self.A.sweep(_both_sums, state, v, self.pointwise)
         return self._bounds(v, losses, sums), sums[0]
+
+    def evaluate_near(
+        self, state: RowState, v: Vector, enough: float
+    ) -> tuple[Certificate, Vector, Vector]:
+        """The same with a better intercept, and v with it. One sweep of the data.
+
+        P is at most about ``enough`` above that of the best intercept.
+        """
+        if self.intercept == "none":
+            return *self.evaluate(state, v), v
+        state = state.join(self.A.state(score=0.0))
+        sums = self.A.sweep(_scores_and_sums, state, self._without_intercept(v))
+        b = better_intercept(state, v[-1], self.pointwise, self.R[-1], enough)
+        v = np.append(v[:-1], b)
+        return self._bounds(v, self._scored_losses(state, v), sums), sums[0], v
 
     def _bounds(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         """Bounds from float64 sums, by what these may be off."""
@@ -270,7 +289,7 @@ class LinearProblem(Problem):
 
     def _scored_losses(self, state: RowState, v: Vector) -> float:
         """Sum C L from the ``score`` x'w."""
-        return float(state.sweep(_scored_losses, self.split(v)[1], self.pointwise))
+        return float(state.sweep(scored_losses, self.split(v)[1], self.pointwise))
 
 
 KINDS["linear"] = LinearProblem
@@ -281,11 +300,6 @@ KINDS["linear"] = LinearProblem
 
 def _losses(block: Any, part: RowState, v: Vector, loss: PointwiseLoss) -> float:
     return loss.total(part.C, margins(part) - block @ v)
-
-
-def _scored_losses(part: RowState, b: float, loss: PointwiseLoss) -> float:
-    """Sum C L of rows, from their ``score`` without the intercept b."""
-    return loss.total(part.C, margins(part) - part.labels * (part.score + b))
 
 
 # Sums q'alpha, sum alpha and |q|'alpha: three times the same where q = 1.
@@ -359,6 +373,11 @@ def _squared_slopes(
     )
     total = linear + losses  # sum C L is sum alpha^2 / (4 C)
     return losses, (g, (total, total, total), losses, Depth(len(f)))
+
+
+def _scores_and_sums(block: Any, part: RowState, w: Vector) -> DualSums:
+    _scores(block, part, w)
+    return _dual_sums(block, part)
 
 
 def _scores(block: Any, part: RowState, w: Vector) -> None:

@@ -278,14 +278,14 @@ def test_a_wrong_promise_ends_the_round():
     while state["size"][0] == m:
         descent.advance(0.0)
     assert np.isfinite(state["first"][0])
-    promised = state["gap"][0]
+    promised = descent._promised
     descent._steer(2.0 * promised, 1e-3 * promised)  # as good as was promised
     assert np.isfinite(state["first"][0])
-    assert state["goal"][0] == 1e-3 * promised
-    descent._steer(2.0 * promised, 0.8 * promised)  # a second try needs half the gap
-    assert state["goal"][0] == 0.5 * promised
-    descent._steer(100.0 * promised, 0.8 * promised)
+    assert state["goal"][0] == 0.5e-3 * promised  # half of what is asked for
+    descent._steer(0.5 * promised, 0.45 * promised)  # a second try needs a fall
     assert state["goal"][0] == 0.8 * promised
+    descent._steer(100.0 * promised, 0.5 * promised)
+    assert state["goal"][0] == 1.0 * promised
     state["goal"] = 0.0
     descent.advance(0.0)
     assert state["size"][0] == m
