@@ -22,6 +22,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.kernel.low_rank import LowRank
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
 from widemargin.solvers.kernel.reweighted import reweighted_steps
@@ -192,14 +193,20 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
         precision, failures = Precision(run), 0
+        low_rank = LowRank(run, inner, tol) if isinstance(inner, PairsFirst) else None
+        moved = False
         for iteration in itertools.count():
-            step = _step(iteration, run, tol)
+            step = _step(iteration, run, tol, moved)
             if step.relative_gap <= tol and run.scores.current is not None:
                 run.scores.settle()
                 step = _step(iteration, run, tol)
             if step.relative_gap > tol >= step.details["violation"] and run.grow(tol):
                 step = _step(iteration, run, tol)
             yield step
+            due = low_rank is not None and low_rank.is_due
+            moved = due and low_rank.solve(step.dual)
+            if moved:
+                continue
             found = precision.look()  # the driver may have refreshed the scores
             if not found.size > NOTHING * found.scale:
                 return
@@ -237,12 +244,15 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     return scores
 
 
-def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
-    """The current point, with the objectives by the scores that are kept."""
+def _step(iteration: int, run: WorkingSet, tol: float, moved: bool = False) -> Step:
+    """The current point, with the objectives by the scores that are kept.
+
+    With the best b where a gap is near, or c has ``moved`` as a whole.
+    """
     problem, found = run.problem, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
-    small = found.size <= tol * problem.unit
+    small = moved or found.size <= tol * problem.unit
     near = small or problem.values(c, f, b).relative_gap < 3.0 * tol
     if problem.intercept == "free" and near:
         b = problem.intercept_for(f, c, b)
