@@ -373,10 +373,10 @@ def _has_low_rank(training: Training) -> bool:
     100, where working sets take 0.6; and as long as these, 0.1 s, with C = 1.
     """
     rows, kernel = training.rows, training.recipe.kernel
-    if kernel is None or not kernel.is_psd or training.recipe.q is not None:
+    if kernel is None or training.recipe.q is not None:
         return False
     X = rows.take(sample(rows.shape[0]))
-    return rank_of(kernel.resolved(rows)(X, X)) < np.inf
+    return rank_of(kernel, rows, kernel.resolved(rows)(X, X)) < np.inf
 
 
 def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:

@@ -153,9 +153,11 @@ class Method:
         size = max(float(np.abs(F - self.E @ b).max()), np.finfo(np.float64).tiny)
         return Point(c, b, np.full(len(c), size), np.full(len(c), size))
 
-    def run(self, at: Point, end: Callable[[float], float]) -> Point:
+    def run(
+        self, at: Point, end: Callable[[float], float], most: int = MOST_STEPS
+    ) -> Point:
         """Steps until the products of slacks and multipliers are small."""
-        for _ in range(MOST_STEPS):
+        for _ in range(most):
             deadline.check()
             Hc = self.H.times(at.c)
             if self._mean_product(at) <= end(self.problem.objective(at.c, Hc)):

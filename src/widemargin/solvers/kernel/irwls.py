@@ -98,11 +98,14 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     An iteration is a working set: q^2 / 2 to q^2 kernel values, and m for each row
     whose dual variable changed. Values are float32, added up in float64; the answer is
     certified in float64, and where float32 does not do the values become float64.
+    Where K is of low rank to rounding, and pair steps take long, an interior point on a
+    pivoted Cholesky factor finds the next c: O(m r^2) for each of some twenty steps.
 
     ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
     ones used again), ``inner_steps``, ``unsolved`` (working sets that were not solved
-    as well as asked), ``negative`` (steps along negative curvature: the kernel is not
+    as well as asked), ``rank`` (of a factor of K that an interior point was taken with,
+    or 0), ``negative`` (steps along negative curvature: the kernel is not
     positive semidefinite), ``float64`` (1 if the values are), ``current``
     (rows whose scores follow; while other rows are left out, P uses their old scores,
     and ``violation`` is of the rows that follow).
@@ -194,18 +197,18 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         )
         precision, failures = Precision(run), 0
         low_rank = LowRank(run, inner, tol) if isinstance(inner, PairsFirst) else None
-        moved = False
+        rank, moved = 0, False
         for iteration in itertools.count():
-            step = _step(iteration, run, tol, moved)
+            step = _step(iteration, run, tol, rank, moved)
             if step.relative_gap <= tol and run.scores.current is not None:
                 run.scores.settle()
-                step = _step(iteration, run, tol)
+                step = _step(iteration, run, tol, rank)
             if step.relative_gap > tol >= step.details["violation"] and run.grow(tol):
-                step = _step(iteration, run, tol)
+                step = _step(iteration, run, tol, rank)
             yield step
-            due = low_rank is not None and low_rank.is_due
-            moved = due and low_rank.solve(step.dual)
-            if moved:
+            moved = False
+            if low_rank is not None and low_rank.moves(step.dual):
+                rank, moved = low_rank.rank, True
                 continue
             found = precision.look()  # the driver may have refreshed the scores
             if not found.size > NOTHING * found.scale:
@@ -244,7 +247,9 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     return scores
 
 
-def _step(iteration: int, run: WorkingSet, tol: float, moved: bool = False) -> Step:
+def _step(
+    iteration: int, run: WorkingSet, tol: float, rank: int, moved: bool = False
+) -> Step:
     """The current point, with the objectives by the scores that are kept.
 
     With the best b where a gap is near, or c has ``moved`` as a whole.
@@ -260,6 +265,7 @@ def _step(iteration: int, run: WorkingSet, tol: float, moved: bool = False) -> S
         "violation": found.size,
         "inner_steps": float(run.steps),
         "unsolved": float(run.unsolved),
+        "rank": float(rank),
         "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
         "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),
