@@ -881,7 +881,7 @@ MUTATIONS = [
         "memory limit: of kernel values",
         "matrix.py",
         "room = self.limit - source.n_bytes",
-        "room = self._limit + source.n_bytes",
+        "room = self.limit + source.n_bytes",
         ("tests/kernels/test_columns.py",),
     ),
     # -- scaling, and the files of other programs
