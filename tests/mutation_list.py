@@ -894,8 +894,8 @@ MUTATIONS = [
     Mutation(
         "memory limit: of kernel values",
         "matrix.py",
-        "room = self._limit - source.n_bytes",
-        "room = self._limit + source.n_bytes",
+        "room = self.limit - source.n_bytes",
+        "room = self.limit + source.n_bytes",
         ("tests/kernels/test_columns.py",),
     ),
     # -- scaling, and the files of other programs

@@ -171,6 +171,7 @@ _OF_ONE = (
     "hits",
     "dtype",
     "block_rows",
+    "limit",
     "cost",
     "keeps_rows",
     "refine",

@@ -68,6 +68,7 @@ class Columns:
     dtype : float32; float64 after `refine`, or where float32 is too rough
     width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
+    limit : int, in bytes, of the packed samples and of values that are kept
     twins : int or None, where samples occur twice, rows from one to the other
 
     Raises
@@ -114,7 +115,7 @@ class Columns:
         self.shape = (X.shape[0], X.shape[0])
         self.evaluations = self.hits = 0
         self._n_jobs = n_jobs
-        self._limit = free_bytes() if memory_limit is None else memory_limit
+        self.limit = free_bytes() if memory_limit is None else memory_limit
         self._use(X, np.float32)
         if self._source.is_rough:
             self._use(X, np.float64)
@@ -122,13 +123,13 @@ class Columns:
     def select(self, mask: NDArray[np.bool_]) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
         rows = self._source.selected(self.rows, mask)
-        return Columns(rows, self.kernel, self._limit, self._n_jobs)
+        return Columns(rows, self.kernel, self.limit, self._n_jobs)
 
     def _use(self, X: Any, dtype: Any) -> None:
         """Begin to compute in a dtype."""
         source = engine(X, self.kernel, dtype, self._n_jobs)
         size, width = np.dtype(dtype).itemsize, padded(self.shape[0])
-        room = self._limit - source.n_bytes
+        room = self.limit - source.n_bytes
         # A block and the one before it take a quarter at most.
         needed = 8 * size * min(LEAST_BLOCK, width) ** 2
         if room < needed:
@@ -136,7 +137,7 @@ class Columns:
                 "The 'memory_limit' parameter must be at least "
                 f"{source.n_bytes + needed:,} bytes for {self.shape[0]:,} rows with a "
                 "kernel: the packed samples and a block of kernel values. "
-                f"Got {self._limit:,} instead. A low rank (rank=300) takes less."
+                f"Got {self.limit:,} instead. A low rank (rank=300) takes less."
             )
         block_rows = math.isqrt(room // (8 * size))
         room -= room // 4

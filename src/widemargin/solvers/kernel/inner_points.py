@@ -1,19 +1,20 @@
-"""The small problem of a working set by an interior point method.
+"""An interior point method for problems with a box and a few sums.
 
-    minimize 1/2 c'(K + p + diag(r)) c - t'c   over lower <= c <= upper, E'c = s,
+    minimize 1/2 c'H c + t'c   over lower <= c <= upper, E'c = s,
 
 Mehrotra's predictor and corrector from the middle of the bounds. With slacks
 s_l = c - lower and s_u = upper - c and their multipliers z_l and z_u a step solves
 
-    [ K + p + diag(r + z_l / s_l + z_u / s_u)   -E ] [ dc ]
-    [ E'                                         0 ] [ db ]
+    [ H + diag(z_l / s_l + z_u / s_u)   -E ] [ dc ]
+    [ E'                                 0 ] [ db ]
 
-twice with one Cholesky factor. Some twenty steps do, however singular K is, where pair
-steps need millions and faces one step for each row that meets a bound.
+twice with one Cholesky factor. Some twenty steps do, however singular H is, where pair
+steps need millions and faces one step for each row that meets a bound. H is the matrix
+K + p + diag(r) of a small problem, or of low rank: that is `low_rank`.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,55 @@ MOST_STEPS, TO_BOUND, LEAST_STEP = 60, 0.99, 1e-6
 # that may stay does to a mean bound: by then rows that end at a bound tell (two mixed
 # classes of 600 rows: not with 1e-2, 1e-4 and 1e-6).
 END = 1e-9
+# How often rows make up for what bounds took from others, and what stands for a row
+# that stays where it is, on the diagonal.
+ROUNDS, FIXED = 4, 1e100
 # Shares of the sums that leave room to both sides.
 ROOM = 1e-9
+
+
+class Quadratic(Protocol):
+    """The matrix H, positive semidefinite; ``size`` is the mean of its diagonal."""
+
+    size: float
+
+    def times(self, c: Vector) -> Vector:
+        """The product H c."""
+
+    def factored(self, d: Vector) -> Callable[[Vector], Vector]:
+        """What solves systems with H + diag(d), of a vector or of columns."""
+
+
+class Dense:
+    """A matrix as it is."""
+
+    def __init__(self, H: Vector) -> None:
+        self._H, self.size = H, float(H.diagonal().mean())
+
+    def times(self, c: Vector) -> Vector:
+        """The product H c."""
+        return np.asarray(self._H @ c)
+
+    def factored(self, d: Vector) -> Callable[[Vector], Vector]:
+        """What solves systems with H + diag(d)."""
+        M = np.array(self._H, order="F")
+        M[np.diag_indices(len(d))] += d
+        return cholesky(M)[0]
+
+
+class Boxed(NamedTuple):
+    """A problem; E has the sums as columns of zeros and ones."""
+
+    H: Quadratic
+    linear: Vector
+    lower: Vector
+    upper: Vector
+    E: Vector
+    sums: Vector
+
+    def objective(self, c: Vector, Hc: Vector) -> float:
+        """The objective at c."""
+        return float((c * (0.5 * Hc + self.linear)).sum())
 
 
 class Point(NamedTuple):
@@ -59,30 +107,37 @@ def inner_points(small: Small, stop: float) -> list[Vector]:
     The interior point, and the same with rows at their bounds; nothing where bounds are
     infinite, or leave the sums no room.
     """
-    method = _Method(small)
+    q, own = len(small.c), small.violations.groups
+    H = small.K[:, :q].astype(np.float64) + small.shift
+    H[np.diag_indices(q)] += small.ridge
+    end = END * stop * float((small.upper - small.lower).mean())
+    linear, E = small.F - H @ small.c, indicators(own, q)
+    problem = Boxed(Dense(H), linear, small.lower, small.upper, E, E.T @ small.c)
+    method = Method(problem)
     begin = method.begin()
     if begin is None:
         return []
-    end = method.run(begin, stop)
-    return [method.feasible(c) for c in (end.c, method.at_bounds(end))]
+    last = method.run(begin, lambda objective: end)
+    return [method.feasible(c) for c in (last.c, method.at_bounds(last))]
 
 
-class _Method:
-    """The steps for one small problem."""
+def indicators(groups: tuple[Any, ...], m: int) -> Vector:
+    """Columns of ones for the rows of each group, (m, groups)."""
+    E = np.zeros((m, len(groups)))
+    for column, own in enumerate(groups):
+        E[own, column] = 1.0
+    return E
 
-    def __init__(self, small: Small) -> None:
-        q = len(small.c)
-        self.lower, self.upper = small.lower, small.upper
-        self.H = small.K[:, :q].astype(np.float64) + small.shift
-        self.H[np.diag_indices(q)] += small.ridge
-        self.linear = small.F - self.H @ small.c
-        self.E = np.zeros((q, len(small.violations.groups)))
-        for column, own in enumerate(small.violations.groups):
-            self.E[own, column] = 1.0
-        self.sums = self.E.T @ small.c
+
+class Method:
+    """The steps for one problem."""
+
+    def __init__(self, problem: Boxed) -> None:
+        self.problem = problem
+        self.H, self.linear, self.lower, self.upper, self.E, self.sums = problem
 
     def begin(self) -> Point | None:
-        """The same share of all bounds of a sum."""
+        """The same share of all bounds of a sum; half of the others."""
         width = self.upper - self.lower
         if not np.isfinite(width).all():
             return None
@@ -92,21 +147,23 @@ class _Method:
         inside = (share > ROOM) & (share < 1.0 - ROOM)
         if not (inside | (total == 0.0)).all() or not (width > 0).all():
             return None
-        c = self.lower + width * (self.E @ share)
-        F = self.H @ c + self.linear
+        c = self.lower + width * np.where(self.E.any(axis=1), self.E @ share, 0.5)
+        F = self.H.times(c) + self.linear
         b = self.E.T @ F / self.E.sum(axis=0)
         size = max(float(np.abs(F - self.E @ b).max()), np.finfo(np.float64).tiny)
         return Point(c, b, np.full(len(c), size), np.full(len(c), size))
 
-    def run(self, at: Point, stop: float) -> Point:
+    def run(
+        self, at: Point, end: Callable[[float], float], most: int = MOST_STEPS
+    ) -> Point:
         """Steps until the products of slacks and multipliers are small."""
-        end = END * stop * float((self.upper - self.lower).mean())
-        for _ in range(MOST_STEPS):
+        for _ in range(most):
             deadline.check()
-            if self._mean_product(at) <= end:
+            Hc = self.H.times(at.c)
+            if self._mean_product(at) <= end(self.problem.objective(at.c, Hc)):
                 break
             try:
-                moved, length = self._step(at)
+                moved, length = self._step(at, Hc)
             except np.linalg.LinAlgError:  # K is indefinite, or rounding decides
                 break
             rounded = min(float(slacks.min()) for slacks in self._slacks(moved)) <= 0.0
@@ -122,15 +179,11 @@ class _Method:
         below, above = self._slacks(at)
         return 0.5 * float((below * at.low + above * at.high).mean())
 
-    def _step(self, at: Point) -> tuple[Point, float]:
+    def _step(self, at: Point, Hc: Vector) -> tuple[Point, float]:
         """A predictor, which says how much smaller products may become, a corrector."""
         below, above = self._slacks(at)
-        M = np.array(self.H, order="F")
-        M[np.diag_indices(len(at.c))] += at.low / below + at.high / above
-        solve, _ = cholesky(M)
-        system = System(
-            solve, solve(self.E), self.H @ at.c + self.linear - self.E @ at.b
-        )
+        solve = self.H.factored(at.low / below + at.high / above)
+        system = System(solve, solve(self.E), Hc + self.linear - self.E @ at.b)
         none = np.zeros(len(at.c))
         move = self._move(at, system, none, none)
         mean = self._mean_product(at)
@@ -170,18 +223,39 @@ class _Method:
     def _moved(self, at: Point, move: Point, length: float) -> Point:
         return Point(*(x + length * d for x, d in zip(at, move, strict=True)))
 
-    def at_bounds(self, at: Point) -> Vector:
+    def at_bounds(self, at: Point, least: float | None = None) -> Vector:
         """The c with rows at the nearest bound, if that moves no score much.
 
         By less than the multiplier, which keeps the row there, and is nearer to the
-        largest one than the slack to the width of the bounds.
+        largest one than the slack to the width of the bounds. How much a slack moves a
+        score, ``least``, is the mean diagonal of H, or less where others make up for
+        it.
         """
         below, above = self._slacks(at)
         width = self.upper - self.lower
-        k = float(self.H.diagonal().mean())
-        steep = np.maximum(k, np.abs(at.low - at.high).max() / width)
+        least = self.H.size if least is None else least
+        steep = np.maximum(least, np.abs(at.low - at.high).max() / width)
         c = np.where((below < above) & (steep * below < at.low), self.lower, at.c)
         return np.where((above < below) & (steep * above < at.high), self.upper, c)
+
+    def settled(self, at: Point, share: float) -> Iterator[Vector]:
+        """Points with rows at their nearest bounds, while others keep scores the same.
+
+        These move by about the squares of their slacks, as in a step; the ones that
+        meet a bound stay there, and the rest goes on. ``share`` is that of what a slack
+        moves a score by which is left then: the smaller, the more rows are at bounds.
+        """
+        below, above = self._slacks(at)
+        d, c = at.low / below + at.high / above, self.at_bounds(at, share * self.H.size)
+        for _ in range(ROUNDS):
+            deadline.check()
+            free = (c > self.lower) & (c < self.upper)
+            solve = self.H.factored(np.where(free, d, FIXED))
+            Z, x = solve(self.E), solve(self.H.times(at.c - c))
+            missing = self.sums - self.E.T @ (c + x)
+            x += Z @ np.linalg.solve(self.E.T @ Z, missing)
+            c = np.clip(c + np.where(free, x, 0.0), self.lower, self.upper)
+            yield self.feasible(c)
 
     def feasible(self, c: Vector) -> Vector:
         """A c within its bounds that has the sums."""

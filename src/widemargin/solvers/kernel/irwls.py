@@ -22,6 +22,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.kernel.low_rank import LowRank
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
 from widemargin.solvers.kernel.reweighted import reweighted_steps
@@ -97,11 +98,14 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     An iteration is a working set: q^2 / 2 to q^2 kernel values, and m for each row
     whose dual variable changed. Values are float32, added up in float64; the answer is
     certified in float64, and where float32 does not do the values become float64.
+    Where K is of low rank to rounding, and pair steps take long, an interior point on a
+    pivoted Cholesky factor finds the next c: O(m r^2) for each of some twenty steps.
 
     ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
     ones used again), ``inner_steps``, ``unsolved`` (working sets that were not solved
-    as well as asked), ``negative`` (steps along negative curvature: the kernel is not
+    as well as asked), ``rank`` (of a factor of K that an interior point was taken with,
+    or 0), ``negative`` (steps along negative curvature: the kernel is not
     positive semidefinite), ``float64`` (1 if the values are), ``current``
     (rows whose scores follow; while other rows are left out, P uses their old scores,
     and ``violation`` is of the rows that follow).
@@ -192,14 +196,20 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
         precision, failures = Precision(run), 0
+        low_rank = LowRank(run, inner, tol) if isinstance(inner, PairsFirst) else None
+        rank, moved = 0, False
         for iteration in itertools.count():
-            step = _step(iteration, run, tol)
+            step = _step(iteration, run, tol, rank, moved)
             if step.relative_gap <= tol and run.scores.current is not None:
                 run.scores.settle()
-                step = _step(iteration, run, tol)
+                step = _step(iteration, run, tol, rank)
             if step.relative_gap > tol >= step.details["violation"] and run.grow(tol):
-                step = _step(iteration, run, tol)
+                step = _step(iteration, run, tol, rank)
             yield step
+            moved = False
+            if low_rank is not None and low_rank.moves(step.dual):
+                rank, moved = low_rank.rank, True
+                continue
             found = precision.look()  # the driver may have refreshed the scores
             if not found.size > NOTHING * found.scale:
                 return
@@ -237,12 +247,17 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     return scores
 
 
-def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
-    """The current point, with the objectives by the scores that are kept."""
+def _step(
+    iteration: int, run: WorkingSet, tol: float, rank: int, moved: bool = False
+) -> Step:
+    """The current point, with the objectives by the scores that are kept.
+
+    With the best b where a gap is near, or c has ``moved`` as a whole.
+    """
     problem, found = run.problem, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
-    small = found.size <= tol * problem.unit
+    small = moved or found.size <= tol * problem.unit
     near = small or problem.values(c, f, b).relative_gap < 3.0 * tol
     if problem.intercept == "free" and near:
         b = problem.intercept_for(f, c, b)
@@ -250,6 +265,7 @@ def _step(iteration: int, run: WorkingSet, tol: float) -> Step:
         "violation": found.size,
         "inner_steps": float(run.steps),
         "unsolved": float(run.unsolved),
+        "rank": float(rank),
         "negative": 0.0 if problem.kernel.is_psd else float(run.negative),
         "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),

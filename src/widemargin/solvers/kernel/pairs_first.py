@@ -18,14 +18,26 @@ class PairsFirst:
     IRWLS, or in the nu form, which it does not know, an interior point and faces from
     there. Until that has failed too, a few times: then rounding is in the way of all.
     Where there are kinks at zero it stays on the side of zero where pair steps ended.
+
+    Attributes
+    ----------
+    visits : float, of a variable by a pair step, so far
+    most_visits : float, at which it ends, as another method goes on with all rows
     """
 
     def __init__(self) -> None:
         self._failures = 0
+        self.visits, self.most_visits = 0.0, np.inf
 
     def __call__(self, small: Small, stop: float) -> Solved:
         """The new c of a small problem."""
-        solved = solve_by_pairs(small, stop)
+        q = len(small.c)
+        solved = solve_by_pairs(small, stop, self.most_visits - self.visits)
+        self.visits += float(q * solved.steps)
+        if self.visits + q > self.most_visits:
+            self.visits = self.most_visits
+        if self.most_visits < np.inf:
+            return solved._replace(waits=True)
         if solved.reached or solved.negative or self._failures >= FAILURES:
             return solved
         left = small.at(solved.c).on_a_side

@@ -120,20 +120,25 @@ class Small(NamedTuple):
 class Solved(NamedTuple):
     """New c of a small problem, steps that it took, and how many curved down.
 
-    ``reached`` says whether no violation is above what was asked for.
+    ``reached`` says whether no violation is above what was asked for; ``waits``,
+    whether that is left to what comes next.
     """
 
     c: Vector
     steps: int
     negative: int
     reached: bool = True
+    waits: bool = False
 
 
 Inner = Callable[[Small, float], Solved]
 
 
-def solve_by_pairs(small: Small, stop: float) -> Solved:
-    """Second-order pair steps ([fan2005]_) until no violation is above ``stop``."""
+def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
+    """Second-order pair steps ([fan2005]_) until no violation is above ``stop``.
+
+    Or until variables were visited so often: a step visits all of them.
+    """
     q, width = small.K.shape
     dtype = small.K.dtype
 
@@ -148,6 +153,8 @@ def solve_by_pairs(small: Small, stop: float) -> Solved:
     room = np.empty((4 if small.sums > 1 else 2, width), dtype)
     steps, negative, left = 0, 0, np.inf
     most = MOST_STEPS * q * (1 if kink is None else 2)  # it stands for two rows
+    most = int(min(most, visits // max(q, 1)))
+    most = int(min(most, visits // max(q, 1)))
     while steps < most:
         deadline.check()
         made, curved, left = _core.pair_steps(
@@ -367,7 +374,7 @@ class WorkingSet:
         solved = self._inner(small, stop)
         self.steps += solved.steps
         self.negative += solved.negative
-        self.unsolved += not solved.reached
+        self.unsolved += not (solved.reached or solved.waits)
         c = self._balanced(solved.c, small)
         if self.kinks is not None:
             c = self.kinks.split(c)
@@ -476,6 +483,24 @@ class WorkingSet:
         self.problem.columns.refine()
         self.scores = self.problem.expand(self.c)
         self.rows, self._oldest = np.empty(0, np.intp), 0
+
+    def move(self, c: Vector) -> bool:
+        """Go on from a c with the same sums, in float64, if it has a smaller gap."""
+        if self.problem.columns.dtype != np.float64:
+            self.refine()
+        self.scores.settle()
+        before, gap = self.scores, self._gap()
+        self.scores = self.problem.expand(c)
+        if self._gap() < gap:
+            return True
+        self.scores = self.problem.scores = before
+        return False
+
+    def _gap(self) -> float:
+        """The relative gap by the scores at hand."""
+        c, f = self.c, self.scores.values
+        b = self.problem.intercept_for(f, c, self.look().intercept)
+        return self.problem.values(c, f, b).relative_gap
 
 
 class Violations(NamedTuple):

@@ -1,0 +1,289 @@
+"""Where K is of low rank to rounding: an interior point in place of pair steps.
+
+Smooth kernels in few dimensions have values that some hundred features make to many
+digits, and polynomial ones of few columns are such features: K ~ Z Z', (m, r). With a
+large C pair steps take millions there, and an interior point some twenty steps of
+O(m r^2) multiplications (Fine, Scheinberg 2001). The factor is pivoted Cholesky's, and
+grows while that takes a share of the work that pair steps have taken by then: so none
+of it is much where K has no low rank. Scores, and what is proved, are those of K.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.rows import Rows
+from widemargin.features.builder import MapBuilder
+from widemargin.features.partial_cholesky import PartialCholesky, largest, pivots_of
+from widemargin.kernels.definite import sample
+from widemargin.kernels.kernel import Kernel
+from widemargin.numerics.cholesky import cholesky, threads_for
+from widemargin.problems.kernel import KernelProblem
+from widemargin.solvers.kernel.inner_points import Boxed, Method, indicators
+from widemargin.solvers.kernel.pairs_first import PairsFirst
+from widemargin.solvers.kernel.selection import AT_ONCE
+from widemargin.solvers.kernel.working_set import WorkingSet
+from widemargin.system import deadline
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# A rank is low up to this share of the rows; of the sample that is looked at first,
+# with a residual of `SAMPLED` of the diagonal.
+LOW, SAMPLED = 0.5, 1e-8
+# Visits of a variable by pair steps that take as long as an interior point, in units of
+# m r^2: 20 steps of m r^2 multiplications at 10 to 20 e9 a second, and visits at 1e9.
+VISITS = 3.0
+# Of the gap that is asked for: what the interior point leaves, and what residuals may
+# cost at most, which is a bound that is far above it: they have both signs.
+LEFT, RESIDUAL = 0.01, 10.0
+# A run that misses its gap may try so often, each time so much nearer.
+TRIES, NEARER = 3, 1e-2
+# Steps of an interior point. Two classes of shuttle, whose rows differ in length by
+# some digits, take 100 with a polynomial kernel, and two Gaussians 20.
+MOST_STEPS = 150
+# What rows at their bounds may move scores, in units of slacks: the first one of these
+# that keeps the gap.
+SETTLED = 0.0, 0.03, 1.0
+# Rows that are multiplied at a time: they stay in the second-level cache.
+ROWS = 512
+# The share of the memory that the factor may have.
+SHARE = 0.125
+
+
+def rank_of(kernel: Kernel, rows: Rows, K: Vector) -> float:
+    """A rank that a kernel matrix may have; infinity where it is not seen to be low.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    rows : Rows, of all of the matrix
+    K : ndarray (k, k), of a sample of rows
+    """
+    if not kernel.is_psd:
+        return np.inf
+    K = K / (lengths := _lengths(K.diagonal())) / lengths[:, np.newaxis]
+    rank: float = len(pivots_of(K, SAMPLED)[0])
+    if rank > LOW * len(K):
+        rank = products_of(kernel, rows.shape[1])
+    return rank if rank <= LOW * rows.shape[0] else np.inf
+
+
+def products_of(kernel: Kernel, n: int) -> float:
+    """How many products of n columns a kernel is linear in; infinity if in no few."""
+    if kernel.name == "linear":
+        return n
+    if kernel.name == "poly" and kernel.is_psd:
+        return math.comb(n + kernel.degree - (kernel.coef0 == 0.0), kernel.degree)
+    return np.inf
+
+
+def _lengths(diagonal: Vector) -> Vector:
+    """Lengths of rows, by their products with themselves."""
+    return np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
+
+
+class LowRank:
+    """Looks for a low rank of K while pair steps take long, and solves with it.
+
+    Parameters
+    ----------
+    run : WorkingSet
+    pairs : PairsFirst, which counts its work, and stops where it is enough
+    tol : float, the relative gap that is asked for
+
+    Attributes
+    ----------
+    rank : int, of the factor that was solved with last; 0: there is none
+    """
+
+    def __init__(self, run: WorkingSet, pairs: PairsFirst, tol: float) -> None:
+        self._run, self._pairs, self._tol = run, pairs, tol
+        self.rank, self._tries = 0, 0
+        self._factor: PartialCholesky | None = None
+        problem = run.problem
+        bounded = np.isfinite(run.form.bound).all() and not run.form.ridge.any()
+        columns = problem.columns
+        self._m = columns.twins or columns.shape[0]
+        if bounded and self._m > AT_ONCE:
+            J = sample(self._m)
+            rank = rank_of(columns.kernel, columns.rows, columns.values(J, J))
+            pairs.most_visits = self._visits(rank)
+
+    def moves(self, dual: float) -> bool:
+        """Move the run to a point of the factor, where it is time to and it is better.
+
+        ``dual`` is the dual objective by now. Returns whether the run has moved.
+        """
+        if self._pairs.visits < self._pairs.most_visits:
+            return False
+        scale = max(abs(dual), self._run.problem.scale)
+        nearer = NEARER**self._tries
+        enough = nearer * RESIDUAL * self._tol * scale
+        columns = self._run.problem.columns
+        if products_of(columns.kernel, columns.rows.shape[1]) <= LOW * self._m:
+            enough = 0.0  # few steps more, and lengths may differ by many digits
+        size = float((np.abs(self._run.c) * _lengths(columns.diag())).sum())
+        factor = self._grown(enough / max(size, np.finfo(np.float64).tiny) ** 2)
+        if factor is None:
+            return False
+        self._tries += 1
+        with threads_for(self.rank):
+            c = self._solution(factor, nearer * LEFT * self._tol)
+        self._pairs.most_visits += self._visits(self.rank)
+        if self._tries == TRIES:
+            self._pairs.most_visits = np.inf
+        return c is not None and self._run.move(c)
+
+    def _visits(self, rank: float) -> float:
+        """Visits of pair steps that take as long as an interior point of a rank."""
+        return VISITS * self._m * max(rank, 1.0) ** 2
+
+    def _grown(self, residual: float) -> PartialCholesky | None:
+        """The factor, grown to be as near to K, or None where that does not pay."""
+        try:
+            factor = self._factor = self._factor or self._begun()
+            enough = self._m * max(residual, factor.least)
+            while factor.rest.sum() > enough:
+                if len(factor.pivots) > LOW * self._m:
+                    raise ValueError
+                visits = self._visits(len(factor.pivots))
+                if visits > 3.0 * self._pairs.visits:
+                    self._pairs.most_visits = visits
+                    return None
+                if not factor.extend(enough):
+                    break
+        except ValueError:  # there is no room for it, or K is not what it seemed
+            self._pairs.most_visits = np.inf
+            return None
+        self.rank = len(factor.pivots)
+        return factor
+
+    def _begun(self) -> PartialCholesky:
+        """A factor of rank 0."""
+        columns = self._run.problem.columns
+        room = int(SHARE * columns.limit)
+        rows = MapBuilder("IRWLS", columns.rows, columns.kernel, np.float64, 0, room)
+        # It has what a factor asks of rows.
+        return PartialCholesky(cast(MapBuilder, UnitRows(rows)), rows.m, largest)
+
+    def _solution(self, factor: PartialCholesky, share: float) -> Vector | None:
+        """The c of an interior point, which leaves a gap of that share, or nothing."""
+        run = self._run
+        form, problem = run.form, run.problem
+        y = problem.signs
+        upper = np.where(y > 0, form.bound, 0.0)
+        groups = ((), (np.full(len(y), True),), (y > 0, y < 0))[form.sums]
+        E = indicators(groups, len(y))
+        H = Factored(factor, problem)
+        sums = E.T @ run.c if form.sums > 1 else np.full(form.sums, problem.mass or 0.0)
+        boxed = Boxed(H, -problem.margins * y, upper - form.bound, upper, E, sums)
+
+        def end(objective: float) -> float:
+            return 0.5 * share * max(abs(objective), problem.scale) / len(y)
+
+        method = Method(boxed)
+        begin = method.begin()
+        if begin is None:
+            return None
+        last = method.run(begin, end, MOST_STEPS)
+        inside = method.feasible(last.c)
+        enough = max(self._gap(inside, H.scores(inside)), 0.5 * self._tol)
+        with contextlib.suppress(np.linalg.LinAlgError):  # no row is free, in a sum
+            for share in SETTLED:
+                for c in method.settled(last, share):
+                    if self._gap(c, H.scores(c)) <= enough:
+                        return c
+        return inside
+
+    def _gap(self, c: Vector, f: Vector) -> float:
+        """The relative gap of c by scores f."""
+        problem = self._run.problem
+        b = problem.intercept_for(f, c, 0.0)
+        return problem.values(c, f, b).relative_gap
+
+
+class UnitRows:
+    """Rows as a factor asks for them, each divided by its length.
+
+    Lengths of polynomial kernels may differ by many digits: rounding of the longest
+    ones would hide what the others have.
+
+    Parameters
+    ----------
+    rows : MapBuilder
+    """
+
+    def __init__(self, rows: MapBuilder) -> None:
+        self._rows, self.m, self.dtype, self.rng = rows, rows.m, rows.dtype, rows.rng
+        self.lengths = _lengths(rows.diagonal)
+        self.diagonal = rows.diagonal / self.lengths**2
+        self.source, self.reserve = self, rows.reserve
+
+    def values(self, I: Index, J: Index) -> Vector:  # noqa: E741
+        """Kernel values of rows I with rows J: (len(I), len(J))."""
+        lengths = self.lengths[I][:, np.newaxis] * self.lengths[J]
+        return np.asarray(self._rows.source.values(I, J) / lengths)
+
+    def columns(self, J: Index) -> Vector:
+        """Rows J of K: (len(J), m)."""
+        lengths = self.lengths[J][:, np.newaxis] * self.lengths
+        return np.asarray(self._rows.columns(J) / lengths)
+
+
+class Factored:
+    """The matrix Z Z' + p of samples, which may occur twice.
+
+    Parameters
+    ----------
+    factor : PartialCholesky of `UnitRows`
+    problem : KernelProblem
+    """
+
+    def __init__(self, factor: PartialCholesky, problem: KernelProblem) -> None:
+        Z = factor.Z * cast(UnitRows, factor.builder).lengths[:, np.newaxis]
+        self._shift = float(problem.intercept == "penalized")
+        if self._shift:
+            Z = np.column_stack([Z, np.ones(len(Z))])
+        self._Z, self._copies = Z, len(problem.signs) // len(Z)
+        self.size = float(np.einsum("ij,ij->", Z, Z)) / len(Z)
+
+    def times(self, c: Vector) -> Vector:
+        """The product H c."""
+        return self._spread(self._Z @ self._summed(c))
+
+    def scores(self, c: Vector) -> Vector:
+        """The product Z Z' c."""
+        return self.times(c) - self._shift * float(c.sum())
+
+    def factored(self, d: Vector) -> Callable[[Vector], Vector]:
+        """What solves systems with H + diag(d): by a matrix of order r."""
+        Z, inverse = self._Z, 1.0 / d
+        scale = np.sqrt(inverse.reshape(self._copies, -1).sum(axis=0))
+        M = np.eye(Z.shape[1])
+        for begin in range(0, len(Z), ROWS):
+            deadline.check()
+            some = Z[begin : begin + ROWS] * scale[begin : begin + ROWS, np.newaxis]
+            M += some.T @ some
+        solve, _ = cholesky(M)
+
+        def solved(right: Vector) -> Vector:
+            """The solution for a vector, or for columns."""
+            x = (inverse * right.T).T
+            inner = solve(self._summed(x))
+            return x - (inverse * self._spread(Z @ inner).T).T
+
+        return solved
+
+    def _summed(self, c: Vector) -> Vector:
+        """The product of Z' and c, of both copies."""
+        both = c.reshape(self._copies, len(self._Z), *c.shape[1:]).sum(axis=0)
+        return np.asarray(self._Z.T @ both)
+
+    def _spread(self, f: Vector) -> Vector:
+        """Numbers of samples for all rows."""
+        return f if self._copies == 1 else np.concatenate([f] * self._copies)

@@ -1,0 +1,105 @@
+"""Kernel matrices of low rank: an interior point on a factor, proved by the kernel."""
+
+import numpy as np
+import pytest
+
+from widemargin import Kernel, NuSVC, Problem, solve
+from widemargin.problems.regression import regression_problem
+from widemargin.solvers import IRWLS
+from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
+from widemargin.solvers.kernel.low_rank import products_of
+
+RBF = Kernel("rbf", gamma=0.5)
+
+
+def two_gaussians(m=600):
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1.0, 1.0], m // 2)
+    return rng.normal(size=(m, 2)) + (y > 0)[:, np.newaxis], y
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("C", [1e3, 1e6])
+def test_a_large_C_in_the_plane_takes_few_pair_steps(C, intercept):
+    X, y = two_gaussians()
+    problem = Problem(X, y, C, "hinge", intercept, kernel=RBF)
+    solution = solve(problem, IRWLS(), tol=1e-5)
+    details = solution.trace[-1].details
+    assert solution.status == "solved"
+    assert details["rank"] > 0
+    assert details["inner_steps"] < 100 * len(y)
+    K = np.exp(-0.5 * ((X[:, np.newaxis] - X) ** 2).sum(axis=-1))
+    c, b = solution.w, solution.b
+    f = K @ c
+    losses = np.maximum(0.0, 1.0 - y * (f + b)).sum()
+    penalty = 0.5 * b * b if intercept == "penalized" else 0.0
+    assert 0.5 * c @ f + penalty + C * losses == pytest.approx(
+        solution.certificate.primal, rel=1e-6
+    )
+
+
+def test_rows_end_at_their_bounds():
+    """An interior point has all rows between them."""
+    X, y = two_gaussians()
+    problem = Problem(X, y, 1e3, "hinge", "free", kernel=RBF)
+    solution = solve(problem, IRWLS(), tol=1e-4)
+    rank = solution.trace[-1].details["rank"]
+    free = (solution.alpha > 0) & (solution.alpha < 1e3)
+    assert rank > 0
+    assert np.count_nonzero(free) <= 1.5 * rank
+
+
+def test_a_matrix_of_full_rank_is_left_to_pair_steps():
+    X, y = two_gaussians()
+    problem = Problem(X, y, 1e3, kernel=Kernel("rbf", gamma=1e4))
+    assert solve(problem, IRWLS(), tol=1e-4).trace[-1].details["rank"] == 0
+
+
+def test_rows_whose_lengths_differ_by_digits():
+    """Beside the longest rows the others are rounding, where rows are not of length 1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
+    X[:5] *= 1e4
+    kernel = Kernel("poly", degree=3, gamma=1.0, coef0=1.0)
+    solution = solve(Problem(X, y, 4096.0, "hinge", "free", kernel=kernel), tol=1e-3)
+    assert solution.status == "solved", solution.message
+    assert solution.trace[-1].details["rank"] == products_of(kernel, 3)
+
+
+def test_samples_that_are_two_rows_each():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-3, 3, size=(600, 1)), axis=0)
+    target = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=600)
+    problem = regression_problem(X, target, 1e5, epsilon=0.05, kernel=RBF)
+    solution = solve(problem, IRWLS(), tol=1e-5)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] > 0
+
+
+def test_sums_of_both_classes():
+    X, y = two_gaussians()
+    machine = NuSVC(nu=0.65, gamma=0.5, solver="irwls", tol=1e-6).fit(X, y)
+    assert machine.status_ == "solved"
+
+
+def test_no_room_for_a_factor():
+    X, y = two_gaussians(1000)
+    problem = Problem(X, y, 1e3, kernel=RBF, memory_limit=1_200_000)
+    solution = solve(problem, IRWLS(), tol=1e-3)
+    assert solution.trace[-1].details["rank"] == 0
+    assert solution.status == "solved"
+
+
+def test_settled_points_keep_the_scores():
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(80, 5)), np.repeat([-1.0, 1.0], 40)
+    upper = np.where(y > 0, 10.0, 0.0)
+    E = indicators((np.full(80, True),), 80)
+    problem = Boxed(Dense(Z @ Z.T), -y, upper - 10.0, upper, E, np.zeros(1))
+    method = Method(problem)
+    end = method.run(method.begin(), lambda objective: 1e-9)
+    *_, c = method.settled(end, 0.0)
+    assert np.count_nonzero((c > problem.lower) & (c < upper)) <= 12
+    assert abs(c.sum()) < 1e-10
+    np.testing.assert_allclose(Z.T @ c, Z.T @ end.c, atol=1e-3)
