@@ -88,8 +88,8 @@ Batch<Real> batch_of_levels(const Array<const std::int8_t>& levels,
     const auto most = static_cast<std::int32_t>(n / widemargin::kLevelsTogether);
     for (auto group : span(*groups)) require(0 <= group && group < most);
   }
-  Batch<Real> found{nullptr, norms.data(), ::data(begin), ::data(end), ::data(groups), count, n,
-                    false};
+  Batch<Real> found{nullptr, norms.data(), ::data(begin), ::data(end), ::data(groups), count,
+                    n,       false};
   found.levels = levels.data(), found.level_norms = level_norms.data();
   return found;
 }

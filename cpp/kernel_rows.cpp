@@ -215,8 +215,7 @@ struct Function {
     if constexpr (term_of(kind) != Term::product)
       decays(p, gamma);
     else
-      for (std::size_t v = 0; v < count; ++v)
-        p[v] = kernel_value<kind>(p[v], gamma, coef0, degree);
+      for (std::size_t v = 0; v < count; ++v) p[v] = kernel_value<kind>(p[v], gamma, coef0, degree);
   }
   static Vector<Real> argument(Vector<Real> p, Vector<Real> x_norm, Real z_norm) {
     if constexpr (kind == KernelKind::rbf)

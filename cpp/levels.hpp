@@ -57,8 +57,8 @@ inline void level_sums(const std::uint8_t* strip, const std::int8_t* z, std::siz
 
 // sums[s] = sum of x_js z_j over the groups of features of a row that are not all zero: images are
 // dark in many places. Words are multiplied, 16 at once.
-inline void group_sums(const std::uint8_t* strip, const std::uint8_t* z,
-                       const std::int32_t* groups, std::size_t count, std::int32_t* sums) {
+inline void group_sums(const std::uint8_t* strip, const std::uint8_t* z, const std::int32_t* groups,
+                       std::size_t count, std::int32_t* sums) {
 #if defined(__AVX2__) && defined(__x86_64__)
   constexpr std::size_t vectors = 8, half = kStrip / 2;  // four samples each
   const __m256i zero = _mm256_setzero_si256();

@@ -196,8 +196,7 @@ inline void decays(Vector<float> (&t)[count], float rate) {
   const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   Vector<float> shifted[count], p[count];
   for (std::size_t v = 0; v < count; ++v) shifted[v] = t[v] * high + magic;
-  for (std::size_t v = 0; v < count; ++v)
-    t[v] = (t[v] * high - (shifted[v] - magic)) + t[v] * low;
+  for (std::size_t v = 0; v < count; ++v) t[v] = (t[v] * high - (shifted[v] - magic)) + t[v] * low;
   for (std::size_t v = 0; v < count; ++v) p[v] = t[v] * 1.55946967e-4f + 1.34066457e-3f;
   constexpr float terms[] = {9.61769279e-3f, 5.55031039e-2f, 2.40226522e-1f, 6.93147242e-1f, 1.0f};
   for (const float term : terms)
@@ -226,9 +225,9 @@ inline void exponentials(Vector<double> (&x)[count]) {
     r[v] = (x[v] - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
   }
   for (std::size_t v = 0; v < count; ++v) p[v] = r[v] * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
-  constexpr double terms[] = {1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-                              1.0 / 5040.0,     1.0 / 720.0,     1.0 / 120.0,    1.0 / 24.0,
-                              1.0 / 6.0,        0.5,             1.0,            1.0};
+  constexpr double terms[] = {
+      1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0,
+      1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,      0.5,           1.0,          1.0};
   for (const double term : terms)
     for (std::size_t v = 0; v < count; ++v) p[v] = p[v] * r[v] + term;
   for (std::size_t v = 0; v < count; ++v) {
