@@ -248,7 +248,14 @@ def test_rows_that_list_their_groups_meet_samples_that_expect_them(fast):
     other = _core.batch_of_levels(*bytes_of) if levels.by_groups else listed
     with pytest.raises(ValueError, match="do not fit"):
         _core.kernel_rows(
-            RBF.form, samples.core, other, 0, 3, None, None, np.ones((1, 1)),
+            RBF.form,
+            samples.core,
+            other,
+            0,
+            3,
+            None,
+            None,
+            np.ones((1, 1)),
             np.zeros((1, padded(150))),
         )
     last = levels.width // 4

@@ -225,7 +225,7 @@ def _keys_between(
 def _keys_within(
     part: RowState, low: float, high: float, f: Callable[..., Any], *broadcast: Any
 ) -> tuple[float, list[Vector], list[Vector]]:
-    """Weight of the keys below a window, NaN where a key is; keys in it, and weights."""
+    """Weight of the keys below a window, NaN where one is; keys in it, weights."""
     keys, weights = f(part, *broadcast)
     keys = np.asarray(keys, dtype=np.float64)
     weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), keys.shape)

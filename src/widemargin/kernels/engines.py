@@ -278,7 +278,7 @@ class CoreEngine:
     def _in_double(
         self, J: Index, c: Vector
     ) -> tuple[Callable[[], Vector], Callable[[Index], Vector], Callable[..., Vector]]:
-        """Functions of the sums over J in float64: at J, of rows, and of their errors."""
+        """Functions of the sums over J in float64: at J, of rows, of their errors."""
         double = self._layout.as_double()
         if self._levels is not None and not double.by_differences:
             some = LevelSums(double, self._X, self._levels, J, c, self._n_jobs)

@@ -202,6 +202,7 @@ class LevelSums:
         J = self._J
 
         def take(some: slice, samples: Samples) -> Any:
+            """Some of the rows J as a batch."""
             return self._batches.take(J[some], samples)
 
         return own_sums(

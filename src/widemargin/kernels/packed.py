@@ -616,7 +616,7 @@ class CoreSums:
         return out
 
     def at_own_rows(self, n_jobs: int | None = 1) -> Vector:
-        """Values of the first function for the rows of Z, by half of the values: (l,)."""
+        """Values of the first function for the rows of Z: half are enough, (l,)."""
         Z, layout = self._Z, self.layout
 
         def samples_of(index: NDArray[np.int64]) -> Samples:
