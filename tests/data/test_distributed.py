@@ -13,7 +13,6 @@ import pytest
 from distributed import Client
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, relative
 from widemargin import (
@@ -90,7 +89,7 @@ EPSILON_LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
         *full(
             (loss, intercept, solver)
             for loss, intercept in itertools.product(OWN, INTERCEPTS)
-            for solver in (OWN[loss], "interior_point")
+            for solver in (OWN[loss], "interior_point", "coordinate_descent")
         ),
         ("squared_hinge", "auto", "auto"),
         ("squared_hinge", "free", "interior_point"),
@@ -98,12 +97,16 @@ EPSILON_LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
         ("hinge", "auto", "auto"),
         ("hinge", "penalized", "augmented_lagrangian"),
         ("hinge", "none", "interior_point"),
+        ("hinge", "free", "coordinate_descent"),
+        ("squared_hinge", "penalized", "coordinate_descent"),
     ],
 )
 def test_coefficients_are_those_of_rows_in_memory(
     client, data, loss, intercept, solver
 ):
     options = {"loss": loss, "intercept": intercept, "solver": solver, "tol": TIGHT}
+    if solver == "coordinate_descent":  # with C = 1 it takes hundreds of sweeps
+        options["C"] = 0.01
     here = LinearSVC(**options).fit(*data)
     there = LinearSVC(**options).fit(*arrays(*data))
     assert relative(there, here) <= 1e-9
@@ -112,44 +115,6 @@ def test_coefficients_are_those_of_rows_in_memory(
     assert there.dual_gap_ <= TIGHT
     assert there.n_support_.tolist() == here.n_support_.tolist()
     assert there.solution_.at_bound == here.solution_.at_bound
-
-
-@pytest.mark.parametrize(
-    ("loss", "intercept"),
-    [
-        ("hinge", "free"),
-        ("squared_hinge", "penalized"),
-        *full(itertools.product(OWN, INTERCEPTS)),
-    ],
-)
-def test_coordinate_descent_has_no_other_answer_there(client, data, loss, intercept):
-    """As far as its gap says: Newton's methods end at the same v, and it does not."""
-    options = {"loss": loss, "intercept": intercept, "C": 0.01, "tol": TIGHT}
-    here = LinearSVC(**options).fit(*data)
-    there = LinearSVC(**options, solver="coordinate_descent").fit(*arrays(*data))
-    assert there.solution_.solver == "coordinate_descent"
-    assert there.status_ == "solved"
-    certificates = there.solution_.certificate, here.solution_.certificate
-    both = sum(one.primal - one.dual for one in certificates)
-    # P is strongly convex: |w - w*|^2 <= 2 (P - D).
-    assert np.linalg.norm(there.coef_ - here.coef_) <= 2.0 * np.sqrt(both)
-    np.testing.assert_allclose(*(one.primal for one in certificates), rtol=2e-10)
-    assert relative(there, here) <= 1e-5
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("loss", "intercept"), list(itertools.product(OWN, INTERCEPTS))
-)
-def test_coordinate_descent_ends_at_the_same_digits(client, data, loss, intercept):
-    """Where it goes on as far as sums of float64 prove a gap to fall."""
-    options = {"loss": loss, "intercept": intercept, "C": 0.001}
-    here = LinearSVC(**options, tol=1e-12).fit(*data)
-    there = LinearSVC(**options, tol=1e-14, solver="coordinate_descent")
-    with pytest.warns(ConvergenceWarning, match="relative gap of"):
-        there.fit(*arrays(*data))
-    assert there.dual_gap_ <= 1e-12
-    assert relative(there, here) <= 1e-9
 
 
 def test_coordinate_descent_of_a_regression(client):
