@@ -25,6 +25,8 @@ from widemargin import (
 )
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
+from widemargin.data.distributed.opened import open_collection
+from widemargin.data.doubled import DoubledRows
 from widemargin.solvers.driver.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.dask
@@ -71,6 +73,11 @@ def crews(monkeypatch):
 
     monkeypatch.setattr(rows_module, "Crew", Counting)
     return made
+
+
+def nothing(m, *columns):
+    """No vectors beside the rows."""
+    return {}, None, None
 
 
 def full(cases):
@@ -297,6 +304,32 @@ def test_kernels_of_low_rank(
     dX = arrays(X, y)[0]
     scores = there.decision_function(dX).compute()
     np.testing.assert_allclose(scores, here.decision_function(X), atol=1e-4)
+
+
+def product_into(block, part, v):
+    part.score = block @ v
+    return 0.0
+
+
+def halve(part):
+    part.score = 0.5 * part.score
+
+
+def test_what_is_only_written_needs_no_request(client, data, crews):
+    """It goes with the next one, in order, also where rows are there twice."""
+    X = arrays(*data)[0]
+    with open_collection(X, (), nothing) as rows:
+        state, v = rows.state(score=0.0), np.ones(5)
+        rows.sweep(product_into, state, v)
+        requests = crews[-1].epoch
+        state.update(halve)
+        state.update(halve)
+        assert crews[-1].epoch == requests
+        np.testing.assert_allclose(np.asarray(state.score), 0.25 * (data[0] @ v))
+        assert crews[-1].epoch == requests + 1
+        twice = DoubledRows(rows).state(score=1.0)
+        twice.update(halve)
+        assert np.asarray(twice.score).tolist() == [0.5] * 3600
 
 
 # -- odd partitions --------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Finish:
         self._given = state
         if self._bounded:
             both = self._piece.state.join(state.prefixed("given_"))
-            both.sweep(_take_multipliers)
+            both.update(_take_multipliers)
         self.point: Iterate = self._piece.evaluate(v, self._s)
         self._piece.accept()
 
@@ -114,7 +114,7 @@ class Finish:
     def put(self) -> None:
         """Write the dual variables into the state that was given."""
         both = self._given.join(self._piece.state.prefixed("own_"))
-        both.sweep(_take_alpha, self._bounded)
+        both.update(_take_alpha, self._bounded)
 
 
 # -- functions of one block ------------------------------------------------------------

@@ -192,11 +192,11 @@ class Piece:
 
     def renew_multipliers(self) -> None:
         """Alpha as multipliers."""
-        self.state.sweep(_renew)
+        self.state.update(_renew)
 
     def revisit(self, v: Vector, s: float) -> Iterate:
         """The current point again, with the multipliers and the penalty as they are."""
-        self.state.sweep(_renew_scores)
+        self.state.update(_renew_scores)
         point = self.evaluate(v, s, scores=False)
         self.accept()
         return point
