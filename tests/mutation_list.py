@@ -231,6 +231,20 @@ MUTATIONS = [
         ("tests/solvers/linear/test_coordinate_descent.py",),
     ),
     Mutation(
+        "descent: the finish ends at a point that is good enough",
+        "coordinate_descent.py",
+        "step.waits = True",
+        "step.waits = False",
+        ("tests/solvers/linear/test_coordinate_descent.py",),
+    ),
+    Mutation(
+        "cluster: a log that was cut stands for all",
+        "log.py",
+        "if epoch < self.first:",
+        "if epoch < 0:",
+        ("tests/data/test_distributed_lost.py",),
+    ),
+    Mutation(
         "descent by sweeps: how far all blocks go",
         "descent_by_sweeps.py",
         "t = self._t = min(1.0, t)",

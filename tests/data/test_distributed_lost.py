@@ -106,21 +106,27 @@ def copy_often(monkeypatch):
     monkeypatch.setattr(crew_module, "COPIED_TIMES", 0.0)
 
 
-@pytest.mark.full
-def test_a_log_is_read_from_its_file(client, data, killer, monkeypatch):
-    """A lost lane does all of a log again that memory has no room for."""
-    monkeypatch.setattr(log_module, "IN_MEMORY", 2000)
-    killed_fits(client, data, killer, [0.7], loss="hinge")
-
-
-def test_a_log_holds_its_entries(monkeypatch):
-    monkeypatch.setattr(log_module, "IN_MEMORY", 100)
-    log, entries = log_module.Log(), [bytes([k]) * (7 * k) for k in range(20)]
-    for k, entry in enumerate(entries):
+def test_a_log_is_cut_at_the_copies_and_where_it_is_too_long(monkeypatch):
+    monkeypatch.setattr(log_module, "MOST_BYTES", 100)
+    log, entries = log_module.Log(), [bytes([k]) * 10 for k in range(20)]
+    for k, entry in enumerate(entries[:10]):
         log.append(entry)
-        assert len(log) == k + 1
+        log.cut(5)
+        assert (len(log), log.first) == (k + 1, 0)
         assert log.after(k // 2) == entries[k // 2 : k + 1]
+    log.append(entries[10])
+    log.cut(5)  # more than 100 bytes: what is copied goes
+    assert (len(log), log.first, log.size) == (11, 5, 60)
+    assert log.after(4) is None
+    assert log.after(5) == entries[5:11]
+    for entry in entries[11:]:
+        log.append(entry)
+    log.cut(5)  # all else: no more than there is room for
+    assert (len(log), log.first, log.size) == (20, 10, 100)
     assert log.after(20) == []
+    log.append(bytes(1000))
+    log.cut(0)
+    assert log.after(19) == [entries[19], bytes(1000)]
     log.clear()
     assert (len(log), log.after(0)) == (0, [])
 
@@ -129,26 +135,94 @@ def no_room(data, folder):
     raise OSError("No space left on device")
 
 
-@pytest.mark.parametrize("has_room", [True, False])
-def test_a_lost_lane_goes_on_from_its_copy(data, killer, monkeypatch, has_room):
+def end_workers(client, n_workers, gap=1.0):
+    """A callback that leaves so many workers of a cluster, at a step with this gap."""
+
+    def end(step):
+        late = step.iteration >= 6 and step.best_gap <= gap
+        if late and len(client.cluster.workers) > n_workers:
+            client.cluster.scale(n_workers)
+            while len(client.nthreads()) > n_workers:
+                time.sleep(0.01)
+
+    return end
+
+
+# Bytes of a log with room for about eight requests of 5 columns.
+SHORT = 5000
+
+
+@pytest.mark.parametrize(
+    ("has_room", "most_bytes"), [(True, 1 << 20), (True, SHORT), (False, 1 << 20)]
+)
+def test_a_lost_lane_goes_on_from_its_copy(
+    data, killer, monkeypatch, has_room, most_bytes
+):
     """Where the disk of a worker has room for one; else it does all again."""
     copy_often(monkeypatch)
+    monkeypatch.setattr(log_module, "MOST_BYTES", most_bytes)
     if not has_room:
         monkeypatch.setattr(host_module, "Stored", no_room)
     with cluster(2) as client:
-
-        def end_one(step):
-            if step.iteration == 6 and len(client.cluster.workers) > 1:
-                client.cluster.scale(1)
-                while len(client.nthreads()) > 1:
-                    time.sleep(0.01)
-
-        found = fitted(data, loss="hinge", callback=end_one)
+        found = fitted(data, loss="hinge", callback=end_workers(client, 1))
         crew = killer.made[-1]
         assert crew.restored > 0
         assert (0 < crew.replayed <= 11) == has_room
         assert crew.count > 30
         assert_same_bits(found, fitted(data, loss="hinge"))
+
+
+@pytest.mark.parametrize("solver", ["auto", "interior_point", "coordinate_descent"])
+def test_rows_that_are_lost_with_their_copies_are_loaded_again(
+    data, killer, monkeypatch, solver
+):
+    """A log that is cut at the copies cannot stand for them: the fit goes on."""
+    copy_often(monkeypatch)
+    monkeypatch.setattr(log_module, "MOST_BYTES", SHORT)
+    sizes, options = [], {"loss": "hinge", "solver": solver, "C": 0.01}
+
+    def watch(step, end=None):
+        log = killer.made[-1]._log
+        sizes.append((log.size, log.first, len(log)))
+        if end is not None and len(killer.made) == 1:
+            end(step)
+
+    with cluster(3) as client:
+        end = end_workers(client, 1, 1e-4)
+        with pytest.warns(RuntimeWarning, match="loaded again"):
+            found = fitted(data, callback=lambda step: watch(step, end), **options)
+    assert len(killer.made) == 2
+    assert found.status_ == "solved"
+    assert max(size for size, _, _ in sizes) <= SHORT + 2000
+    assert max(first for _, first, _ in sizes) > 0
+    with cluster(1):
+        whole = fitted(data, callback=watch, **options)
+    both = [one.solution_.certificate.primal for one in (found, whole)]
+    np.testing.assert_allclose(*both, rtol=2e-8)
+    # It goes on from the weights that it had.
+    assert found.solution_.trace[0].best_primal <= (1.0 + 1e-4) * both[1]
+    assert whole.solution_.trace[0].best_primal > 1.1 * both[1]
+
+
+@pytest.mark.full
+def test_the_only_worker_of_a_long_fit_is_killed(data, killer, monkeypatch):
+    """No worker has a copy, and the log is cut: all is loaded again."""
+    monkeypatch.setattr(log_module, "MOST_BYTES", SHORT)
+    with cluster(1, processes=True) as client:
+        whole = fitted(data, loss="hinge")
+        assert killer.made[-1].restored == 0
+        killer.processes, killer.at = process_ids(client), killer.made[-1].count // 2
+        with pytest.warns(RuntimeWarning, match="loaded again"):
+            found = fitted(data, loss="hinge", callback=lambda step: lost(step, killer))
+    assert len(killer.made) == 3
+    both = [one.solution_.certificate.primal for one in (found, whole)]
+    np.testing.assert_allclose(*both, rtol=2e-8)
+
+
+def lost(step, killer):
+    """No other kill once the rows are loaded again."""
+    if len(killer.made) > 2:
+        killer.at = None
 
 
 @pytest.mark.parametrize(
@@ -316,7 +390,11 @@ def test_a_scheduler_that_goes_away_is_said(data, monkeypatch):
 class Pressed(Crew):
     """Ctrl-C while one request is on its way, which the lanes may have missed."""
 
-    waits = 0
+    waits, made = 0, []
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        Pressed.made.append(self)
 
     def _wait(self, work, timeout):
         self.waits += 1
@@ -337,6 +415,8 @@ def test_ctrl_c_keeps_the_best_model(client, data, monkeypatch):
     assert clf.status_ == "interrupted"
     assert clf.coef_.shape == (1, 5)
     assert np.isfinite(clf.dual_gap_)
+    # The answer is made in few requests: each may take long.
+    assert 12 < Pressed.made[-1].waits <= 18
 
 
 class Slow(Crew):

@@ -208,6 +208,10 @@ class DoubledState(RowState):
         """Run f on every block, twice: see `RowState.sweep`."""
         return of_single_rows(self).sweep(_both_parts, f, *broadcast)
 
+    def update(self, f: Callable[..., None], *broadcast: Any) -> None:
+        """Run f on every block, twice: see `RowState.update`."""
+        of_single_rows(self).update(_both_parts, f, *broadcast)
+
 
 def of_single_rows(state: RowState) -> RowState:
     """The vectors of both halves, beside the rows that are there once."""

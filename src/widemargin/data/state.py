@@ -95,6 +95,13 @@ class RowState:
         """
         return self._blocks(lambda rows: f(self.part(rows), *broadcast))
 
+    def update(self, f: Callable[..., None], *broadcast: Any) -> None:
+        """Run f(slices, ...) on every block for what it writes.
+
+        Like `sweep`, at the latest before the vectors are read.
+        """
+        self.sweep(f, *broadcast)
+
     def threshold(
         self,
         f: Callable[..., Any],

@@ -1,5 +1,6 @@
 """Fits and predictions of Dask collections: what the estimators do on a cluster."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from widemargin.data.distributed.collection import column_names
+from widemargin.data.distributed.collection import RowsLostError, column_names
 from widemargin.data.distributed.opened import open_collection
 from widemargin.data.distributed.reading import matrix_of
 from widemargin.data.distributed.rows import LoadedRows
@@ -22,7 +23,12 @@ from widemargin.estimators.multiclass import BinaryTask, tasks_of
 from widemargin.estimators.pairs import counts_of_support
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.targets import as_target
-from widemargin.estimators.training import limits_of, training_of
+from widemargin.estimators.training import (
+    StartPoint,
+    Training,
+    limits_of,
+    training_of,
+)
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.limits import Limits
@@ -32,6 +38,15 @@ _NOT_THERE = (
     "{} with these parameters takes no Dask collection: on a cluster LinearSVC, "
     "LinearSVR and SVC with a rank (a number) are fitted. X.compute() brings it here."
 )
+
+
+_AGAIN = (
+    "Workers were lost at the same time as the copies of what they had beside their "
+    "rows. The rows are loaded again, and the fit goes on from its best weights."
+)
+# Times that a fit is begun, where its row vectors are lost again and again: as often as
+# a search for workers may fail in one request.
+MOST_TURNS = 30
 
 
 @dataclass(frozen=True)
@@ -176,9 +191,17 @@ def fitted(
     limits, data = limits_of(estimator), (X, y, sample_weight)
     refuse(estimator)
     read, train = of_kind(estimator)
-    with read(estimator, type(estimator).__name__, limits, *data, client) as there:
-        found: Fit = train(estimator, limits, data, there, plan)
-        return found
+    owner, reached = type(estimator).__name__, dict[int, StartPoint]()
+    for turn in range(MOST_TURNS):
+        try:
+            with read(estimator, owner, limits, *data, client) as there:
+                found: Fit = train(estimator, limits, data, there, plan, reached)
+                return found
+        except RowsLostError:
+            if turn == MOST_TURNS - 1:
+                raise
+            warnings.warn(_AGAIN, RuntimeWarning, stacklevel=4)
+    raise AssertionError
 
 
 def of_kind(estimator: Any) -> tuple[Any, Any]:
@@ -194,18 +217,35 @@ def trained(
     data: tuple[Any, Any, Any],
     there: tuple[Any, RowVector, Any],
     plan: Plan,
+    reached: dict[int, StartPoint] | None = None,
 ) -> Fit:
-    """What a plan of a classifier finds for rows that are there, which it keeps."""
+    """What a plan of a classifier finds for rows that are there, which it keeps.
+
+    It begins where binary problems were when rows were lost: see `fitted`.
+    """
     rows, index, weight = there
     C = _factors(estimator, index, weight, estimator.classes_)
     tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
     recipe = estimator._recipe(rows, weight)
     problems = rows, index, C, tasks, recipe
     with training_of(estimator, limits, data, *problems) as training:
-        fit = plan(training)
+        fit = plan(_begun(estimator, training, reached))
     fit = _closed(fit, index, len(estimator.classes_))
     estimator._store(fit)
     return fit
+
+
+def _begun(
+    estimator: Any, training: Training, reached: dict[int, StartPoint] | None
+) -> Training:
+    """A training that begins at points, and keeps those that it reaches in their place.
+
+    Points are weights of the columns: features of a map may be others the next time.
+    """
+    if reached is None or getattr(estimator, "rank", None) is not None:
+        return training
+    starts = [reached.get(k) for k in range(len(training.tasks))]
+    return replace(training, starts=starts if reached else None, reached=reached)
 
 
 def _closed(fit: Fit, index: RowVector, c: int) -> Fit:
@@ -281,15 +321,16 @@ def trained_regressor(
     data: tuple[Any, Any, Any],
     there: tuple[Any, RowVector, Any],
     plan: Any,
+    reached: dict[int, StartPoint] | None = None,
 ) -> Fit:
-    """What a plan of a regressor finds for rows that are there."""
+    """What a plan of a regressor finds for rows that are there: see `trained`."""
     rows, target, weight = there
     C = estimator.C if weight is None else weight * estimator.C
     recipe = estimator._recipe(rows, weight, target)
     index = rows.state(index=np.broadcast_to(np.int8(0), rows.shape[0])).index
     problems = rows, index, C, [BinaryTask(0)], recipe
     with training_of(estimator, limits, data, *problems) as training:
-        fit: Fit = plan(training, target)
+        fit: Fit = plan(_begun(estimator, training, reached), target)
     return _closed_regression(fit)
 
 

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 
 from widemargin.data import shared
+from widemargin.data.distributed import RowsLostError
 from widemargin.data.rows import Rows
 from widemargin.estimators.batch import (
     refuse_batch,
@@ -54,14 +55,22 @@ def solve_task(
     callback = training.callbacks.of(k, at)
     limits = dataclasses.replace(training.limits, callback=callback, checkpoint=saved)
     start = None if training.starts is None else training.starts[k]
-    solution = auto.solve_within(
-        problem,
-        "auto" if asked == BATCH else asked,
-        limits,
-        start=start,
-        names=training.names,
-        random_state=training.seed,
-    )
+    try:
+        if isinstance(start, tuple) and start[0] is None:
+            _, w, b = start
+            start = problem.gather(problem.slopes(problem.stack(w, b))[0]), w, b
+        solution = auto.solve_within(
+            problem,
+            "auto" if asked == BATCH else asked,
+            limits,
+            start=start,
+            names=training.names,
+            random_state=training.seed,
+        )
+    except RowsLostError as lost:
+        if training.reached is not None and lost.best is not None:
+            training.reached[k] = None, *lost.best[:2]
+        raise
     return problem, solution
 
 

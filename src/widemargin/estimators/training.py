@@ -27,7 +27,8 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
 
 Vector = NDArray[np.float64]
-StartPoint = tuple[Vector, Vector, float]
+# Without dual variables: those of the slopes of the losses.
+StartPoint = tuple[Vector | None, Vector, float]
 
 # A time limit for work that is to end at once.
 MOMENT = 1e-9
@@ -101,6 +102,8 @@ class Training:
     known : sequence of Solution or None, answers with which they go on
     places : dict of RowVector, by binary problem of two classes on a cluster: the
         numbers of its rows among all
+    reached : dict or None, by binary problem: the best weights where rows were lost,
+        and without dual variables; None: they are not kept
     """
 
     rows: Rows
@@ -116,6 +119,7 @@ class Training:
     starts: Sequence[Solution | StartPoint | None] | None = None
     known: Sequence[Solution] | None = None
     places: dict[int, RowVector] = field(default_factory=dict)
+    reached: dict[int, StartPoint] | None = None
 
     @property
     def is_hard(self) -> bool:

@@ -442,7 +442,7 @@ class Problem:
         Clips to the bounds and, for a free intercept, scales the heavier class down to
         y'alpha = 0: its free variables, if they suffice, else all.
         """
-        state.sweep(_clip, name, self.pointwise)
+        state.update(_clip, name, self.pointwise)
         if self.intercept != "free":
             return
         sums, free = state.sweep(_class_sums, name)
@@ -451,7 +451,7 @@ class Problem:
         only_free = bool(free[heavy] > excess)
         mass = free[heavy] if only_free else sums[heavy]
         if excess > 0:
-            state.sweep(_scale_class, name, heavy, 1.0 - excess / mass, only_free)
+            state.update(_scale_class, name, heavy, 1.0 - excess / mass, only_free)
 
 
 # -- functions of one block ------------------------------------------------------------

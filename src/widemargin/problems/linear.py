@@ -226,7 +226,7 @@ class LinearProblem(Problem):
         sums = self.A.sweep(_sums_of, state, "sparser")
         first = sums, self._bounds(v, losses, sums)
         if first[1].relative_gap <= tol:
-            state.sweep(_copy, "sparser", "alpha")
+            state.update(_copy, "sparser", "alpha")
             return first
         self._round(state, v, _clear)
         both = self.A.sweep(_sums_of_two, state, "alpha", "sparser")
@@ -241,12 +241,12 @@ class LinearProblem(Problem):
             found = cleared
         else:
             return as_is
-        state.sweep(_copy, "sparser", "alpha")
+        state.update(_copy, "sparser", "alpha")
         return found
 
     def _round(self, state: RowState, v: Vector, rule: Callable[..., None]) -> None:
         """Alpha by a rule, made feasible, as ``sparser``."""
-        state.sweep(rule, self.split(v)[1], self.pointwise)
+        state.update(rule, self.split(v)[1], self.pointwise)
         self.repair(state, "sparser")
 
     def _ridge(self, v: Vector) -> float:

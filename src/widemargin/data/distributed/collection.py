@@ -23,6 +23,13 @@ class ClusterLostError(RuntimeError):
     best: Any = None
 
 
+class RowsLostError(ClusterLostError):
+    """Row vectors of a fit are lost: on a worker, in its copy, and in the log.
+
+    The rows can be loaded again, and a fit go on from the best step.
+    """
+
+
 def is_collection(X: Any) -> bool:
     """Whether X is a Dask collection, or a list of delayed partitions."""
     dask = sys.modules.get("dask")

@@ -6,7 +6,9 @@ the graph of the collection on other workers, do what the log says, and the requ
 sent once more: lanes that have answered it answer the same again. So that they need not
 do all of a long log, lanes are copied to the disk of a neighbor now and then, without
 their rows: a lane that is loaded again goes on from there. Where a lane and its copy
-are lost, it does the whole log.
+are lost, it does the whole log. A log that is too long is cut at the copies; then a
+lane that is lost with its copy cannot be made again, and the fit has to begin anew,
+from the weights that the client has.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.data.distributed.collection import ClusterLostError
+from widemargin.data.distributed.collection import ClusterLostError, RowsLostError
 from widemargin.data.distributed.host import Address, Host, Reply, ask
 from widemargin.data.distributed.lane import Lane
 from widemargin.data.distributed.log import Log
@@ -116,7 +118,10 @@ class Crew:
         self.shipped: Counter[str] = Counter()
         self.facts: dict[int, Facts] = {}
         self.restored, self.replayed = 0, 0
-        self._copied_at = 0
+        self._copied_at = self._copied = (
+            0  # entries: at the last try, and in all copies
+        )
+        self._written = 0.0  # bytes of the log at the last try
         self._copy_again = time.monotonic() + COPIED_SECONDS
 
     # -- from any thread ---------------------------------------------------------------
@@ -195,6 +200,7 @@ class Crew:
                     await self._restore()
                 if self._is_copy_due:
                     await self._copy()
+                self._log.cut(self._copied)
                 assert self._top is not None
                 answer = await self._watched(self._ask(self._top, "sweep", data))
             except (_LostError, OSError) as error:
@@ -225,6 +231,9 @@ class Crew:
                 await self._place(alive, held)
                 await self._catch_up(await self._held(alive))
                 await self._join()
+                self._copied = 0  # copies may be lost
+                if self._log.first:  # and the log cannot stand for them
+                    self._written = -math.inf
                 return
             except (_LostError, OSError) as error:
                 why = repr(error)
@@ -443,8 +452,14 @@ class Crew:
         """Bring a lane up to date, from its copy on where that is newer."""
         if copy is not None and copy[1] > epoch:
             epoch = await self._ask(copy[0], "hand_over", number, host)
-        self.replayed = max(self.replayed, len(self._log) - epoch)
-        await self._ask(host, "replay", number, self._log.after(epoch))
+        entries = self._log.after(epoch)
+        if entries is None:
+            raise RowsLostError(
+                "Workers were lost at the same time as the copies of what they had "
+                "beside their rows, in a fit too long to be done again. Fit again."
+            )
+        self.replayed = max(self.replayed, len(entries))
+        await self._ask(host, "replay", number, entries)
 
     async def _copies(self) -> dict[int, tuple[Address, int]]:
         """Where the newest copy of each lane is, and its epoch."""
@@ -459,13 +474,15 @@ class Crew:
 
     @property
     def _is_copy_due(self) -> bool:
-        """Whether there is much that a lost lane would do again."""
+        """Whether there is much that a lost lane would do again, or a long log."""
         late = time.monotonic() >= self._copy_again
-        return late and len(self._log) - self._copied_at > COPIED_AFTER
+        many = len(self._log) - self._copied_at > COPIED_AFTER
+        return (late and many) or self._log.is_long(self._written)
 
     async def _copy(self) -> None:
         """Copy every lane to a neighbor. All are at the entry before the last."""
         self._copied_at, begin = len(self._log) - 1, time.monotonic()
+        self._written = self._log.written
         if len(self._hosts) < 2:
             return
         pairs = neighbors(self._hosts.values())
@@ -476,6 +493,9 @@ class Crew:
             for (_, other), own in zip(pairs, lanes, strict=True)
         ]
         await self._watched(_all(calls))
+        found = await self._copies()
+        if len(found) == len(self._lanes):
+            self._copied = min(epoch for _, epoch in found.values())
         end = time.monotonic()
         self._copy_again = end + max(COPIED_SECONDS, COPIED_TIMES * (end - begin))
 

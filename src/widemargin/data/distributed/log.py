@@ -1,46 +1,67 @@
-"""The log of a fit: all entries, in memory up to a size, then in a file of its own."""
+"""The log of a fit: the last entries, in memory up to a size."""
 
 import itertools
-import tempfile
 import threading
-from typing import Any
+from collections import deque
 
-# Bytes in memory. An entry is half a kB with 32 columns and 2 kB with 1,000: a fit of a
-# thousand requests needs no file.
-IN_MEMORY = 64 << 20
+# Bytes of entries. One is half a kB with 32 columns and 2 kB with 1,000: the log of a
+# fit of 30,000 requests is whole.
+MOST_BYTES = 64 << 20
+# The last entries are never cut: a lane may have missed the one before the last.
+KEPT = 2
 
 
 class Log:
-    """Entries in their order, as bytes. A temporary file has what memory does not."""
+    """Entries in their order, as bytes; the first ones may have been cut off.
+
+    Attributes
+    ----------
+    first : int, how many were cut off
+    size : int, bytes of the others
+    written : int, bytes of all
+    """
 
     def __init__(self) -> None:
-        self._file: Any = None
-        self._ends = [0]
+        self._entries: deque[bytes] = deque()
         self._lock = threading.Lock()  # one thread appends while another one reads
+        self.first = self.size = self.written = 0
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return self.first + len(self._entries)
 
     def append(self, entry: bytes) -> None:
         """Add an entry."""
         with self._lock:
-            if self._file is None:
-                self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
-            self._file.seek(self._ends[-1])
-            self._file.write(entry)
-            self._ends.append(self._ends[-1] + len(entry))
+            self._entries.append(entry)
+            self.size += len(entry)
+            self.written += len(entry)
 
-    def after(self, epoch: int) -> list[bytes]:
-        """The entries after the first ``epoch`` ones."""
+    def after(self, epoch: int) -> list[bytes] | None:
+        """The entries after the first ``epoch`` ones; None where some were cut off."""
         with self._lock:
-            own = self._ends[epoch:]
-            if len(own) > 1:
-                self._file.seek(own[0])
-            return [self._file.read(b - a) for a, b in itertools.pairwise(own)]
+            if epoch < self.first:
+                return None
+            return list(itertools.islice(self._entries, epoch - self.first, None))
+
+    def is_long(self, written: float) -> bool:
+        """Whether half of what is kept was written since so many bytes were."""
+        return self.written - written > MOST_BYTES // 2
+
+    def cut(self, copied: int) -> None:
+        """Cut off what is too much: what every lane has a copy of, then the oldest.
+
+        ``copied`` counts the entries that all lanes have done where they were copied.
+        """
+        with self._lock:
+            whole = self.size <= MOST_BYTES
+            while not whole and len(self._entries) > KEPT:
+                if self.size <= MOST_BYTES and self.first >= copied:
+                    break
+                self.size -= len(self._entries.popleft())
+                self.first += 1
 
     def clear(self) -> None:
         """Forget all entries."""
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-            self._file, self._ends = None, [0]
+            self._entries.clear()
+            self.first = self.size = self.written = 0

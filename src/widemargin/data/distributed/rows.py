@@ -365,6 +365,11 @@ class DaskState(RowState):
         rows = self._rows
         return rows.link.ask("sweep", rows.number, f, self.numbers(), broadcast, False)
 
+    def update(self, f: Callable[..., None], *broadcast: Any) -> None:
+        """Run f on every block: see `RowState.update`. The next request takes it."""
+        rows = self._rows
+        rows.link.later("sweep", rows.number, f, self.numbers(), broadcast, False)
+
     def beside(self, **vectors: Any) -> RowState:
         """New vectors beside these."""
         return self._rows.state(**vectors)

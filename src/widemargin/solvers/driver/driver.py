@@ -286,20 +286,22 @@ class _Driver:
         if math.isnan(step.primal) or math.isnan(step.dual):
             raise FloatingPointError("the bounds of a step are not numbers")
 
-    def _answer(self) -> Answer:
+    def _answer(self, status: Status | None = None) -> Answer:
         """The best point with its certificate."""
+        pressed = status is Status.INTERRUPTED
+        make = self.best.pressed if pressed else self.best.answer
         with np.errstate(all="ignore"), ONE_BLAS_THREAD:
-            answer: Answer = self.best.answer(self.limits.tol)
+            answer: Answer = make(self.limits.tol)
             return answer
 
-    def _last_answer(self) -> Answer:
+    def _last_answer(self, status: Status) -> Answer:
         """The answer, or what there is if that has no time."""
         try:
             with until(self.limits.grace):
                 if not self._started:
                     answer: Answer = self.best.untried(self.limits.tol)
                     return answer
-                return self._answer()
+                return self._answer(status)
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
@@ -328,7 +330,7 @@ class _Driver:
         tol = self.limits.tol
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
-            answer = self._last_answer()
+            answer = self._last_answer(status)
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED

@@ -170,7 +170,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         elif start is not None:
             given = problem.dual_state(start.alpha)
             problem.repair(given)
-            whole.piece.state.join(given.prefixed("given_")).sweep(_take_multipliers)
+            whole.piece.state.join(given.prefixed("given_")).update(_take_multipliers)
             del given
             whole.begin(start.v.copy(), WARM_PENALTY)
         elif not (band and sample and band.begin_beside(sample)):
@@ -297,7 +297,7 @@ class _Band:
             return False
         width = float(np.quantile(_keys(sample), BAND_SHARE))
         self._width = max(width, SAMPLE_WIDTH)
-        self._whole.piece.state.sweep(_halfway)
+        self._whole.piece.state.update(_halfway)
         self._whole.begin(sample.point.v, 0.5 / self._width, hessian=False)
         self._level, self._again = SAMPLE_GAP, True
         return True
@@ -345,7 +345,7 @@ class _Band:
         y = self._own.labels
         A = X.signed(y if self._there else read_only(y), problem.intercept != "none")
         inner = _PieceRun(Piece(A, self._own, problem.R, fixed, constant))
-        inner.piece.state.join(self._own.prefixed("given_")).sweep(_take_given)
+        inner.piece.state.join(self._own.prefixed("given_")).update(_take_given)
         inner.begin(whole.point.v, whole.s)
         return inner
 

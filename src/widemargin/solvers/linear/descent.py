@@ -131,6 +131,12 @@ class Descent(ABC):
         if has_alpha(state):
             self._v[self._own] = self._problem.A.sweep(_weigh, state)
 
+    def take(self, state: RowState, v: Vector) -> None:
+        """Go on from a point that another method has found."""
+        self.get(state)
+        self.begin(state)
+        self.begin_at(v)
+
     @property
     def updates(self) -> float:
         """Rows visited, in units of m."""

@@ -117,16 +117,16 @@ class DescentBySweeps(Descent):
 
     def put(self, state: RowState) -> None:
         """Write the dual variables into a row state: see `Descent.put`."""
-        self._beside.sweep(_settle, self._t, self._problem.pointwise, self._is_tube)
+        self._beside.update(_settle, self._t, self._problem.pointwise, self._is_tube)
         self._t = 0.0
         both = state.join(self._moving.prefixed("moving_"))
-        both.sweep(_copy, "moving_alpha", "alpha")
+        both.update(_copy, "moving_alpha", "alpha")
 
     def get(self, state: RowState) -> None:
         """Take the dual variables of a row state: see `Descent.get`."""
         self._t = 0.0
         both = state.join(self._moving.prefixed("moving_"))
-        both.sweep(_copy, "alpha", "moving_alpha")
+        both.update(_copy, "alpha", "moving_alpha")
 
     def advance(self, mark: float) -> bool:
         """Visit all rows that are not left out, once; whether a certificate is due."""

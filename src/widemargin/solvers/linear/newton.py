@@ -192,11 +192,11 @@ class Piece:
 
     def renew_multipliers(self) -> None:
         """Alpha as multipliers."""
-        self.state.sweep(_renew)
+        self.state.update(_renew)
 
     def revisit(self, v: Vector, s: float) -> Iterate:
         """The current point again, with the multipliers and the penalty as they are."""
-        self.state.sweep(_renew_scores)
+        self.state.update(_renew_scores)
         point = self.evaluate(v, s, scores=False)
         self.accept()
         return point
@@ -367,7 +367,9 @@ def _evaluate(
         block.in_core(), v, part.C, multiplier, s, part.f, alpha, g, counted, d, gram
     )
     if np.ndim(q):
-        linear += float((q - 1.0) @ (_slopes(part) if alpha is None else alpha))
+        linear += float(
+            (q - 1.0) @ (slopes(part.C, part.f) if alpha is None else alpha)
+        )
     if counted is None:
         active = int(np.count_nonzero(_inside(part)))
     elif d is not None and changed:
@@ -375,9 +377,9 @@ def _evaluate(
     return g, gram, losses, linear, value, active, changed
 
 
-def _slopes(part: RowState) -> Vector:
+def slopes(C: Vector, f: Vector) -> Vector:
     """Alpha of the squared hinge."""
-    return np.asarray(2.0 * part.C * np.maximum(1.0 - part.f, 0.0))
+    return np.asarray(2.0 * C * np.maximum(1.0 - f, 0.0))
 
 
 def _multiplier(part: RowState) -> Vector | None:
