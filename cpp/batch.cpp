@@ -627,12 +627,16 @@ class Problem {
 
   // The scores K c, by the rows that are kept, in float64; and the gradient by them.
   void refresh() {
-    if (blocks_) {
+    if (blocks_)
       blocks_->make_scores(x_.data(), width_, f_.data());
-      if (is_refined_) refine();
-      take_gradient();
-      return;
-    }
+    else
+      add_kept_rows();
+    if (is_refined_) refine();
+    take_gradient();
+  }
+
+  // The scores by rows that are kept one by one.
+  void add_kept_rows() {
     std::fill(f_.begin(), f_.end(), 0.0);
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
@@ -658,8 +662,6 @@ class Problem {
       }
       if (count > 0) flush();
     }
-    if (is_refined_) refine();
-    take_gradient();
   }
 
   // The gradient by the scores.

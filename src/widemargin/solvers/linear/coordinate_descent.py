@@ -167,8 +167,8 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
             descent.begin_at(start.v)
         mark = descent.begin_mark
         level = FINISH_GAP if tol < FINISH_TOL and has_finish(problem) else 0.0
-        zero, m = at(np.zeros(problem.order)), problem.rows.shape[0]
-        shown: Any = problem.zero_objective, 0.0, 0.0, m, {}, zero
+        zero = at(np.zeros(problem.order))
+        shown: Any = problem.zero_objective, 0.0, 0.0, *descent.look(), zero
         for iteration in itertools.count():
             aim = max(tol, level)
             v, primal, dual, residual = descent.certify(state, aim)
