@@ -58,6 +58,11 @@ class Checker:
             )
         if hasattr(value, "refit"):  # a search of scikit-learn's
             message += " Give its best_estimator_."
+        if hasattr(value, "calibrated_classifiers_"):
+            message += (
+                " A search has probabilities that are saved with it: "
+                "SVCCV(calibrate='sigmoid')."
+            )
         raise TypeError(message)
 
     def _message(self, name: str, expected: str, found: str) -> str:

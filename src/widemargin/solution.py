@@ -370,9 +370,8 @@ class Solution:
         """One line, as a prompt shows it; `str` says more."""
         gap = self.certificate.relative_gap
         return (
-            f"{type(self).__name__}(status={str(self.status)!r}, "
-            f"relative_gap={gap:.1e}, solver={self.solver!r}, "
-            f"iterations={self.trace[-1].iteration})"
+            f"<{type(self).__name__}: {self.status}, relative gap {gap:.1e}, "
+            f"{self.trace[-1].iteration:,} iterations of {self.solver}>"
         )
 
     def plot(self, axes: Any = None) -> Any:

@@ -253,6 +253,13 @@ def test_not_solved_is_a_warning_with_a_number_and_advice(binary):
     assert clf.predict(X).shape == y.shape
 
 
+def test_iterations_are_those_of_the_trace(binary):
+    X, y = binary
+    clf = LinearSVC(solver="coordinate_descent", tol=1e-10).fit(X, y)
+    trace = clf.solution_.trace
+    assert clf.n_iter_ == trace[-1].iteration < len(trace) - 1  # some had several steps
+
+
 def test_the_warning_points_at_the_line_of_the_user(binary):
     for fit in (LinearSVC(max_iter=2).fit, make_pipeline(LinearSVC(max_iter=2)).fit):
         with pytest.warns(ConvergenceWarning) as caught:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 from sklearn.pipeline import make_pipeline
@@ -311,3 +312,8 @@ def test_what_is_no_model(tmp_path: Path) -> None:
             match=f"of save_model must be a fitted estimator of widemargin, or a Model. Got {name} ",
         ):
             save_model(thing, tmp_path / "m.wm")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X[:, 0] > 0.0
+    calibrated = CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X, y)
+    with pytest.raises(TypeError, match=r"Got CalibratedClassifierCV .* SVCCV\("):
+        save_model(calibrated, tmp_path / "m.wm")

@@ -56,7 +56,7 @@ def test_a_prompt_shows_one_line():
     problem = Problem(X, 2 * y - 1, C=0.5)
     found = solve(problem)
     gap = found.certificate.relative_gap
-    assert repr(found).startswith(f"Solution(status='solved', relative_gap={gap:.1e}, ")
+    assert repr(found).startswith(f"<Solution: solved, relative gap {gap:.1e}, ")
     m, n = X.shape
     loss = "loss='hinge', intercept='free'"
     assert repr(problem) == f"LinearProblem(shape=({m}, {n}), {loss})"

@@ -257,7 +257,8 @@ def _lines(
         ]
         if "support_vectors" in facts:
             lines.append(f"support vectors {facts['support_vectors']:,}")
-    lines.append(f"training took {time_of(classifier)}")
+    what = "the fit of the best values" if "selection" in facts else "training"
+    lines.append(f"{what} took {time_of(classifier)}")
     if facts["status"] != "solved":
         lines.append(with_options(facts["message"]))
     lines += _model_lines(facts)

@@ -272,7 +272,7 @@ class Classifier(
 
 def iterations(solution: Solution) -> int:
     """Iterations of a binary problem: at least 1, as scikit-learn has it."""
-    return max(1, len(solution.trace) - 1)
+    return max(1, solution.trace[-1].iteration)
 
 
 def check_form(check: Checker, estimator: Any) -> None:

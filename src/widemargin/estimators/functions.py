@@ -56,7 +56,7 @@ def store_function(
 ) -> None:
     """Set the answer, how good it is, and facts about the training as it was."""
     estimator.solutions_, estimator.solution_ = solutions, solutions[0]
-    estimator.n_iter_ = max(1, len(solutions[0].trace) - 1)
+    estimator.n_iter_ = max(1, solutions[0].trace[-1].iteration)
     estimator.dual_gap_ = float(solutions[0].certificate.relative_gap)
     estimator.status_ = solutions[0].status.value
     known = {"dual_gap": estimator.dual_gap_, "status": estimator.status_}
