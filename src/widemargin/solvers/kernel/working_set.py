@@ -154,7 +154,6 @@ def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
     steps, negative, left = 0, 0, np.inf
     most = MOST_STEPS * q * (1 if kink is None else 2)  # it stands for two rows
     most = int(min(most, visits // max(q, 1)))
-    most = int(min(most, visits // max(q, 1)))
     while steps < most:
         deadline.check()
         made, curved, left = _core.pair_steps(
