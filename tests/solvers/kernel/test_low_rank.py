@@ -103,3 +103,16 @@ def test_settled_points_keep_the_scores():
     assert np.count_nonzero((c > problem.lower) & (c < upper)) <= 12
     assert abs(c.sum()) < 1e-10
     np.testing.assert_allclose(Z.T @ c, Z.T @ end.c, atol=1e-3)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_a_rough_gap_that_needs_no_factor(intercept):
+    """Residuals as large as K cost less than the gap, where C is small."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 1))
+    y = np.where(X[:, 0] + rng.normal(size=600) > 0, 1.0, -1.0)
+    kernel = Kernel("rbf", gamma=1e-3)
+    problem = Problem(X, y, 1e-4, "hinge", intercept, kernel=kernel)
+    solution = solve(problem, IRWLS(), tol=1e-2)
+    assert solution.status == "solved", solution.message
+    assert solution.trace[-1].details["rank"] > 0

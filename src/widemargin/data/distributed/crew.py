@@ -118,9 +118,7 @@ class Crew:
         self.shipped: Counter[str] = Counter()
         self.facts: dict[int, Facts] = {}
         self.restored, self.replayed = 0, 0
-        self._copied_at = self._copied = (
-            0  # entries: at the last try, and in all copies
-        )
+        self._copied_at = self._copied = 0  # entries: at the last try, in all copies
         self._written = 0.0  # bytes of the log at the last try
         self._copy_again = time.monotonic() + COPIED_SECONDS
 

@@ -144,11 +144,14 @@ class LowRank:
         return VISITS * self._m * max(rank, 1.0) ** 2
 
     def _grown(self, residual: float) -> PartialCholesky | None:
-        """The factor, grown to be as near to K, or None where that does not pay."""
+        """The factor, grown to be as near to K, or None where that does not pay.
+
+        It has one column at least: with a small C none may be near enough.
+        """
         try:
             factor = self._factor = self._factor or self._begun()
             enough = self._m * max(residual, factor.least)
-            while factor.rest.sum() > enough:
+            while not len(factor.pivots) or factor.rest.sum() > enough:
                 if len(factor.pivots) > LOW * self._m:
                     raise ValueError
                 visits = self._visits(len(factor.pivots))
