@@ -18,6 +18,7 @@ class Mutation(NamedTuple):
 
 
 PROBLEM = ("tests/problems/test_problem.py",)
+CONDITIONING = ("tests/problems/test_conditioning.py",)
 REGRESSION = ("tests/problems/test_regression.py",)
 KERNEL_PROBLEM = ("tests/problems/test_kernel_problem.py",)
 ROWS = ("tests/data/test_rows.py",)
@@ -307,6 +308,13 @@ MUTATIONS = [
         "v[-1] += self.shift",
         "v[-1] -= self.shift",
         REGRESSION,
+    ),
+    Mutation(
+        "regression: equal samples whose other rows differ are merged",
+        "conditioning.py",
+        "if not np.array_equal(q[first][group], q):",
+        "if False:",
+        CONDITIONING,
     ),
     Mutation(
         "regression: linear part of the dual with a kernel",

@@ -45,6 +45,7 @@ def test_classes(tmp_path, options, n_classes):
     kind = "linear SVM" if options.get("kernel") else "SVM with the kernel rbf"
     assert kind in text
     assert ("rank 20 by nystroem" in text) == ("rank" in options)
+    assert "deprecated" not in text  # the value of an unset `probability`
 
 
 @pytest.mark.parametrize("options", [{}, {"rank": 20}, {"kernel": "linear"}])

@@ -367,8 +367,8 @@ class Model:
         """
         if self.calibration is None:
             raise ValueError(
-                "This Model has no probabilities: they come from "
-                "SVCCV(calibrate='sigmoid') or LinearSVCCV(calibrate='sigmoid')."
+                "This Model has no probabilities: they come from SVCCV or LinearSVCCV "
+                "with calibrate='sigmoid', or SVC or NuSVC with probability=True."
             )
         return self.calibration.probabilities(self.decision_function(X))
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.doubled import DoubledRows
 from widemargin.data.equal_rows import equal_rows
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
@@ -88,16 +90,18 @@ class Lift:
 
     def alpha_up(self, alpha: Vector) -> Vector:
         """Dual variables of the original problem (m,): shares by weight."""
+        alpha = alpha if self.unit == 1.0 else self.unit * alpha
         if self.group is None:
-            return alpha if self.unit == 1.0 else self.unit * alpha
+            return alpha
         C = self._kept(self.problem.C)
         share = alpha / np.bincount(self.group, C)
         return self.problem.spread(C * share[self.group])
 
     def alpha_down(self, alpha: Vector) -> Vector:
         """Dual variables of the equivalent problem."""
+        alpha = alpha if self.unit == 1.0 else alpha / self.unit
         if self.group is None:
-            return alpha if self.unit == 1.0 else alpha / self.unit
+            return alpha
         return np.bincount(self.group, self._kept(alpha)).astype(np.float64)
 
     def _kept(self, vector: Vector) -> Vector:
@@ -112,12 +116,15 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     centered: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
     Else equal rows with equal labels are merged where there are many, their weights C
     added up. A problem with a kernel stays as it is. Margins other than 1 are measured
-    in a unit of their size, from a shift of a free intercept.
+    in a unit of their size, from a shift of a free intercept; before, equal samples of
+    a regression with equal targets are merged.
     """
     if problem.couples:
         return problem, Lift(problem)
     if not problem.has_unit_margins:
-        return _in_units(problem)
+        fewer, group = _merged(problem)
+        scaled, lift = _in_units(fewer)
+        return scaled, dataclasses.replace(lift, problem=problem, group=group)
     if problem.intercept == "free":
         mean, std = problem.rows.moments
         center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
@@ -125,7 +132,8 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
             centered = copy.copy(problem)
             centered.view(problem.rows.mapped(_Centered(center)))
             return centered, Lift(problem, center=center)
-    return _merged(problem) or (problem, Lift(problem))
+    fewer, group = _merged(problem)
+    return fewer, Lift(problem, group=group)
 
 
 def _in_units(problem: Problem) -> tuple[Problem, Lift]:
@@ -220,23 +228,41 @@ def _grouped(X: Any, y: NDArray[Any], options: Mapping[str, Any]) -> _Groups:
     return found
 
 
-def _merged(problem: Problem) -> tuple[Problem, Lift] | None:
-    """The problem with equal rows merged, if that is worth it."""
-    m = problem.rows.shape[0]
-    if m < MERGED_ROWS or not problem.rows.is_in_memory:
-        return None
+def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
+    """The problem with equal rows merged, and the groups, or as it is if not worth it.
+
+    Of a regression both rows of a sample are merged with those of its equals: samples
+    that are equal in what they have to reach.
+    """
+    rows = problem.rows
+    twice = isinstance(rows, DoubledRows)
+    if isinstance(rows, DoubledRows):
+        rows = rows.base
+    m = rows.shape[0]
+    if m < MERGED_ROWS or not rows.is_in_memory:
+        return problem, None
+    if not (twice or problem.has_unit_margins):
+        return problem, None
     kept = slice(None) if problem.kept is None else problem.kept
-    y, C = problem.y[kept], problem.C[kept]
+    y, C, q = problem.y[kept], problem.C[kept], problem.q[kept]
+    alike = q[:m] if twice else y
     sample = np.arange(MERGE_SAMPLE) * m // MERGE_SAMPLE
-    first, _ = equal_rows(problem.rows.take(sample), y[sample])
+    first, _ = equal_rows(rows.take(sample), alike[sample])
     if len(first) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
-        return None
-    X = problem.rows.in_memory()
+        return problem, None
+    X = rows.in_memory()
     if X is None:
-        return None
-    first, group, rows = _grouped(X, y, problem.rows.options)
-    if rows is None:
-        return None
+        return problem, None
+    first, group, merged = _grouped(X, alike, rows.options)
+    if merged is None:
+        return problem, None
+    if twice:
+        group = np.concatenate([group, group + len(first)])
+        first = np.concatenate([first, first + m])
+        if not np.array_equal(q[first][group], q):  # rounded alike in one row only
+            return problem, None
+        merged = DoubledRows(merged)
+    margins = q[first] if twice else 1.0
     weights = np.bincount(group, C)
-    merged = Problem(rows, y[first], weights, problem.loss, problem.intercept)
-    return merged, Lift(problem, group=group)
+    loss, intercept = problem.loss, problem.intercept
+    return Problem(merged, y[first], weights, loss, intercept, q=margins), group

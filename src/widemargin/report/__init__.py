@@ -476,6 +476,8 @@ def _settings(estimator: Any) -> str:
     facts = [("solver chosen", html.plain(reason)) for reason in reasons]
     parameters = estimator.get_params(deep=False)
     parameters.pop("callback", None)  # who watched says nothing on the model
+    if parameters.get("probability") == "deprecated":  # scikit-learn's word for unset
+        del parameters["probability"]
     for name, value in parameters.items():
         # The address of a function or an object differs from run to run.
         facts.append((name, html.plain(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)))))
