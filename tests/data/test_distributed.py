@@ -91,29 +91,30 @@ EPSILON_LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
 
 
 @pytest.mark.parametrize(
-    ("loss", "intercept", "solver"),
+    ("loss", "intercept", "solver", "C"),
     [
         *full(
-            (loss, intercept, solver)
+            (loss, intercept, solver, 1.0)
             for loss, intercept in itertools.product(OWN, INTERCEPTS)
             for solver in (OWN[loss], "interior_point", "coordinate_descent")
         ),
-        ("squared_hinge", "auto", "auto"),
-        ("squared_hinge", "free", "interior_point"),
-        ("squared_hinge", "none", "active_set"),
-        ("hinge", "auto", "auto"),
-        ("hinge", "penalized", "augmented_lagrangian"),
-        ("hinge", "none", "interior_point"),
-        ("hinge", "free", "coordinate_descent"),
-        ("squared_hinge", "penalized", "coordinate_descent"),
+        ("squared_hinge", "auto", "auto", 1.0),
+        ("squared_hinge", "free", "interior_point", 1.0),
+        ("squared_hinge", "none", "active_set", 1.0),
+        ("hinge", "auto", "auto", 1.0),
+        ("hinge", "penalized", "augmented_lagrangian", 1.0),
+        ("hinge", "none", "interior_point", 1.0),
+        *(
+            (loss, intercept, "coordinate_descent", 0.01)
+            for loss, intercept in itertools.product(OWN, INTERCEPTS)
+        ),
     ],
 )
 def test_coefficients_are_those_of_rows_in_memory(
-    client, data, loss, intercept, solver
+    client, data, loss, intercept, solver, C
 ):
-    options = {"loss": loss, "intercept": intercept, "solver": solver, "tol": TIGHT}
-    if solver == "coordinate_descent":  # with C = 1 it takes hundreds of sweeps
-        options["C"] = 0.01
+    options = {"C": C, "loss": loss, "intercept": intercept, "solver": solver}
+    options["tol"] = TIGHT
     here = LinearSVC(**options).fit(*data)
     there = LinearSVC(**options).fit(*arrays(*data))
     assert relative(there, here) <= 1e-9

@@ -66,8 +66,8 @@ def killer(monkeypatch):
     return Killer
 
 
-def fitted(data, **options):
-    return LinearSVC(tol=1e-8, **options).fit(*data)
+def fitted(data, tol=1e-8, **options):
+    return LinearSVC(tol=tol, **options).fit(*data)
 
 
 def assert_same_bits(one, other):
@@ -292,6 +292,9 @@ SOLVERS = [
     {"loss": "hinge"},
     {"loss": "hinge", "solver": "interior_point"},
     {"loss": "hinge", "solver": "coordinate_descent", "C": 0.001},
+    # With a finish.
+    {"loss": "hinge", "solver": "coordinate_descent", "C": 0.001, "tol": 1e-10},
+    {"solver": "coordinate_descent", "C": 0.001, "tol": 1e-10},
 ]
 
 
@@ -308,7 +311,7 @@ def test_the_number_of_workers_changes_no_bit(data):
 def test_workers_of_one_process_have_the_same_bits(client, data):
     wait_for(client, 2)
     there = fitted(data, loss="hinge")
-    options = {"solver": "coordinate_descent", "C": 0.001}
+    options = {"solver": "coordinate_descent", "C": 0.001, "tol": 1e-10}  # and a finish
     descent = fitted(data, **options)
     with cluster(3):
         assert_same_bits(fitted(data, loss="hinge"), there)

@@ -21,9 +21,10 @@ from widemargin import (
     svc_path,
 )
 from widemargin.data.distributed import crew as crew_module
+from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
-from widemargin.estimators.selection_on_cluster import folded, opened
+from widemargin.estimators.selection_on_cluster import There, folded, opened
 from widemargin.estimators.training import limits_of
 
 pytestmark = pytest.mark.dask
@@ -206,6 +207,87 @@ def test_a_lost_worker_changes_no_bit_of_a_search(data, monkeypatch, lose):
     np.testing.assert_array_equal(other.scores_, one.scores_)
     np.testing.assert_array_equal(other.path_, one.path_)
     np.testing.assert_array_equal(other.coef_, one.coef_)
+
+
+def lose_two(monkeypatch, at):
+    """End two of three workers, and copies, before that request of the first fit.
+
+    Returns the counts of requests by crew. The log has room for few requests.
+    """
+    counts = {}
+    monkeypatch.setattr(crew_module, "COPIED_AFTER", 10)
+    monkeypatch.setattr(crew_module, "COPIED_SECONDS", 0.0)
+    monkeypatch.setattr(crew_module, "COPIED_TIMES", 0.0)
+    monkeypatch.setattr(log_module, "MOST_BYTES", 5000)
+    add = Crew.add
+
+    def counted(self, entry, timeout=None):
+        counts[self] = counts.get(self, 0) + 1
+        if len(counts) == 1 and counts[self] == at:
+            assert self._log.first > 0
+            self._client.cluster.scale(1)
+            while len(self._client.nthreads()) > 1:
+                time.sleep(0.01)
+        return add(self, entry, timeout)
+
+    monkeypatch.setattr(Crew, "add", counted)
+    return counts
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The C of all machines that are trained to their ends."""
+    found, train = [], There.train
+
+    def kept(self, machine, *given):
+        ended = train(self, machine, *given)
+        found.append(machine.C)
+        return ended
+
+    monkeypatch.setattr(There, "train", kept)
+    return found
+
+
+@pytest.mark.parametrize("place", [0.4, pytest.param(0.95, marks=pytest.mark.full)])
+def test_a_search_goes_on_where_rows_are_lost_with_their_copies(
+    data, monkeypatch, trained, place
+):
+    """In a fold, and in the last fit: what is scored is not trained again."""
+    found, at = [], None
+    for _ in range(2):
+        search = LinearSVCCV(Cs=[0.01, 1.0], loss="hinge", cv=2, tol=1e-9)
+        with monkeypatch.context() as patch, cluster(3):
+            counts = lose_two(patch, at)
+            if at is None:
+                found.append(search.fit(*there(*data)))
+                at = round(place * sum(counts.values()))
+            else:
+                with pytest.warns(RuntimeWarning, match="loaded again"):
+                    found.append(search.fit(*there(*data)))
+    assert len(counts) == 2
+    assert trained == 2 * [0.01, 1.0, 0.01, 1.0, found[0].C_]
+    one, other = found
+    np.testing.assert_array_equal(other.scores_, one.scores_)
+    assert other.path_.max() <= 1e-9
+    assert other.C_ == one.C_
+    assert relative(other, one) <= 1e-4
+    assert other.dual_gap_ <= 1e-9
+
+
+@pytest.mark.full
+def test_a_path_goes_on_where_rows_are_lost_with_their_copies(
+    data, monkeypatch, trained
+):
+    options = {"Cs": [0.01, 0.1, 1.0], "loss": "hinge", "tol": 1e-9}
+    whole = linear_svc_path(*data, **options)[1]
+    with cluster(3):
+        counts = lose_two(monkeypatch, 100)
+        with pytest.warns(RuntimeWarning, match="loaded again"):
+            found = linear_svc_path(*there(*data), **options)[1]
+    assert len(counts) == 2
+    assert trained == options["Cs"]
+    for one, other in zip(found, whole, strict=True):
+        assert relative(one, other) <= 1e-4
 
 
 @pytest.mark.parametrize("path", [linear_svc_path, linear_svr_path])

@@ -1,10 +1,10 @@
 """Fits and predictions of Dask collections: what the estimators do on a cluster."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ _AGAIN = (
 # Times that a fit is begun, where its row vectors are lost again and again: as often as
 # a search for workers may fail in one request.
 MOST_TURNS = 30
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -192,16 +193,23 @@ def fitted(
     refuse(estimator)
     read, train = of_kind(estimator)
     owner, reached = type(estimator).__name__, dict[int, StartPoint]()
-    for turn in range(MOST_TURNS):
+
+    def once() -> Fit:
+        with read(estimator, owner, limits, *data, client) as there:
+            found: Fit = train(estimator, limits, data, there, plan, reached)
+            return found
+
+    return again(once)
+
+
+def again(once: Callable[[], T]) -> T:
+    """What a function returns that loads rows, called anew where they are lost."""
+    for _ in range(MOST_TURNS - 1):
         try:
-            with read(estimator, owner, limits, *data, client) as there:
-                found: Fit = train(estimator, limits, data, there, plan, reached)
-                return found
+            return once()
         except RowsLostError:
-            if turn == MOST_TURNS - 1:
-                raise
-            warnings.warn(_AGAIN, RuntimeWarning, stacklevel=4)
-    raise AssertionError
+            warnings.warn(_AGAIN, RuntimeWarning, stacklevel=5)
+    return once()
 
 
 def of_kind(estimator: Any) -> tuple[Any, Any]:

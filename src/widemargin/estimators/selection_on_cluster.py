@@ -5,6 +5,7 @@ workers for that time, where a lane does not have them all; held-out rows are sc
 where they are, and sums come here.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from widemargin.estimators.points import (
     checked_score,
     refuse_more_folds,
 )
-from widemargin.estimators.training import MOMENT, limits_of
+from widemargin.estimators.training import MOMENT, StartPoint, limits_of
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.solution import Solution, Status
@@ -46,6 +47,10 @@ _SCORES: dict[str, Callable[..., float]] = {
     "neg_root_mean_squared_error": lambda w, e2, e1, y2: -np.sqrt(e2 / w),
     "neg_mean_absolute_error": lambda w, e2, e1, y2: -e1 / w,
 }
+
+
+# Where the binary problems of a fit were when rows were lost: see `on_cluster.fitted`.
+Reached = dict[int, StartPoint]
 
 
 class Ended(NamedTuple):
@@ -83,8 +88,11 @@ class There:
         """The vectors that a fit needs."""
         return ("y",) if self.weight is None else ("y", "weight")
 
-    def train(self, machine: Any, before: Ended | None) -> Ended:
-        """Train a machine, from where that of another C ended."""
+    def train(self, machine: Any, before: Ended | None, reached: Reached) -> Ended:
+        """Train a machine, from where that of another C ended.
+
+        Or from where it was when rows were lost, which is then forgotten.
+        """
         found: list[Solution] = []
 
         def plan(training: Any, *target: Any) -> Any:
@@ -97,11 +105,12 @@ class There:
         given = machine, limits_of(machine), self.data, there
         _keep_columns(machine, self.rows)
         if self.classes is None:
-            fit = on_cluster.trained_regressor(*given, plan)
+            fit = on_cluster.trained_regressor(*given, plan, reached)
             machine._store(fit)
         else:
             machine.classes_ = self.classes
-            fit = on_cluster.trained(*given, plan)
+            fit = on_cluster.trained(*given, plan, reached)
+        reached.clear()
         machine.seconds_ = fit.training.clock.seconds()
         return Ended(machine.C, found)
 
@@ -139,15 +148,21 @@ def select(
 ) -> None:
     """Score all points in a share of the time limit; train the best on all rows."""
     _refuse(selected, machine, params)
-    limits = limits_of(machine)
-    with opened(machine, type(selected).__name__, *data, limits) as there:
-        _keep_columns(selected, there.rows)
-        if there.classes is not None:
-            selected.classes_ = there.classes
-        there.rows.moments  # noqa: B018  (refuses NaN and infinity: by row, not by fold)
-        points = _search(selected, there, limits, share)
-        selected._settle(machine, points)
-        selected._refit(machine, limits.clock, lambda: _trained(machine, there))
+    limits, reached, known = limits_of(machine), Reached(), list[Points]()
+
+    def once() -> None:
+        with opened(machine, type(selected).__name__, *data, limits) as there:
+            _keep_columns(selected, there.rows)
+            if there.classes is not None:
+                selected.classes_ = there.classes
+            # Refuses NaN and infinity: by row, not by fold.
+            there.rows.moments  # noqa: B018
+            _search(selected, there, limits, share, known, reached)
+            selected._settle(machine, known[0])
+            fit = functools.partial(_trained, machine, there, reached)
+            selected._refit(machine, limits.clock, fit)
+
+    on_cluster.again(once)
 
 
 def _refuse(selected: Any, machine: Any, params: dict[str, Any]) -> None:
@@ -174,45 +189,65 @@ def _refuse(selected: Any, machine: Any, params: dict[str, Any]) -> None:
         )
 
 
-def _trained(machine: Any, there: There) -> Any:
+def _trained(machine: Any, there: There, reached: Reached) -> Any:
     """A machine that is trained on all rows, and tells how it ended."""
-    there.train(machine, None)
+    there.train(machine, None, reached)
     tell_ends(machine.solutions_)
     return machine
 
 
-def _search(selected: Any, there: There, limits: Limits, share: float) -> Points:
-    """Score all points with the share of the time that is not for the last fit."""
+def _search(
+    selected: Any,
+    there: There,
+    limits: Limits,
+    share: float,
+    known: list[Points],
+    reached: Reached,
+) -> None:
+    """Score all points with the share of the time that is not for the last fit.
+
+    What is ``known`` before is where rows were lost; afterwards it is there.
+    """
     owner, paths = type(selected).__name__, selected._paths()
     there, held = folded(there, selected.cv, owner)
     score = score_of(selected, there)
-    points: Points = selected._no_points((len(held), len(paths), len(paths[0])))
+    shape = len(held), len(paths), len(paths[0])
+    points: Points = known[0] if known else selected._no_points(shape)
+    known[:] = [points]
     time_limit = limits.time_limit
     until = limits.clock.deadline(time_limit and share * time_limit)
     try:
         for fold, m in enumerate(held):
-            for place, machine in _machines(there.without(fold), paths, until):
+            left = np.isnan(points.gaps[fold])
+            if points.stopped is not None or not left.any():
+                continue
+            part = there.without(fold)
+            for place, machine in _machines(part, paths, until, left, reached):
                 if machine.status_ in ("interrupted", "time_limit"):
                     points.stopped = Status(machine.status_)
-                    return points
+                    return
                 found = checked_score(score(fold, machine.model_), fold, m)
                 points.scores[fold, *place] = found
                 points.gaps[fold, *place] = machine.dual_gap_
     except KeyboardInterrupt:
         points.stopped = Status.INTERRUPTED
-    return points
 
 
 def _machines(
-    there: There, paths: Sequence[Sequence[Any]], until: Deadline | None
+    there: There,
+    paths: Sequence[Sequence[Any]],
+    until: Deadline | None,
+    left: NDArray[np.bool_],
+    reached: Reached,
 ) -> Iterator[tuple[tuple[int, int], Any]]:
-    """Machines that are trained on some rows, with their places in the grid."""
+    """Machines that are left of a grid, trained on some rows, with their places."""
     for g, path in enumerate(paths):
         before: Ended | None = None
-        for c, machine in enumerate(map(clone, path)):
+        for c in np.flatnonzero(left[g]).tolist():
+            machine = clone(path[c])
             if until is not None:
                 machine.set_params(time_limit=max(until.left, MOMENT))
-            before = there.train(machine, before)
+            before = there.train(machine, before, reached)
             yield (g, c), machine
 
 
@@ -221,12 +256,17 @@ def train_path(machines: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> N
     for machine in machines:
         machine._check()
         on_cluster.refuse(machine)
-    before: Ended | None = None
     owner, limits = type(machines[0]).__name__, limits_of(machines[0])
-    with opened(machines[0], owner, X, y, sample_weight, limits) as there:
-        for machine in machines:
-            before = there.train(machine, before)
-            tell_ends(machine.solutions_)
+    left, reached = list(machines), Reached()
+
+    def once() -> None:
+        before: Ended | None = None
+        with opened(left[0], owner, X, y, sample_weight, limits) as there:
+            while left:
+                before = there.train(left[0], before, reached)
+                tell_ends(left.pop(0).solutions_)
+
+    on_cluster.again(once)
 
 
 # -- folds -----------------------------------------------------------------------------
