@@ -195,6 +195,7 @@ def fitted(
     owner, reached = type(estimator).__name__, dict[int, StartPoint]()
 
     def once() -> Fit:
+        """The fit, of rows that are loaded for it."""
         with read(estimator, owner, limits, *data, client) as there:
             found: Fit = train(estimator, limits, data, there, plan, reached)
             return found

@@ -151,6 +151,7 @@ def select(
     limits, reached, known = limits_of(machine), Reached(), list[Points]()
 
     def once() -> None:
+        """Score what is left, and train the best, of rows that are loaded for it."""
         with opened(machine, type(selected).__name__, *data, limits) as there:
             _keep_columns(selected, there.rows)
             if there.classes is not None:
@@ -260,6 +261,7 @@ def train_path(machines: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> N
     left, reached = list(machines), Reached()
 
     def once() -> None:
+        """Train what is left, on rows that are loaded for it."""
         before: Ended | None = None
         with opened(left[0], owner, X, y, sample_weight, limits) as there:
             while left:
