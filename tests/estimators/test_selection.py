@@ -2,11 +2,6 @@
 
 import pickle
 import re
-import signal
-import sys
-import threading
-import time
-import traceback
 
 import numpy as np
 import pytest
@@ -139,8 +134,8 @@ def test_parts_and_problems_that_stall_change_nothing(monkeypatch, multi_class):
     whole = clone(clf).fit(X, y)
     solve = folds.solve_places
 
-    def rough(*given, **options):
-        problems, ends = given[0], solve(*given, **options)
+    def rough(problems, limits, memory, threads):
+        ends = solve(problems, limits, memory, threads)
         ends.c[: problems.ends[3]] = 0.0  # as if float32 had not solved these
         ends.is_convex[:4] = False
         return ends
@@ -360,77 +355,6 @@ def test_ctrl_c_keeps_what_was_finished(monkeypatch):
     assert clf.gamma_ == 0.01
     with pytest.raises(NotFittedError, match="has no model"):
         clf.predict(X)
-
-
-def test_parts_that_are_solved_side_by_side_have_the_same_bits(monkeypatch):
-    X, y = scaled(some_digits)
-    whole = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.01], n_jobs=1).fit(X, y)
-    monkeypatch.setattr(folds, "PLACES", 1)
-    for n_jobs in (1, 2, 3):
-        parts = clone(whole).set_params(n_jobs=n_jobs).fit(X, y)
-        np.testing.assert_array_equal(parts.path_, whole.path_)
-        np.testing.assert_array_equal(parts.scores_, whole.scores_)
-
-
-def waits(thread):
-    """Whether a thread waits for what another one finds."""
-    frames = traceback.extract_stack(sys._current_frames()[thread.ident])
-    return [frame.name for frame in frames[-3:]] == ["_waited", "result", "wait"]
-
-
-@pytest.mark.parametrize("presses", [1, 2])
-def test_ctrl_c_ends_parts_in_other_threads(monkeypatch, presses):
-    # The steps of a part end at the first press, its certificates at the second one.
-    X, y = scaled(some_digits)
-    solve, main, ended = folds.solve_places, threading.main_thread(), []
-    together = threading.Barrier(2)
-
-    def pressed(*given, **options):
-        if threading.current_thread() is main:
-            return solve(*given, **options)
-        if not options["presses"].count and together.wait() == 0:
-            for count in range(1, presses + 1):
-                while not waits(main):
-                    time.sleep(0.001)
-                signal.pthread_kill(main.ident, signal.SIGINT)
-                while options["presses"].count < count:
-                    time.sleep(0.001)
-        while options["presses"].count < presses:
-            time.sleep(0.001)
-        ended.append(solve(*given, **options))
-        return ended[-1]
-
-    clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1], n_jobs=2)
-    monkeypatch.setattr(folds, "PLACES", 1)
-    monkeypatch.setattr(folds, "solve_places", pressed)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, y)
-    assert {ends.status for ends in ended} == {selection.Status.INTERRUPTED}
-    assert len(ended) in (2, 3)  # those at work, and perhaps the one that is next
-    assert any(np.isfinite(ends.gaps).any() for ends in ended) == (presses == 1)
-    if presses == 1:  # the search ends as usual; a second press goes through all of it
-        assert np.isnan(clf.path_).all()
-    assert not any("widemargin-folds" in t.name for t in threading.enumerate())
-
-
-def test_an_error_in_one_part_ends_the_others(monkeypatch):
-    X, y = scaled(some_digits)
-    solve, ended = folds.solve_places, []
-
-    def failing(*given, **options):
-        if len(ended) == 0 and given[0].groups[1] == 1:
-            raise MemoryError("no room")
-        while options["presses"].count < 2:
-            time.sleep(0.001)
-        ended.append(solve(*given, **options))
-        return ended[-1]
-
-    monkeypatch.setattr(folds, "PLACES", 1)
-    monkeypatch.setattr(folds, "solve_places", failing)
-    with pytest.raises(MemoryError, match="no room"):
-        SVCCV(Cs=[0.1, 1.0], gammas=[0.01], n_jobs=2).fit(X, y)
-    assert len(ended) < 4
-    assert {ends.status for ends in ended} == {selection.Status.INTERRUPTED}
 
 
 def test_ctrl_c_between_fits_keeps_what_was_finished(monkeypatch):

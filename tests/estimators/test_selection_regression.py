@@ -162,8 +162,8 @@ def test_working_sets_finish_what_has_stalled(monkeypatch):
     clf = SVRCV(Cs=[1.0, 10.0], epsilons=[0.1, 0.5], tol=1e-6)
     whole, solve = clone(clf).fit(X, TARGET), folds.solve_places
 
-    def stalled(*given, **options):
-        ends = solve(*given, **options)
+    def stalled(problems, limits, memory, threads):
+        ends = solve(problems, limits, memory, threads)
         ends.is_convex[::3] = False
         ends.c[:] *= 0.5
         ends.b[:] = 0.0

@@ -1,18 +1,14 @@
 """All binary problems of all folds and all C with one kernel, solved at once."""
 
-import contextvars
 import dataclasses
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.blocks import submit
 from widemargin.estimators.batch import batched, form, memory_for, samples_for
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
@@ -22,18 +18,15 @@ from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.packed import CoreSums
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
-from widemargin.solvers.kernel.batch import Ends, Presses, solve_places
+from widemargin.solvers.kernel.batch import Ends, solve_places
 from widemargin.system.deadline import OutOfTime
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Places of problems that are solved at once: some 120 bytes each, 15 MB.
-PLACES = 125_000
-# How many parts of the problems are at work at a time, each with its share of the
-# threads: what NumPy does for one of them, on one core, takes no time of the others.
-LANES = 2
+# Places of problems that are solved at once: some 120 bytes each, 60 MB.
+PLACES = 500_000
 # Support vectors whose values are made together: fewer have weights in fewer machines.
 TOGETHER = 64
 # Bytes of sums that are made at once for rows that a fold holds out.
@@ -214,7 +207,9 @@ def solve_folds(
         np.zeros(few, bool),
         *np.zeros((2, len(weights), shape[1], len(Cs)), np.int16),
     )
-    _solve_parts(found, list(_parts(found)))
+    for some in _parts(found):
+        if not _solve_part(found, some):
+            break
     return found
 
 
@@ -231,69 +226,13 @@ def _parts(found: Folds) -> Iterator[range]:
         start = end
 
 
-def _solve_parts(found: Folds, parts: list[range]) -> None:
-    """Solve all parts, or those before the first one that something ends early.
-
-    Other threads solve them; this one puts the answers where they belong, in order.
-    """
-    threads = n_threads(found.training.rows.options.get("n_jobs"))
-    lanes = LANES if len(parts) > 1 else 1
-    if threads == 1 or lanes == 1:
-        for some in parts:
-            if not _finish(found, some, *_solve(found, some, lanes, threads)):
-                return
-        return
-    presses, left, futures = Presses(), iter(parts), deque[Future[Any]]()
-    with ThreadPoolExecutor(lanes, thread_name_prefix="widemargin-folds") as pool:
-
-        def send(count: int) -> None:
-            """Hand some parts to the pool; one more than lanes, so that none waits."""
-            for some in itertools.islice(left, count):
-                known = found, some, lanes, -(-threads // lanes), presses
-                run = contextvars.copy_context().run
-                futures.append(submit(pool, run, _solve, *known))
-
-        try:
-            send(lanes + 1)
-            for some in parts:
-                problems, ends = _waited(futures.popleft(), presses)
-                send(1)
-                if not _finish(found, some, problems, ends):
-                    break
-        finally:  # of an error, or an end before time: nobody asks for the others
-            presses.count = 2
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _waited(future: Future[Any], presses: Presses) -> tuple[ManyProblems, Ends]:
-    """What a thread found; Ctrl-C, which only this thread gets, is told to it."""
-    while True:
-        try:
-            problems, ends = future.result()
-        except KeyboardInterrupt:
-            presses.count += 1
-            if presses.count > 1 or future.done():
-                raise
-            continue
-        if presses.count:  # no press is lost, though all may be solved
-            ends = ends._replace(status=Status.INTERRUPTED)
-        return problems, ends
-
-
-def _solve(
-    found: Folds, some: range, lanes: int, threads: int, presses: Presses | None = None
-) -> tuple[ManyProblems, Ends]:
-    """Some of the binary problems, and where they end."""
-    training, problems = found.training, _problems(found, some)
-    # The same for any number of threads: it may decide what there is no room for.
-    memory = memory_for(training, list(some), found.n_bytes) // lanes
-    options: Any = {} if presses is None else {"presses": presses}
-    return problems, solve_places(problems, training.limits, memory, threads, **options)
-
-
-def _finish(found: Folds, some: range, problems: ManyProblems, ends: Ends) -> bool:
-    """Keep the answers of some of the binary problems; whether to go on."""
-    limits = found.training.limits
+def _solve_part(found: Folds, some: range) -> bool:
+    """Solve some of the binary problems; whether to go on."""
+    training, limits = found.training, found.training.limits
+    problems = _problems(found, some)
+    memory = memory_for(training, list(some), found.n_bytes)
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    ends = solve_places(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
     solved, within = (
         ends.solved(limits.tol).reshape(shape),

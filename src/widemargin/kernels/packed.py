@@ -7,7 +7,6 @@ of its own, so what comes out for it does not depend on the other samples.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -691,47 +690,27 @@ class CoreSums:
         """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
         samples = Samples(self.layout, X, index, Parts(len(index), n_jobs))
         sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
-        kept = self._kept_for(samples)
-        if samples.m <= STRIP and kept is not None:
+        batches = self._batches_for(samples)
+        if samples.m <= STRIP and self._kept is not None:
             deadline.check()
             form, rows = self.layout.form, sums.reshape(-1, STRIP)
             first = self._first_sum
-            _core.kernel_sums(form, samples.core, kept, first, self._W, rows)
+            _core.kernel_sums(form, samples.core, batches, first, self._W, rows)
             return sums[:, :, : samples.m]
-
-        def add(some: slice) -> None:
-            """Add what the batches of some groups have."""
-            for k in range(some.start, some.stop):
-                group, rows = self._cut[k]
-                weights = self._W[rows]
-                if (used := _used(weights)).stop > used.start:
-                    take = self._batches.take
-                    batch = take(rows, samples) if kept is None else kept[k]
-                    weights = np.ascontiguousarray(weights[:, used])
-                    samples.sums(batch, len(weights), weights, sums[group, used])
-
-        work = samples.m * (samples.entries + 8.0)
-        is_little = self._batches.size * work <= SHARED_WORK < self._Z.shape[0] * work
-        cut = self._whole_groups if is_little else [slice(0, len(self._cut))]
-        if len(cut) > 1:  # no batch is worth a second thread: all together are
-            Blocks(cut, len(cut), n_jobs, calls_blas=False)(add)
-        else:
-            add(cut[0])
+        for batch, (group, some) in zip(batches, self._cut, strict=True):
+            weights = self._W[some]
+            if (used := _used(weights)).stop > used.start:
+                weights = np.ascontiguousarray(weights[:, used])
+                samples.sums(batch, len(weights), weights, sums[group, used])
         return sums[:, :, : len(index)]
 
-    @functools.cached_property
-    def _whole_groups(self) -> list[slice]:
-        """Which batches each group has, of those that have any."""
-        ends = np.cumsum(np.bincount([group for group, _ in self._cut])).tolist()
-        return [slice(a, b) for a, b in itertools.pairwise([0, *ends]) if a < b]
-
-    def _kept_for(self, samples: Samples) -> list[Any] | None:
-        """The batches of Z, in order, where they wait for the next call."""
+    def _batches_for(self, samples: Samples) -> Any:
+        """The batches of Z, in order: each made in its turn, or kept."""
+        made = (self._batches.take(some, samples) for _, some in self._cut)
         if self._kept is None:
-            return None
+            return made
         if samples.is_sparse not in self._kept:
-            made = [self._batches.take(some, samples) for _, some in self._cut]
-            self._kept[samples.is_sparse] = made
+            self._kept[samples.is_sparse] = list(made)
         return self._kept[samples.is_sparse]
 
 

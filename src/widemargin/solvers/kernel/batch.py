@@ -12,7 +12,6 @@ that keep no rows, they make the values. What comes out does not depend on them.
 checked by `ManyProblems.certificates`.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -57,16 +56,6 @@ MOST_EXACTLY = 600
 # digits took 1.15 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
 # to 460,000 and 0.65 times at 980,000, on two cores that had other work too.
 SHARED_WORK = 60_000
-
-
-@dataclass
-class Presses:
-    """How many times Ctrl-C was pressed, told by a thread to those that it waits for.
-
-    The first one ends the steps, the second one the certificates of what they found.
-    """
-
-    count: int = 0
 
 
 class Ends(NamedTuple):
@@ -150,13 +139,8 @@ def solve_places(
     memory: int,
     threads: int,
     exactly: bool = False,
-    presses: Presses | None = None,
 ) -> Ends:
-    """The same, as arrays over all places; in float64 where ``exactly``, or needed.
-
-    ``presses`` are those of Ctrl-C that the thread which waits for this one tells of.
-    """
-    presses = presses or Presses()
+    """The same, as arrays over all places; in float64 where ``exactly``, or needed."""
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     rows = int(problems.sizes.max())
@@ -167,10 +151,10 @@ def solve_places(
         c,
         (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
         (limits.tol, most, memory, threads, exactly or not problems.samples.is_fit),
-        _Over(limits.deadline, presses, 1),
+        _Over(limits.deadline),
     )
     b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
-    grace = _Over(limits.grace, presses, 2)
+    grace = _Over(limits.grace)
     try:
         bounds = problems.certificates(c, scores, b, threads, grace, rho)
     except KeyboardInterrupt:
@@ -178,7 +162,7 @@ def solve_places(
             raise
         interrupted = True
         bounds = problems.certificates(c, scores, b, threads, grace, rho)
-    status, interrupted = Status.STALLED, interrupted or presses.count > 0
+    status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(bounds)
@@ -200,14 +184,12 @@ def _are_seen(problems: ManyProblems) -> NDArray[np.bool_]:
 
 
 class _Over:
-    """Whether a deadline is over, or Ctrl-C was pressed so many times."""
+    """Whether a deadline is over."""
 
-    def __init__(self, deadline: Deadline | None, presses: Presses, most: int) -> None:
-        self._deadline, self._presses, self._most = deadline, presses, most
+    def __init__(self, deadline: Deadline | None) -> None:
+        self._deadline = deadline
 
     def __call__(self) -> bool:
-        if self._presses.count >= self._most:
-            return True
         return self._deadline is not None and self._deadline.left <= 0.0
 
 
