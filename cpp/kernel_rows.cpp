@@ -266,14 +266,15 @@ template <typename Real, KernelKind kind>
 }
 
 // The same values, which go at once where they are added up: to sums of the samples, times
-// `weight`, unless `sums` is null; the sum of them times `back`, if that is asked for.
-template <bool is_back, typename Real, KernelKind kind>
+// `weight`, and to the sum of them times `back`, whichever is asked for. What is asked for is known
+// to the compiler: product and sum are fused in one block of code only, as `Sums` fuses them.
+template <bool is_sums, bool is_back, typename Real, KernelKind kind>
 [[gnu::noinline]] double apply_to_sums(const Function<Real, kind>& f, const Real* x_norms,
                                        Real z_norm, std::size_t width, const Real* line,
                                        Real weight, Real* sums, const Real* back) {
   Vector<Real> some{};
   each_value(f, x_norms, z_norm, width, line, [&](const Vector<Real>& value, std::size_t s) {
-    if (sums != nullptr) store(sums + s, load(sums + s) + value * weight);
+    if constexpr (is_sums) store(sums + s, load(sums + s) + value * weight);
     if constexpr (is_back) some = some + value * load(back + s);
   });
   return is_back ? total(some) : 0;
@@ -460,13 +461,17 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
       if constexpr (samples == kStrip) {
         if (at_once) {
           const Real weight = columns > 0 ? static_cast<Real>(target.weights[row + r]) : Real(0);
-          Real* const own = weight != 0 ? sums.values[0] : nullptr;
-          if (target.back_weights != nullptr)
-            target.back[row + r] +=
-                apply_to_sums<true>(f, norms, batch.norms[row + r], width, line, weight, own,
-                                    target.back_weights + strip * kStrip);
-          else if (own != nullptr)
-            apply_to_sums<false>(f, norms, batch.norms[row + r], width, line, weight, own, norms);
+          const auto add = [&]<bool is_sums, bool is_back>(const Real* back) {
+            return apply_to_sums<is_sums, is_back>(f, norms, batch.norms[row + r], width, line,
+                                                   weight, sums.values[0], back);
+          };
+          if (target.back_weights != nullptr) {
+            const Real* back = target.back_weights + strip * kStrip;
+            target.back[row + r] += weight != 0 ? add.template operator()<true, true>(back)
+                                                : add.template operator()<false, true>(back);
+          } else if (weight != 0) {
+            add.template operator()<true, false>(nullptr);
+          }
           continue;
         }
       }
