@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -482,14 +483,19 @@ def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
 
 
 def _solvers_of(solutions: Sequence[Solution]) -> list[str]:
-    """The solvers, each with its reason, if that is the same for all its problems."""
+    """The solvers, each with what the reasons for all its problems begin with."""
     reasons: dict[str, set[str]] = {}
     for one in solutions:
         reasons.setdefault(one.solver, set()).add(one.reason)
-    return [
-        ", ".join([name, *found]) if len(found) == 1 else name
-        for name, found in reasons.items()
-    ]
+    return [", ".join([n, *_shared(found)]) for n, found in reasons.items()]
+
+
+def _shared(reasons: set[str]) -> list[str]:
+    """The reason, or what reasons that differ in brackets say alike, if any."""
+    if len(reasons) == 1:
+        return list(reasons)
+    start, bracket, _ = os.path.commonprefix(list(reasons)).partition(" (")
+    return [start] if bracket else []
 
 
 def _gap_of(solution: Solution) -> float:
