@@ -414,5 +414,5 @@ def test_probabilities_that_are_not_there_say_where_they_are(kind):
 def test_a_search_without_probabilities_says_how_to_have_them():
     with pytest.raises(AttributeError) as caught:
         SVCCV().predict_proba
-    assert "has probabilities with calibrate='sigmoid'" in str(caught.value.__cause__)
+    assert "probabilities come with calibrate='sigmoid'" in str(caught.value)
     assert hasattr(SVCCV(calibrate="sigmoid"), "predict_proba")

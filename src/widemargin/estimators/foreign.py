@@ -26,6 +26,8 @@ ADVICE = {
     "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
     "was made large to leave the intercept out of the penalty",
     "kernel": _KERNELS,
+    "param_grid": "SVCCV, LinearSVCCV, SVRCV and LinearSVRCV choose among Cs, those with "
+    "a kernel among gammas, those of numbers among epsilons",
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": f"leave it out; {PROBABILITIES}",
