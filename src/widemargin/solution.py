@@ -108,11 +108,11 @@ class Step:
         Objective values of the current point, as the solver estimates them.
     residual : float
         Largest violation of w = X'Y alpha, in the units of w.
-    active : int, rows in the active or working set
+    active : int, rows that the iteration worked on: the active or working set
     at : callable or None, what `point` returns the value of; None once that has passed
     seconds : float, since the solve began, without callbacks
     sweeps : int, reads of the data since the solve began
-    details : dict of the solver's own numbers (mu, sigma, step length, ...)
+    details : dict of the solver's own numbers, which its class explains
     best_primal, best_dual : float
         The least primal and the largest dual value up to this step, of all steps.
     problem : int, which binary problem of a fit this is, in the order of ``solutions_``
@@ -226,7 +226,14 @@ class Certificate:
 
 
 class Trace(list[Step]):
-    """All steps of a solve, in order, as a list with columns."""
+    """All steps of a solve, in order, as a list with columns.
+
+    What the columns are is said by `Step`; those of ``details`` differ by solver, whose
+    class says which it has, as ``IRWLS`` and ``CoordinateDescent`` of
+    `widemargin.solvers`. The page "The trace of a fit" of the documentation has all of
+    them. Several steps have one ``iteration`` where a solver certifies some of its
+    steps only.
+    """
 
     def column(self, name: str) -> NDArray[Any]:
         """One number of every step, by attribute or key of ``details``: (steps,)."""
@@ -236,7 +243,7 @@ class Trace(list[Step]):
         """All steps as a `pandas.DataFrame`: a row each, a column each number.
 
         Columns are the attributes of `Step` that are numbers, and the keys of
-        ``details``.
+        ``details``, which the class of the solver explains.
 
         Returns
         -------
