@@ -124,15 +124,15 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
 def _advice(
     kind: type[AdvisingMixin], known: Iterable[str], given: Iterable[str]
 ) -> str | None:
-    """What to say about the first keyword that only scikit-learn has, or a slip."""
-    owner = kind.__name__
+    """What to say about keywords that only scikit-learn has, and slips."""
+    owner, said = kind.__name__, []
     names = [name for name in known if name not in ("self", "params")]
     for name in given:
         if name in names or "__" in name:
             continue
         if name in ADVICE:
             more = kind._advice_too.get(name, "")
-            return f"{owner} has no parameter {name!r}: {ADVICE[name]}{more}."
-        if near := difflib.get_close_matches(name, names, n=1):
-            return f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?)."
-    return None
+            said.append(f"{owner} has no parameter {name!r}: {ADVICE[name]}{more}.")
+        elif near := difflib.get_close_matches(name, names, n=1):
+            said.append(f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?).")
+    return " ".join(said) or None
