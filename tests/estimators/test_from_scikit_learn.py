@@ -421,7 +421,11 @@ def test_a_search_without_probabilities_says_how_to_have_them():
 def test_all_defaults_that_are_not_here_are_told_at_once():
     with pytest.raises(TypeError) as caught:
         SVC(cache_size=200, shrinking=True, gama=1.0)
-    for said in ("'cache_size': leave it out", "'shrinking': leave it out", "'gamma'?)"):
+    for said in (
+        "'cache_size': leave it out",
+        "'shrinking': leave it out",
+        "'gamma'?)",
+    ):
         assert said in str(caught.value)
 
 

@@ -26,8 +26,8 @@ ADVICE = {
     "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
     "was made large to leave the intercept out of the penalty",
     "kernel": _KERNELS,
-    "param_grid": "SVCCV, LinearSVCCV, SVRCV and LinearSVRCV choose among Cs, those with "
-    "a kernel among gammas, those of numbers among epsilons",
+    "param_grid": "SVCCV, LinearSVCCV, SVRCV and LinearSVRCV choose among Cs, those "
+    "with a kernel among gammas, those of numbers among epsilons",
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": f"leave it out; {PROBABILITIES}",
@@ -132,7 +132,7 @@ def _advice(
             continue
         if name in ADVICE:
             more = kind._advice_too.get(name, "")
-            said.append(f"{owner} has no parameter {name!r}: {ADVICE[name]}{more}.")
+            said.append(f"{name!r}: {ADVICE[name]}{more}.")
         elif near := difflib.get_close_matches(name, names, n=1):
-            said.append(f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?).")
-    return " ".join(said) or None
+            said.append(f"{name!r} (did you mean {near[0]!r}?).")
+    return " ".join(f"{owner} has no parameter {one}" for one in said) or None

@@ -205,7 +205,8 @@ def convergence_of_many(
         _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
         f"The relative gaps of {len(solutions)} binary problems, each {which}, in "
         f"{time}: the slowest {goal}. {_KEY}"
-        + f" {_between(solutions)}" * keeps_ends(solutions),
+        + f" {_between(solutions)}"
+        * keeps_ends(solutions),
     )
 
 
@@ -369,8 +370,8 @@ def selection(search: Any) -> Picture:
         "Selection",
         _svg(figure, "selection", "Line chart: score on held-out rows against C"),
         f"Mean scores of {folds} folds: the best one is {search.best_score_:.4f}, at "
-        f"C = {rounded(search.C_)}{gamma} (diamond). The band goes from the lowest to the "
-        "highest fold at this gamma. The largest certified relative gap of all fits "
+        f"C = {rounded(search.C_)}{gamma} (diamond). The band goes from the lowest to "
+        "the highest fold at this gamma. The largest certified relative gap of all fits "
         f"is {np.nanmax(search.path_):.1e}.{others}",
     )
 

@@ -119,8 +119,8 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
     that removed a point), ``coreset`` (its points), ``support_vectors``, ``rho``,
     ``radius``, ``epsilon`` (the ball around all rows:
     `widemargin.solvers.kernel.coreset`), ``is_ball`` (1 where the paper's criterion is
-    met), ``negative`` (steps along negative curvature), ``evaluations`` and ``hits`` (kernel values
-    computed, and kept ones used again).
+    met), ``negative`` (steps along negative curvature), ``evaluations`` and ``hits``
+    (kernel values computed, and kept ones used again).
 
     References
     ----------
