@@ -371,8 +371,8 @@ def selection(search: Any) -> Picture:
         _svg(figure, "selection", "Line chart: score on held-out rows against C"),
         f"Mean scores of {folds} folds: the best one is {search.best_score_:.4f}, at "
         f"C = {rounded(search.C_)}{gamma} (diamond). The band goes from the lowest to "
-        "the highest fold at this gamma. The largest certified relative gap of all fits "
-        f"is {np.nanmax(search.path_):.1e}.{others}",
+        "the highest fold at this gamma. The largest certified relative gap of all "
+        f"fits is {np.nanmax(search.path_):.1e}.{others}",
     )
 
 
