@@ -16,12 +16,32 @@ def is_integer(value: Any) -> bool:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like one; "" where none is."""
-    words = list(known)
+    """The known word that is most like one, or means the same; "" where none does."""
+    words, low = list(known), word.lower()
+    if (same := _ELSEWHERE.get(low.replace("-", "_"))) in words:
+        return str(same)
+    starts = [w for w in words if w.startswith(low) or low.startswith(w)]
+    if len(starts) == 1 and min(len(low), len(starts[0])) > 2:
+        return starts[0]
     if near := difflib.get_close_matches(word, words, n=1, cutoff=0.7):
         return near[0]
     # Short words with two letters exchanged, such as rfb, are below any useful cutoff.
     return next((w for w in words if sorted(w) == sorted(word)), "")
+
+
+# What other programs and books call it.
+_ELSEWHERE = {
+    "gaussian": "rbf",
+    "radial": "rbf",
+    "squared_exponential": "rbf",
+    "polynomial": "poly",
+    "tanh": "sigmoid",
+    "laplace": "laplacian",
+    "l1": "hinge",
+    "l2": "squared_hinge",
+    "one_vs_rest": "ovr",
+    "one_vs_one": "ovo",
+}
 
 
 class Checker:

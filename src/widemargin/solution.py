@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -107,11 +108,11 @@ class Step:
         Objective values of the current point, as the solver estimates them.
     residual : float
         Largest violation of w = X'Y alpha, in the units of w.
-    active : int, rows in the active or working set
+    active : int, rows that the iteration worked on: the active or working set
     at : callable or None, what `point` returns the value of; None once that has passed
     seconds : float, since the solve began, without callbacks
     sweeps : int, reads of the data since the solve began
-    details : dict of the solver's own numbers (mu, sigma, step length, ...)
+    details : dict of the solver's own numbers, which its class explains
     best_primal, best_dual : float
         The least primal and the largest dual value up to this step, of all steps.
     problem : int, which binary problem of a fit this is, in the order of ``solutions_``
@@ -225,7 +226,14 @@ class Certificate:
 
 
 class Trace(list[Step]):
-    """All steps of a solve, in order, as a list with columns."""
+    """All steps of a solve, in order, as a list with columns.
+
+    What the columns are is said by `Step`; those of ``details`` differ by solver, whose
+    class says which it has, as ``IRWLS`` and ``CoordinateDescent`` of
+    `widemargin.solvers`. The page "The trace of a fit" of the documentation has all of
+    them. Several steps have one ``iteration`` where a solver certifies some of its
+    steps only.
+    """
 
     def column(self, name: str) -> NDArray[Any]:
         """One number of every step, by attribute or key of ``details``: (steps,)."""
@@ -235,7 +243,7 @@ class Trace(list[Step]):
         """All steps as a `pandas.DataFrame`: a row each, a column each number.
 
         Columns are the attributes of `Step` that are numbers, and the keys of
-        ``details``.
+        ``details``, which the class of the solver explains.
 
         Returns
         -------
@@ -482,14 +490,19 @@ def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
 
 
 def _solvers_of(solutions: Sequence[Solution]) -> list[str]:
-    """The solvers, each with its reason, if that is the same for all its problems."""
+    """The solvers, each with what the reasons for all its problems begin with."""
     reasons: dict[str, set[str]] = {}
     for one in solutions:
         reasons.setdefault(one.solver, set()).add(one.reason)
-    return [
-        ", ".join([name, *found]) if len(found) == 1 else name
-        for name, found in reasons.items()
-    ]
+    return [", ".join([n, *_shared(found)]) for n, found in reasons.items()]
+
+
+def _shared(reasons: set[str]) -> list[str]:
+    """The reason, or what reasons that differ in brackets say alike, if any."""
+    if len(reasons) == 1:
+        return list(reasons)
+    start, bracket, _ = os.path.commonprefix(list(reasons)).partition(" (")
+    return [start] if bracket else []
 
 
 def _gap_of(solution: Solution) -> float:

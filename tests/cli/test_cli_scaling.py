@@ -195,6 +195,7 @@ def test_inspect_ranks_the_columns_as_the_report_does(here, capsys):
     weights = json.loads(ran(capsys, "inspect m.wm --json"))["largest_weights"]
     page = (here / "r.html").read_text()
     assert "Weights are of the scaled columns (standard)" in page
+    assert "standard: this page has the scaled columns" in page
     table = page.split("<h2>Largest weights</h2>")[1].split("</section>")[0]
     rows = re.findall(r'<th scope="row">(c\d+)</th><td class="n">(\S+)</td>', table)
     found = [(entry["feature"], f"{entry['weight']:+.3g}") for entry in weights]

@@ -508,4 +508,6 @@ def test_text_wider_than_the_names_of_a_model_is_refused(here, capsys):
         "wide.svm: expected at most 2 features, those of the model (age, pay)" in said
     )
     (here / "narrow.svm").write_text("1 1:9\n")
-    assert ran(capsys, "predict named.wm narrow.svm")[0] == "b\n"
+    labels, said = ran(capsys, "predict named.wm narrow.svm")
+    assert labels == "b\n"
+    assert "in their order (age, pay), and all but the first 1 as 0" in said

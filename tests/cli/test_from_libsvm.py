@@ -147,6 +147,31 @@ MORE = [
         "predict -b 1 -q t.svm a.wm o.txt",
         "predict a.wm t.svm --probability --output o.txt",
     ),
+    ("predict -q t.svm a.model o.txt", "predict a.model t.svm --output o.txt"),
+    ("predict t.svm a.model o.txt", "predict a.model t.svm --output o.txt"),
+    ("train -t 2 a.svm", "train a.svm a.wm --kernel rbf --gamma auto"),
+    ("train -b 0 a.svm", "train a.svm a.wm --kernel rbf --gamma auto"),
+    ("train -C -s 2 a.svm", "train a.svm a.wm --intercept none --cv 5"),
+    (
+        "train -s 13 a.svm",
+        "train a.svm a.wm --type regress --epsilon 0.1 --intercept none",
+    ),
+    (
+        "train -m 4 -B 1 a.svm",
+        "train a.svm a.wm --intercept penalized --jobs 4",
+    ),
+    (
+        "train -W w.txt -g 2 a.svm",
+        "train a.svm a.wm --kernel rbf --gamma 2 --weight w.txt",
+    ),
+    (
+        "train -s 1 -t 2 -b 0 a.svm",
+        "train a.svm a.wm --type nu --kernel rbf --gamma auto",
+    ),
+    (
+        "train -s 1 -t 2 -b 1 -n 0.3 -v 5 -w1 2 a.svm",
+        "train a.svm a.wm --type nu --kernel rbf --gamma auto --nu 0.3",
+    ),
 ]
 
 
@@ -162,10 +187,14 @@ def test_several_options_of_theirs_are_answered_with_our_command(capsys, theirs,
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("train -t 4 -c 3 a.svm a.wm", ["for -t 0, 1, 2 or 3;", "; -c of LIBSVM: write -C"]),
+        ("train -t 4 -c 3 a.svm a.wm", ["-t, -c of LIBSVM: kernel values are for Python"]),
+        ("train -s 5 -c 1 a.svm", ["of LIBLINEAR: an L1 penalty is in sklearn.svm.Lin"]),
+        ("train -s 7 a.svm", ["-s of LIBLINEAR: logistic regression is in sklearn"]),
+        ("train -s 1 -b 1 -w1 2 -v 3 a.svm", ["; -b has no counterpart with --type nu; -w1"]),
         ("train -t 2 -c 3 --scale minmax a b", ["-t of LIBSVM", "; -c of LIBSVM"]),
         ("train -s 0 -e 0.1 a.svm", ["; -e has no counterpart: --tol"]),
-        ("train -s 2 -b 1 a.svm", ["-s of LIBSVM", "; -b of LIBSVM: write --probability"]),
+        ("train -s 2 -b 1 a.svm", ["-b has no counterpart with --type one-class"]),
+        ("train -c 3 a.svm", ["-c of LIBSVM: write -C"]),
         ("train -B 2 -c 1 a.svm", ["--intercept penalized for -B 1", "; -c of"]),
     ],
 )  # fmt: skip

@@ -250,6 +250,7 @@ def test_frames_are_known_by_columns_and_categories(client, data):
     found = there.predict(dX).compute()
     assert found.index.tolist() == frame.index.tolist()
     np.testing.assert_array_equal(found, here.predict(hot))
+    np.testing.assert_array_equal(there.predict(frame), found)  # in memory
 
 
 @pytest.mark.parametrize(

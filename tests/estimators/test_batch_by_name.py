@@ -82,8 +82,12 @@ def test_kernels_that_may_curve_end_at_a_point_that_is_not_proved(kernel, n_rows
 
 def test_what_float32_cannot_solve_goes_on(monkeypatch):
     monkeypatch.setattr("widemargin.solvers.kernel.batch.MOST_EXACTLY", 0)
-    clf = SVC(C=1e7, gamma=1e-5, tol=1e-6, solver="batch").fit(X, GROUP > 0)
-    assert (clf.solution_.solver, clf.status_) == ("irwls", "solved")
+    for solver in ("batch", "auto"):
+        clf = SVC(C=1e7, gamma=1e-5, tol=1e-6, solver=solver).fit(X, GROUP > 0)
+        assert (clf.solution_.solver, clf.status_) == ("irwls", "solved")
+        assert clf.solution_.reason.startswith("after batch got no further (because")
+    several = clf.fit(X, GROUP).solution_
+    assert "by irwls, after batch got no further.\n" in str(several)
 
 
 @pytest.mark.parametrize(

@@ -414,5 +414,34 @@ def test_probabilities_that_are_not_there_say_where_they_are(kind):
 def test_a_search_without_probabilities_says_how_to_have_them():
     with pytest.raises(AttributeError) as caught:
         SVCCV().predict_proba
-    assert "has probabilities with calibrate='sigmoid'" in str(caught.value.__cause__)
+    assert "probabilities come with calibrate='sigmoid'" in str(caught.value)
     assert hasattr(SVCCV(calibrate="sigmoid"), "predict_proba")
+
+
+def test_all_defaults_that_are_not_here_are_told_at_once():
+    with pytest.raises(TypeError) as caught:
+        SVC(cache_size=200, shrinking=True, gama=1.0)
+    for said in (
+        "'cache_size': leave it out",
+        "'shrinking': leave it out",
+        "'gamma'?)",
+    ):
+        assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"kernel": "gaussian"}, "rbf"),
+        ({"kernel": "RBF"}, "rbf"),
+        ({"kernel": "lin"}, "linear"),
+        ({"kernel": "polynomial"}, "poly"),
+        ({"loss": "l2"}, "squared_hinge"),
+        ({"multi_class": "one-vs-rest"}, "ovr"),
+        ({"kernel": "rb"}, None),
+    ],
+)
+def test_words_of_others_name_what_is_meant(wrong, right):
+    with pytest.raises(ValueError, match=r"must be one of") as caught:
+        SVC(**wrong).fit([[0.0], [1.0]], [0, 1])
+    assert (f"(did you mean {right!r}?)" in str(caught.value)) == (right is not None)

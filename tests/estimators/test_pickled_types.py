@@ -20,6 +20,9 @@ from widemargin import (
     LinearSVCCV,
     LinearSVR,
     LinearSVRCV,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
 )
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guides" / "deploying.md"
@@ -29,6 +32,10 @@ ESTIMATORS = [
     SVC(kernel="linear"),
     SVC(rank=9),
     SVC(rank=9, approximation="fourier"),
+    SVC(kernel="poly", degree=2, rank=15, approximation="polynomial"),
+    NuSVC(nu=0.2),
+    NuSVR(),
+    OneClassSVM(),
     BudgetSVC(budget=9),
     LinearSVCCV(Cs=[1.0]),
     SVCCV(Cs=[1.0], calibrate="sigmoid"),

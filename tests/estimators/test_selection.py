@@ -255,8 +255,13 @@ def test_scorers_see_the_decisions_of_held_out_rows(scoring):
 
 def test_a_scorer_that_needs_more_is_refused():
     X, y = scaled(load_wine)
-    with pytest.raises(AttributeError, match="predict_proba"):
-        SVCCV(Cs=1, scoring="neg_log_loss").fit(X, y)
+    for search in (SVCCV, LinearSVCCV):
+        with pytest.raises(AttributeError, match="asks the model of a fold for pred"):
+            search(Cs=1, scoring="neg_log_loss").fit(X, y)
+    with pytest.raises(AttributeError, match="model of a fold for coef_, which it"):
+        SVCCV(Cs=1, scoring=lambda clf, X, y: clf.coef_[0]).fit(X, y)
+    with pytest.raises(AttributeError, match="'str' object has no attribute 'coef_'"):
+        SVCCV(Cs=1, scoring=lambda clf, X, y: "clf".coef_).fit(X, y)
     with pytest.raises(TypeError, match="'scoring' parameter of SVCCV must be a name"):
         SVCCV(scoring=["f1", "accuracy"]).fit(X, y)
     with pytest.raises(ValueError, match="'scoring' parameter must give one number"):
@@ -325,7 +330,8 @@ def test_probabilities_are_those_of_scikit_learn(load, method):
     found = clf.predict_proba(X)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(found, theirs.fit(X, y).predict_proba(X), atol=1e-3)
-    assert not hasattr(SVCCV(), "predict_proba")
+    with pytest.raises(AttributeError, match="'SVCCV' .* with calibrate='sigmoid'"):
+        SVCCV().predict_proba(X)
     with pytest.raises(ValueError, match="'calibrate' parameter of SVCCV must be one"):
         SVCCV(calibrate="platt").fit(X, y)
 
@@ -593,3 +599,21 @@ def test_probabilities_are_of_classes_not_of_pairs():
     clf = SVCCV(calibrate="sigmoid", decision_function_shape="ovo")
     with pytest.raises(ValueError, match="'ovr' where calibrate is set"):
         clf.fit(*load_iris(return_X_y=True))
+
+
+def test_attributes_that_are_not_there_are_told_in_the_name_of_the_search():
+    X, y = scaled(load_wine)
+    search = SVCCV(Cs=[1.0], gammas=[0.1]).fit(X, y)
+    assert {"support_", "dual_gap_", "C_"} <= set(dir(search))
+    for name, said in {
+        "cv_results_": "'SVCCV' .*: scores_ has the score of each fold",
+        "best_params_": "'SVCCV' .*: get_params",
+        "coef_": "SVCCV",
+        "strange_": "'SVCCV' object has no attribute 'strange_'",
+    }.items():
+        with pytest.raises(AttributeError, match=said) as caught:
+            getattr(search, name)
+        assert "SVC " not in str(caught.value)
+        assert "'SVC'" not in str(caught.value)
+    with pytest.raises(TypeError, match="SVCCV has no parameter 'param_grid': SVCCV"):
+        SVCCV(param_grid={"C": [1.0]})

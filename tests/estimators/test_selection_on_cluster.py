@@ -262,8 +262,10 @@ def test_a_search_goes_on_where_rows_are_lost_with_their_copies(
                 found.append(search.fit(*there(*data)))
                 at = round(place * sum(counts.values()))
             else:
-                with pytest.warns(RuntimeWarning, match="loaded again"):
+                with pytest.warns(RuntimeWarning, match="loaded again") as told:
                     found.append(search.fit(*there(*data)))
+                again = [one for one in told if "loaded again" in str(one.message)]
+                assert [one.filename for one in again] == [__file__]
     assert len(counts) == 2
     assert trained == 2 * [0.01, 1.0, 0.01, 1.0, found[0].C_]
     one, other = found

@@ -317,3 +317,20 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     calibrated = CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X, y)
     with pytest.raises(TypeError, match=r"Got CalibratedClassifierCV .* SVCCV\("):
         save_model(calibrated, tmp_path / "m.wm")
+
+
+@pytest.mark.parametrize(
+    ("name", "writer"),
+    [("m.onnx", "onnx.write_onnx"), ("m.Model", "libsvm.write_libsvm or .*write_libl")],
+)
+def test_a_name_of_another_format_is_refused(tmp_path, name, writer):
+    model = LinearSVC().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match=f"must not end in .*{writer}.* Got .*{name}"):
+        save_model(model, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_onnx_is_not_read(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08\x12")
+    with pytest.raises(ValueError, match="ONNX models can be written, but not read"):
+        load_model(tmp_path / "m.onnx")

@@ -113,11 +113,11 @@ def test_problems_that_were_stopped_are_counted():
     assert "Raise max_iter" in stopped._repr_html_()
 
 
-def test_reasons_that_differ_are_left_out(monkeypatch):
+def test_of_reasons_that_differ_is_said_what_they_share(monkeypatch):
     monkeypatch.setattr("widemargin.estimators.batch.MOST_LINEAR", 0)  # one by one
     X, y = clouds(3, 3, 20, spread=3.0)
     pairs = LinearSVC(multi_class="ovo").fit(X[:-1], y[:-1])  # 40 rows, or 39
-    assert " s by batch.\n" in str(pairs.solution_)
+    assert " s by batch, because the problem is small.\n" in str(pairs.solution_)
     assert "batch, because" in str(pairs.solutions_[0])
 
 

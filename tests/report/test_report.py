@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.cases.report_pages import Page, clouds, words_only
 from widemargin import SVC, LinearSVC, as_rows
 from widemargin.report import Timing, html, write_report
+from widemargin.report.html import rounded
 from widemargin.solution import Trace
 
 ALIEN = {"script", "link", "iframe", "object", "img", "image", "foreignobject"}
@@ -581,3 +582,23 @@ def test_above(share, words):
 )
 def test_plain(value, words):
     assert html.plain(value) == words
+
+
+@words_only
+def test_a_batch_says_that_it_keeps_its_ends_only(tmp_path):
+    X, y = clouds(2, 2, 40)
+    for classifier in (SVC(), LinearSVC()):
+        page = report(tmp_path, classifier.fit(X, y), X, y)
+        assert "a line between them is no measurement" in page.text
+        assert "Work per iteration" not in page.text
+    page = report(tmp_path, SVC(solver="irwls").fit(X, y), X, y)
+    assert "no measurement" not in page.text
+    assert "Work per iteration" in page.text
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(1000.0, "1000"), (5.99484, "5.99"), (1e-2, "0.01"), (12345.0, "12300")],
+)
+def test_values_of_C_are_rounded_without_an_exponent(value, said):
+    assert rounded(value) == said

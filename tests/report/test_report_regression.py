@@ -25,7 +25,9 @@ def page(folder, estimator, **options):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", pictures)), markup
 
 
-@pytest.mark.parametrize("estimator", [LinearSVR(epsilon=0.5), SVR(C=10.0)])
+@pytest.mark.parametrize(
+    "estimator", [LinearSVR(epsilon=0.5, solver="interior_point"), SVR(solver="irwls")]
+)
 def test_errors_are_scikit_learns(tmp_path, estimator):
     estimator.fit(X[:400], Y[:400])
     text, markup = page(tmp_path, estimator, test=(X[400:], Y[400:]))

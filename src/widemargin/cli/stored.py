@@ -169,12 +169,22 @@ def matched_columns(rows: Rows, path: str, names: Sequence[str] | None, n: int) 
 
 
 def check_width(path: str, found: int, names: Sequence[str] | None) -> None:
-    """Refuse text, which has no names, with more columns than a model has names."""
-    if names is not None and found > len(names):
+    """Refuse text, which has no names, with more columns than a model has names.
+
+    Else say what its columns are taken for.
+    """
+    if names is None:
+        return
+    if found > len(names):
         raise ValueError(
             f"{path}: expected at most {len(names):,} features, those of the model "
             f"({_listed(names)}), found {found:,}"
         )
+    rest = "" if found == len(names) else f", and all but the first {found:,} as 0"
+    note(
+        f"{path}: svmlight text has no names; its columns are taken as those of the "
+        f"model in their order ({_listed(names)}){rest}"
+    )
 
 
 def _check_kinds(path: str, found: Sequence[str], place: dict[str, int]) -> None:

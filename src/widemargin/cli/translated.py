@@ -1,5 +1,7 @@
 """The command here that does what options of LIBSVM or LIBLINEAR ask for."""
 
+import itertools
+import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -12,7 +14,7 @@ _LETTER = re.compile(r"-([A-Za-z])(-?[\d.]*(?:e-?\d+)?)\Z")
 _OURS = "Ch"  # our own letters: -C has a value, -h is help without one
 _SHRINKING = re.compile(r"-h [01]\b")
 _ALONE = "qR"  # letters of theirs that have no value
-_OF_LIBLINEAR, _OF_LIBSVM = set("BRM"), set("tdgrhb")
+_OF_LIBLINEAR, _OF_LIBSVM = set("BRMC"), set("tdgrhb")
 _NAMES = {"c": "-C", "d": "--degree", "g": "--gamma", "r": "--coef0", "n": "--nu"}
 # -t: the kernel, and letters of its numbers; others are ignored there, refused here.
 _KERNELS = {"0": (None, ""), "1": ("poly", "dgr"), "2": ("rbf", "g")}
@@ -20,7 +22,7 @@ _KERNELS["3"] = "sigmoid", "gr"
 # -s: the machine, and letters of what it has.
 _TYPES = {"0": (None, "cbwv"), "1": ("nu", "n"), "2": ("one-class", "n")}
 _TYPES |= {"3": ("regress", "cpv"), "4": ("nu-regress", "cn")}
-_ANY = "stemqh"
+_ANY = "stemqhW"
 _LINEAR = {  # -s of LIBLINEAR
     "1": (),
     "2": (),
@@ -30,13 +32,26 @@ _LINEAR = {  # -s of LIBLINEAR
     "13": ("--type", "regress"),
 }
 _SCHEMES = {"0": "ovr", "1": "ovo"}
-_LIBLINEAR = "scpeBRMwvq"
+_LIBLINEAR = "scpeBRMwvqWmC"
+# What is not here, by the value of -s of LIBLINEAR or of -t of LIBSVM.
+_LOGISTIC = "logistic regression is in sklearn.linear_model.LogisticRegression"
+_ABSENT = {
+    "-s 0": _LOGISTIC,
+    "-s 6": _LOGISTIC,
+    "-s 7": _LOGISTIC,
+    "-s 4": "Crammer and Singer's machine is not here; --multi-class ovr is nearest",
+    "-s 5": "an L1 penalty is in sklearn.svm.LinearSVC(penalty='l1', dual=False)",
+    "-s 21": "its machine of one class is not on the command line; --type one-class is "
+    "LIBSVM's",
+    "-t 4": "kernel values are for Python: SVC(kernel='precomputed')",
+}
 # What is left out, or does more than there.
 _REMARKS = {
     "e": "-e has no counterpart: --tol is the relative duality gap to reach",
     "m": "-m has no counterpart: --memory-limit bounds all that training takes",
     "v": "--cv keeps the model, too",
 }
+_OF_SOME = "bvw"  # options of some machines only, which others leave out
 _MODELS = (".wm", ".model")
 
 
@@ -44,7 +59,14 @@ def looks_foreign(words: Sequence[str]) -> bool:
     """Whether a word is a letter of theirs; not where help is asked for."""
     if {"-h", "--help"} & set(words) and not _SHRINKING.search(" ".join(words)):
         return False
-    return any((found := _LETTER.match(x)) and found[1] not in _OURS for x in words)
+    theirs = ((found := _LETTER.match(x)) and found[1] not in _OURS for x in words)
+    return any(theirs) or words[0] == "predict" or _finds_C(words)
+
+
+def _finds_C(words: Sequence[str]) -> bool:
+    """Whether -C has no value, as that of LIBLINEAR."""
+    after = [b for a, b in itertools.pairwise(words) if a == "-C"]
+    return any(re.match("-[A-Za-z]", b) or os.path.isfile(b) for b in after)
 
 
 def translated(words: Sequence[str], flags: Iterable[str]) -> str | None:
@@ -55,17 +77,57 @@ def translated(words: Sequence[str], flags: Iterable[str]) -> str | None:
     """
     command, *rest = words or ("",)
     theirs, ours, files = _sorted(rest, set(flags))
+    if command == "predict" and len(files) == 3 and not (theirs or ours):
+        line = shlex.join(["widemargin", command, *_prediction([], files)])
+        return f"expected --output before the file to write: write `{line}`"
     if not theirs or command not in ("train", "predict"):
         return None
     typed = list(dict.fromkeys(f"-{letter[0]}" for letter, _ in theirs))
-    if len(typed) > 1 and not ours:
+    if not ours and (len(typed) > 1 or _is_clear(theirs, command)):
+        head = f"{', '.join(typed)} of {_origin(theirs)}"
+        if (absent := _absent(dict(theirs), _origin(theirs))) is not None:
+            return f"{head}: {absent}"
         with suppress(KeyError):  # what has no counterpart
-            made = (_training if command == "train" else _prediction)(theirs, files)
+            made, remarks = _command(command, theirs, files)
             line = shlex.join(["widemargin", command, *made])
-            remarks = "".join(f"; {_REMARKS[x]}" for x, _ in theirs if x in _REMARKS)
-            return f"{', '.join(typed)} of {_origin(theirs)}: write `{line}`{remarks}"
+            return "; ".join([f"{head}: write `{line}`", *remarks])
     said = [one for word in typed if (one := explained(word))]
     return "; ".join(said) if len(said) == len(typed) else None
+
+
+def _absent(given: dict[str, str], origin: str) -> str | None:
+    """What to say of a machine or a kernel that is not here."""
+    name = "t" if origin == "LIBSVM" else "s"
+    return _ABSENT.get(f"-{name} {given.get(name)}")
+
+
+def _is_clear(theirs: Sequence[tuple[str, str]], command: str) -> bool:
+    """Whether a single option of theirs says whose it is, and with which value."""
+    letter, value = theirs[0]
+    if letter == "s":
+        return value not in ("", *_TYPES)
+    told = letter in _OF_LIBSVM | _OF_LIBLINEAR and (value or letter in "RC")
+    return command == "predict" or bool(told)
+
+
+def _command(
+    command: str, theirs: Sequence[tuple[str, str]], files: list[str]
+) -> tuple[list[str], list[str]]:
+    """Our words after the name of the command, and what is to say about some."""
+    if command == "predict":
+        return _prediction(theirs, files), []
+    given, origin = dict(theirs), _origin(theirs)
+    remarks = [_REMARKS[x] for x, _ in theirs if x in _REMARKS]
+    if origin == "LIBLINEAR":
+        remarks = [said for said in remarks if said != _REMARKS["m"]]
+        return _training(theirs, files), remarks
+    kind, used = _TYPES[given.get("s", "0")]
+    left = [x for x in _OF_SOME if x not in used]
+    gone = [x for x, value in theirs if x[0] in left and (x, value) != ("b", "0")]
+    kept = [one for one in theirs if one[0][0] not in left]
+    remarks = [said for said in remarks if said != _REMARKS["v"] or "v" not in left]
+    remarks += [f"-{x} has no counterpart with --type {kind}" for x in gone]
+    return _training(kept, files), remarks
 
 
 def _sorted(
@@ -78,7 +140,9 @@ def _sorted(
     left = iter(words)
     for word in left:
         found = _LETTER.match(word)
-        if found and (found[1] not in _OURS or word == "-h"):
+        if word == "-C" and _finds_C(words):
+            theirs.append(("C", ""))
+        elif found and (found[1] not in _OURS or word == "-h"):
             letter, value = found.groups()
             if letter == "w":
                 theirs.append((f"w{value}", next(left, "")))
@@ -123,8 +187,11 @@ def _training(theirs: Sequence[tuple[str, str]], files: list[str]) -> list[str]:
     made += [
         x for c in used if c in _NAMES and c in given for x in (_NAMES[c], given[c])
     ]
-    if "v" in given:
+    if "C" in given:
+        made += ["--cv", given.get("v", "5")]
+    elif "v" in given:
         made += ["--cv", given["v"], *([] if "c" in given else ["-C", "1"])]
+    made += ["--weight", given["W"]] if "W" in given else []
     factors = [f"{x[1:]}:{value}" for x, value in theirs if x[0] == "w"]
     if factors:
         made += ["--class-weight", ",".join(factors)]
@@ -156,7 +223,8 @@ def _linear(given: dict[str, str]) -> tuple[list[str], str]:
     bias = {"-1": "none", "1": "penalized"}[given.get("B", "-1")]
     made += ["--intercept", "free" if "R" in given and bias != "none" else bias]
     made += ["--multi-class", _SCHEMES[given["M"]]] if "M" in given else []
-    return made, "c"
+    made += ["--jobs", given["m"]] if "m" in given else []
+    return made, "" if "C" in given else "c"
 
 
 def _refuse(given: Iterable[str], known: str) -> None:

@@ -38,7 +38,7 @@ def encoded(X: Any, features: Sequence[str] | None) -> Any:
         if pair := pairs.get(name):
             found[:, j] = words[pair[0]] == pair[1]
     _say_unknown(words, {pair for pair in pairs.values() if pair})
-    return as_rows(found, names=features)
+    return as_rows(found, names=[str(name) for name in features])
 
 
 def of_word(feature: str, columns: Sequence[str]) -> tuple[str, str] | None:

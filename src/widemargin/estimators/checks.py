@@ -17,6 +17,7 @@ from widemargin.data.distributed import is_collection
 from widemargin.data.matrix import column_names
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.data.words import encoded
 from widemargin.estimators import objects
 from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker, is_integer
@@ -140,6 +141,8 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
             "LinearSVC, LinearSVR and SVC with a rank are fitted. X.compute() brings "
             "it here."
         )
+    if not reset:  # words of a table, where a fit had a column for each of them
+        X = encoded(X, vars(estimator).get("feature_names_in_"))
     table = X = _without_objects(estimator, X, reset)
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):

@@ -44,7 +44,11 @@ from widemargin.kernels.distances import (
     from_products,
     score_distances,
 )
+from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.matrix import Columns
+from widemargin.kernels.table import KERNELS
+from widemargin.models.model import Decision, Model
+from widemargin.models.schemes import ONE_CLASS
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import gamma_n
 from widemargin.parameters import Checker
@@ -392,6 +396,22 @@ class EnclosingBall(
         signs: NDArray[np.intp] = np.where(self.decision_function(X) >= 0, 1, -1)
         return signs
 
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: the decision function, where it can.
+
+        It is a sum of kernel values where k(x, x) is the same for all x: with the
+        kernels rbf, laplacian and chi2, and with precomputed values of which that is
+        true. Rows that are outside by less than rounding, 7e-15 of k(x, x), are inside.
+
+        Raises
+        ------
+        ValueError
+            With another kernel; or the radius is infinite.
+        """
+        check_is_fitted(self)
+        return _made(self)
+
     # -- parts of fit ------------------------------------------------------------------
 
     @property
@@ -574,6 +594,36 @@ class EnclosingBall(
         w = np.zeros(self.n_features_in_)
         w[self.support_] = -2.0 * self.dual_coef_[0]
         return from_products(w, sum(self._meta.values()))
+
+
+def _made(ball: Any) -> Model:
+    """The model of a ball: k(x, x) + |c|^2 - 2 sum a_i k(x_i, x) <= -offset inside."""
+    kernel, owner, square = ball.kernel_, "EnclosingBall", ball._meta["center_square"]
+    diagonal = ball._meta.get("diagonal")
+    if kernel.is_named and KERNELS[kernel.name].value == "decay":
+        diagonal = 1.0
+    if diagonal is None:
+        raise ValueError(
+            f"{owner} has a model for kernels with one k(x, x) only (rbf, laplacian, "
+            f"chi2; precomputed where that is so). Got the kernel {kernel.name!r}: "
+            "pickle or skops keep the estimator."
+        )
+    if not np.isfinite(ball.radius_):
+        raise ValueError(f"This {owner} has no model: its radius is infinite.")
+    meta = {"machine": "enclosing_ball", "radius": ball.radius_}
+    meta |= {"dual_gap": ball.dual_gap_, "status": ball.status_}
+    if hasattr(ball, "feature_names_in_"):
+        meta["feature_names"] = [str(name) for name in ball.feature_names_in_]
+    b = np.array([(OUTWARD - 1.0) * diagonal - square - ball.offset_])
+    a, classes = 2.0 * ball.dual_coef_, np.array([-1, 1])
+    if kernel.is_named:
+        count: Any = np.array([a.shape[1]], np.int32)
+        sums = Expansion(kernel, ball.support_vectors_, a, b, count)
+        return Model(classes, ONE_CLASS, meta=meta, kernels=sums)
+    w = np.zeros(ball.n_features_in_)
+    w[ball.support_] = a[0]
+    meta["kernel"] = kernel.name
+    return Model(classes, ONE_CLASS, (Decision(w, float(b[0])),), meta)
 
 
 def _longest(rows: Rows) -> float:

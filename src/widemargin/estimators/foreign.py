@@ -26,6 +26,8 @@ ADVICE = {
     "intercept_scaling": "leave it out where it is 1; write intercept='free' where it "
     "was made large to leave the intercept out of the penalty",
     "kernel": _KERNELS,
+    "param_grid": "SVCCV, LinearSVCCV, SVRCV and LinearSVRCV choose among Cs, those "
+    "with a kernel among gammas, those of numbers among epsilons",
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
     "probability": f"leave it out; {PROBABILITIES}",
@@ -122,15 +124,15 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
 def _advice(
     kind: type[AdvisingMixin], known: Iterable[str], given: Iterable[str]
 ) -> str | None:
-    """What to say about the first keyword that only scikit-learn has, or a slip."""
-    owner = kind.__name__
+    """What to say about keywords that only scikit-learn has, and slips."""
+    owner, said = kind.__name__, []
     names = [name for name in known if name not in ("self", "params")]
     for name in given:
         if name in names or "__" in name:
             continue
         if name in ADVICE:
             more = kind._advice_too.get(name, "")
-            return f"{owner} has no parameter {name!r}: {ADVICE[name]}{more}."
-        if near := difflib.get_close_matches(name, names, n=1):
-            return f"{owner} has no parameter {name!r} (did you mean {near[0]!r}?)."
-    return None
+            said.append(f"{name!r}: {ADVICE[name]}{more}.")
+        elif near := difflib.get_close_matches(name, names, n=1):
+            said.append(f"{name!r} (did you mean {near[0]!r}?).")
+    return " ".join(f"{owner} has no parameter {one}" for one in said) or None

@@ -18,7 +18,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
-from widemargin.estimators.checks import _keep_columns, is_infinite
+from widemargin.estimators.checks import _keep_columns, is_infinite, users_level
 from widemargin.estimators.multiclass import BinaryTask, tasks_of
 from widemargin.estimators.pairs import counts_of_support
 from widemargin.estimators.plans import Fit, Plan
@@ -209,7 +209,7 @@ def again(once: Callable[[], T]) -> T:
         try:
             return once()
         except RowsLostError:
-            warnings.warn(_AGAIN, RuntimeWarning, stacklevel=5)
+            warnings.warn(_AGAIN, RuntimeWarning, stacklevel=users_level())
     return once()
 
 

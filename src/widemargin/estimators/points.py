@@ -138,12 +138,32 @@ class Judge:
             name: np.asarray(value)[test] if _n_rows(value) == m else value
             for name, value in self.params.items()
         }
-        found = self.scorer(model, X, self.y[test], **params)
+        try:
+            found = self.scorer(model, X, self.y[test], **params)
+        except AttributeError as error:
+            if (said := _asked_too_much(error, model)) is None:
+                raise
+            raise AttributeError(said) from None
         if not isinstance(found, Real):
             raise ValueError(
                 f"The 'scoring' parameter must give one number. Got {found!r} instead."
             )
         return checked_score(found, fold, len(test))
+
+
+def _asked_too_much(error: AttributeError, model: Any) -> str | None:
+    """What to say to a scorer that looked for what models of folds have not."""
+    if error.obj is model and error.name:
+        name = error.name
+    elif " has none of the following attributes: " in str(error):  # scikit-learn's
+        name = str(error).rpartition(": ")[2].rstrip(".")
+    else:
+        return None
+    methods = [x for x in ("predict", "decision_function") if hasattr(model, x)]
+    return (
+        f"The 'scoring' parameter asks the model of a fold for {name}, which it does "
+        f"not have: it may ask for {' and '.join(methods)}."
+    )
 
 
 def checked_score(score: Any, fold: int, held_out: int) -> float:

@@ -1,15 +1,16 @@
 """A classifier of the C, and the gamma, that do best on held-out rows."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from widemargin.estimators import labels
 from widemargin.estimators.calibration import calibrated
+from widemargin.estimators.foreign import Conditional
 from widemargin.estimators.multiclass import check_ties
 from widemargin.estimators.points import Judge, Points
 from widemargin.estimators.selection import Selected
@@ -35,14 +36,18 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model.decide(self.decisions)
 
 
-def _calibrates(search: Any) -> bool:
-    """Whether it has probabilities; what to do for them, where it has none."""
-    if search.calibrate is None:
-        raise AttributeError(
-            f"{type(search).__name__} has probabilities with calibrate='sigmoid' or "
-            "'isotonic'."
-        )
-    return True
+def _calibrated(method: Callable[..., Any]) -> Any:
+    """A method of searches that are asked for probabilities."""
+
+    def allow(search: Any) -> None:
+        if search.calibrate is None:
+            raise AttributeError(
+                f"{type(search).__name__!r} object has no attribute "
+                f"{method.__name__!r}: probabilities come with calibrate='sigmoid' or "
+                "'isotonic'."
+            )
+
+    return Conditional(method, allow)
 
 
 class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,7 +62,7 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
         found: Vector = fitted.decision_function(X)
         return found
 
-    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    @_calibrated
     def predict_proba(self, X: Any) -> Vector:
         """Probabilities of the classes, by the decisions on held-out rows: (m, c)."""
         decisions = self.decision_function(X)

@@ -1,5 +1,6 @@
 """Model selection: one value of C and of gamma for all, by scores on held-out rows."""
 
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -48,6 +49,13 @@ LEAST_C, MOST_C = 1e-2, 1e3
 # The share of a time limit that belongs to the folds; the rest is for the last fit. Of
 # one point in five folds, four fifths of the rows each, the last fit is a fifth of all.
 SEARCH = 0.8
+
+# Attributes of scikit-learn's searches, and what has the same here.
+_INSTEAD = {
+    "best_index_": "scores_.mean(axis=0).argmax() gives it",
+    "best_params_": "get_params() of best_estimator_ gives them",
+    "cv_results_": "scores_ has the score of each fold and point, path_ its gap",
+}
 
 
 class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,10 +119,22 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(type(self), name):
             return object.__getattribute__(self, name)  # says why it is not there
         fitted = vars(self).get("best_estimator_")
-        if fitted is None or not name.endswith("_") or name.startswith("_"):
-            owner = type(self).__name__
-            raise AttributeError(f"{owner!r} object has no attribute {name!r}")
-        return getattr(fitted, name)
+        owner = type(self).__name__
+        said = f"{owner!r} object has no attribute {name!r}"
+        if name in _INSTEAD:
+            said += f": {_INSTEAD[name]}."
+        elif fitted is not None and name.endswith("_") and not name.startswith("_"):
+            try:
+                return getattr(fitted, name)
+            except AttributeError as error:  # says why it is not there
+                said = re.sub(rf"\b{type(fitted).__name__}\b", owner, str(error))
+        raise AttributeError(said)
+
+    def __dir__(self) -> list[str]:
+        """Its own attributes, and those of the machine that was fitted on all rows."""
+        fitted = dir(vars(self).get("best_estimator_"))
+        public = [x for x in fitted if x.endswith("_") and not x.startswith("_")]
+        return [*super().__dir__(), *public]
 
     def fit(
         self,

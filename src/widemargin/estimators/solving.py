@@ -47,7 +47,7 @@ def solve_task(
 ) -> tuple[Problem, Solution]:
     """Binary problem k, from rows that may wait for others', and its solution.
 
-    One that the batch solver has not solved goes on as "auto".
+    One that the batch solver was asked for and has not solved goes on as "auto".
     """
     asked = training.recipe.solver
     problem = training.problem(k, rows)
@@ -71,7 +71,13 @@ def solve_task(
         if training.reached is not None and lost.best is not None:
             training.reached[k] = None, *lost.best[:2]
         raise
-    return problem, solution
+    return problem, _after_batch(solution) if asked == BATCH else solution
+
+
+def _after_batch(solution: Solution) -> Solution:
+    """A solution that says that the batch solver gave the problem up."""
+    reason = f"after {BATCH} got no further ({solution.reason})"
+    return dataclasses.replace(solution, reason=reason)
 
 
 def tell(training: Training, k: int, solution: Solution) -> None:
@@ -151,6 +157,8 @@ def _solve_in_turn(
             until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
             one = dataclasses.replace(training, starts=starts).limited(until=until)
             new = _solve_or_skip(one, k, saved[k], training.rows)
+            if k in before and training.recipe.solver != BATCH:  # said there already
+                new = _after_batch(new)
             if k in found and _is_worse(new, found[k]):
                 new = found[k]  # there was no time to take it up
             found[k] = starts[k] = new

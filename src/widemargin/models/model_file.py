@@ -104,6 +104,11 @@ _OF_VERSION[_CALIBRATED] = _OF_VERSION[_SCALING] | {"calibration": str}
 _FIRST = {"ovo": _KERNEL, "dag": _DECIDING, REGRESSION: _REGRESSION}
 _FIRST[ONE_CLASS] = _SCALING
 _ALIGN, _DIGEST = 64, 32
+# Endings of models in other formats, and what writes these.
+_OTHERS = {
+    ".onnx": ("onnx.write_onnx",),
+    ".model": ("libsvm.write_libsvm", "liblinear.write_liblinear"),
+}
 _MOVES = {"shift": (1, ("<f8",)), "scale": (1, ("<f8",))}
 _CALIBRATION = {
     "calibration_first": (1, ("<f8",)),
@@ -141,7 +146,8 @@ def save_model(model: Any, path: Path) -> None:
     ------
     ValueError
         A label, coefficient or value of ``model.meta`` that the file cannot hold,
-        another step of a pipeline, or ``path`` is a pipe or device.
+        another step of a pipeline, ``path`` is a pipe or device, or ends as the name of
+        a model in another format (.onnx, .model).
     TypeError
         ``model`` is no model.
     OSError
@@ -168,6 +174,7 @@ def save_model(model: Any, path: Path) -> None:
     ...     load_model(path).predict([[0.5], [3.5]]).tolist()
     ['no', 'yes']
     """
+    _check_name(path)
     model = as_model(model, "save_model")
     try:
         if model.kernels is None:
@@ -193,6 +200,15 @@ def save_model(model: Any, path: Path) -> None:
             digest.update(piece)
             file.write(piece)
         file.write(digest.digest())
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a name that promises another format."""
+    found = os.path.splitext(os.fsdecode(path).lower())[1]
+    if found in _OTHERS:
+        writers = " or ".join(f"widemargin.models.{name}" for name in _OTHERS[found])
+        expected = f"not end in {found}, which is for what {writers} writes"
+        Checker("save_model").refuse_part("path", expected, repr(os.fsdecode(path)))
 
 
 def load_model(path: Path) -> Model:
@@ -228,6 +244,8 @@ def load_model(path: Path) -> Model:
         reason = textwrap.shorten(str(error), 200)  # it may quote the file
         data = "; load_svmlight reads text, open_rows tables and arrays"
         reason += data * (ending(os.fsdecode(path)) in DATA)
+        onnx = "; ONNX models can be written, but not read"
+        reason += onnx * (ending(os.fsdecode(path)) == ".onnx")
         raise ValueError(f"{path} is not a usable model file: {reason}.") from None
 
 

@@ -299,7 +299,7 @@ def _figures(run: Run) -> str:
                 pictures.convergence_of_many(solutions, run.problems, scheme),
                 pictures.margins_of_many(margin, which, scheme),
             ]
-        drawn.append(pictures.activity(solutions, run.problems))
+        drawn += pictures.activity(solutions, run.problems)
         if run.curves is not None:
             drawn += thresholds.pictures_of(run.curves, names, run.data)
         if hasattr(run.estimator, "Cs_"):
@@ -373,6 +373,7 @@ def _data(run: Any) -> str:
         ("rows", f"{m:,}"),
         ("columns", f"{n:,}{weights.counting(run.model)}"),
         ("numbers", f"{rows.dtype}, {html.percent(share)} nonzero"),
+        *_scaling(run.model),
         ("repeated rows", _repeats(rows)),
         *_scales(rows, run.columns),
     ]
@@ -384,6 +385,14 @@ def _judged(run: Any) -> str:
     if run.model.scheme == ONE_CLASS:
         return outliers.table(run)
     return regression.targets(run) if run.model.is_regression else _classes(run)
+
+
+def _scaling(model: Model) -> list[tuple[str, str]]:
+    """How the columns were scaled before, where the model keeps the word for it."""
+    if "scale" not in model.meta:
+        return []
+    words = f"{html.plain(model.meta['scale'])}: this page has the scaled columns"
+    return [("scaling", words)]
 
 
 def _repeats(rows: Rows) -> str:

@@ -36,6 +36,11 @@ def percent(share: float | np.floating[Any]) -> str:
     return f"{100 * share:.2f} %"
 
 
+def rounded(value: float) -> str:
+    """A number to three digits, without an exponent where it has few zeros: "1000"."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def above(share: float) -> str:
     """How far an objective is above another: "1.53 % above", or "13 times" it."""
     if share < COSTLY:  # below zero by rounding

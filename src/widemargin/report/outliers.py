@@ -109,7 +109,7 @@ def figures(run: OutlierRun) -> str:
         drawn = [
             pictures.convergence(solution),
             pictures.sides(run.training.scores, run.training.share),
-            pictures.activity(run.solutions, [""]),
+            *pictures.activity(run.solutions, [""]),
         ]
     shown = "".join(html.figure(*picture) for picture in drawn)
     return f'<div class="grid">{shown}</div>'

@@ -23,8 +23,9 @@ from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
 from widemargin.models.schemes import PAIRED
-from widemargin.report.html import percent, seconds, short
+from widemargin.report.html import percent, rounded, seconds, short
 from widemargin.solution import Solution, Status
+from widemargin.solvers.kernel.batch import NAME as BATCH
 
 Vector = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]
@@ -134,17 +135,42 @@ def convergence(solution: Solution) -> Picture:
     figure, (axes,) = _figure(3.1)
     goal = draw_convergence(axes, solution)
     _legend(figure, 4)
-    gap, end = solution.trace.column("best_gap"), solution.certificate.relative_gap
+    first, end = solution.trace[0].best_gap, solution.certificate.relative_gap
+    course = (
+        f"The relative gap of the best bounds so far (broad line) goes from {first:.1e}"
+        f" to {end:.1e} in {seconds(solution.seconds)} and {goal}. It has two parts: "
+        "how far the primal objective is above the best lower bound (circles), and how "
+        "far the dual is below the best upper bound (squares). The diamond is the "
+        "certificate, recomputed from the answer."
+    )
+    if not np.isfinite(first) and keeps_ends([solution]):
+        course = (
+            f"The diamond is the certificate, recomputed from the answer: {end:.1e} "
+            f"after {seconds(solution.seconds)}, which {goal}."
+        )
     return Picture(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gap, primal and dual against time"),
-        "The relative gap of the best bounds so far (broad line) goes from "
-        f"{gap[0]:.1e} to {end:.1e} in "
-        f"{seconds(solution.seconds)} and {goal}. It has two parts: how far the primal "
-        "objective is above the best lower bound (circles), and how far the dual is "
-        "below the best upper bound (squares). The diamond is the certificate, "
-        "recomputed from the answer. Lines are flat while a solver works on a part of "
-        "the rows, before it looks at all of them again.",
+        f"{course} {_between([solution])}",
+    )
+
+
+def keeps_ends(solutions: Sequence[Solution]) -> bool:
+    """Whether the first and the last point are all that was recorded."""
+    return all(s.solver == BATCH and len(s.trace) <= 2 for s in solutions)
+
+
+def _between(solutions: Sequence[Solution]) -> str:
+    """What lines say between two points."""
+    if keeps_ends(solutions):
+        if all(np.isfinite(s.trace[0].best_gap) for s in solutions):
+            what = "a line between them is no measurement"
+        else:
+            what = "a first one that proves nothing is not drawn"
+        return f"The solver {BATCH} records its first and its last point only: {what}."
+    return (
+        "Lines are flat while a solver works on a part of the rows, before it looks at "
+        "all of them again."
     )
 
 
@@ -178,12 +204,19 @@ def convergence_of_many(
         "Convergence",
         _svg(figure, "gap", "Line chart: relative gaps of all classes against time"),
         f"The relative gaps of {len(solutions)} binary problems, each {which}, in "
-        f"{time}: the slowest {goal}. {_KEY}",
+        f"{time}: the slowest {goal}. {_KEY}"
+        + f" {_between(solutions)}"
+        * keeps_ends(solutions),
     )
 
 
-def activity(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
-    """Rows in the active set, and mu where the solver has one, by iteration."""
+def activity(solutions: Sequence[Solution], names: Sequence[str]) -> list[Picture]:
+    """Rows in the active set, and mu where the solver has one, by iteration.
+
+    None where no iteration was recorded.
+    """
+    if keeps_ends(solutions):
+        return []
     with_mu = any(np.isfinite(s.trace.column("mu")).any() for s in solutions)
     figure, panels = _figure(3.9 if with_mu else 2.6, 1 + with_mu)
     _lines(panels[0], solutions, names, "iteration", "active")
@@ -202,7 +235,7 @@ def activity(solutions: Sequence[Solution], names: Sequence[str]) -> Picture:
         _legend(figure, 3)
         caption = f"{caption} {_KEY}"
     alt = "Line chart: active rows by iteration" + (", and mu" if with_mu else "")
-    return Picture("Work per iteration", _svg(figure, "rows", alt), caption)
+    return [Picture("Work per iteration", _svg(figure, "rows", alt), caption)]
 
 
 _KEY = "Broad: the median problem; with squares: the slowest; thin: the others."
@@ -318,28 +351,28 @@ def selection(search: Any) -> Picture:
         if len(gammas) == 1 or search.gamma_ == gammas[g]:
             low, high = scores[:, g].min(axis=0), scores[:, g].max(axis=0)
             axes.fill_between(Cs, low, high, color=PALE, alpha=0.5, lw=0)
-        name = f"gamma {gammas[g]:.2g}" if len(gammas) > 1 else "mean score"
+        name = f"gamma {rounded(gammas[g])}" if len(gammas) > 1 else "mean score"
         axes.plot(Cs, means[g], label=name, ms=4, **look)
     axes.plot(search.C_, search.best_score_, "D", color=DARK, label="best")
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(numticks=7))
     if Cs[-1] < 100.0 * Cs[0]:  # else an axis may have a single number
         axes.set_xticks(Cs[:: 1 + len(Cs) // 7])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda C, _: f"{C:.3g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda C, _: rounded(C)))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("C")
     axes.set_ylabel("score on held-out rows")
     _legend(figure, 3)
     folds, left = len(scores), len(gammas) - len(shown)
-    gamma = f" and gamma = {search.gamma_:.3g}" if len(gammas) > 1 else ""
+    gamma = f" and gamma = {rounded(search.gamma_)}" if len(gammas) > 1 else ""
     others = f" The {left} values of gamma with lower peaks are left out." * bool(left)
     return Picture(
         "Selection",
         _svg(figure, "selection", "Line chart: score on held-out rows against C"),
         f"Mean scores of {folds} folds: the best one is {search.best_score_:.4f}, at "
-        f"C = {search.C_:.3g}{gamma} (diamond). The band goes from the lowest to the "
-        "highest fold at this gamma. The largest certified relative gap of all fits "
-        f"is {np.nanmax(search.path_):.1e}.{others}",
+        f"C = {rounded(search.C_)}{gamma} (diamond). The band goes from the lowest to "
+        "the highest fold at this gamma. The largest certified relative gap of all "
+        f"fits is {np.nanmax(search.path_):.1e}.{others}",
     )
 
 

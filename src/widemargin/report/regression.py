@@ -145,7 +145,7 @@ def figures(run: RegressionRun) -> str:
             pictures.convergence(solution),
             predictions.against_truth(judged.truth, judged.found, epsilon, run.data),
             predictions.residuals(judged.truth - judged.found, epsilon, run.data),
-            _explained(pictures.activity(run.solutions, [""])),
+            *map(_explained, pictures.activity(run.solutions, [""])),
         ]
         if hasattr(run.estimator, "Cs_"):
             drawn.append(pictures.selection(run.estimator))

@@ -86,7 +86,8 @@ def column_names(model: Model) -> list[str]:
 
 def check_estimator(estimator: Any) -> None:
     """Refuse what has no model to report on."""
-    if not hasattr(type(estimator), "model_"):
+    is_ball = hasattr(type(estimator), "coreset_")  # which keeps no solution to draw
+    if is_ball or not hasattr(type(estimator), "model_"):
         check = Checker("write_report")
         expected = (
             "a fitted LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM"

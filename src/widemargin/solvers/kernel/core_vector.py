@@ -67,8 +67,10 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
 
     ``details`` of a step, and ``extras`` of the solution: ``coreset`` (its points),
     ``support_vectors``, ``rho``, ``radius``, ``epsilon`` (the ball around all rows:
-    `widemargin.solvers.kernel.coreset`), ``steps`` (pair steps), ``evaluations`` and
-    ``hits`` (kernel values computed, and kept ones used again).
+    `widemargin.solvers.kernel.coreset`), ``is_ball`` (1 where the paper's criterion is
+    met), ``steps`` (pair steps), ``drops`` (those that removed a point), ``negative``
+    (steps along negative curvature), ``evaluations`` and ``hits`` (kernel values
+    computed, and kept ones used again).
 
     References
     ----------

@@ -118,8 +118,9 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
     ``details`` of a step, and ``extras`` of the solution: ``steps``, ``drops`` (steps
     that removed a point), ``coreset`` (its points), ``support_vectors``, ``rho``,
     ``radius``, ``epsilon`` (the ball around all rows:
-    `widemargin.solvers.kernel.coreset`), ``evaluations`` and ``hits`` (kernel values
-    computed, and kept ones used again).
+    `widemargin.solvers.kernel.coreset`), ``is_ball`` (1 where the paper's criterion is
+    met), ``negative`` (steps along negative curvature), ``evaluations`` and ``hits``
+    (kernel values computed, and kept ones used again).
 
     References
     ----------

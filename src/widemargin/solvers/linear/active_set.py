@@ -92,6 +92,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     conjugate gradients with a sweep a step where B has more than 1500 rows. Three
     vectors of length m and one byte a row.
 
+    ``active`` of a step counts B; its ``details``: ``rows``, those at work (a sample,
+    or all), and of "asvm" ``safeguards``, steps (4a) and (4b) so far.
+
     The method is ASVM [mangasarian2001]_ with the exchange of rows of the finite Newton
     method [mangasarian2002]_ [keerthi2005]_.
 

@@ -109,6 +109,10 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     of all, at most about 60 %. Rows far from zero (mean over deviation 1e6) lose digits
     where the intercept is not free and C is large: `InteriorPoint` loses fewer.
 
+    ``active`` of a step counts rows between their bounds; its ``details``: ``penalty``
+    (s), ``rows``, those at work (a sample, the band, or all), and ``band_gap``, the
+    relative gap of the problem of these rows.
+
     The method of multipliers is [hestenes1969]_'s and [rockafellar1976]_'s; Newton's
     method on its minima for support vector machines is in [yan2020]_.
 

@@ -100,22 +100,24 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
     A ``tol`` below 1e-8 has a finish, up to 1,500 columns: from a gap of 1e-3 on
     Newton's method goes on over all rows, a sweep a step (20 to 150 for the hinge, 1 to
     5 for the squared hinge; ``waits`` of a step is true meanwhile), until v has its
-    last digits. It needs 40 bytes a row more.
+    last digits. It needs 40 bytes a row more. All of it is one iteration: ``max_iter``
+    does not end it, ``time_limit`` does.
 
-    An iteration is a certificate, made in one sweep where the gradients promise one,
-    and after more and more epochs, but for the first 0.1 s or so. An
-    epoch costs 4 flops for each stored entry of its rows, in one thread; 40 bytes a row
-    of memory beside the data. Rows are used where they lie: CSR with float32 or float64
-    entries, and dense rows of float32, float64, int16 or uint8 in C order; others are
-    copied once, as float64 where need be, and so are rows whose columns lie far from
-    zero beside their spread where the intercept is free.
+    An iteration, as ``max_iter`` counts them, is a certificate, made in one sweep where
+    the gradients promise one, and after more and more epochs, but for the first 0.1 s
+    or so. An epoch costs 4 flops for each stored entry of its rows, in one thread; 40
+    bytes a row of memory beside the data. Rows are used where they lie: CSR with
+    float32 or float64 entries, and dense rows of float32, float64, int16 or uint8 in C
+    order; others are copied once, as float64 where need be, and so are rows whose
+    columns lie far from zero beside their spread where the intercept is free.
 
     Rows in files and on a cluster, and features of a map, are swept: all blocks visit
     their rows from the same v, and go a part of the way together. An epoch is a sweep
     then, in all threads or workers, and there are 3 to 20 times as many of them; 60
     bytes a row of memory. Newton's methods take far fewer sweeps.
 
-    ``details`` of a step: ``epoch``, and ``updates``, the visits so far in units of m.
+    ``active`` of a step counts rows that are not left out; its ``details``: ``epoch``
+    (passes over these so far), and ``updates``, the visits so far in units of m.
 
     References
     ----------

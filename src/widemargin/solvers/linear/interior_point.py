@@ -143,6 +143,10 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     of 1e-4, where both steps are refined); ten vectors of length m and a few n x n
     matrices of memory. 10 to 40 iterations, few more for a smaller ``tol``.
 
+    ``active`` of a step is q; its ``details``: ``mu``, which falls to 0, ``step`` (the
+    length of the last one, at most 1), and but for the published modes ``pcg_steps``
+    (of conjugate gradients, in the last iteration).
+
     References
     ----------
     [jung2008]_, Algorithm 1; [gertz2006]_ for the predictor-corrector; [gondzio1996]_.
