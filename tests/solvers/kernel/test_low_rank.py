@@ -9,6 +9,7 @@ from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
 from widemargin.solvers.kernel.low_rank import products_of
+from widemargin.solvers.kernel.vertex import ToVertex
 
 RBF = Kernel("rbf", gamma=0.5)
 
@@ -92,18 +93,68 @@ def test_no_room_for_a_factor():
     assert solution.status == "solved"
 
 
-def test_settled_points_keep_the_scores():
+def normal(m=3000):
     rng = np.random.default_rng(0)
-    Z, y = rng.normal(size=(80, 5)), np.repeat([-1.0, 1.0], 40)
+    X = rng.normal(size=(m, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=m) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize(("C", "tol"), [(100.0, 1e-8), (1e6, 1e-4)])
+def test_no_more_rows_are_free_than_products(C, tol):
+    """Rows at their bounds by rounding alone cost more than the gap."""
+    kernel = Kernel("poly", degree=3, gamma=1.0, coef0=1.0)
+    solution = solve(Problem(*normal(), C, "hinge", "free", kernel=kernel), tol=tol)
+    free = (solution.alpha > 0) & (solution.alpha < C)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] > 0
+    assert np.count_nonzero(free) <= products_of(kernel, 3) + 1
+
+
+def test_dual_variables_whose_products_with_K_round_by_more_than_the_gap():
+    """Values of exp in float64 prove no gap below 7e-8."""
+    kernel = Kernel("rbf", gamma=0.01)
+    problem = Problem(*normal(), 1e5, "hinge", "free", kernel=kernel)
+    solution = solve(problem, tol=1e-8, time_limit=60.0)
+    assert solution.status == "solved"
+    assert np.count_nonzero(solution.alpha) < 600
+
+
+def inner_point(r, m=80):
+    """The end of an interior point of rank r, and its problem."""
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(m, r)), np.repeat([-1.0, 1.0], m // 2)
     upper = np.where(y > 0, 10.0, 0.0)
-    E = indicators((np.full(80, True),), 80)
+    E = indicators((np.full(m, True),), m)
     problem = Boxed(Dense(Z @ Z.T), -y, upper - 10.0, upper, E, np.zeros(1))
     method = Method(problem)
     end = method.run(method.begin(), lambda objective: 1e-9)
-    *_, c = method.settled(end, 0.0)
-    assert np.count_nonzero((c > problem.lower) & (c < upper)) <= 12
-    assert abs(c.sum()) < 1e-10
-    np.testing.assert_allclose(Z.T @ c, Z.T @ end.c, atol=1e-3)
+    return Z, method, end
+
+
+def test_settled_points_keep_the_scores():
+    Z, method, end = inner_point(5)
+    to = ToVertex(method.problem, lambda J: Z[J], end, method.feasible(end.c))
+    to.settle(method.at_bounds(end, 0.0))
+    assert np.count_nonzero((to.c > method.lower) & (to.c < method.upper)) <= 12
+    assert abs(to.c.sum()) < 1e-10
+    np.testing.assert_allclose(Z.T @ to.c, Z.T @ end.c, atol=1e-3)
+
+
+@pytest.mark.parametrize("equal", [1, 8])
+def test_a_vertex_has_the_scores_of_the_inner_point(equal):
+    """From a point between all bounds, also where rows are equal."""
+    Z, method, end = inner_point(5)
+    Z = np.repeat(Z[::equal], equal, axis=0)
+    c = 0.5 * (method.lower + method.upper)
+    to = ToVertex(method.problem, lambda J: Z[J], end, c)
+    to.purify()
+    assert np.count_nonzero((to.c > method.lower) & (to.c < method.upper)) <= 6
+    assert (to.c >= method.lower).all()
+    assert (to.c <= method.upper).all()
+    assert (end.low - end.high) @ (to.c - c) <= 0.0
+    np.testing.assert_allclose(to.c.sum(), c.sum(), atol=1e-10)
+    np.testing.assert_allclose(Z.T @ to.c, Z.T @ c, atol=1e-10)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])

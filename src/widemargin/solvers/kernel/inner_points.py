@@ -13,7 +13,7 @@ steps need millions and faces one step for each row that meets a bound. H is the
 K + p + diag(r) of a small problem, or of low rank: that is `low_rank`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -33,9 +33,6 @@ MOST_STEPS, TO_BOUND, LEAST_STEP = 60, 0.99, 1e-6
 # that may stay does to a mean bound: by then rows that end at a bound tell (two mixed
 # classes of 600 rows: not with 1e-2, 1e-4 and 1e-6).
 END = 1e-9
-# How often rows make up for what bounds took from others, and what stands for a row
-# that stays where it is, on the diagonal.
-ROUNDS, FIXED = 4, 1e100
 # Shares of the sums that leave room to both sides.
 ROOM = 1e-9
 
@@ -237,25 +234,6 @@ class Method:
         steep = np.maximum(least, np.abs(at.low - at.high).max() / width)
         c = np.where((below < above) & (steep * below < at.low), self.lower, at.c)
         return np.where((above < below) & (steep * above < at.high), self.upper, c)
-
-    def settled(self, at: Point, share: float) -> Iterator[Vector]:
-        """Points with rows at their nearest bounds, while others keep scores the same.
-
-        These move by about the squares of their slacks, as in a step; the ones that
-        meet a bound stay there, and the rest goes on. ``share`` is that of what a slack
-        moves a score by which is left then: the smaller, the more rows are at bounds.
-        """
-        below, above = self._slacks(at)
-        d, c = at.low / below + at.high / above, self.at_bounds(at, share * self.H.size)
-        for _ in range(ROUNDS):
-            deadline.check()
-            free = (c > self.lower) & (c < self.upper)
-            solve = self.H.factored(np.where(free, d, FIXED))
-            Z, x = solve(self.E), solve(self.H.times(at.c - c))
-            missing = self.sums - self.E.T @ (c + x)
-            x += Z @ np.linalg.solve(self.E.T @ Z, missing)
-            c = np.clip(c + np.where(free, x, 0.0), self.lower, self.upper)
-            yield self.feasible(c)
 
     def feasible(self, c: Vector) -> Vector:
         """A c within its bounds that has the sums."""

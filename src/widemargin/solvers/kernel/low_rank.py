@@ -26,6 +26,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.solvers.kernel.inner_points import Boxed, Method, indicators
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
+from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system import deadline
 
@@ -49,8 +50,10 @@ TRIES, NEARER = 3, 1e-2
 # some digits, take 100 with a polynomial kernel, and two Gaussians 20.
 MOST_STEPS = 150
 # What rows at their bounds may move scores, in units of slacks: the first one of these
-# that keeps the gap.
-SETTLED = 0.0, 0.03, 1.0
+# that keeps the gap; with infinity none is moved at once.
+SETTLED = 0.0, 1.0, np.inf
+# Solutions that are differences of vectors so many times as long are improved once.
+CANCELS = 1e3
 # Rows that are multiplied at a time: they stay in the second-level cache.
 ROWS = 512
 # The share of the memory that the factor may have.
@@ -197,12 +200,16 @@ class LowRank:
             return None
         last = method.run(begin, end, MOST_STEPS)
         inside = method.feasible(last.c)
-        enough = max(self._gap(inside, H.scores(inside)), 0.5 * self._tol)
-        with contextlib.suppress(np.linalg.LinAlgError):  # no row is free, in a sum
+        enough = max(2.0 * self._gap(inside, H.scores(inside)), 0.5 * self._tol)
+        with contextlib.suppress(np.linalg.LinAlgError):  # rounding is in the way
             for share in SETTLED:
-                for c in method.settled(last, share):
-                    if self._gap(c, H.scores(c)) <= enough:
-                        return c
+                to = ToVertex(boxed, H.rows, last, inside)
+                if share < np.inf:
+                    to.settle(method.at_bounds(last, share * H.size))
+                to.purify()
+                c = method.feasible(to.c)
+                if self._gap(c, H.scores(c)) <= enough:
+                    return c
         return inside
 
     def _gap(self, c: Vector, f: Vector) -> float:
@@ -250,12 +257,16 @@ class Factored:
     """
 
     def __init__(self, factor: PartialCholesky, problem: KernelProblem) -> None:
-        Z = factor.Z * cast(UnitRows, factor.builder).lengths[:, np.newaxis]
         self._shift = float(problem.intercept == "penalized")
-        if self._shift:
-            Z = np.column_stack([Z, np.ones(len(Z))])
+        lengths, rank = cast(UnitRows, factor.builder).lengths, len(factor.pivots)
+        Z = np.ones((len(lengths), rank + int(self._shift)))
+        np.multiply(factor.Z, lengths[:, np.newaxis], out=Z[:, :rank])
         self._Z, self._copies = Z, len(problem.signs) // len(Z)
         self.size = float(np.einsum("ij,ij->", Z, Z)) / len(Z)
+
+    def rows(self, J: Index) -> Vector:
+        """Rows J of Z."""
+        return np.asarray(self._Z[J % len(self._Z)])
 
     def times(self, c: Vector) -> Vector:
         """The product H c."""
@@ -276,11 +287,18 @@ class Factored:
             M += some.T @ some
         solve, _ = cholesky(M)
 
+        def once(right: Vector) -> tuple[Vector, bool]:
+            """A solution, and whether it is a difference of much longer vectors."""
+            first = (inverse * right.T).T
+            x = first - (inverse * self._spread(Z @ solve(self._summed(first))).T).T
+            return x, bool(np.linalg.norm(first) > CANCELS * np.linalg.norm(x))
+
         def solved(right: Vector) -> Vector:
             """The solution for a vector, or for columns."""
-            x = (inverse * right.T).T
-            inner = solve(self._summed(x))
-            return x - (inverse * self._spread(Z @ inner).T).T
+            x, is_rough = once(right)
+            if is_rough:
+                x += once(right - self.times(x) - (d * x.T).T)[0]
+            return x
 
         return solved
 
