@@ -397,10 +397,12 @@ sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
 }
 
 template <class Real>
-void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size_t q) {
-  require(begin <= end && end <= q && q <= K.shape(0) && q <= K.shape(1));
+void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size_t q,
+            std::size_t first, std::size_t last) {
+  require(begin <= first && first <= last && last <= end && end <= q);
+  require(q <= K.shape(0) && q <= K.shape(1));
   const nb::gil_scoped_release release;
-  widemargin::mirror(K.data(), begin, end, q, K.shape(1));
+  widemargin::mirror(K.data(), begin, end, q, first, last, K.shape(1));
 }
 
 // Entries J of some rows: see mirror.hpp.
@@ -465,7 +467,8 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
-  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a);
+  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a,
+        "last"_a);
   m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
         "out"_a.noconvert(), "at"_a.noconvert());
   const auto bind_pack = [&m](auto function) {

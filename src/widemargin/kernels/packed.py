@@ -67,6 +67,8 @@ LOOKED_AT = 1 << 16
 # Multiplications that are worth a second thread: 1 ms at 8 a nanosecond, beside a start
 # of 0.1 ms.
 SHARED_WORK = 1 << 23
+# Multiplications that take as long as to pack an entry.
+PACKED = 4.0
 # Parts of the samples that threads take one after the other.
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
@@ -387,48 +389,48 @@ class Samples:
             inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
             self._inside = inside
         elif layout.is_ones and linalg.holds_ones(X, index):
-            self._pack_ones(X, np.arange(self.m) if index is None else index)
+            self._pack(X, np.arange(self.m) if index is None else index, np.uint8)
             self.core = _core.strips_of_ones(
                 self._packed, self.norms, self.m, n, layout.by_factors
             )
             return
         else:
-            self._pack(X, np.arange(self.m) if index is None else index)
+            index = np.arange(self.m) if index is None else index
+            self._pack(X, index, layout.dtype)
         self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
 
-    def _pack_ones(self, X: Matrix, index: NDArray[np.int64]) -> None:
+    def _pack(self, X: Matrix, index: NDArray[np.int64], dtype: Any) -> None:
         n, X = X.shape[1], linalg.in_core(X)
-        self._packed = aligned((self.norms.size * n,), np.uint8)
+        self._packed = aligned((self.norms.size * n,), dtype)
+        self.parts(lambda strips: self._fill(X, n, index, strips), PACKED * self.m * n)
 
-        def task(strips: slice) -> None:
-            part = slice(strips.start * STRIP, strips.stop * STRIP)
-            packed = self._packed[part.start * n : part.stop * n]
-            _core.pack_ones(X, index[part], packed, self.norms[part])
+    def _fill(
+        self, X: Any, n: int, index: NDArray[np.int64], strips: slice
+    ) -> None:
+        """Pack some strips, for X as the core reads it."""
+        layout, part = self.layout, slice(strips.start * STRIP, strips.stop * STRIP)
+        packed = self._packed[part.start * n : part.stop * n]
+        norms, absolute = self.norms[part], layout.begins_at_lengths
+        if packed.dtype == np.uint8:
+            _core.pack_ones(X, index[part], packed, norms)
+        else:
+            _core.pack(X, index[part], layout.center, packed, norms, absolute)
+        needed = absolute and layout.is_sparse
+        if not (needed or layout.expands_squares):
+            norms[:] = 0
 
-        self.parts(task, self.m * n)
-        if not self.layout.expands_squares:
-            self.norms[:] = 0
+    def replace(
+        self, X: Matrix, index: NDArray[np.int64], before: NDArray[np.int64]
+    ) -> None:
+        """Become the samples of another index, which has the length of the one before.
 
-    def _pack(self, X: Matrix, index: NDArray[np.int64]) -> None:
+        Strips that stay are not packed again. Not where samples are sparse.
+        """
+        strips = np.unique(np.flatnonzero(index != before) // STRIP)
         n, X = X.shape[1], linalg.in_core(X)
-        self._packed = aligned((self.norms.size * n,), self.layout.dtype)
-        absolute = self.layout.begins_at_lengths
-
-        def task(strips: slice) -> None:
-            part = slice(strips.start * STRIP, strips.stop * STRIP)
-            _core.pack(
-                X,
-                index[part],
-                self.layout.center,
-                self._packed[part.start * n : part.stop * n],
-                self.norms[part],
-                absolute,
-            )
-
-        self.parts(task, self.m * n)
-        needed = absolute and self.layout.is_sparse
-        if not (needed or self.layout.expands_squares):
-            self.norms[:] = 0
+        for some in np.split(strips, np.flatnonzero(np.diff(strips) > 1) + 1):
+            if len(some):
+                self._fill(X, n, index, slice(some[0], some[-1] + 1))
 
     @property
     def n_bytes(self) -> int:

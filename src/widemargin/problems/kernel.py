@@ -328,7 +328,7 @@ class KernelProblem(Problem):
         """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
         alpha, y = getattr(state, name), self.signs
         clipped = self.pointwise.clipped(alpha, self.weights)
-        excess = abs(float(y @ clipped)) if self.intercept == "free" else 0.0
+        excess = abs(float((y * clipped).sum())) if self.intercept == "free" else 0.0
         if np.array_equal(clipped, alpha) and excess <= BALANCED * float(clipped.sum()):
             return
         super().repair(state, name)

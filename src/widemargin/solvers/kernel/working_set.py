@@ -444,7 +444,7 @@ class WorkingSet:
         self.rows[begin:end] = new
         if len(new):
             self.problem.columns.block(new, self.rows, K[begin:end])
-            _core.mirror(K, begin, end, q)
+            self.problem.columns.mirror(K, begin, end, q)
         K[:, q:] = 0
         self._oldest = end % max(1, q)
         return K
