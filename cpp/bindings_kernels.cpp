@@ -227,6 +227,29 @@ void add_rows(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
       sums.data());
 }
 
+// Calls run(view, rows, columns) for rows that are dense or sparse.
+template <class X, class Run>
+void with_view(const X& rows, const Run& run) {
+  if constexpr (std::is_same_v<X, widemargin::Csr>)
+    rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
+  else
+    run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
+                                                                       rows.shape(1)},
+        rows.shape(0), rows.shape(1));
+}
+
+// Dense rows of X less a center.
+template <class Real, class X>
+void dense_rows(const X& rows, const Array<const std::int64_t>& index,
+                const Array<const double>& center, const Array<Real>& out) {
+  with_view(rows, [&](const auto& view, std::size_t k, std::size_t n) {
+    require(center.size() == n && out.size() == index.size() * n);
+    for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(k));
+    const nb::gil_scoped_release release;
+    widemargin::dense_rows(view, span(index), n, center.data(), out.data());
+  });
+}
+
 // Strips of rows of X less a center, and the norms of these rows.
 template <class Real, class X>
 void pack(const X& rows, const Array<const std::int64_t>& index, const Array<const double>& center,
@@ -234,19 +257,13 @@ void pack(const X& rows, const Array<const std::int64_t>& index, const Array<con
   const auto squares =
       absolute ? nullptr
                : widemargin::compiled(widemargin::simd_level(simd)).kernels.squares<Real>();
-  const auto run = [&](const auto& view, std::size_t k, std::size_t n) {
+  with_view(rows, [&](const auto& view, std::size_t k, std::size_t n) {
     const std::size_t padded = strips_of(index.size()) * widemargin::kStrip;
     require(center.size() == n && norms.size() == padded && out.size() == padded * n);
     for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(k));
     const nb::gil_scoped_release release;
     widemargin::pack(view, span(index), n, center.data(), out.data(), norms.data(), squares);
-  };
-  if constexpr (std::is_same_v<X, widemargin::Csr>)
-    rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
-  else
-    run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
-                                                                       rows.shape(1)},
-        rows.shape(0), rows.shape(1));
+  });
 }
 
 // Strips of rows of ones, a byte for each entry, and how many each row has.
@@ -471,15 +488,19 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "last"_a);
   m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
         "out"_a.noconvert(), "at"_a.noconvert());
-  const auto bind_pack = [&m](auto function) {
-    m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
-          "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
+  const auto bind_pack = [&m](auto pack, auto dense) {
+    m.def("pack", pack, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a, "out"_a.noconvert(),
+          "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
+    m.def("dense_rows", dense, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
+          "out"_a.noconvert());
   };
-  bind_pack(&pack<Real, Matrix<const double>>);
-  bind_pack(&pack<Real, Matrix<const float>>);
-  bind_pack(&pack<Real, Matrix<const std::int16_t>>);
-  bind_pack(&pack<Real, Matrix<const std::uint8_t>>);
-  bind_pack(&pack<Real, widemargin::Csr>);
+  const auto bind_packs = [&]<class... X>(std::type_identity<X>...) {
+    (bind_pack(&pack<Real, X>, &dense_rows<Real, X>), ...);
+  };
+  bind_packs(std::type_identity<Matrix<const double>>{}, std::type_identity<Matrix<const float>>{},
+             std::type_identity<Matrix<const std::int16_t>>{},
+             std::type_identity<Matrix<const std::uint8_t>>{},
+             std::type_identity<widemargin::Csr>{});
 }
 
 // Levels that this processor multiplies and adds at once: 64 bytes, 16 words, or few.

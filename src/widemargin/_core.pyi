@@ -211,6 +211,9 @@ def pack(
     absolute: bool,
     simd: int = -1,
 ) -> None: ...
+def dense_rows(
+    X: Any, index: NDArray[np.int64], center: Vector, out: NDArray[Any]
+) -> None: ...
 def kernel_rows(
     form: tuple[int, float, float, int],
     X: Strips32 | Strips64,

@@ -36,7 +36,7 @@ STORED = 72.0
 # again. (68 features: 1.05 of the time of a fit; 784: 0.88.)
 TAKEN = 128.0
 # Multiplications that take as long as to copy an entry to its place across the diagonal.
-MIRRORED = 5.0
+MIRRORED = 10.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
 # Share of the rows up to which sums are made for some of them only; and where rows of K

@@ -68,7 +68,7 @@ LOOKED_AT = 1 << 16
 # of 0.1 ms.
 SHARED_WORK = 1 << 23
 # Multiplications that take as long as to pack an entry.
-PACKED = 4.0
+PACKED = 16.0
 # Parts of the samples that threads take one after the other.
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
@@ -316,7 +316,9 @@ class Batches:
         self._layout, self._Z = layout, Z
         self.size = _clipped(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH)
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
-        if norms is None and layout.expands_squares and not layout.stays_sparse:
+        if norms is None and layout.is_ones:
+            self._norms = linalg.row_lengths(Z).astype(layout.dtype)
+        elif norms is None and layout.expands_squares and not layout.stays_sparse:
             self._norms = packed_norms(layout, Z)
         if layout.is_sparse:
             rows = layout.rows(Z)
@@ -340,7 +342,7 @@ class Batches:
         """The batch of rows J (indices or a slice), for samples."""
         n = self._Z.shape[1]
         if not self._layout.is_sparse:
-            rows = self._layout.rows(self._Z[J]).ravel()
+            rows = self._dense(J)
             return _core.batch(rows, self._norms[J], None, None, None, n)
         norms, begin, end = self._norms[J], self._begin[J], self._end[J]
         if X.is_sparse and not self._layout.by_differences:
@@ -349,6 +351,18 @@ class Batches:
         if self._layout.begins_at_lengths:  # the samples hold the lengths
             norms = np.zeros_like(norms)
         return _core.batch(self._data, norms, begin, end, self._indices, n)
+
+
+    def _dense(self, J: Any) -> NDArray[Any]:
+        """The rows J less the center, one after the other."""
+        layout, Z = self._layout, self._Z
+        if not linalg.is_in_core(Z):
+            return np.asarray(layout.rows(Z[J]).ravel())
+        if isinstance(J, slice):
+            J = np.arange(*J.indices(Z.shape[0]))
+        out = np.empty(len(J) * Z.shape[1], layout.dtype)
+        _core.dense_rows(linalg.in_core(Z), J, layout.center, out)
+        return out
 
 
 class Samples:

@@ -187,10 +187,14 @@ class KernelProblem(Problem):
         point: tuple[Vector, Vector, float],
         active: int,
         details: dict[str, float],
+        bounds: Certificate | None = None,
     ) -> Step:
-        """The step at c = Y alpha, with the scores f = K c that are known, and b."""
+        """The step at c = Y alpha, with the scores f = K c that are known, and b.
+
+        ``bounds``: their `values`, where they are known too.
+        """
         c, f, b = point
-        bounds = self.values(c, f, b)
+        bounds = bounds or self.values(c, f, b)
         details = {
             "support_vectors": float(np.count_nonzero(c)),
             "evaluations": float(self.columns.evaluations),

@@ -258,6 +258,8 @@ class WorkingSet:
     def form(self, form: Form) -> None:
         """Set the dual that is solved."""
         self._form = form
+        # The last look, and the scores that it was at.
+        self._looked: tuple[tuple[Scores, int], Violations] | None = None
         self._lower = np.where(self._y > 0, 0.0, -form.bound)
         self._upper = np.where(self._y > 0, form.bound, 0.0)
 
@@ -268,6 +270,9 @@ class WorkingSet:
 
     def look(self) -> "Violations":
         """The gradient, and how far the conditions are from holding."""
+        at, looked = (self.scores, self.scores.version), self._looked
+        if looked is not None and looked[0] == at:
+            return looked[1]
         F = self.scores.values - self._target
         if self._shift:
             F += self.c.sum()
@@ -276,6 +281,7 @@ class WorkingSet:
         if self.scores.current is not None:
             found.rise[~self.scores.current] = -np.inf
             found.fall[~self.scores.current] = np.inf
+        self._looked = at, found
         return found
 
     def focus(self, found: "Violations") -> bool:
@@ -593,8 +599,10 @@ def violations(
     F: Vector, c: Vector, lower: Vector, upper: Vector, sums: int
 ) -> Violations:
     """Violations of rows with a gradient F at c."""
-    rise = np.where(c < upper, -F, -np.inf)
-    fall = np.where(c > lower, -F, np.inf)
+    rise = -F
+    fall = rise.copy()
+    rise[c >= upper] = -np.inf
+    fall[c <= lower] = np.inf
     plus = upper > 0
     groups = ((), (slice(None),), (plus, ~plus))[sums]
     return Violations(F, rise, fall, groups)
