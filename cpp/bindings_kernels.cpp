@@ -484,8 +484,7 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
-  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a,
-        "last"_a);
+  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a, "last"_a);
   m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
         "out"_a.noconvert(), "at"_a.noconvert());
   const auto bind_pack = [&m](auto pack, auto dense) {

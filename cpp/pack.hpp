@@ -71,8 +71,7 @@ void dense_rows(const DenseView<T>& X, std::span<const std::int64_t> rows, std::
                 const double* center, Real* out) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t j = 0; j < n; ++j)
-      out[i * n + j] =
-          static_cast<Real>(static_cast<double>(X.data[rows[i] * n + j]) - center[j]);
+      out[i * n + j] = static_cast<Real>(static_cast<double>(X.data[rows[i] * n + j]) - center[j]);
 }
 
 template <typename T, typename Index, typename Real>

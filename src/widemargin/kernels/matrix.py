@@ -35,7 +35,7 @@ STORED = 72.0
 # From so many multiplications on a value of a kept row is taken for a block, not made
 # again. (68 features: 1.05 of the time of a fit; 784: 0.88.)
 TAKEN = 128.0
-# Multiplications that take as long as to copy an entry to its place across the diagonal.
+# Multiplications that take as long as a copy of an entry across the diagonal.
 MIRRORED = 10.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64

@@ -352,7 +352,6 @@ class Batches:
             norms = np.zeros_like(norms)
         return _core.batch(self._data, norms, begin, end, self._indices, n)
 
-
     def _dense(self, J: Any) -> NDArray[Any]:
         """The rows J less the center, one after the other."""
         layout, Z = self._layout, self._Z
@@ -418,9 +417,7 @@ class Samples:
         self._packed = aligned((self.norms.size * n,), dtype)
         self.parts(lambda strips: self._fill(X, n, index, strips), PACKED * self.m * n)
 
-    def _fill(
-        self, X: Any, n: int, index: NDArray[np.int64], strips: slice
-    ) -> None:
+    def _fill(self, X: Any, n: int, index: NDArray[np.int64], strips: slice) -> None:
         """Pack some strips, for X as the core reads it."""
         layout, part = self.layout, slice(strips.start * STRIP, strips.stop * STRIP)
         packed = self._packed[part.start * n : part.stop * n]
