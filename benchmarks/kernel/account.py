@@ -169,7 +169,8 @@ def main():
         found[name] = account(X, y, TASKS[name], options.tol)
     here = machine({})
     level = os.environ.get("WIDEMARGIN_SIMD", "")
-    lines = [f"{here['cpu']}, {here['cores']} cores {level}; {here['versions']}"]
+    cores = f"{here['cores']} cores" + f", {level}" * bool(level)
+    lines = [f"{here['cpu']}, {cores}; {here['versions']}"]
     lines += [f"gap {options.tol:g}", *table(found), ""]
     lines += [f"{cause}: {why}" for cause, why in CAUSES.items()]
     print("\n".join(lines))
