@@ -316,10 +316,10 @@ class Batches:
         self._layout, self._Z = layout, Z
         self.size = _clipped(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH)
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
-        if norms is None and layout.is_ones:
-            self._norms = linalg.row_lengths(Z).astype(layout.dtype)
-        elif norms is None and layout.expands_squares and not layout.stays_sparse:
-            self._norms = packed_norms(layout, Z)
+        if norms is None and layout.expands_squares and not layout.stays_sparse:
+            counts = layout.is_ones and linalg.holds_ones(Z)
+            self._norms = linalg.row_lengths(Z) if counts else packed_norms(layout, Z)
+            self._norms = self._norms.astype(layout.dtype, copy=False)
         if layout.is_sparse:
             rows = layout.rows(Z)
             indptr = rows.indptr.astype(np.int64, copy=False)
