@@ -227,6 +227,29 @@ void add_rows(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
       sums.data());
 }
 
+// Calls run(view, rows, columns) for rows that are dense or sparse.
+template <class X, class Run>
+void with_view(const X& rows, const Run& run) {
+  if constexpr (std::is_same_v<X, widemargin::Csr>)
+    rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
+  else
+    run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
+                                                                       rows.shape(1)},
+        rows.shape(0), rows.shape(1));
+}
+
+// Dense rows of X less a center.
+template <class Real, class X>
+void dense_rows(const X& rows, const Array<const std::int64_t>& index,
+                const Array<const double>& center, const Array<Real>& out) {
+  with_view(rows, [&](const auto& view, std::size_t k, std::size_t n) {
+    require(center.size() == n && out.size() == index.size() * n);
+    for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(k));
+    const nb::gil_scoped_release release;
+    widemargin::dense_rows(view, span(index), n, center.data(), out.data());
+  });
+}
+
 // Strips of rows of X less a center, and the norms of these rows.
 template <class Real, class X>
 void pack(const X& rows, const Array<const std::int64_t>& index, const Array<const double>& center,
@@ -234,19 +257,13 @@ void pack(const X& rows, const Array<const std::int64_t>& index, const Array<con
   const auto squares =
       absolute ? nullptr
                : widemargin::compiled(widemargin::simd_level(simd)).kernels.squares<Real>();
-  const auto run = [&](const auto& view, std::size_t k, std::size_t n) {
+  with_view(rows, [&](const auto& view, std::size_t k, std::size_t n) {
     const std::size_t padded = strips_of(index.size()) * widemargin::kStrip;
     require(center.size() == n && norms.size() == padded && out.size() == padded * n);
     for (auto i : span(index)) require(0 <= i && i < static_cast<std::int64_t>(k));
     const nb::gil_scoped_release release;
     widemargin::pack(view, span(index), n, center.data(), out.data(), norms.data(), squares);
-  };
-  if constexpr (std::is_same_v<X, widemargin::Csr>)
-    rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
-  else
-    run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
-                                                                       rows.shape(1)},
-        rows.shape(0), rows.shape(1));
+  });
 }
 
 // Strips of rows of ones, a byte for each entry, and how many each row has.
@@ -397,10 +414,12 @@ sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
 }
 
 template <class Real>
-void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size_t q) {
-  require(begin <= end && end <= q && q <= K.shape(0) && q <= K.shape(1));
+void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size_t q,
+            std::size_t first, std::size_t last) {
+  require(begin <= first && first <= last && last <= end && end <= q);
+  require(q <= K.shape(0) && q <= K.shape(1));
   const nb::gil_scoped_release release;
-  widemargin::mirror(K.data(), begin, end, q, K.shape(1));
+  widemargin::mirror(K.data(), begin, end, q, first, last, K.shape(1));
 }
 
 // Entries J of some rows: see mirror.hpp.
@@ -465,18 +484,22 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
-  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a);
+  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a, "last"_a);
   m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
         "out"_a.noconvert(), "at"_a.noconvert());
-  const auto bind_pack = [&m](auto function) {
-    m.def("pack", function, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
-          "out"_a.noconvert(), "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
+  const auto bind_pack = [&m](auto pack, auto dense) {
+    m.def("pack", pack, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a, "out"_a.noconvert(),
+          "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
+    m.def("dense_rows", dense, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a,
+          "out"_a.noconvert());
   };
-  bind_pack(&pack<Real, Matrix<const double>>);
-  bind_pack(&pack<Real, Matrix<const float>>);
-  bind_pack(&pack<Real, Matrix<const std::int16_t>>);
-  bind_pack(&pack<Real, Matrix<const std::uint8_t>>);
-  bind_pack(&pack<Real, widemargin::Csr>);
+  const auto bind_packs = [&]<class... X>(std::type_identity<X>...) {
+    (bind_pack(&pack<Real, X>, &dense_rows<Real, X>), ...);
+  };
+  bind_packs(std::type_identity<Matrix<const double>>{}, std::type_identity<Matrix<const float>>{},
+             std::type_identity<Matrix<const std::int16_t>>{},
+             std::type_identity<Matrix<const std::uint8_t>>{},
+             std::type_identity<widemargin::Csr>{});
 }
 
 // Levels that this processor multiplies and adds at once: 64 bytes, 16 words, or few.

@@ -9,10 +9,12 @@
 
 namespace widemargin {
 
-// K[i, j] = K[j, i] for begin <= j < end and all other i < q, where rows have `width` entries. By
-// squares that stay in the first-level cache: one pass over rows or columns misses at every entry.
+// K[i, j] = K[j, i] for the columns j from `first` to `last`, which lie between begin and end, and
+// all i < q that do not, where rows have `width` entries. By squares that stay in the first-level
+// cache: one pass over rows or columns misses at every entry.
 template <typename Real>
-void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::size_t width) {
+void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::size_t first,
+            std::size_t last, std::size_t width) {
   constexpr std::size_t side = 16;
   const auto square = [=](std::size_t top, std::size_t left, auto rows, auto columns) {
     for (std::size_t i = 0; i < rows; ++i)
@@ -25,8 +27,8 @@ void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::siz
     for (; top + side <= to && columns == side; top += side) square(top, left, whole, whole);
     square(top, left, to - top, columns);
   };
-  for (std::size_t left = begin; left < end; left += side) {
-    const std::size_t columns = std::min(side, end - left);
+  for (std::size_t left = first; left < last; left += side) {
+    const std::size_t columns = std::min(side, last - left);
     below(left, columns, 0, begin);
     below(left, columns, end, q);
   }

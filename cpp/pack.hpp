@@ -65,6 +65,27 @@ void pack(const View& X, std::span<const std::int64_t> rows, std::size_t n, cons
   }
 }
 
+// Rows of X less a center, one after the other, rounded as those of strips are.
+template <typename T, typename Real>
+void dense_rows(const DenseView<T>& X, std::span<const std::int64_t> rows, std::size_t n,
+                const double* center, Real* out) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      out[i * n + j] = static_cast<Real>(static_cast<double>(X.data[rows[i] * n + j]) - center[j]);
+}
+
+template <typename T, typename Index, typename Real>
+void dense_rows(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, std::size_t n,
+                const double* center, Real* out) {
+  std::vector<double> exact(n);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::fill(exact.begin(), exact.end(), 0.0);
+    for (auto p = X.indptr[rows[i]]; p < X.indptr[rows[i] + 1]; ++p)
+      exact[static_cast<std::size_t>(X.indices[p])] += static_cast<double>(X.data[p]);
+    for (std::size_t j = 0; j < n; ++j) out[i * n + j] = static_cast<Real>(exact[j] - center[j]);
+  }
+}
+
 // Rows of ones, a byte for each entry, and how many ones each row has.
 template <typename T, typename Index, typename Real>
 void pack_ones(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, std::size_t n,

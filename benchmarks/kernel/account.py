@@ -3,10 +3,12 @@
 Counts stand where values are asked for, in Python: the engine runs as it always does.
 For each set: millions of kernel values by cause, and in units of the rows of K of the
 final support vectors once, the least that any method with exact scores computes. Prints
-a table and writes OUTPUT/account.txt.
+a table and writes OUTPUT/account.txt, or account_LEVEL.txt where WIDEMARGIN_SIMD names
+a level.
 """
 
 import argparse
+import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,7 +20,7 @@ from benchmarks.kernel_sets import KERNEL_SETS, TASKS
 from widemargin import Kernel, Problem, solve
 from widemargin.solvers import IRWLS
 
-SETS = ("a9a", "w8a", "ijcnn1")
+SETS = ("a9a", "w7a", "w8a", "ijcnn1")
 CAUSES = {
     "block, new pair": "pairs of a working set that no set had before",
     "block, twice": "pairs of two new rows, whose value is computed both ways",
@@ -166,12 +168,15 @@ def main():
         X, y = KERNEL_SETS[name](options.data)
         found[name] = account(X, y, TASKS[name], options.tol)
     here = machine({})
-    lines = [f"{here['cpu']}, {here['cores']} cores; {here['versions']}"]
+    level = os.environ.get("WIDEMARGIN_SIMD", "")
+    cores = f"{here['cores']} cores" + f", {level}" * bool(level)
+    lines = [f"{here['cpu']}, {cores}; {here['versions']}"]
     lines += [f"gap {options.tol:g}", *table(found), ""]
     lines += [f"{cause}: {why}" for cause, why in CAUSES.items()]
     print("\n".join(lines))
     options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "account.txt").write_text("\n".join(lines) + "\n")
+    name = f"account_{level}.txt" if level else "account.txt"
+    (options.output / name).write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -211,6 +211,9 @@ def pack(
     absolute: bool,
     simd: int = -1,
 ) -> None: ...
+def dense_rows(
+    X: Any, index: NDArray[np.int64], center: Vector, out: NDArray[Any]
+) -> None: ...
 def kernel_rows(
     form: tuple[int, float, float, int],
     X: Strips32 | Strips64,
@@ -294,7 +297,9 @@ def draw_rows(
     out: NDArray[np.int64],
 ) -> int: ...
 def votes(values: Vector, scores: Vector) -> None: ...
-def mirror(K: NDArray[Any], begin: int, end: int, q: int) -> None: ...
+def mirror(
+    K: NDArray[Any], begin: int, end: int, q: int, first: int, last: int
+) -> None: ...
 def take(
     rows: NDArray[Any],
     place: NDArray[np.int64],

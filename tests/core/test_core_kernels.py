@@ -436,12 +436,21 @@ def test_pair_steps_count_negative_curvature(simd):
 )
 def test_other_rows_mirror_some_in_their_columns(begin, end, q, width, dtype):
     K = np.random.default_rng(0).normal(size=(q, width)).astype(dtype)
-    expected = K.copy()
+    before, expected = K.copy(), K.copy()
     expected[:begin, begin:end] = K[begin:end, :begin].T
     expected[end:, begin:end] = K[begin:end, end:q].T
-    _core.mirror(K, begin, end, q)
+    half = (begin + end) // 2
+    _core.mirror(K, begin, end, q, half, end)
+    np.testing.assert_array_equal(K[:, begin:half], before[:, begin:half])
+    _core.mirror(K, begin, end, q, begin, half)
     np.testing.assert_array_equal(K, expected)
-    for wrong in ((begin, end, q + 1), (q, q + 1, q), (end + 1, end, q)):
+    for wrong in (
+        (begin, end, q + 1, begin, end),
+        (q, q + 1, q, q, q + 1),
+        (end + 1, end, q, end + 1, end),
+        (begin, end, q, begin, end + 1),
+        (begin, end, q, end + 1, end),
+    ):
         with pytest.raises(ValueError, match=NO_FIT):
             _core.mirror(K, *wrong)
 

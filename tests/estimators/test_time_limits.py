@@ -78,7 +78,7 @@ def clock(request, monkeypatch):
     monkeypatch.setattr(Kernel, "called", clock.works(Kernel.called))
     monkeypatch.setattr(cholesky, "dpotrf", clock.works(cholesky.dpotrf))
     steps = clock.works(working_set._core.pair_steps)
-    core = types.SimpleNamespace(pair_steps=steps, mirror=working_set._core.mirror)
+    core = types.SimpleNamespace(pair_steps=steps)
     monkeypatch.setattr(working_set, "_core", core)
     return clock
 

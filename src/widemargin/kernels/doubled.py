@@ -174,5 +174,6 @@ _OF_ONE = (
     "limit",
     "cost",
     "keeps_rows",
+    "mirror",
     "refine",
 )

@@ -45,6 +45,8 @@ Index = NDArray[np.intp]
 
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
+# Bytes of the samples of a block up to which they wait for the next one.
+KEPT_SAMPLES = 16 << 20
 # The most rows, dense or kept, whose sum is one of the dtype.
 TOGETHER = 8
 # Rows whose sums in twice the precision are one task of a thread.
@@ -186,7 +188,8 @@ class CoreEngine:
             self._layout.count_levels()
         self._all = self._samples = self._samples_of(None, self._parts(None))
         self._batches = self._batches_of_all()
-        self._parts_of_block = self._parts(None)
+        # The samples of the last block, if they are packed, and their rows.
+        self._of_block: tuple[Samples, Index] | None = None
         self.cost = self._samples.entries
         self.reads_kept = not self._layout.by_factors
         self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
@@ -237,12 +240,25 @@ class CoreEngine:
 
     def block(self, I: Index, J: Index, out: NDArray[Any]) -> None:  # noqa: E741
         """Values of rows I with rows J into ``out`` (len(I), padded len(J))."""
-        if self._parts_of_block.samples != len(J):  # it has threads: mostly used again
-            self._parts_of_block = self._parts(J)
-        samples = self._samples_of(J, self._parts_of_block)
+        samples = self._samples_of_block(J)
         for some in self.cut(len(I)):
             batch = self._batches.take(I[some], samples)
             samples.sums(batch, len(I[some]), None, None, out[some])
+
+    def _samples_of_block(self, J: Index) -> Samples:
+        """The rows J as samples; mostly many of them are those of the last block."""
+        last, self._of_block = self._of_block, None  # if this ends early
+        if last is None or len(last[1]) != len(J):
+            samples = self._samples_of(J, self._parts(J))
+        else:
+            samples, before = last
+            if self._levels is None and not samples.is_sparse:
+                samples.replace(self._X, J, before)
+            else:  # its threads are used again
+                samples = self._samples_of(J, samples.parts)
+        if samples.n_bytes <= KEPT_SAMPLES:
+            self._of_block = samples, J.copy()
+        return samples
 
     def compute(
         self, J: Index, c: Vector | None, sums: Vector | None, out: Any, place: Index

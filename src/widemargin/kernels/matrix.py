@@ -15,6 +15,7 @@ from widemargin.kernels.engines import Engine, engine
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import (
     STRIP,
+    Parts,
     aligned,
     padded,
 )
@@ -34,6 +35,8 @@ STORED = 72.0
 # From so many multiplications on a value of a kept row is taken for a block, not made
 # again. (68 features: 1.05 of the time of a fit; 784: 0.88.)
 TAKEN = 128.0
+# Multiplications that take as long as a copy of an entry across the diagonal.
+MIRRORED = 10.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
 # Share of the rows up to which sums are made for some of them only; and where rows of K
@@ -92,6 +95,7 @@ class Columns:
     _focus_bytes: int
     _focus_share: float
     _focused: Index | None
+    _mirrored: Parts
 
     def __init__(
         self,
@@ -156,6 +160,7 @@ class Columns:
             _focus_bytes=focus,
             _focus_share=share,
             _focused=_NOWHERE,
+            _mirrored=Parts(0),
         )
         self.focus(None)
 
@@ -233,6 +238,21 @@ class Columns:
         if len(new) < len(I):
             self._take_kept(place, J, out)
         return out[:, : len(J)]
+
+    def mirror(self, K: NDArray[Any], begin: int, end: int, q: int) -> None:
+        """Give q rows of a square block their entries in the columns begin..end-1.
+
+        They are those of the rows begin..end-1, which have all of their own.
+        """
+        if self._mirrored.samples != end - begin:
+            self._mirrored = Parts(end - begin, self._n_jobs)
+
+        def task(strips: slice) -> None:
+            """Of some of these columns."""
+            first, last = begin + strips.start * STRIP, begin + strips.stop * STRIP
+            _core.mirror(K, begin, end, q, first, min(last, end))
+
+        self._mirrored(task, MIRRORED * (end - begin) * (q - end + begin))
 
     def _take_kept(self, place: Index, J: Index, out: NDArray[Any]) -> None:
         """Entries J of the rows that are kept."""
@@ -351,7 +371,7 @@ class Columns:
             begin, end = strips.start * STRIP, strips.stop * STRIP
             _core.add_rows(rows, place, c, begin, end, sums)
 
-        self._source.parts(task, len(place) * self.length / 4)
+        self._source.parts(task, len(place) * self.length)
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """The sums K[rows, J] c in float64: (len(rows),); nothing is kept."""

@@ -67,6 +67,8 @@ LOOKED_AT = 1 << 16
 # Multiplications that are worth a second thread: 1 ms at 8 a nanosecond, beside a start
 # of 0.1 ms.
 SHARED_WORK = 1 << 23
+# Multiplications that take as long as to pack an entry.
+PACKED = 16.0
 # Parts of the samples that threads take one after the other.
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
@@ -315,7 +317,9 @@ class Batches:
         self.size = _clipped(DENSE_ENTRIES / Z.shape[1], LEAST_BATCH)
         self._norms = np.zeros(Z.shape[0], layout.dtype) if norms is None else norms
         if norms is None and layout.expands_squares and not layout.stays_sparse:
-            self._norms = packed_norms(layout, Z)
+            counts = layout.is_ones and linalg.holds_ones(Z)
+            self._norms = linalg.row_lengths(Z) if counts else packed_norms(layout, Z)
+            self._norms = self._norms.astype(layout.dtype, copy=False)
         if layout.is_sparse:
             rows = layout.rows(Z)
             indptr = rows.indptr.astype(np.int64, copy=False)
@@ -338,7 +342,7 @@ class Batches:
         """The batch of rows J (indices or a slice), for samples."""
         n = self._Z.shape[1]
         if not self._layout.is_sparse:
-            rows = self._layout.rows(self._Z[J]).ravel()
+            rows = self._dense(J)
             return _core.batch(rows, self._norms[J], None, None, None, n)
         norms, begin, end = self._norms[J], self._begin[J], self._end[J]
         if X.is_sparse and not self._layout.by_differences:
@@ -347,6 +351,17 @@ class Batches:
         if self._layout.begins_at_lengths:  # the samples hold the lengths
             norms = np.zeros_like(norms)
         return _core.batch(self._data, norms, begin, end, self._indices, n)
+
+    def _dense(self, J: Any) -> NDArray[Any]:
+        """The rows J less the center, one after the other."""
+        layout, Z = self._layout, self._Z
+        if not linalg.is_in_core(Z):
+            return np.asarray(layout.rows(Z[J]).ravel())
+        if isinstance(J, slice):
+            J = np.arange(*J.indices(Z.shape[0]))
+        out = np.empty(len(J) * Z.shape[1], layout.dtype)
+        _core.dense_rows(linalg.in_core(Z), J, layout.center, out)
+        return out
 
 
 class Samples:
@@ -387,48 +402,46 @@ class Samples:
             inside = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
             self._inside = inside
         elif layout.is_ones and linalg.holds_ones(X, index):
-            self._pack_ones(X, np.arange(self.m) if index is None else index)
+            self._pack(X, np.arange(self.m) if index is None else index, np.uint8)
             self.core = _core.strips_of_ones(
                 self._packed, self.norms, self.m, n, layout.by_factors
             )
             return
         else:
-            self._pack(X, np.arange(self.m) if index is None else index)
+            index = np.arange(self.m) if index is None else index
+            self._pack(X, index, layout.dtype)
         self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
 
-    def _pack_ones(self, X: Matrix, index: NDArray[np.int64]) -> None:
+    def _pack(self, X: Matrix, index: NDArray[np.int64], dtype: Any) -> None:
         n, X = X.shape[1], linalg.in_core(X)
-        self._packed = aligned((self.norms.size * n,), np.uint8)
+        self._packed = aligned((self.norms.size * n,), dtype)
+        self.parts(lambda strips: self._fill(X, n, index, strips), PACKED * self.m * n)
 
-        def task(strips: slice) -> None:
-            part = slice(strips.start * STRIP, strips.stop * STRIP)
-            packed = self._packed[part.start * n : part.stop * n]
-            _core.pack_ones(X, index[part], packed, self.norms[part])
+    def _fill(self, X: Any, n: int, index: NDArray[np.int64], strips: slice) -> None:
+        """Pack some strips, for X as the core reads it."""
+        layout, part = self.layout, slice(strips.start * STRIP, strips.stop * STRIP)
+        packed = self._packed[part.start * n : part.stop * n]
+        norms, absolute = self.norms[part], layout.begins_at_lengths
+        if packed.dtype == np.uint8:
+            _core.pack_ones(X, index[part], packed, norms)
+        else:
+            _core.pack(X, index[part], layout.center, packed, norms, absolute)
+        needed = absolute and layout.is_sparse
+        if not (needed or layout.expands_squares):
+            norms[:] = 0
 
-        self.parts(task, self.m * n)
-        if not self.layout.expands_squares:
-            self.norms[:] = 0
+    def replace(
+        self, X: Matrix, index: NDArray[np.int64], before: NDArray[np.int64]
+    ) -> None:
+        """Become the samples of another index, which has the length of the one before.
 
-    def _pack(self, X: Matrix, index: NDArray[np.int64]) -> None:
+        Strips that stay are not packed again. Not where samples are sparse.
+        """
+        strips = np.unique(np.flatnonzero(index != before) // STRIP)
         n, X = X.shape[1], linalg.in_core(X)
-        self._packed = aligned((self.norms.size * n,), self.layout.dtype)
-        absolute = self.layout.begins_at_lengths
-
-        def task(strips: slice) -> None:
-            part = slice(strips.start * STRIP, strips.stop * STRIP)
-            _core.pack(
-                X,
-                index[part],
-                self.layout.center,
-                self._packed[part.start * n : part.stop * n],
-                self.norms[part],
-                absolute,
-            )
-
-        self.parts(task, self.m * n)
-        needed = absolute and self.layout.is_sparse
-        if not (needed or self.layout.expands_squares):
-            self.norms[:] = 0
+        for some in np.split(strips, np.flatnonzero(np.diff(strips) > 1) + 1):
+            if len(some):
+                self._fill(X, n, index, slice(some[0], some[-1] + 1))
 
     @property
     def n_bytes(self) -> int:

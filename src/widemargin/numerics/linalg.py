@@ -118,12 +118,14 @@ def _is_mixed(block: Any) -> bool:
     return (
         isinstance(block, np.ndarray)
         and block.dtype != np.float64
-        and _is_in_core(block)
+        and is_in_core(block)
     )
 
 
-def _is_in_core(block: NDArray[Any]) -> bool:
-    """Whether the core reads a dense block as it is."""
+def is_in_core(block: Any) -> bool:
+    """Whether the core reads the numbers of a block as they are."""
+    if sparse.issparse(block):
+        return block.data.dtype in (np.float32, np.float64)
     return (
         block.dtype in _CORE_TYPES and block.flags.c_contiguous and block.flags.aligned
     )
@@ -170,7 +172,7 @@ def _has_core_gram(block: Any) -> bool:
     return (
         isinstance(block, np.ndarray)
         and block.shape[1] <= CORE_GRAM_COLUMNS
-        and _is_in_core(block)
+        and is_in_core(block)
     )
 
 
@@ -228,7 +230,7 @@ def row_squares(block: Any) -> Vector:
 def column_sums(block: Any) -> tuple[Vector, Vector]:
     """Sums and sums of squares of the columns, (n,) each; may overflow, silently."""
     block = formed(block)
-    if isinstance(block, np.ndarray) and _is_in_core(block):
+    if isinstance(block, np.ndarray) and is_in_core(block):
         sums, squares = np.zeros(block.shape[1]), np.zeros(block.shape[1])
         _core.dense_column_sums(block, sums, squares)
         return sums, squares
@@ -481,7 +483,7 @@ def in_core(X: Matrix) -> Any:
     """
     if sparse.issparse(X):
         return _csr(X)
-    if _is_in_core(X):
+    if is_in_core(X):
         return X
     dtype = X.dtype if X.dtype in _CORE_TYPES else np.float64
     return np.require(X, dtype, ["C", "A"])

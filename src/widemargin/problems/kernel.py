@@ -187,10 +187,14 @@ class KernelProblem(Problem):
         point: tuple[Vector, Vector, float],
         active: int,
         details: dict[str, float],
+        bounds: Certificate | None = None,
     ) -> Step:
-        """The step at c = Y alpha, with the scores f = K c that are known, and b."""
+        """The step at c = Y alpha, with the scores f = K c that are known, and b.
+
+        ``bounds``: their `values`, where they are known too.
+        """
         c, f, b = point
-        bounds = self.values(c, f, b)
+        bounds = bounds or self.values(c, f, b)
         details = {
             "support_vectors": float(np.count_nonzero(c)),
             "evaluations": float(self.columns.evaluations),
@@ -328,7 +332,7 @@ class KernelProblem(Problem):
         """Make dual variables feasible: see `Problem.repair`. Rounding may stay."""
         alpha, y = getattr(state, name), self.signs
         clipped = self.pointwise.clipped(alpha, self.weights)
-        excess = abs(float(y @ clipped)) if self.intercept == "free" else 0.0
+        excess = abs(float((y * clipped).sum())) if self.intercept == "free" else 0.0
         if np.array_equal(clipped, alpha) and excess <= BALANCED * float(clipped.sum()):
             return
         super().repair(state, name)

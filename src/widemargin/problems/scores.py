@@ -70,6 +70,7 @@ class Scores:
     values : ndarray (m,), float64
     current : bool ndarray (m,) or None
         Rows whose scores follow c; None: all rows.
+    version : int, which grows where values change, or which rows are current
     refreshes : int, how often some were computed in float64
     error : float, the largest error that they had then
     """
@@ -77,7 +78,7 @@ class Scores:
     def __init__(self, columns: Columns, c: Vector) -> None:
         self._columns = columns
         m = columns.shape[0]
-        self.refreshes, self.error = 0, 0.0
+        self.version, self.refreshes, self.error = 0, 0, 0.0
         self.c = np.zeros(m)
         self.current: NDArray[np.bool_] | None = None
         # Since then: columns added, sum |change| s_j, and what c lost by rounding.
@@ -108,6 +109,7 @@ class Scores:
             self._sums[:] = before
             raise
         self.c[J] += change
+        self.version += 1
         if self._rows is not None:
             self.values[self._rows] = self._sums[: len(self._rows)]
 
@@ -176,6 +178,7 @@ class Scores:
             left_out.append((before[~stays], self.c.copy()))
         self._sums, self._rows, self._left_out = sums, index, left_out
         self.current = current
+        self.version += 1
 
     def settle(self) -> None:
         """Bring the scores of all rows up to date.
@@ -198,12 +201,14 @@ class Scores:
         self._all[:] = sums
         self._sums, self._rows, self.current = self._all, None, None
         self._left_out = []
+        self.version += 1
 
     def scale(self, t: float) -> None:
         """Multiply c, and the scores with it."""
         errors = self.sums().errors
         self.c *= t
         self._sums *= t
+        self.version += 1
         self._begin(errors * (abs(t) * SLACK) + self._rounded())
 
     def _rounded(self) -> Vector:
@@ -221,4 +226,5 @@ class Scores:
             self._begin(self.sums().errors)
         self.values[rows], self._then.errors[rows] = exact, bounds
         self._then.is_exact[rows] = True
+        self.version += 1
         return errors

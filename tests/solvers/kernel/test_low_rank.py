@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from widemargin import Kernel, NuSVC, Problem, solve
+from widemargin.data.memory import as_rows
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
 from widemargin.solvers.kernel.low_rank import products_of
 from widemargin.solvers.kernel.vertex import ToVertex
+from widemargin.system.threads import _blas_threads
 
 RBF = Kernel("rbf", gamma=0.5)
 
@@ -169,3 +171,19 @@ def test_a_rough_gap_that_needs_no_factor(intercept, monkeypatch):
     solution = solve(problem, IRWLS(), tol=1e-2)
     assert solution.status == "solved", solution.message
     assert solution.trace[-1].details["rank"] > 0
+
+
+def test_a_rank_is_looked_for_by_one_thread_of_blas(monkeypatch):
+    """Others would turn for a while beside the first sweeps."""
+    threads, pivots_of = [], low_rank.pivots_of
+
+    def recorded(S, least):
+        threads.extend(_blas_threads())
+        return pivots_of(S, least)
+
+    monkeypatch.setattr(low_rank, "pivots_of", recorded)
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    kernel = Kernel("rbf", gamma=1.0)
+    low_rank.rank_of(kernel, as_rows(X), kernel(X, X))
+    assert threads
+    assert set(threads) == {1}

@@ -6,6 +6,7 @@ import pytest
 from tests.cases.kernels import NAMED, plain
 from widemargin import Problem
 from widemargin.kernels.packed import padded
+from widemargin.solvers.kernel import working_set
 from widemargin.solvers.kernel.working_set import WorkingSet, solve_by_pairs
 
 
@@ -48,3 +49,41 @@ def test_only_values_of_new_rows_are_computed():
     assert run.problem.columns.evaluations == 100**2 + 50 * 100
     kept = run.rows.copy()
     np.testing.assert_array_equal(np.sort(kept), np.arange(50, 150))
+
+
+def test_the_same_scores_are_looked_at_once():
+    run, _ = run_of()
+    first = run.look()
+    assert run.look() is first
+    changes = (
+        lambda: run.scores.add(np.array([3]), np.array([0.5])),
+        lambda: run.scores.scale(0.5),
+        lambda: run.scores.focus(np.arange(300) < 200),
+        lambda: run.scores.settle(),
+        lambda: run.scores.refresh(np.arange(300)),
+        lambda: setattr(run, "form", run.form._replace(bound=2.0 * run.form.bound)),
+        lambda: setattr(run, "scores", run.problem.expand(run.c)),
+    )
+    for change in changes:
+        before = run.look()
+        change()
+        assert run.look() is not before
+    F = run.scores.values - run.problem.signs
+    np.testing.assert_array_equal(run.look().F, F)
+
+
+@pytest.mark.parametrize(("before", "left_out"), [(0.0, 100), (8.0, 0), (3.0, 100)])
+def test_a_violation_that_fell_much_leaves_out_no_more_rows(
+    before, left_out, monkeypatch
+):
+    """Of 300 rows 100 have a margin of 2.1, above 1 by more than half of 2."""
+    monkeypatch.setattr(working_set, "FEW_ROWS", 0)
+    run, _ = run_of()
+    y = run.problem.signs
+    run.scores.values[:] = np.where(np.arange(300) < 100, 2.1, 0.0) * y
+    found = run.look()
+    assert found.size == pytest.approx(2.0)
+    monkeypatch.setattr(run.problem.columns, "can_focus", lambda rows: True)
+    run._violation = before
+    run.focus(found)
+    assert run.current == 300 - left_out

@@ -257,10 +257,11 @@ def _step(
     problem, found = run.problem, run.look()
     c, f = run.c, run.scores.values
     b = problem.intercept_near(c, found.intercept)
+    bounds = problem.values(c, f, b)
     small = moved or found.size <= tol * problem.unit
-    near = small or problem.values(c, f, b).relative_gap < 3.0 * tol
-    if problem.intercept == "free" and near:
+    if problem.intercept == "free" and (small or bounds.relative_gap < 3.0 * tol):
         b = problem.intercept_for(f, c, b)
+        bounds = problem.values(c, f, b)
     details = {
         "violation": found.size,
         "inner_steps": float(run.steps),
@@ -270,4 +271,4 @@ def _step(
         "float64": float(problem.columns.dtype == np.float64),
         "current": float(run.current),
     }
-    return problem.step(iteration, (c, f, b), len(run.rows), details)
+    return problem.step(iteration, (c, f, b), len(run.rows), details, bounds)

@@ -29,6 +29,7 @@ from widemargin.solvers.kernel.selection import AT_ONCE
 from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system import deadline
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -72,7 +73,8 @@ def rank_of(kernel: Kernel, rows: Rows, K: Vector) -> float:
     if not kernel.is_psd:
         return np.inf
     K = K / (lengths := _lengths(K.diagonal())) / lengths[:, np.newaxis]
-    rank: float = len(pivots_of(K, SAMPLED)[0])
+    with ONE_BLAS_THREAD:  # which would turn for 20 ms beside the first sweeps
+        rank: float = len(pivots_of(K, SAMPLED)[0])
     if rank > LOW * len(K):
         rank = products_of(kernel, rows.shape[1])
     return rank if rank <= LOW * rows.shape[0] else np.inf
