@@ -181,7 +181,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         idle, before, is_exact = 0, 0.0, problem.A.shape[1] <= DENSE_ORDER
         while idle < ROUNDING_STEPS:
             yield _step(next(numbers), point, piece)
-            dv, goal = piece.direction(point, s), tol * point.primal
+            goal = tol * point.primal
+            dv = piece.direction(point, s, SURE * goal)
             expected = point.gap * point.gap / before if before else np.inf
             if is_exact and point.gap > goal and expected <= SURE * goal:
                 yield _expected_step(next(numbers), point, dv, expected, piece)

@@ -43,6 +43,8 @@ MANY_COLUMNS, MANY_PENALTY = 500, 40.0
 # A point is minimal enough for new multipliers where 1/2 |r|^2 is the first share of
 # the gap, and y'alpha != 0 costs the second; or after this number of Newton steps.
 SETTLED, BALANCED, MOST_STEPS = 0.05, 0.1, 12
+# Conjugate gradients go on to this share of that.
+ENOUGH = 0.3
 # The penalty after few, many and too many Newton steps. Raising it each time fails
 # (a9a, C = 100): the next minimum is then too far.
 FEW_STEPS, MANY_STEPS = 3, 6
@@ -244,7 +246,9 @@ class _PieceRun:
             self.renew()
             self.point = self.piece.revisit(self.point.v, self.s)
         else:
-            self.point = self.piece.newton_step(self.point, self.s)
+            enough = ENOUGH * SETTLED * self.point.gap
+            dv = self.piece.direction(self.point, self.s, enough)
+            self.point = self.piece.newton_step(self.point, self.s, dv)
             self.steps += 1
 
     def renew(self) -> None:
