@@ -88,9 +88,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     for a last one that is certified at once; 3 to
     12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
     the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
-    columns in the same sweep. Beyond 1500 columns, a matrix of the rows of B, or
-    conjugate gradients with a sweep a step where B has more than 1500 rows. Three
-    vectors of length m and one byte a row.
+    columns in the same sweep. Beyond 1500 columns, conjugate gradients with a sweep a
+    step, or a matrix of the rows of B where they are few or conjugate gradients slow.
+    Three vectors of length m and one byte a row.
 
     The method is ASVM [mangasarian2001]_ with the exchange of rows of the finite Newton
     method [mangasarian2002]_ [keerthi2005]_.

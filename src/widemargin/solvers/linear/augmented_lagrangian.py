@@ -106,7 +106,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     columns another one over the rows that enter or leave; 25 to 150 steps with all rows
     without reduction, 4 to 40 with it. k n^2 flops for the k rows between their bounds
     (beyond 400 columns: that enter or leave), and n^3 / 3, up to 1500 columns; beyond,
-    a matrix of these rows, or conjugate gradients for more than 1500 of them. Ten
+    conjugate gradients, or a matrix of these rows where they are few or hard. Ten
     vectors of length m; the band is a copy of the rows near the margin, mostly a tenth
     of all, at most about 60 %. Rows far from zero (mean over deviation 1e6) lose digits
     where the intercept is not free and C is large: `InteriorPoint` loses fewer.
