@@ -52,8 +52,8 @@ EAGER_ORDER = 400
 CHANGED_SHARE, MOST_UPDATES = 0.7, 20
 # Relative residual of conjugate gradients: the root of the relative gap, between these
 # bounds; and their most steps. (ActiveSet, C from 1 to 100, sweeps with 0.1, scaled by
-# the diagonal and by its root: targets of `documents` 103, 64; Reuters 163, 106; classes
-# of `documents` 63, 32; scattered entries 2538, 752.)
+# the diagonal and by its root: targets of `documents` 103, 64; Reuters 163, 106;
+# classes of `documents` 63, 32; scattered entries 2538, 752.)
 CG_TOL, CG_MOST_TOL = 1e-2, 0.1
 CG_STEPS = 500
 # Seconds of a multiply-add in a matrix of row products, and of one entry, column and
