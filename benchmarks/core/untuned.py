@@ -96,7 +96,7 @@ CONSTANTS = (
     Constant(LINEAR + "coordinate_descent", "WRONG", (3.0, 30.0), "descent"),
     Constant(LINEAR + "normal_equations", "DUAL_ROWS", (600, 2400), "wide"),
     Constant(LINEAR + "normal_equations", "DUAL_STEPS", (10, 40), "wide"),
-    Constant(LINEAR + "newton", "CG_TOL", (3e-3, 3e-2), "newton"),
+    Constant(LINEAR + "newton", "CG_MOST_TOL", (3e-2, 0.3), "newton"),
     Constant(LINEAR + "newton", "CG_STEPS", (250, 1000), "newton"),
     Constant(LINEAR + "newton", "FREE_CURVATURE", (1e-10, 1e-8), "newton"),
     Constant("problems.linear", "CLEAR", (10.0, 1000.0), "descent"),

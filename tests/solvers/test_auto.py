@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.conftest import PROBLEMS
 from widemargin import LinearSVC, Problem, as_rows, solve
+from widemargin.problems.regression import regression_problem
 from widemargin.solvers import (
     AugmentedLagrangian,
     CoordinateDescent,
@@ -52,6 +54,20 @@ def test_rules(shape, C, loss, intercept, name):
     solution = solve(problem, tol=1e-6)
     assert (solution.status, solution.solver) == ("solved", name)
     assert solution.reason == choice.reason
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_wide_sparse_rows(loss):
+    """Classes are descended also where kappa is large, targets are not."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 3000), density=0.01, rng=rng, format="csr")
+    t = X.sum(axis=1) - np.median(X.sum(axis=1))
+    classes = Problem(X, np.where(t > 0.0, 1.0, -1.0), 1000.0, loss, "penalized")
+    targets = regression_problem(X, t, 10.0, 0.1, loss, "penalized")
+    assert classes.kappa > 1000.0 > targets.kappa > 10.0
+    assert auto.choose(classes).solver.name == "coordinate_descent"
+    name = "coordinate_descent" if loss == "hinge" else "active_set"
+    assert auto.choose(targets).solver.name == name
 
 
 def test_kappa_is_that_of_the_rows():

@@ -422,6 +422,7 @@ class SignedRows(_View):
     def __init__(self, base: Rows, y: Any, intercept: bool) -> None:
         super().__init__(base)
         self.shape = (base.shape[0], base.shape[1] + intercept)
+        self.is_near = base.is_in_memory
         self.labels = base.state(labels=y)
         # Labels are kept once where rows are in memory, and here where they are not.
         self._y = y

@@ -37,6 +37,10 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # fewer Newton's method is, whatever C is): from benchmarks/linear/rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
+# The same for wide sparse rows of classes, and of targets with the squared loss.
+# (Scattered entries, 12,000: 17 to 26 ms, Newton's method over 700; targets of
+# `documents`, 6 and 20: 61 and 105 ms, Newton's method 32 and 34.)
+DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
 DESCENT_ROWS = 2500
@@ -49,9 +53,10 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 # 1000, gaps of 1e-2 and 1e-4; with 40 rough answers take up to 1.5 times as long.)
 SQUARED_UPDATES = 60.0
 # The same for wide rows and the hinge, where an interior point solves for min(m, n)
-# numbers. (100 and 300: 0.9 to 1.5 of the time; 400: not solved in 10 s, 3000: 0.98 to
-# 1.0, benchmarks/core/untuned.py; but reuters at C = 1e4 takes 1.5 s, 1.0 with 400.)
-WIDE_UPDATES, WIDE_SWEEPS = 1000.0, 1500
+# numbers. (100, 200, 1000, targets of `documents` and Reuters, C from 10 to 1e4: 1.4,
+# 1.0 to 1.5, 1.1 to 3.1 of the best time; sweeps: 400 not solved in 10 s, 3000 0.98 to
+# 1.0 of the time, benchmarks/core/untuned.py.)
+WIDE_UPDATES, WIDE_SWEEPS = 200.0, 1500
 
 # A new solver is one file and one line here.
 SOLVERS: dict[str, type[Solver]] = {
@@ -142,7 +147,8 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
     if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
-    most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else DESCENT_WIDE
+    wide = DESCENT_WIDE if problem.rows.density > DENSE else DESCENT_SPARSE
+    most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else wide
     descent = CoordinateDescent()
     kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
@@ -157,7 +163,10 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
     size = _size(problem)
     descent, newton = CoordinateDescent(), ActiveSet()
     last = Reserve(InteriorPoint(), _never)
-    kappa, most = problem.kappa, SQUARED_WIDE if n > WIDE else SQUARED_MANY
+    kappa = problem.kappa
+    most = SQUARED_WIDE if n > WIDE else SQUARED_MANY
+    if n > WIDE and problem.rows.density <= DENSE:
+        most = DESCENT_SPARSE if problem.has_unit_margins else SQUARED_TARGETS
     if n > MANY and kappa <= most and _descends(problem):
         reserves = (Reserve(newton, _after_updates(SQUARED_UPDATES)), last)
         return ChosenSolver(descent, _small(kappa, most, size), reserves)

@@ -88,9 +88,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     for a last one that is certified at once; 3 to
     12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
     the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
-    columns in the same sweep. Beyond 1500 columns, a matrix of the rows of B, or
-    conjugate gradients with a sweep a step where B has more than 1500 rows. Three
-    vectors of length m and one byte a row.
+    columns in the same sweep. Beyond 1500 columns, conjugate gradients with a sweep a
+    step, or a matrix of the rows of B where they are few or conjugate gradients slow.
+    Three vectors of length m and one byte a row.
 
     ``active`` of a step counts B; its ``details``: ``rows``, those at work (a sample,
     or all), and of "asvm" ``safeguards``, steps (4a) and (4b) so far.
@@ -184,7 +184,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         idle, before, is_exact = 0, 0.0, problem.A.shape[1] <= DENSE_ORDER
         while idle < ROUNDING_STEPS:
             yield _step(next(numbers), point, piece)
-            dv, goal = piece.direction(point, s), tol * point.primal
+            goal = tol * point.primal
+            dv = piece.direction(point, s, SURE * goal)
             expected = point.gap * point.gap / before if before else np.inf
             if is_exact and point.gap > goal and expected <= SURE * goal:
                 yield _expected_step(next(numbers), point, dv, expected, piece)

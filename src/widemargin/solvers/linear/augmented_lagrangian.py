@@ -43,6 +43,8 @@ MANY_COLUMNS, MANY_PENALTY = 500, 40.0
 # A point is minimal enough for new multipliers where 1/2 |r|^2 is the first share of
 # the gap, and y'alpha != 0 costs the second; or after this number of Newton steps.
 SETTLED, BALANCED, MOST_STEPS = 0.05, 0.1, 12
+# Conjugate gradients go on to this share of that.
+ENOUGH = 0.3
 # The penalty after few, many and too many Newton steps. Raising it each time fails
 # (a9a, C = 100): the next minimum is then too far.
 FEW_STEPS, MANY_STEPS = 3, 6
@@ -104,7 +106,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     columns another one over the rows that enter or leave; 25 to 150 steps with all rows
     without reduction, 4 to 40 with it. k n^2 flops for the k rows between their bounds
     (beyond 400 columns: that enter or leave), and n^3 / 3, up to 1500 columns; beyond,
-    a matrix of these rows, or conjugate gradients for more than 1500 of them. Ten
+    conjugate gradients, or a matrix of these rows where they are few or hard. Ten
     vectors of length m; the band is a copy of the rows near the margin, mostly a tenth
     of all, at most about 60 %. Rows far from zero (mean over deviation 1e6) lose digits
     where the intercept is not free and C is large: `InteriorPoint` loses fewer.
@@ -248,7 +250,9 @@ class _PieceRun:
             self.renew()
             self.point = self.piece.revisit(self.point.v, self.s)
         else:
-            self.point = self.piece.newton_step(self.point, self.s)
+            enough = ENOUGH * SETTLED * self.point.gap
+            dv = self.piece.direction(self.point, self.s, enough)
+            self.point = self.piece.newton_step(self.point, self.s, dv)
             self.steps += 1
 
     def renew(self) -> None:
