@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.doubled import DoubledRows
-from widemargin.data.equal_rows import equal_rows
+from widemargin.data.equal_rows import equal_rows, may_be_equal
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
@@ -335,7 +335,9 @@ def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
         return problem, None
     if rows is problem.rows and not problem.has_unit_margins:
         return problem, None
-    if _differing(rows, alike) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
+    sample = np.arange(MERGE_SAMPLE) * m // MERGE_SAMPLE
+    first, _ = equal_rows(rows.take(sample), alike[sample])
+    if len(first) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
         return problem, None
     return _with_groups(problem, rows, alike, MERGE_SHARE)
 
@@ -346,10 +348,10 @@ def _merged_with_kernel(
     """The same of a problem with a kernel, where memory has room for both."""
     takes = problem.norm is None and not problem.kernel.is_precomputed
     rows, alike = _samples(problem)
-    m = rows.shape[0]
-    if not takes or m < KERNEL_ROWS:
+    if not takes or rows.shape[0] < KERNEL_ROWS:
         return problem, None
-    if m > 2 * MERGE_SAMPLE and _differing(rows, alike) == MERGE_SAMPLE:
+    X = rows.in_memory()
+    if X is None or not may_be_equal(X, alike, KERNEL_SHARE):
         return problem, None
     columns = problem.columns
     limit = columns.limit - columns.n_bytes
@@ -367,12 +369,6 @@ def _samples(problem: Problem) -> tuple[Rows, Any]:
     if isinstance(rows, DoubledRows):
         return rows.base, problem.q[kept][: rows.base.shape[0]]
     return rows, problem.y[kept]
-
-
-def _differing(rows: Rows, alike: NDArray[Any]) -> int:
-    """How many rows of a sample differ."""
-    sample = np.arange(MERGE_SAMPLE) * rows.shape[0] // MERGE_SAMPLE
-    return len(equal_rows(rows.take(sample), alike[sample])[0])
 
 
 def _with_groups(
