@@ -13,8 +13,8 @@ Vector = NDArray[np.float64]
 
 # Rows that are grouped between two looks at Ctrl-C.
 GROUPED_ROWS = 1 << 20
-# Of dense rows of more columns so many in the middle are looked at first: all of usps take
-# 8 ms, a twentieth of a fit, and these 0.5.
+# Of dense rows of more columns so many in the middle are looked at first: all of usps
+# take 8 ms, a twentieth of a fit, and these 0.5.
 MIDDLE = 32
 
 

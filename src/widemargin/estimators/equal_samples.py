@@ -55,7 +55,8 @@ class Fewer:
         y = self.whole.signs(k) if copies == 1 else np.repeat([1.0, -1.0], len(C))
         most = np.tile(C, copies)
         at_bound = int(np.count_nonzero((alpha > 0.0) & (alpha >= most)))
-        return dataclasses.replace(solution, alpha=alpha, w=y * alpha, at_bound=at_bound)
+        found = {"alpha": alpha, "w": y * alpha, "at_bound": at_bound}
+        return dataclasses.replace(solution, **found)
 
 
 def without_equals(training: Training) -> Fewer | None:

@@ -50,8 +50,8 @@ _AGAIN = (
 )
 _LATE = (
     "time_limit was over before rows that were lost with their workers were loaded "
-    "again. The attribute 'best' of this error has the best weights, the intercept, and "
-    "their relative gap."
+    "again. The attribute 'best' of this error has the best weights, the intercept, "
+    "and their relative gap."
 )
 # Times that a fit is begun, where its row vectors are lost again and again: as often as
 # a search for workers may fail in one request.
