@@ -47,4 +47,15 @@ def may_be_equal(X: linalg.Matrix, labels: NDArray[Any], share: float) -> bool:
         return True
     begin = (n - MIDDLE) // 2
     first, _ = equal_rows(X[:, begin : begin + MIDDLE], labels)
-    return len(first) <= (1.0 - share) * m
+    return bool(len(first) <= (1.0 - share) * m)
+
+
+def places(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows before each one are of its group."""
+    order = np.argsort(group, kind="stable")
+    found = group[order]
+    begins = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+    counts = np.diff(begins, append=len(group))
+    place = np.empty(len(group), np.int64)
+    place[order] = np.arange(len(group)) - np.repeat(begins, counts)
+    return place

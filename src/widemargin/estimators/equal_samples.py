@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.equal_rows import equal_rows, may_be_equal
+from widemargin.data.equal_rows import equal_rows, may_be_equal, places
 from widemargin.data.memory import as_rows
 from widemargin.estimators.training import Training
 from widemargin.losses.pointwise import LOSSES
@@ -49,7 +49,7 @@ class Fewer:
         C = np.broadcast_to(self.whole.C, len(self.group))
         C = C[all_rows if own is None else own]
         copies = 1 if self.whole.recipe.q is None else 2
-        room = _place(group) * C
+        room = places(group) * C
         halves = np.split(solution.alpha, copies)
         alpha = np.concatenate([np.clip(half[at] - room, 0.0, C) for half in halves])
         y = self.whole.signs(k) if copies == 1 else np.repeat([1.0, -1.0], len(C))
@@ -90,15 +90,3 @@ def without_equals(training: Training) -> Fewer | None:
         recipe=recipe,
     )
     return Fewer(fewer, training, group)
-
-
-def _place(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many rows before each one are of its group."""
-    order = np.argsort(group, kind="stable")
-    found = group[order]
-    begins = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
-    place = np.empty(len(group), np.int64)
-    place[order] = np.arange(len(group)) - np.repeat(
-        begins, np.diff(begins, append=len(group))
-    )
-    return place

@@ -217,13 +217,13 @@ def again(once: Callable[[], T]) -> T:
 
     Where the time is over before they are there again, the error has the best weights.
     """
-    best: Any = None
-    for turn in range(MOST_TURNS):
+    best, turn = None, 0
+    while True:
         try:
             return once()
         except RowsLostError as lost:
-            best = best if lost.best is None else lost.best
-            if turn == MOST_TURNS - 1:
+            best, turn = lost.best or best, turn + 1
+            if turn == MOST_TURNS:
                 raise
             warnings.warn(_AGAIN, RuntimeWarning, stacklevel=5)
         except TimeoutError as late:
@@ -232,7 +232,6 @@ def again(once: Callable[[], T]) -> T:
             error = ClusterLostError(_LATE)
             error.best = best
             raise error from late
-    raise AssertionError
 
 
 def of_kind(estimator: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.doubled import DoubledRows
-from widemargin.data.equal_rows import equal_rows, may_be_equal
+from widemargin.data.equal_rows import equal_rows, may_be_equal, places
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
@@ -22,7 +22,6 @@ from widemargin.kernels.matrix import NoRoomError
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.problems.base import Problem
-from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.nu import most_mass
 from widemargin.problems.scores import Scores
 
@@ -156,8 +155,8 @@ class KernelLift(Lift):
         C, whole, most = self._kept(self.problem.C), alpha[own], self.core.C[own]
         if self.problem.is_bounded and self._is_even:
             parts = np.clip(whole - self._place * C, 0.0, C)
-            return np.where(whole >= most, C, parts)
-        return np.where(self._count[own] == 1, whole, C * (whole / most))
+            return np.asarray(np.where(whole >= most, C, parts))
+        return np.asarray(np.where(self._count[own] == 1, whole, C * (whole / most)))
 
     @functools.cached_property
     def _count(self) -> NDArray[np.int64]:
@@ -177,11 +176,7 @@ class KernelLift(Lift):
     def _place(self) -> NDArray[np.int64]:
         """How many rows before each one are equal to it."""
         own: Any = self.group
-        order = np.argsort(own, kind="stable")
-        begin = np.cumsum(self._count) - self._count
-        place = np.empty(len(own), np.int64)
-        place[order] = np.arange(len(own)) - np.repeat(begin, self._count)
-        return place
+        return places(own)
 
     def lend_scores(self, scores: Scores) -> None:
         """Let the original problem know the scores of the equivalent one.
@@ -210,10 +205,10 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     merged. Of problems with a kernel equal rows are merged, and nothing else is done.
     """
     if problem.couples:
-        fewer, group = _merged_with_kernel(problem)
+        core, group = _merged_with_kernel(problem)
         if group is None:
             return problem, Lift(problem)
-        return fewer, KernelLift(problem, group=group, core=fewer)
+        return core, KernelLift(problem, group=group, core=core)
     if not problem.has_unit_margins:
         fewer, group = _merged(problem)
         scaled, lift = _in_units(fewer)
@@ -309,10 +304,14 @@ def sharing_groups() -> Generator[None, None, None]:
 
 
 def _grouped(
-    X: Any, y: NDArray[Any], options: Mapping[str, Any], share: float
+    X: Any, y: NDArray[Any], options: Mapping[str, Any], share: float, keeps: bool
 ) -> _Groups:
-    """The groups of equal rows and their first rows, where these are few."""
-    known, key = _GROUPS.get(), (id(X), y.tobytes())
+    """The groups of equal rows and their first rows, where these are few.
+
+    Where it ``keeps`` them, the next problem of the same rows has them.
+    """
+    known = _GROUPS.get() if keeps else None
+    key = id(X), y.tobytes()
     if known is not None and key in known:
         return known[key][1]
     first, group = equal_rows(X, y)
@@ -342,9 +341,7 @@ def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
     return _with_groups(problem, rows, alike, MERGE_SHARE)
 
 
-def _merged_with_kernel(
-    problem: Any,
-) -> tuple[KernelProblem, NDArray[np.int64] | None]:
+def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
     """The same of a problem with a kernel, where memory has room for both."""
     takes = problem.norm is None and not problem.kernel.is_precomputed
     rows, alike = _samples(problem)
@@ -355,6 +352,8 @@ def _merged_with_kernel(
         return problem, None
     columns = problem.columns
     limit = columns.limit - columns.n_bytes
+    if limit < LEFT_SHARE * columns.limit:
+        return problem, None
     form: dict[str, Any] = {"kernel": problem.kernel, "memory_limit": limit}
     try:
         return _with_groups(problem, rows, alike, KERNEL_SHARE, **form)
@@ -378,7 +377,7 @@ def _with_groups(
     X, m = rows.in_memory(), rows.shape[0]
     if X is None:
         return problem, None
-    first, group, merged = _grouped(X, alike, rows.options, share)
+    first, group, merged = _grouped(X, alike, rows.options, share, not form)
     if merged is None:
         return problem, None
     kept = slice(None) if problem.kept is None else problem.kept
