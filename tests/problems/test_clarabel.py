@@ -25,8 +25,8 @@ EXACT = 1e-8
 M, DIFFERENT, FAR = 48, 15, 200.0
 # What bounds of zero allow for underflow, and what the conic solver calls zero.
 NOUGHT, ROUGH = 1e-300, 1e-9
-# A C from which on regressions with a sum of alpha have no precise conic answer, and
-# above which no problem has.
+# A C from which on some problems with a kernel have a larger gap (4 of 1,000 cases with
+# 1e3), and regressions with a sum of alpha no precise conic answer; above it none has.
 LARGE = 1e3
 KERNELS = {"linear": Kernel("linear"), "rbf": Kernel("rbf", gamma=0.3)}
 WEIGHTS = {
@@ -77,11 +77,13 @@ def check(problem, X, kernel, C):
         assert abs(low) <= ROUGH * size
         return
     solved = bounds.relative_gap <= EXACT
-    assert solved or (problem.couples and huge)
+    assert solved or (problem.couples and C >= LARGE)
     assert solved == (found.status == "solved")
-    off = max((1e-6 if huge else EXACT) * size, high - low)
+    # Both dual variables of a sample are large there.
     cancels = mass is not None and problem.shape[0] > M and C >= LARGE
-    assert off <= EXACT * size or huge or cancels  # both alpha of a sample are large
+    share = 1e-3 if cancels else 1e-6 if huge else EXACT
+    off = max(share * size, high - low)
+    assert off <= EXACT * size or huge or cancels
     assert bounds.dual <= high + off
     assert bounds.primal >= low - off
 
