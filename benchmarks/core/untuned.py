@@ -119,6 +119,10 @@ CONSTANTS = (
     Constant("problems.conditioning", "MERGED_ROWS", (2000, 50_000), "equal rows"),
     Constant("problems.conditioning", "MERGE_SAMPLE", (1024, 8192), "equal rows"),
     Constant("problems.conditioning", "MERGE_SHARE", (0.1, 0.6), "equal rows"),
+    Constant("problems.conditioning", "KERNEL_ROWS", (300, 4000), "equal with kernel"),
+    Constant("problems.conditioning", "KERNEL_SHARE", (0.03, 0.3), "equal with kernel"),
+    Constant(KERNEL + "low_rank", "LEAST_RANK", (10.0, 250.0), "low rank"),
+    Constant(LINEAR + "coordinate_descent", "FINISH_GAP", (1e-4, 1e-2), "last digits"),
     Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),
     Constant(STORED, "BLOCK_SHARE", (0.1, 0.25), "stored"),
     Constant(STORED, "STATE_SHARE", (0.2, 0.6), "stored"),
@@ -317,6 +321,35 @@ def _equal_rows(folder):
                 yield run
 
 
+def _equal_with_kernel(folder):
+    """The same with a kernel."""
+    rng = np.random.default_rng(0)
+    for m in (1000, 3000, 12_000):
+        for share in (0.05, 0.2, 0.5):
+            base = rng.normal(size=(int((1.0 - share) * m), 10))
+            t = 2.0 * base[:, 0] + np.sin(2.0 * base[:, 1]) + rng.normal(size=len(base))
+            which = np.append(np.arange(len(base)), rng.integers(len(base), size=m))[:m]
+            X, kernel = as_rows(base[which]), Kernel("rbf", gamma=0.1)
+            y = np.where(t > 0, 1.0, -1.0)[which]
+            for problem in (
+                Problem(X, y, kernel=kernel),
+                nu_problem(X, np.ones(m), 1.0, 0.1, kernel=kernel),
+            ):
+                yield lambda problem=problem: solve(problem, tol=1e-4)
+
+
+def _low_rank(folder):
+    """Kernel matrices of low rank, with a small and a large C."""
+    rng = np.random.default_rng(0)
+    for m in (1500, 3000):
+        y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+        X = rng.normal(size=(m, 2)) + 1.2 * y[:, np.newaxis]
+        for kernel in (Kernel("rbf", gamma=0.25), Kernel("poly", gamma=0.5, degree=2)):
+            for C in (1.0, 100.0, 1000.0):
+                problem = Problem(X, y, C, kernel=kernel)
+                yield lambda problem=problem: solve(problem, IRWLS(), tol=1e-4)
+
+
 def _reduced(folder):
     """Cuts of kernel machines, each from one solution."""
     for name, C, gamma in KERNELS[1:]:
@@ -392,6 +425,16 @@ PROBLEMS = SHARED | {
     ),
     "text": _text,
     "equal rows": _equal_rows,
+    "equal with kernel": _equal_with_kernel,
+    "low rank": _low_rank,
+    "last digits": lambda f: _planes(
+        "coordinate_descent",
+        "hinge",
+        "penalized",
+        1e-10,
+        f,
+        [("breast_cancer", 1.0), ("a9a", 0.01), ("a9a", 1.0), ("digits", 1.0)],
+    ),
     "reduced": _reduced,
     "stored": _stored,
 }

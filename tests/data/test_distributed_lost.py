@@ -22,6 +22,8 @@ from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 from widemargin.data.distributed.host import Address
+from widemargin.estimators import on_cluster
+from widemargin.system.deadline import OutOfTime
 
 pytestmark = pytest.mark.dask
 
@@ -202,6 +204,33 @@ def test_rows_that_are_lost_with_their_copies_are_loaded_again(
     # It goes on from the weights that it had.
     assert found.solution_.trace[0].best_primal <= (1.0 + 1e-4) * both[1]
     assert whole.solution_.trace[0].best_primal > 1.1 * both[1]
+
+
+def test_no_time_to_load_rows_again_is_said_with_the_best_model(
+    data, killer, monkeypatch
+):
+    copy_often(monkeypatch)
+    monkeypatch.setattr(log_module, "MOST_BYTES", SHORT)
+    opened, times = on_cluster.open_collection, []
+
+    def open_once(*given):
+        times.append(0)
+        if len(times) > 1:
+            raise OutOfTime
+        return opened(*given)
+
+    monkeypatch.setattr(on_cluster, "open_collection", open_once)
+    with cluster(3) as client:
+        options = {"loss": "hinge", "C": 0.01, "time_limit": 300.0}
+        with (
+            pytest.warns(RuntimeWarning, match="loaded again"),
+            pytest.raises(ClusterLostError, match="time_limit was over") as lost,
+        ):
+            fitted(data, callback=end_workers(client, 1, 1e-4), **options)
+    w, _, gap = lost.value.best
+    assert len(times) == 2
+    assert w.shape == (5,)
+    assert 0.0 < gap <= 1e-3
 
 
 @pytest.mark.full

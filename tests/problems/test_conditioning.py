@@ -1,12 +1,42 @@
-"""Equivalent problems: equal rows merged, columns centered."""
+"""Equivalent problems: equal rows merged, with a kernel or without, columns centered."""
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
-from widemargin import LinearSVC, LinearSVR, Problem, solve
+from tests.cases.pairwise import product
+from tests.certificates.exact import Exact, false_claims
+from tests.conftest import INTERCEPTS, LOSSES
+from widemargin import (
+    SVC,
+    SVR,
+    Kernel,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Problem,
+    as_rows,
+    solve,
+)
+from widemargin.estimators import equal_samples
+from widemargin.losses.norms import L2Norm
+from widemargin.numerics.rounding import gamma_n
+from widemargin.problems import conditioning
 from widemargin.problems.conditioning import MERGED_ROWS, conditioned
+from widemargin.problems.nu import nu_problem, nu_regression_problem
 from widemargin.problems.regression import regression_problem
+
+
+def exactly(problem):
+    """The problem in rational numbers."""
+    rows = problem.rows.take(np.arange(problem.rows.shape[0]))
+    kept = slice(None) if problem.kept is None else problem.kept
+    form = problem.loss, problem.intercept, problem.kernel
+    y, C, q = problem.y[kept], problem.C[kept], problem.q[kept]
+    return Exact(rows, y.astype(np.int64), np.array(C), *form, q=np.array(q))
 
 
 def duplicated(kind=np.asarray, m=MERGED_ROWS, different=400, seed=0):
@@ -116,11 +146,23 @@ def test_merged_samples_of_a_regression_give_the_same_answer(kind, loss, interce
     inner = solve(core, tol=1e-9)
     alpha, v = lift.alpha_up(inner.alpha), lift.up(core.stack(inner.w, inner.b))
     whole = problem.certify(alpha, *problem.split(v))
-    # The shift of the targets rounds, and the dual is less by what all of them may.
-    assert whole.primal == pytest.approx(
-        lift.value(inner.certificate.primal), rel=1e-11
-    )
-    assert whole.dual == pytest.approx(lift.value(inner.certificate.dual), rel=1e-10)
+    # Both are bounds, less than `rounding` apart from what is so. What is so differs by
+    # what rounds on the way. Each q is q - y shift, rounded once (the unit is a power of
+    # 2), b is unit b' + shift: slacks move by u (|q - y shift| + |b|), and losses by C L'
+    # times that. Weights are added up and alpha is shared: (number of equal ones + 2) u.
+    bounds, kept, unit = inner.certificate, problem.kept, np.spacing(0.5)
+    q, most = problem.q[kept], np.bincount(lift.group).max() + 2
+    size = float((np.abs(q) * alpha[kept]).sum())  # |q|'alpha
+    near = np.abs(q - problem.y[kept] * lift.shift)
+    steep = 1.0 if loss == "hinge" else 2.0 * near.max()
+    moved = float((problem.C[kept] * (near + abs(problem.split(v)[1]))).sum())
+    off = whole.rounding + lift.value(bounds.rounding)
+    off += unit * (steep * moved + most * (whole.primal + size))
+    assert abs(whole.primal - lift.value(bounds.primal)) <= off
+    assert abs(whole.dual - lift.value(bounds.dual)) <= off
+    # Nearly all of that: float64 may miss q'alpha by a share of |q|'alpha, which is many
+    # times P where targets are far from zero. In classification it is P at most.
+    assert off <= 1e-11 * whole.primal + 1.1 * gamma_n(len(q)) * size
     np.testing.assert_allclose(lift.alpha_down(alpha), inner.alpha, atol=1e-13)
     assert np.all(alpha[np.tile(C == 0.0, 2)] == 0.0)
 
@@ -177,3 +219,167 @@ def test_margins_of_rows_that_are_no_samples_are_left_alone():
     X, target = repeated_samples()
     problem = Problem(X, np.sign(target - 32.0), q=target)
     assert conditioned(problem)[0].rows.shape == problem.rows.shape
+
+
+# -- with a kernel ---------------------------------------------------------------------
+
+RBF = Kernel("rbf", gamma=0.3)
+
+
+def few_samples(m=40, different=13, seed=0):
+    """Samples of which many are equal: rows, targets, and labels that overlap."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(different, 3))
+    target = 2.0 * X[:, 0] + rng.normal(size=different)
+    index = np.append(np.arange(different), rng.integers(0, different, m - different))
+    return X[index], target[index], np.where(target > 0.3, 1.0, -1.0)[index]
+
+
+def with_kernel(form, C, loss="hinge", intercept="free"):
+    """A problem with a kernel, of samples of which many are equal."""
+    X, target, y = few_samples(len(C))
+    options = {"kernel": RBF}
+    if form == "classes":
+        return Problem(X, y, C, loss, intercept, **options)
+    if form == "regression":
+        return regression_problem(X, target, C, 0.2, loss, intercept, **options)
+    if form == "nu regression":
+        return nu_regression_problem(as_rows(X), target, C, 0.4, **options)
+    labels = np.ones(len(C)) if form == "one class" else y
+    return nu_problem(as_rows(X), labels, C, 0.35, **options)
+
+
+def weights(kind, m=40):
+    """Equal ones, one that rounds, numbers of samples, and any."""
+    rng = np.random.default_rng(1)
+    return {
+        "one": np.ones(m),
+        "rounds": np.full(m, 0.1),
+        "counts": rng.integers(0, 4, m).astype(float),
+        "any": rng.uniform(0.0, 3.0, m),
+    }[kind]
+
+
+FORMS = [
+    *(("classes", loss, b) for loss in LOSSES for b in INTERCEPTS),
+    *(("regression", loss, b) for loss in LOSSES for b in INTERCEPTS),
+    *((form, "hinge", "") for form in ("one class", "nu", "nu regression")),
+]
+
+
+@product(form=FORMS, C=["one", "rounds", "counts", "any"], tol=[1e-4, 1e-8])
+def test_merged_kernel_rows_have_true_certificates(form, C, tol, monkeypatch):
+    problem = with_kernel(form[0], weights(C), *form[1:])
+    whole = solve(problem, tol=tol)
+    monkeypatch.setattr(conditioning, "KERNEL_ROWS", 10)
+    core, lift = conditioned(problem)
+    copies = 2 if "regression" in form[0] else 1
+    assert core.rows.shape[0] <= 13 * copies
+    assert core.C.sum() == pytest.approx(problem.C.sum())
+    merged = solve(problem, tol=tol)
+    assert merged.status == "solved"
+    assert merged.trace[0].active <= 13 * copies
+    bounds, before = merged.certificate, whole.certificate
+    size = abs(before.primal)
+    assert bounds.gap <= tol * abs(bounds.primal) * (1.0 + 1e-12)
+    assert bounds.dual <= before.primal + 1e-12 * size
+    assert before.dual <= bounds.primal + 1e-12 * size
+    alpha = merged.alpha
+    assert np.all(alpha >= 0.0)
+    assert np.all(alpha[problem.C == 0.0] == 0.0)
+    assert form[1] != "hinge" or np.all(alpha <= problem.C)
+    np.testing.assert_array_equal(merged.w, problem.y * alpha)
+    if problem.mass is None:
+        kept = slice(None) if problem.kept is None else problem.kept
+        exact = exactly(problem)
+        P, D = exact.primal(merged.w[kept], merged.b), exact.dual(alpha[kept])
+        assert not false_claims(bounds, P, D, tol=tol, status="solved")
+
+
+@pytest.mark.parametrize("form", ["classes", "one class", "nu regression"])
+def test_few_equal_rows_of_a_kernel_are_support_vectors(form, monkeypatch):
+    monkeypatch.setattr(conditioning, "KERNEL_ROWS", 10)
+    problem = with_kernel(form, np.ones(40))
+    solution = solve(problem, tol=1e-8)
+    _, lift = conditioned(problem)
+    free = (solution.alpha > 0.0) & (solution.alpha < problem.C)
+    assert np.bincount(lift.group, free).max() == 1
+    again = solve(problem, tol=1e-8, start=solution)
+    assert again.trace[-1].iteration <= 1
+
+
+def test_kernel_rows_that_differ_are_left_alone(monkeypatch):
+    monkeypatch.setattr(conditioning, "KERNEL_ROWS", 10)
+    X, target, y = few_samples()
+    more = target + np.arange(40.0)
+    for problem in (
+        Problem(X + np.arange(40.0)[:, None], y, kernel=RBF),
+        Problem(np.eye(40), y, kernel=Kernel("precomputed")),
+        Problem(X, y, kernel=RBF, norm=L2Norm()),
+        regression_problem(X, more, kernel=RBF),
+        Problem(X, y, q=more, kernel=RBF),
+    ):
+        assert conditioned(problem)[0] is problem
+
+
+def test_a_limit_ends_a_merged_kernel_problem(monkeypatch):
+    monkeypatch.setattr(conditioning, "KERNEL_ROWS", 10)
+    problem = with_kernel("classes", np.ones(40))
+    solution = solve(problem, tol=1e-8, max_iter=1, time_limit=60.0)
+    assert len(solution.alpha) == 40
+    seen = []
+    solve(problem, tol=1e-8, callback=lambda step: seen.append(step.point()))
+    assert all(len(w) == 40 for w, _ in seen)
+    assert problem.primal(*seen[-1]) == pytest.approx(solve(problem).certificate.primal)
+
+
+@product(
+    name=["SVC", "ovo", "SVR", "NuSVC", "NuSVR", "OneClassSVM"],
+    weight=[None, "counts", "even"],
+    C=[1.0, 0.25],
+)
+def test_equal_samples_of_small_fits_are_solved_once(name, weight, C, monkeypatch):
+    X, target, y = few_samples(90)
+    kinds = np.digitize(target, [-1.0, 1.0])
+    counts = {None: None, "counts": weights("counts", 90), "even": np.full(90, 2.0)}
+    labels = {"ovo": kinds, "SVR": target, "NuSVR": target, "OneClassSVM": None}.get(
+        name, y
+    )
+    machine = {
+        "SVC": SVC(C=C, gamma=0.3),
+        "ovo": SVC(C=C, gamma=0.3),
+        "SVR": SVR(C=C, gamma=0.3),
+        "NuSVC": NuSVC(nu=0.3, gamma=0.3),
+        "NuSVR": NuSVR(C=C, nu=0.4, gamma=0.3),
+        "OneClassSVM": OneClassSVM(nu=0.3, gamma=0.3),
+    }[name]
+    found = []
+    for least in (10**9, 10):
+        monkeypatch.setattr(equal_samples, "KERNEL_ROWS", least)
+        fit = clone(machine).fit(X, labels, sample_weight=counts[weight])
+        assert fit.status_ == "solved"
+        found.append(fit.solutions_)
+    merges = weight != "counts"
+    for one, other in zip(*found, strict=True):
+        before, bounds = one.certificate, other.certificate
+        assert before.dual <= bounds.primal
+        assert bounds.dual <= before.primal
+        assert merges or bounds == before
+        np.testing.assert_array_equal(other.alpha > 0.0, other.w != 0.0)
+        assert other.at_bound <= np.count_nonzero(other.alpha)
+        assert len(one.alpha) == len(other.alpha)
+    if merges:
+        fewer = other.trace[0].active
+        assert fewer <= len(other.alpha) / 2
+
+
+def test_bounds_of_few_samples_are_those_of_all(monkeypatch):
+    X, _, y = few_samples(90)
+    monkeypatch.setattr(equal_samples, "KERNEL_ROWS", 10)
+    solution = SVC(C=3.0, gamma=0.3).fit(X, y).solution_
+    exact = exactly(Problem(X, y, 3.0, kernel=RBF))
+    P, D = exact.primal(solution.w, solution.b), exact.dual(solution.alpha)
+    assert not false_claims(solution.certificate, P, D, tol=1e-4, status="solved")
+    _, group = np.unique(np.c_[X, y], axis=0, return_inverse=True)
+    free = (solution.alpha > 0.0) & (solution.alpha < 3.0)
+    assert np.bincount(group, free).max() == 1

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.given import GivenSamples, given_bytes, given_values
@@ -68,6 +69,17 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
     There are none where the user asked for what this solver does not do.
     """
+    if training.recipe.kernel is None or not _suits(training, may_curve=True):
+        return {}
+    fewer = without_equals(training)
+    if fewer is None:
+        return _kernel_batch(training)
+    found = _kernel_batch(fewer.training)
+    return {k: fewer.for_all(k, solution) for k, solution in found.items()}
+
+
+def _kernel_batch(training: Training) -> dict[int, Solution]:
+    """The same, with equal samples as they are."""
     chosen = batched(training, may_curve=True)
     if not chosen:
         return {}

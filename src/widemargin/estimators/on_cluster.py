@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from widemargin.data.distributed.collection import RowsLostError, column_names
+from widemargin.data.distributed.collection import (
+    ClusterLostError,
+    RowsLostError,
+    column_names,
+)
 from widemargin.data.distributed.opened import open_collection
 from widemargin.data.distributed.reading import matrix_of
 from widemargin.data.distributed.rows import LoadedRows
@@ -43,6 +47,11 @@ _NOT_THERE = (
 _AGAIN = (
     "Workers were lost at the same time as the copies of what they had beside their "
     "rows. The rows are loaded again, and the fit goes on from its best weights."
+)
+_LATE = (
+    "time_limit was over before rows that were lost with their workers were loaded "
+    "again. The attribute 'best' of this error has the best weights, the intercept, "
+    "and their relative gap."
 )
 # Times that a fit is begun, where its row vectors are lost again and again: as often as
 # a search for workers may fail in one request.
@@ -204,13 +213,25 @@ def fitted(
 
 
 def again(once: Callable[[], T]) -> T:
-    """What a function returns that loads rows, called anew where they are lost."""
-    for _ in range(MOST_TURNS - 1):
+    """What a function returns that loads rows, called anew where they are lost.
+
+    Where the time is over before they are there again, the error has the best weights.
+    """
+    best, turn = None, 0
+    while True:
         try:
             return once()
-        except RowsLostError:
+        except RowsLostError as lost:
+            best, turn = lost.best or best, turn + 1
+            if turn == MOST_TURNS:
+                raise
             warnings.warn(_AGAIN, RuntimeWarning, stacklevel=users_level())
-    return once()
+        except TimeoutError as late:
+            if best is None:
+                raise
+            error = ClusterLostError(_LATE)
+            error.best = best
+            raise error from late
 
 
 def of_kind(estimator: Any) -> tuple[Any, Any]:

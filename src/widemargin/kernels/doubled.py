@@ -172,6 +172,7 @@ _OF_ONE = (
     "dtype",
     "block_rows",
     "limit",
+    "n_bytes",
     "cost",
     "keeps_rows",
     "mirror",

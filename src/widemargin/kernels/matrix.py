@@ -165,6 +165,11 @@ class Columns:
         self.focus(None)
 
     @property
+    def n_bytes(self) -> int:
+        """What the packed samples take."""
+        return self._source.n_bytes
+
+    @property
     def cost(self) -> float:
         """Multiplications of a kernel value, about; infinite for a callable."""
         return self._source.cost

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import dataclasses
+import functools
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,13 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.doubled import DoubledRows
-from widemargin.data.equal_rows import equal_rows
+from widemargin.data.equal_rows import equal_rows, may_be_equal, places
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
+from widemargin.kernels.matrix import NoRoomError
 from widemargin.numerics import linalg
+from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.problems.base import Problem
+from widemargin.problems.nu import most_mass
+from widemargin.problems.scores import Scores
 
 Vector = NDArray[np.float64]
 
@@ -30,6 +35,9 @@ CENTER_RATIO = 30.0
 # five times of the first, a quarter and twice of the second, 0.1 and 0.6: 0.6 to 1.2 of
 # the time, benchmarks/core/untuned.py.)
 MERGED_ROWS, MERGE_SAMPLE, MERGE_SHARE = 10_000, 4096, 0.3
+# The same of problems with a kernel, whose fits take a hundred times as long as to look
+# at all rows, and the share of the memory that must be left for kernel values.
+KERNEL_ROWS, KERNEL_SHARE, LEFT_SHARE = 1000, 0.1, 0.5
 
 # First rows of groups of equal rows, the group of each row, and these first rows where
 # they are few.
@@ -109,18 +117,98 @@ class Lift:
         return vector if kept is None else vector[kept]
 
 
+@dataclass(frozen=True)
+class KernelLift(Lift):
+    """Maps answers of a problem with a kernel whose equal rows are merged.
+
+    Of bounded dual variables a merged one is given to its rows one after the other, as
+    much as each can have: few support vectors. Others are shared by weight.
+
+    Attributes
+    ----------
+    core : KernelProblem, the equivalent
+    """
+
+    core: Any = None
+
+    def up(self, v: Vector) -> Vector:
+        """V of the original problem."""
+        m = len(self.core.signs)
+        return np.append(self._coefficients(v[:m]), v[m:])
+
+    def down(self, v: Vector) -> Vector:
+        """V of the equivalent problem."""
+        own: Any = self.group
+        return np.append(np.bincount(own, v[: len(own)]), v[len(own) :])
+
+    def alpha_up(self, alpha: Vector) -> Vector:
+        """Dual variables of the original problem (m,)."""
+        return self.problem.spread(self._parts(alpha))
+
+    def _coefficients(self, c: Vector) -> Vector:
+        signs: Vector = self.core.signs
+        return np.asarray(signs[self.group] * self._parts(signs * c))
+
+    def _parts(self, alpha: Vector) -> Vector:
+        """Dual variables of the kept rows."""
+        own: Any = self.group
+        C, whole, most = self._kept(self.problem.C), alpha[own], self.core.C[own]
+        if self.problem.is_bounded and self._is_even:
+            parts = np.clip(whole - self._place * C, 0.0, C)
+            return np.asarray(np.where(whole >= most, C, parts))
+        return np.asarray(np.where(self._count[own] == 1, whole, C * (whole / most)))
+
+    @functools.cached_property
+    def _count(self) -> NDArray[np.int64]:
+        """How many rows each merged one is."""
+        own: Any = self.group
+        return np.bincount(own)
+
+    @functools.cached_property
+    def _is_even(self) -> bool:
+        """Whether equal rows have equal weights."""
+        own: Any = self.group
+        C, first = self._kept(self.problem.C), np.empty(len(self._count))
+        first[own[::-1]] = C[::-1]
+        return bool(np.array_equal(first[own], C))
+
+    @functools.cached_property
+    def _place(self) -> NDArray[np.int64]:
+        """How many rows before each one are equal to it."""
+        own: Any = self.group
+        return places(own)
+
+    def lend_scores(self, scores: Scores) -> None:
+        """Let the original problem know the scores of the equivalent one.
+
+        Equal rows have equal scores, but what a merged row is given to its rows rounds:
+        a bound of that is added to those of the errors.
+        """
+        own: Any = self.group
+        c, s = scores.c, self.core.columns.value_bounds.s
+        lost = np.where(self._count > 1, gamma_n(4) + 2.0 * UNIT * self._count, 0.0)
+        off = SLACK * float((lost * np.abs(c) * s).sum())
+        problem: Any = self.problem
+        problem.scores = scores.of_equals(
+            problem.columns, own, self._coefficients(c), off * s
+        )
+
+
 def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     """An equivalent problem that is safer or cheaper to solve, and the way back.
 
     With a free intercept, columns whose mean is large beside their deviation are
     centered: b' = b + c'w changes nothing else, neither ``alpha`` nor an objective.
     Else equal rows with equal labels are merged where there are many, their weights C
-    added up. A problem with a kernel stays as it is. Margins other than 1 are measured
-    in a unit of their size, from a shift of a free intercept; before, equal samples of
-    a regression with equal targets are merged.
+    added up. Margins other than 1 are measured in a unit of their size, from a shift of
+    a free intercept; before, equal samples of a regression with equal targets are
+    merged. Of problems with a kernel equal rows are merged, and nothing else is done.
     """
     if problem.couples:
-        return problem, Lift(problem)
+        core, group = _merged_with_kernel(problem)
+        if group is None:
+            return problem, Lift(problem)
+        return core, KernelLift(problem, group=group, core=core)
     if not problem.has_unit_margins:
         fewer, group = _merged(problem)
         scaled, lift = _in_units(fewer)
@@ -215,13 +303,19 @@ def sharing_groups() -> Generator[None, None, None]:
         _GROUPS.reset(token)
 
 
-def _grouped(X: Any, y: NDArray[Any], options: Mapping[str, Any]) -> _Groups:
-    """The groups of equal rows and their first rows, where these are few."""
-    known, key = _GROUPS.get(), (id(X), y.tobytes())
+def _grouped(
+    X: Any, y: NDArray[Any], options: Mapping[str, Any], share: float, keeps: bool
+) -> _Groups:
+    """The groups of equal rows and their first rows, where these are few.
+
+    Where it ``keeps`` them, the next problem of the same rows has them.
+    """
+    known = _GROUPS.get() if keeps else None
+    key = id(X), y.tobytes()
     if known is not None and key in known:
         return known[key][1]
     first, group = equal_rows(X, y)
-    few = len(first) <= (1.0 - MERGE_SHARE) * len(y)
+    few = len(first) <= (1.0 - share) * len(y)
     found = first, group, as_rows(X[first], **options) if few else None
     if known is not None:
         known[key] = X, found  # X lives as long as its id is a key
@@ -234,35 +328,69 @@ def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
     Of a regression both rows of a sample are merged with those of its equals: samples
     that are equal in what they have to reach.
     """
-    rows = problem.rows
-    twice = isinstance(rows, DoubledRows)
-    if isinstance(rows, DoubledRows):
-        rows = rows.base
+    rows, alike = _samples(problem)
     m = rows.shape[0]
     if m < MERGED_ROWS or not rows.is_in_memory:
         return problem, None
-    if not (twice or problem.has_unit_margins):
+    if rows is problem.rows and not problem.has_unit_margins:
         return problem, None
-    kept = slice(None) if problem.kept is None else problem.kept
-    y, C, q = problem.y[kept], problem.C[kept], problem.q[kept]
-    alike = q[:m] if twice else y
     sample = np.arange(MERGE_SAMPLE) * m // MERGE_SAMPLE
     first, _ = equal_rows(rows.take(sample), alike[sample])
     if len(first) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
         return problem, None
+    return _with_groups(problem, rows, alike, MERGE_SHARE)
+
+
+def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
+    """The same of a problem with a kernel, where memory has room for both."""
+    takes = problem.norm is None and not problem.kernel.is_precomputed
+    rows, alike = _samples(problem)
+    if not takes or rows.shape[0] < KERNEL_ROWS:
+        return problem, None
     X = rows.in_memory()
+    if X is None or not may_be_equal(X, alike, KERNEL_SHARE):
+        return problem, None
+    columns = problem.columns
+    limit = columns.limit - columns.n_bytes
+    if limit < LEFT_SHARE * columns.limit:
+        return problem, None
+    form: dict[str, Any] = {"kernel": problem.kernel, "memory_limit": limit}
+    try:
+        return _with_groups(problem, rows, alike, KERNEL_SHARE, **form)
+    except NoRoomError:
+        return problem, None
+
+
+def _samples(problem: Problem) -> tuple[Rows, Any]:
+    """Rows, which are there once, and what is equal beside them where samples are."""
+    rows = problem.rows
+    kept = slice(None) if problem.kept is None else problem.kept
+    if isinstance(rows, DoubledRows):
+        return rows.base, problem.q[kept][: rows.base.shape[0]]
+    return rows, problem.y[kept]
+
+
+def _with_groups(
+    problem: Problem, rows: Rows, alike: NDArray[Any], share: float, **form: Any
+) -> tuple[Any, NDArray[np.int64] | None]:
+    """The problem with equal rows merged, if these are at least a share."""
+    X, m = rows.in_memory(), rows.shape[0]
     if X is None:
         return problem, None
-    first, group, merged = _grouped(X, alike, rows.options)
+    first, group, merged = _grouped(X, alike, rows.options, share, not form)
     if merged is None:
         return problem, None
-    if twice:
+    kept = slice(None) if problem.kept is None else problem.kept
+    y, C, q = problem.y[kept], problem.C[kept], problem.q[kept]
+    if rows is not problem.rows:
         group = np.concatenate([group, group + len(first)])
         first = np.concatenate([first, first + m])
-        if not np.array_equal(q[first][group], q):  # rounded alike in one row only
-            return problem, None
         merged = DoubledRows(merged)
-    margins = q[first] if twice else 1.0
+    if not (q.strides == (0,) or np.array_equal(q[first][group], q)):
+        return problem, None  # rounded alike in one of two rows only
+    margins = q[0] if q.strides == (0,) else q[first]
     weights = np.bincount(group, C)
+    if problem.mass is not None:  # sums of weights round
+        form["mass"] = min(problem.mass, most_mass(y[first], weights))
     loss, intercept = problem.loss, problem.intercept
-    return Problem(merged, y[first], weights, loss, intercept, q=margins), group
+    return Problem(merged, y[first], weights, loss, intercept, q=margins, **form), group

@@ -352,17 +352,7 @@ class KernelProblem(Problem):
         state = self.dual_state(alpha)
         self.repair(state)
         c = self.signs * state.alpha
-        scores = self.scores
-        if scores is not None:
-            scores.settle()
-        if scores is None or not np.array_equal(scores.c, c):
-            scores = Scores(self.columns, c)
-        b = self.intercept_for(scores.values, c, float(v[-1]))
-        known = self.values(c, scores.values, b)
-        exact = known.is_within(max(COARSE, tol))
-        if exact:
-            self.refresh(scores, b)
-            b = self.intercept_for(scores.values, c, b)
+        scores, b, exact = self.scores_for(c, float(v[-1]), tol)
         sums = scores.sums()
         bounds = self.prove(c, sums, b)
         if exact and bounds.hides(tol):
@@ -370,6 +360,20 @@ class KernelProblem(Problem):
             sums = sums.replaced(near, self._twofold(c, near))
             bounds = self.prove(c, sums, b)
         return self.gather(state), self.spread(c), b, bounds
+
+    def scores_for(self, c: Vector, b: float, tol: float) -> tuple[Scores, float, bool]:
+        """Scores K c, the best b, and whether scores that matter are exact."""
+        scores = self.scores
+        if scores is not None:
+            scores.settle()
+        if scores is None or not np.array_equal(scores.c, c):
+            scores = Scores(self.columns, c)
+        b = self.intercept_for(scores.values, c, b)
+        exact = self.values(c, scores.values, b).is_within(max(COARSE, tol))
+        if exact:
+            self.refresh(scores, b)
+            b = self.intercept_for(scores.values, c, b)
+        return scores, b, exact
 
     def answer_at_hand(self) -> tuple[Vector, Vector, float, Certificate] | None:
         """The current point of a run as an answer, with bounds by the scores it has.

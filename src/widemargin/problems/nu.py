@@ -25,13 +25,13 @@ def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
 
     ``copies`` says how many rows each sample is.
     """
-    weights, most = _weights(y, C), _most(y, C)
+    weights, most = _weights(y, C), most_mass(y, C)
     return min(nu * float(weights.sum()) / copies, most)
 
 
 def largest_nu(y: ArrayLike, C: ArrayLike) -> float:
     """The largest nu that the weights of both classes allow."""
-    return min(1.0, _most(y, C) / float(_weights(y, C).sum()))
+    return min(1.0, most_mass(y, C) / float(_weights(y, C).sum()))
 
 
 def nu_problem(
@@ -90,7 +90,7 @@ def _weights(y: ArrayLike, C: ArrayLike) -> Vector:
     return weights[weights > 0.0]
 
 
-def _most(y: ArrayLike, C: ArrayLike) -> float:
+def most_mass(y: ArrayLike, C: ArrayLike) -> float:
     """The largest sum of alpha: twice that of the class with less."""
     y = np.asarray(y)
     weights = np.broadcast_to(np.asarray(C, np.float64), y.shape)

@@ -203,6 +203,20 @@ class Scores:
         self._left_out = []
         self.version += 1
 
+    def of_equals(
+        self, columns: Columns, group: NDArray[np.int64], c: Vector, off: Vector
+    ) -> "Scores":
+        """The scores of rows that are equal to these, by the groups that they are in.
+
+        They have the coefficients c, whose sums by group may miss these coefficients by
+        what changes no score by more than ``off``.
+        """
+        found, sums = Scores(columns, np.zeros(len(group))), self.sums()
+        found.c[:], found.values[:] = c, sums.values[group]
+        found._begin((sums.errors + off)[group])
+        found._then.is_exact[:] = self.is_exact[group]
+        return found
+
     def scale(self, t: float) -> None:
         """Multiply c, and the scores with it."""
         errors = self.sums().errors

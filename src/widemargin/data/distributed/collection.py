@@ -13,7 +13,7 @@ LEAST_LANES, LANE_BYTES, MOST_LANES = 16, 32 << 20, 512
 
 
 class ClusterLostError(RuntimeError):
-    """A fit on a cluster cannot go on: no worker is left, or no scheduler.
+    """A fit on a cluster cannot go on: no worker is left, no scheduler, or no time.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from widemargin.data.state import RowState
 from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.conditioning import conditioned
+from widemargin.problems.conditioning import KernelLift, conditioned
 from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Certificate, Solution
 from widemargin.solvers.driver.start import Start
@@ -251,8 +251,11 @@ class Best(BestSoFar):
                 certificate = problem.bounds(state, v)
             if certificate.relative_gap <= tol:
                 return Answer(problem.gather(state), *problem.split(v), certificate)
-        alpha = self._lift.alpha_up(self.alpha())
-        found = problem.answer(alpha, v, tol)
+        core, alpha = self.core, self.alpha()
+        if isinstance(core, KernelProblem) and isinstance(self._lift, KernelLift):
+            c = core.signs * (alpha if core.kept is None else alpha[core.kept])
+            self._lift.lend_scores(core.scores_for(c, float(self.v[-1]), tol)[0])
+        found = problem.answer(self._lift.alpha_up(alpha), v, tol)
         return Answer(*found, rho=problem.proved_rho)
 
     def untried(self, tol: float) -> Answer:
@@ -286,6 +289,11 @@ class Best(BestSoFar):
         """What the scores of a kernel problem say of the current point."""
         if not isinstance(self._problem, KernelProblem):
             return None
+        scores = getattr(self.core, "scores", None)
+        if isinstance(self._lift, KernelLift) and scores is not None:
+            if scores.current is not None:
+                return None
+            self._lift.lend_scores(scores)
         found = self._problem.answer_at_hand()
         return found and Answer(*found, rho=self._problem.proved_rho)
 
