@@ -115,10 +115,11 @@ constexpr double kFar = 5;
 constexpr double kFloor = 1e-10;
 // Of the gap where the optimum is zero: what rounding may add to it is not small there.
 constexpr double kSure = 0.25;
-// Where the optimum may be zero: without a margin so far, and at this share of the largest objective
-// there is, pair steps are given up that take it no faster than this factor at a time. A margin that
-// is that small asks for more digits than float32 has, and where there is none they hardly move.
-constexpr double kHopeless = 1e-7, kQuick = 0.7;
+// Where the optimum may be zero: without a margin so far, and at this share of the largest
+// objective there is, pair steps are given up that take it no faster than this factor at a time. A
+// margin that is that small asks for more digits than float32 has, and where there is none they
+// hardly move.
+constexpr double kHopeless = 3e-8, kQuick = 0.7;
 
 // One problem, from its start to its end. Positions count the samples with what pads their groups.
 class Problem {
@@ -887,7 +888,7 @@ class Problem {
   int sums_ = 0;
   bool has_mass_ = false, is_twofold_ = false, is_refined_ = false;
   double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
-  double zero_ = 0;  // the objective at zero
+  double zero_ = 0;           // the objective at zero
   double largest_ = 0;        // the largest |w|^2, where there is a rho
   bool may_be_zero_ = false;  // the optimum: q is 0, and there is a rho
   // What violations are a share of: of q, and of what rho is at the start.

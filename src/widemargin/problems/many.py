@@ -196,9 +196,9 @@ class ManyProblems:
     @functools.cached_property
     def _squares(self) -> Vector:
         """The largest ``|f|^2`` that masses allow: (t,)."""
-        lengths = np.where(self.C > 0.0, self.samples.lengths[self.rows], 0.0)
-        longest = np.maximum.reduceat(lengths, self.starts)
-        return np.asarray(np.nan_to_num(self.mass * longest) ** 2)
+        squares = np.where(self.C > 0.0, self.samples.diagonal[self.rows], 0.0)
+        largest = np.maximum.reduceat(squares, self.starts)
+        return np.asarray(np.nan_to_num(np.asarray(self.mass)) ** 2 * largest)
 
     @functools.cached_property
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
@@ -300,8 +300,8 @@ class ManyProblems:
             Infinite bounds where a number has left the range, a dual variable its
             bounds, or ``stop`` said yes before the scores were there. Where q is not 1,
             or there is a mass, the optimum can be zero or negative: gaps are relative
-            to the largest of ``|P|``, ``|D|`` and 1e-10 of the objective at zero; of N^2
-            k(x, x) where q is 0, and there P is at most 0, that of no function.
+            to the largest of ``|P|``, ``|D|`` and 1e-10 of the objective at zero; where
+            q is 0 of N^2 k(x, x), and there P is at most 0, that of no function.
         """
         line = Line(b, self._free_rho(rho))
         with np.errstate(all="ignore"):

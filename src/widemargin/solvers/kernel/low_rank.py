@@ -50,7 +50,9 @@ TRIES, NEARER = 3, 1e-2
 # Without a margin so far, and below this share of the largest objective there is, a
 # margin is too small for pair steps: float32 has not its digits, and they hardly move.
 # Two classes of 1,000 rows that overlap take 0.2 to 0.4 of the time from there on.
-HOPELESS = 1e-6
+HOPELESS = 1e-7
+# So many rows for each column of the factor may do where there is no margin.
+ROOMY = 4
 # Steps of an interior point. Two classes of shuttle, whose rows differ in length by
 # some digits, take 100 with a polynomial kernel, and two Gaussians 20.
 MOST_STEPS = 150
@@ -111,7 +113,8 @@ class LowRank:
 
     def __init__(self, run: WorkingSet, pairs: PairsFirst, tol: float) -> None:
         self._run, self._pairs, self._tol = run, pairs, tol
-        self.rank, self._tries, self._is_low = 0, 0, False
+        self.rank, self._tries = 0, 0
+        self._is_low = self._no_margin = False
         self._factor: PartialCholesky | None = None
         problem = run.problem
         bounded = np.isfinite(run.form.bound).all() and not run.form.ridge.any()
@@ -130,6 +133,11 @@ class LowRank:
         """
         problem, scale = self._run.problem, abs(now.dual)
         if self._is_low and not self._tries and self._is_hopeless(now):
+            if not self._no_margin:
+                self._no_margin = True
+                with contextlib.suppress(ValueError):  # there is no room for it
+                    self._run.refine()  # which may show that it is solved
+                    return True
             self._pairs.visits = self._pairs.most_visits = self._visits(LOW * self._m)
             scale = 0.0  # the optimum may be
         if self._pairs.visits < self._pairs.most_visits:
@@ -196,15 +204,8 @@ class LowRank:
 
     def _solution(self, factor: PartialCholesky, share: float) -> Vector | None:
         """The c of an interior point, which leaves a gap of that share, or nothing."""
-        run = self._run
-        form, problem = run.form, run.problem
-        y = problem.signs
-        upper = np.where(y > 0, form.bound, 0.0)
-        groups = ((), (np.full(len(y), True),), (y > 0, y < 0))[form.sums]
-        E = indicators(groups, len(y))
-        H = Factored(factor, problem)
-        sums = E.T @ run.c if form.sums > 1 else np.full(form.sums, problem.mass or 0.0)
-        boxed = Boxed(H, -problem.margins * y, upper - form.bound, upper, E, sums)
+        problem = self._run.problem
+        m = len(problem.signs)
 
         def is_zero(objective: float) -> bool:
             bounds = Certificate(0.0, -objective, problem.scale)
@@ -213,16 +214,22 @@ class LowRank:
         def end(objective: float) -> float:
             if is_zero(objective):
                 return np.inf
-            return 0.5 * share * max(abs(objective), problem.scale) / len(y)
+            return 0.5 * share * max(abs(objective), problem.scale) / m
 
-        method = Method(boxed)
-        begin = method.begin()
+        for rows in (*self._few_rows(), np.arange(m)):
+            H = Factored(factor, problem, rows)
+            method = self._method(H, rows)
+            begin = method.begin()
+            if begin is None:
+                continue
+            last = method.run(begin, end, MOST_STEPS)
+            inside = method.feasible(last.c)
+            if is_zero(method.problem.objective(inside, H.times(inside))):
+                c = np.zeros(m)
+                c[rows] = inside  # which predicts nothing: there need not be few
+                return c
         if begin is None:
             return None
-        last = method.run(begin, end, MOST_STEPS)
-        inside = method.feasible(last.c)
-        if is_zero(boxed.objective(inside, H.times(inside))):
-            return inside  # which predicts nothing: there need not be few rows
         enough = max(self._gap(inside, H.scores(inside)), 0.5 * self._tol)
         with contextlib.suppress(np.linalg.LinAlgError):  # no row is free, in a sum
             for share in SETTLED:
@@ -230,6 +237,28 @@ class LowRank:
                     if self._gap(c, H.scores(c)) <= enough:
                         return c
         return inside
+
+    def _few_rows(self) -> list[Index]:
+        """Rows that may do where there is no margin: those with c, and any others."""
+        c = self._run.c
+        rows = np.flatnonzero(c)
+        count = max(int(ROOMY * self.rank), 2 * len(rows))
+        if not self._no_margin or count > 0.5 * len(c):
+            return []
+        others = np.random.default_rng(0).permutation(np.flatnonzero(c == 0.0))
+        return [np.sort(np.append(rows, others[: count - len(rows)]))]
+
+    def _method(self, H: "Factored", rows: Index) -> Method:
+        """An interior point for some rows, whose c have all of the sums."""
+        problem, form, c = self._run.problem, self._run.form, self._run.c
+        y, bound = problem.signs, form.bound[rows]
+        groups = ((), (np.full(len(y), True),), (y > 0, y < 0))[form.sums]
+        E = indicators(groups, len(y))
+        sums = E.T @ c if form.sums > 1 else np.full(form.sums, problem.mass or 0.0)
+        y = y[rows]
+        linear = -np.broadcast_to(problem.margins, len(c))[rows] * y
+        upper = np.where(y > 0, bound, 0.0)
+        return Method(Boxed(H, linear, upper - bound, upper, E[rows], sums))
 
     def _gap(self, c: Vector, f: Vector) -> float:
         """The relative gap of c by scores f."""
@@ -273,14 +302,18 @@ class Factored:
     ----------
     factor : PartialCholesky of `UnitRows`
     problem : KernelProblem
+    rows : int ndarray, some of its rows where no sample occurs twice, or all
     """
 
-    def __init__(self, factor: PartialCholesky, problem: KernelProblem) -> None:
-        Z = factor.Z * cast(UnitRows, factor.builder).lengths[:, np.newaxis]
+    def __init__(
+        self, factor: PartialCholesky, problem: KernelProblem, rows: Index
+    ) -> None:
+        own = rows[rows < len(factor.Z)]
+        Z = factor.Z[own] * cast(UnitRows, factor.builder).lengths[own, np.newaxis]
         self._shift = float(problem.intercept == "penalized")
         if self._shift:
             Z = np.column_stack([Z, np.ones(len(Z))])
-        self._Z, self._copies = Z, len(problem.signs) // len(Z)
+        self._Z, self._copies = Z, len(rows) // len(Z)
         self.size = float(np.einsum("ij,ij->", Z, Z)) / len(Z)
 
     def times(self, c: Vector) -> Vector:
