@@ -113,6 +113,13 @@ constexpr double kShare = 0.9;
 constexpr double kFar = 5;
 // The objective at zero, times this, is the least that a gap is relative to.
 constexpr double kFloor = 1e-10;
+// Of the gap where the optimum is zero: what rounding may add to it is not small there.
+constexpr double kSure = 0.25;
+// Where the optimum may be zero: without a margin so far, and at this share of the largest
+// objective there is, pair steps are given up that take it no faster than this factor at a time. A
+// margin that is that small asks for more digits than float32 has, and where there is none they
+// hardly move.
+constexpr double kHopeless = 3e-8, kQuick = 0.7;
 
 // One problem, from its start to its end. Positions count the samples with what pads their groups.
 class Problem {
@@ -188,7 +195,9 @@ class Problem {
       largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
     }
     unit_ = is_plain_ || !(largest > 0 || has_mass_) ? 1.0 : largest;
-    zero_ = passes_.losses(objective(), C_.data(), 0.0).value;
+    may_be_zero_ = has_mass_ && largest == 0;
+    largest_ = mass * mass * *std::max_element(diagonal_.begin(), diagonal_.end());
+    zero_ = may_be_zero_ ? kSure * largest_ : passes_.losses(objective(), C_.data(), 0.0).value;
     if (sums_ == 1)
       lines_.push_back({C_.data(), has_mass_ ? mass : 0.0});
     else if (sums_ > 1)
@@ -282,7 +291,8 @@ class Problem {
       }
       const bool is_over = spent >= static_cast<double>(limits.most);
       const bool is_last = is_over || (negative > 0 && !may_curve_);
-      if (end == BatchEnd::waiting && (is_last || !goes_on(steps))) end = BatchEnd::stuck;
+      if (end == BatchEnd::waiting && (is_last || !goes_on(steps) || is_hopeless(before)))
+        end = BatchEnd::stuck;
       if (end == BatchEnd::stuck && may_refine && !is_refined_ && !is_last) {
         end = begin_to_refine(steps) <= share ? BatchEnd::solved : BatchEnd::waiting;
         goal = share;
@@ -685,13 +695,15 @@ class Problem {
     const std::int64_t chunk = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(m_));
     const std::size_t patience = kPatientStepsExactly * m_;
     while (true) {
+      const double before = dual_;
       const auto done = exact.advance(stop, std::min(chunk, limits.most - steps));
       steps += done.steps, negative += done.negative;
       if (negative > 0 && !may_curve_) return BatchEnd::stuck;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (gap() <= kShare * limits.tol) return BatchEnd::solved;
       if (settled && (stop *= kFall) < kDigits * unit_) return BatchEnd::stuck;
-      if (steps >= limits.most || !has_fallen(steps, patience)) return BatchEnd::stuck;
+      if (steps >= limits.most || !has_fallen(steps, patience) || is_hopeless(before))
+        return BatchEnd::stuck;
       if (crew_.stopped(is_caller_)) return BatchEnd::stopped;
     }
   }
@@ -841,7 +853,17 @@ class Problem {
     const double rest = 0.5 * (square + shift_ * b_ * b_);
     primal_ = rest + losses;
     dual_ = linear - rest - 0.5 * squares;
+    if (may_be_zero_) primal_ = std::min(primal_, 0.0);  // that of no function
     return relative_gap();
+  }
+
+  // Whether there is no margin so far, hardly any is possible, and steps were slow since the bound
+  // `before`.
+  bool is_hopeless(double before) {
+    if (!may_be_zero_ || primal_ < 0 || -dual_ > kHopeless * largest_) return false;
+    if (dual_ > kQuick * before) return false;
+    (void)gap();
+    return primal_ == 0;
   }
 
   // What gaps are relative to, and the one of the last bounds.
@@ -866,7 +888,9 @@ class Problem {
   int sums_ = 0;
   bool has_mass_ = false, is_twofold_ = false, is_refined_ = false;
   double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
-  double zero_ = 0;  // the objective at zero
+  double zero_ = 0;           // the objective at zero
+  double largest_ = 0;        // the largest |w|^2, where there is a rho
+  bool may_be_zero_ = false;  // the optimum: q is 0, and there is a rho
   // What violations are a share of: of q, and of what rho is at the start.
   double unit_ = 1;
   bool is_plain_ = true;  // q is 1, and there is no rho

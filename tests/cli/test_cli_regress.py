@@ -216,7 +216,8 @@ CLASSIFIERS_ONLY = {
 def test_what_classifiers_have_is_refused(here, capsys, option):
     asked = ["train", "train.svm", "m.wm", "--type", "regress", "--kernel", "rbf"]
     message = refused(capsys, *asked, option, *CLASSIFIERS_ONLY[option])
-    kinds = "classify" + " or nu" * (option in ("--decision-shape", "--break-ties"))
+    of_nu = "--decision-shape", "--break-ties", "--probability"
+    kinds = "classify" + " or nu" * (option in of_nu)
     words = f"{option} is of --type {kinds}, found --type regress\n"
     assert message == f"widemargin: {words}"
     assert not (here / "m.wm").exists()
@@ -338,6 +339,20 @@ def test_nu_of_classes(here, capsys):
     assert "must be at most 0.6" in message
 
 
+def test_nu_with_probabilities(here, capsys):
+    X, y = np.load("train.npy"), (np.load("train-y.npy") > 14.0).astype(int)
+    np.save("kind.npy", y)
+    asked = ["--type", "nu", "--nu", "0.4", "--kernel", "rbf", "--gamma", "0.1"]
+    asked += ["--label", "kind.npy", "--probability"]
+    assert main(["train", "train.npy", "m.wm", *asked]) == 0
+    capsys.readouterr()
+    assert main(["predict", "m.wm", "train.npy", "--probability"]) == 0
+    found = np.loadtxt(capsys.readouterr().out.splitlines())
+    with pytest.warns(FutureWarning):
+        alone = NuSVC(nu=0.4, gamma=0.1, probability=True).fit(X, y)
+    np.testing.assert_allclose(found, alone.predict_proba(X), atol=1e-6)
+
+
 @words_only
 @pytest.mark.parametrize("more", [(), ("--rank", "20"), ("--solver", "irwls")])
 def test_nu_of_targets(here, capsys, more):
@@ -383,4 +398,5 @@ def test_machines_with_nu_take_a_rank_and_write_a_page(here, capsys, kind):
     assert (
         "'auto', 'batch', 'irwls'" in message or "solver of kernel problems" in message
     )
-    assert "--cv is of --type" in refused(capsys, *asked[:-4], "--cv", "3")
+    said = refused(capsys, *asked[:-4], "--cv", "3")
+    assert f"--type {kind} has nu, which GridSearchCV" in said

@@ -11,13 +11,16 @@ from tests.cases.pairwise import checks_by_turns, product
 from widemargin import (
     SVC,
     SVR,
+    Kernel,
     LinearSVR,
     NuSVC,
     NuSVR,
     OneClassSVM,
+    as_rows,
     load_model,
     save_model,
 )
+from widemargin.problems.nu import nu_problem
 
 RNG = np.random.default_rng(3)
 X, NEW = RNG.normal(size=(160, 3)), RNG.normal(size=(40, 3))
@@ -228,6 +231,31 @@ def test_no_margin_is_told_and_found_in_few_working_sets(form, nu, shape, seed):
     assert machine.dual_gap_ <= machine.tol
     assert len(machine.solution_.trace) <= 20  # or more than 100
     assert str(machine.solution_).startswith("Proved that no margin exists, to a rel")
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.2])
+def test_no_margin_is_proved_at_once_as_it_is_alone(nu):
+    X, y = np.random.default_rng(0).normal(size=(600, 10)), _mixed(600, 2, 1)[1]
+    with pytest.warns(ConvergenceWarning, match="The optimum is zero"):
+        found = NuSVC(nu=nu, kernel="linear").fit(X, y).solution_
+    problem = nu_problem(as_rows(X), y, 1.0, nu, kernel=Kernel("linear"))
+    proved = problem.certify(found.alpha, found.w, found.b, tol=1e-4)
+    assert (found.solver, found.status) == ("batch", "no_margin")
+    assert found.certificate.primal == proved.primal == 0.0
+    assert max(found.certificate.relative_gap, proved.relative_gap) <= 1e-4
+    assert found.certificate.scale == pytest.approx(problem.scale, rel=1e-9)
+
+
+@pytest.mark.parametrize("nu", [0.02, 0.2])
+def test_no_margin_of_a_smooth_kernel_takes_no_pair_steps_for_long(nu):
+    """Pair steps hardly move there: a factor of low rank goes on from theirs."""
+    X, y = np.random.default_rng(0).normal(size=(1500, 2)), _mixed(1500, 2, 1)[1]
+    with pytest.warns(ConvergenceWarning, match="The optimum is zero"):
+        found = NuSVC(nu=nu, gamma=0.1).fit(X, y).solution_
+    assert (found.status, found.certificate.primal) == ("no_margin", 0.0)
+    assert found.certificate.relative_gap <= 1e-4
+    assert len(found.trace) <= 4
+    assert found.trace[-1].details["inner_steps"] == 0
 
 
 def test_no_margin_of_one_class_is_told():

@@ -65,7 +65,12 @@ MACHINES = {
     ),
     "one-class": Machine("OneClassSVM", "OneClassSVM", "", "", (), _WITH_NU),
     "nu": Machine(
-        "NuSVC", "NuSVC", "", "", (), (*_WITH_NU, "decision_shape", "break_ties")
+        "NuSVC",
+        "NuSVC",
+        "",
+        "",
+        (),
+        (*_WITH_NU, "decision_shape", "break_ties", "probability"),
     ),
     "nu-regress": Machine("NuSVR", "NuSVR", "", "", (), (*_WITH_NU, "C")),
 }
@@ -82,6 +87,12 @@ def check_type(options: argparse.Namespace) -> None:
     if not hasattr(widemargin, machine.kernel):
         there = [k for k, one in MACHINES.items() if hasattr(widemargin, one.kernel)]
         raise ValueError(f"--type {asked} is not there: expected {' or '.join(there)}")
+    if options.cv is not None and "cv" not in machine.has:
+        kinds = " or ".join(k for k, one in MACHINES.items() if "cv" in one.has)
+        raise ValueError(
+            f"--cv chooses C, of --type {kinds}: --type {asked} has nu, which "
+            f"GridSearchCV of scikit-learn chooses for {machine.kernel}"
+        )
     for name in dict.fromkeys(name for one in MACHINES.values() for name in one.has):
         given = getattr(options, name)
         # 0.0 is given, though it equals False.
@@ -145,6 +156,7 @@ def of_nu(options: argparse.Namespace, solver: str | Solver, **others: Any) -> A
         "nu": options.nu,
         "decision_function_shape": options.decision_shape,
         "break_ties": options.break_ties or None,
+        "probability": options.probability or None,
         "max_iter": options.max_iter,
         "time_limit": options.time_limit,
         "memory_limit": options.memory_limit,

@@ -278,8 +278,8 @@ def _add_weights(train: Any) -> None:
         "--probability",
         action="store_true",
         help="keep in the model what makes probabilities of scores: sigmoids, fitted "
-        "to the scores of rows that a fold held out (--cv 5, if not said); predict "
-        "--probability prints them",
+        "to the scores of rows that a fold held out (--cv 5, if not said; of --type nu "
+        "always five folds); predict --probability prints them",
     )
 
 

@@ -224,7 +224,7 @@ def _check_folds(options: argparse.Namespace) -> None:
     if options.probability and options.decision_shape == "ovo":
         raise ValueError("--probability and --decision-shape ovo cannot go together")
     asked = "--cv"
-    if options.probability and options.cv is None:
+    if options.probability and options.cv is None and options.type != "nu":
         asked, options.cv = "--probability", 5
         options.C = 1.0 if options.C is None else options.C
     if options.cv is None:

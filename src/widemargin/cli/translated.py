@@ -20,7 +20,7 @@ _NAMES = {"c": "-C", "d": "--degree", "g": "--gamma", "r": "--coef0", "n": "--nu
 _KERNELS = {"0": (None, ""), "1": ("poly", "dgr"), "2": ("rbf", "g")}
 _KERNELS["3"] = "sigmoid", "gr"
 # -s: the machine, and letters of what it has.
-_TYPES = {"0": (None, "cbwv"), "1": ("nu", "n"), "2": ("one-class", "n")}
+_TYPES = {"0": (None, "cbwv"), "1": ("nu", "bn"), "2": ("one-class", "n")}
 _TYPES |= {"3": ("regress", "cpv"), "4": ("nu-regress", "cn")}
 _ANY = "stemqhW"
 _LINEAR = {  # -s of LIBLINEAR

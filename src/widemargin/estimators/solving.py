@@ -16,7 +16,7 @@ from widemargin.estimators.batch import (
 )
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
-from widemargin.solution import Solution, Status
+from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import unsolved
@@ -138,7 +138,7 @@ def _solve_in_turn(
         if solution.status is not Status.STALLED:
             found[k] = solution
             tell(training, k, solution)
-        elif solution.certificate.relative_gap <= GOOD_START:
+        elif _is_start(training, solution.certificate):
             starts[k] = solution
     end = training.limits.end or np.inf
 
@@ -163,6 +163,12 @@ def _solve_in_turn(
                 new = found[k]  # there was no time to take it up
             found[k] = starts[k] = new
     return [found[k] for k in range(len(sizes))]
+
+
+def _is_start(training: Training, bounds: Certificate) -> bool:
+    """Whether to go on from an answer: in the nu form zero is none."""
+    nearly = bounds.relative_gap <= GOOD_START
+    return nearly or (training.recipe.nu is not None and np.isfinite(bounds.dual))
 
 
 def _is_worse(one: Solution, other: Solution) -> bool:

@@ -56,8 +56,8 @@ class GivenSamples(Grouped):
 
     def __init__(self, values: Vector, group: NDArray[Any]) -> None:
         super().__init__(group)
-        self.values, self._diagonal = values, values.diagonal().copy()
-        lengths = np.sqrt(np.maximum(self._diagonal, 0.0))
+        self.values, self.diagonal = values, values.diagonal().copy()
+        lengths = np.sqrt(np.maximum(self.diagonal, 0.0))
         largest, share, apart, i, j = _core.given_facts(values, lengths)
         if apart > ASYMMETRY * largest:
             refuse_pair(values[i, j], values[j, i])
@@ -71,7 +71,7 @@ class GivenSamples(Grouped):
     @property
     def _groups(self) -> tuple[Any, ...]:
         """What the core takes: the values, where groups begin, and the diagonal."""
-        return self.values, self._strips, self.count, self.order, self._diagonal
+        return self.values, self._strips, self.count, self.order, self.diagonal
 
     def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
@@ -79,7 +79,7 @@ class GivenSamples(Grouped):
 
     def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
         """Let the core add up scores; runs share the values anyway."""
-        asked: tuple[Any, ...] = (self.values, self._diagonal, *sums, *out)
+        asked: tuple[Any, ...] = (self.values, self.diagonal, *sums, *out)
         _core.sum_given(*asked)
 
     @functools.cached_property

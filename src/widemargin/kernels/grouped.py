@@ -59,8 +59,10 @@ class Grouped(ABC):
     is_fit : bool, whether the core can do it: not where float32 is too rough
     is_fit_exactly : bool, whether it can do it in float64
     may_curve : bool, whether the kernel need not be positive semidefinite
+    diagonal : ndarray (m,), k(x, x) of each row
     """
 
+    diagonal: Vector
     cost: float
     is_fit: bool
     is_fit_exactly: bool
@@ -218,8 +220,8 @@ class GroupedSamples(Grouped):
         wide = max(WIDE, MOST_BYTES // (4 * X.shape[0]))
         self._layout = Layout(kernel.form, X, np.float32, SPARSE_MODEL, wide)
         self._layout.is_ones = False  # its engine reads packed numbers
-        self._diagonal = kernel.diag(X)
-        rough = is_rough(self._layout, kernel, X, self._diagonal)
+        self.diagonal = kernel.diag(X)
+        rough = is_rough(self._layout, kernel, X, self.diagonal)
         self.is_fit_exactly = not self._layout.stays_sparse
         self.is_fit = self.is_fit_exactly and not rough
         self.may_curve = not kernel.is_psd
@@ -251,7 +253,7 @@ class GroupedSamples(Grouped):
         norms = np.empty(len(self.order), np.float32)
         norms[place] = samples.norms
         batch = Batches(self._layout, self._X, norms).take(slice(None), samples)
-        groups = begin, self.count, self.order, self._diagonal
+        groups = begin, self.count, self.order, self.diagonal
         return samples, batch, groups
 
     def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:

@@ -185,6 +185,21 @@ class ManyProblems:
             return self.sums(self.C)
         return self.sums(self.C * self.loss.value(np.zeros(len(self.y)) + self.q))
 
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether optima are zero where there is no margin: q is 0, and there is a rho.
+
+        Then `MassProblem` says what gaps are relative to.
+        """
+        return self.mass is not None and np.ndim(self.q) == 0 and self.q == 0.0
+
+    @functools.cached_property
+    def _squares(self) -> Vector:
+        """The largest ``|f|^2`` that masses allow: (t,)."""
+        squares = np.where(self.C > 0.0, self.samples.diagonal[self.rows], 0.0)
+        largest = np.maximum.reduceat(squares, self.starts)
+        return np.asarray(np.nan_to_num(np.asarray(self.mass)) ** 2 * largest)
+
     @functools.cached_property
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
         """Labels, C and q of each place, and the mass of each problem."""
@@ -285,7 +300,8 @@ class ManyProblems:
             Infinite bounds where a number has left the range, a dual variable its
             bounds, or ``stop`` said yes before the scores were there. Where q is not 1,
             or there is a mass, the optimum can be zero or negative: gaps are relative
-            to the largest of ``|P|``, ``|D|`` and 1e-10 of the objective at zero.
+            to the largest of ``|P|``, ``|D|`` and 1e-10 of the objective at zero; where
+            q is 0 of N^2 k(x, x), and there P is at most 0, that of no function.
         """
         line = Line(b, self._free_rho(rho))
         with np.errstate(all="ignore"):
@@ -319,6 +335,8 @@ class ManyProblems:
             bounds[:, 1] -= costs
             bounds[:, 3] += costs
             bounds[~np.isfinite(bounds[:, 1]), 1] = -np.inf
+            if self.may_be_zero:  # the objective of no function at all is 0
+                bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
         pairs = zip(bounds.tolist(), self._scales(bounds[:, 1]), strict=True)
         return [Certificate(p, d, s, over + under) for (p, d, over, under), s in pairs]
 
@@ -402,7 +420,7 @@ class ManyProblems:
         """What gaps are relative to at least."""
         if self.is_plain:
             return [0.0] * len(dual)
-        least = FLOOR * self.zero_objectives
+        least = FLOOR * (self._squares if self.may_be_zero else self.zero_objectives)
         scales = np.maximum(least, np.where(np.isfinite(dual), np.abs(dual), 0.0))
         return [float(scale) for scale in scales]
 

@@ -233,7 +233,12 @@ class MassProblem(KernelProblem):
         setattr(state, name, alpha)
 
     def _matters(self, c: Vector, f: Sums, b: float) -> NDArray[np.bool_]:
-        """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
+        """Rows with alpha > 0, or with a loss that is more than 0 perhaps.
+
+        Losses do not matter where the upper bound is that of no function.
+        """
+        if self.ends_at_zero(self.values(c, f.values, b)):
+            return np.asarray(c != 0)
         rho = self.rho_for(f.values, b)
         reach = self.signs * (f.values + b) - rho
         rounded = gamma_n(4) * (np.abs(self.margins) + abs(rho) + abs(b))

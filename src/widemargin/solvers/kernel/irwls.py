@@ -207,7 +207,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
                 step = _step(iteration, run, tol, rank)
             yield step
             moved = False
-            if low_rank is not None and low_rank.moves(step.dual):
+            if low_rank is not None and low_rank.moves(step):
                 rank, moved = low_rank.rank, True
                 continue
             found = precision.look()  # the driver may have refreshed the scores

@@ -22,7 +22,9 @@ from widemargin.features.partial_cholesky import PartialCholesky, largest, pivot
 from widemargin.kernels.definite import sample
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.cholesky import cholesky, threads_for
+from widemargin.problems.base import FLOOR
 from widemargin.problems.kernel import KernelProblem
+from widemargin.solution import Certificate, Step
 from widemargin.solvers.kernel.inner_points import Boxed, Method, indicators
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
@@ -47,6 +49,12 @@ VISITS, LEAST_RANK = 3.0, 50.0
 LEFT, RESIDUAL = 0.01, 10.0
 # A run that misses its gap may try so often, each time so much nearer.
 TRIES, NEARER = 3, 1e-2
+# Without a margin so far, and below this share of the largest objective there is, a
+# margin is too small for pair steps: float32 has not its digits, and they hardly move.
+# Two classes of 1,000 rows that overlap take 0.2 to 0.4 of the time from there on.
+HOPELESS = 1e-7
+# So many rows for each column of the factor may do where there is no margin.
+ROOMY = 4
 # Steps of an interior point. Two classes of shuttle, whose rows differ in length by
 # some digits, take 100 with a polynomial kernel, and two Gaussians 20.
 MOST_STEPS = 150
@@ -111,6 +119,7 @@ class LowRank:
     def __init__(self, run: WorkingSet, pairs: PairsFirst, tol: float) -> None:
         self._run, self._pairs, self._tol = run, pairs, tol
         self.rank, self._tries = 0, 0
+        self._is_low = self._no_margin = False
         self._factor: PartialCholesky | None = None
         problem = run.problem
         bounded = np.isfinite(run.form.bound).all() and not run.form.ridge.any()
@@ -120,18 +129,28 @@ class LowRank:
             J = sample(self._m)
             rank = rank_of(columns.kernel, columns.rows, columns.values(J, J))
             pairs.most_visits = self._visits(rank)
+            self._is_low = rank < np.inf
 
-    def moves(self, dual: float) -> bool:
+    def moves(self, now: Step) -> bool:
         """Move the run to a point of the factor, where it is time to and it is better.
 
-        ``dual`` is the dual objective by now. Returns whether the run has moved.
+        ``now`` has the objectives by now. Returns whether the run has moved.
         """
+        problem, scale = self._run.problem, abs(now.dual)
+        if self._is_low and not self._tries and self._is_hopeless(now):
+            if not self._no_margin:
+                self._no_margin = True
+                with contextlib.suppress(ValueError):  # there is no room for it
+                    self._run.refine()  # which may show that it is solved
+                    return True
+            self._pairs.visits = self._pairs.most_visits = self._visits(LOW * self._m)
+            scale = 0.0  # the optimum may be
         if self._pairs.visits < self._pairs.most_visits:
             return False
-        scale = max(abs(dual), self._run.problem.scale)
+        scale = max(scale, problem.scale)
         nearer = NEARER**self._tries
         enough = nearer * RESIDUAL * self._tol * scale
-        columns = self._run.problem.columns
+        columns = problem.columns
         if products_of(columns.kernel, columns.rows.shape[1]) <= LOW * self._m:
             enough = 0.0  # few steps more, and lengths may differ by many digits
         size = float((np.abs(self._run.c) * _lengths(columns.diag())).sum())
@@ -145,6 +164,13 @@ class LowRank:
         if self._tries == TRIES:
             self._pairs.most_visits = np.inf
         return c is not None and self._run.move(c)
+
+    def _is_hopeless(self, now: Step) -> bool:
+        """Whether there is no margin yet, and hardly any is possible."""
+        problem = self._run.problem
+        bounds = Certificate(now.primal, now.dual, problem.scale)
+        small = -now.dual <= HOPELESS / FLOOR * problem.scale
+        return small and problem.ends_at_zero(bounds)
 
     def _visits(self, rank: float) -> float:
         """Visits of pair steps that take as long as an interior point of a rank."""
@@ -183,29 +209,36 @@ class LowRank:
 
     def _solution(self, factor: PartialCholesky, share: float) -> Vector | None:
         """The c of an interior point, which leaves a gap of that share, or nothing."""
-        run = self._run
-        form, problem = run.form, run.problem
-        y = problem.signs
-        upper = np.where(y > 0, form.bound, 0.0)
-        groups = ((), (np.full(len(y), True),), (y > 0, y < 0))[form.sums]
-        E = indicators(groups, len(y))
-        H = Factored(factor, problem)
-        sums = E.T @ run.c if form.sums > 1 else np.full(form.sums, problem.mass or 0.0)
-        boxed = Boxed(H, -problem.margins * y, upper - form.bound, upper, E, sums)
+        problem = self._run.problem
+        m = len(problem.signs)
+
+        def is_zero(objective: float) -> bool:
+            bounds = Certificate(0.0, -objective, problem.scale)
+            return bounds.relative_gap <= share and problem.ends_at_zero(bounds)
 
         def end(objective: float) -> float:
-            return 0.5 * share * max(abs(objective), problem.scale) / len(y)
+            if is_zero(objective):
+                return np.inf
+            return 0.5 * share * max(abs(objective), problem.scale) / m
 
-        method = Method(boxed)
-        begin = method.begin()
+        for rows in (*self._few_rows(), np.arange(m)):
+            H = Factored(factor, problem, rows)
+            method = self._method(H, rows)
+            begin = method.begin()
+            if begin is None:
+                continue
+            last = method.run(begin, end, MOST_STEPS)
+            inside = method.feasible(last.c)
+            if is_zero(method.problem.objective(inside, H.times(inside))):
+                c = np.zeros(m)
+                c[rows] = inside  # which predicts nothing: there need not be few
+                return c
         if begin is None:
             return None
-        last = method.run(begin, end, MOST_STEPS)
-        inside = method.feasible(last.c)
         enough = max(2.0 * self._gap(inside, H.scores(inside)), 0.5 * self._tol)
         with contextlib.suppress(np.linalg.LinAlgError):  # rounding is in the way
             for share in SETTLED:
-                to = ToVertex(boxed, H.rows, last, inside)
+                to = ToVertex(method.problem, H.rows, last, inside)
                 if share < np.inf:
                     to.settle(method.at_bounds(last, share * H.size))
                 to.purify()
@@ -213,6 +246,28 @@ class LowRank:
                 if self._gap(c, H.scores(c)) <= enough:
                     return c
         return inside
+
+    def _few_rows(self) -> list[Index]:
+        """Rows that may do where there is no margin: those with c, and any others."""
+        c = self._run.c
+        rows = np.flatnonzero(c)
+        count = max(int(ROOMY * self.rank), 2 * len(rows))
+        if not self._no_margin or count > 0.5 * len(c):
+            return []
+        others = np.random.default_rng(0).permutation(np.flatnonzero(c == 0.0))
+        return [np.sort(np.append(rows, others[: count - len(rows)]))]
+
+    def _method(self, H: "Factored", rows: Index) -> Method:
+        """An interior point for some rows, whose c have all of the sums."""
+        problem, form, c = self._run.problem, self._run.form, self._run.c
+        y, bound = problem.signs, form.bound[rows]
+        groups = ((), (np.full(len(y), True),), (y > 0, y < 0))[form.sums]
+        E = indicators(groups, len(y))
+        sums = E.T @ c if form.sums > 1 else np.full(form.sums, problem.mass or 0.0)
+        y = y[rows]
+        linear = -np.broadcast_to(problem.margins, len(c))[rows] * y
+        upper = np.where(y > 0, bound, 0.0)
+        return Method(Boxed(H, linear, upper - bound, upper, E[rows], sums))
 
     def _gap(self, c: Vector, f: Vector) -> float:
         """The relative gap of c by scores f."""
@@ -256,14 +311,19 @@ class Factored:
     ----------
     factor : PartialCholesky of `UnitRows`
     problem : KernelProblem
+    rows : int ndarray, some of its rows where no sample occurs twice, or all
     """
 
-    def __init__(self, factor: PartialCholesky, problem: KernelProblem) -> None:
+    def __init__(
+        self, factor: PartialCholesky, problem: KernelProblem, rows: Index
+    ) -> None:
+        own = rows[rows < len(factor.Z)]
+        part = factor.Z if len(own) == len(factor.Z) else factor.Z[own]
+        lengths = cast(UnitRows, factor.builder).lengths[own, np.newaxis]
         self._shift = float(problem.intercept == "penalized")
-        lengths, rank = cast(UnitRows, factor.builder).lengths, len(factor.pivots)
-        Z = np.ones((len(lengths), rank + int(self._shift)))
-        np.multiply(factor.Z, lengths[:, np.newaxis], out=Z[:, :rank])
-        self._Z, self._copies = Z, len(problem.signs) // len(Z)
+        Z = np.ones((len(own), part.shape[1] + int(self._shift)))
+        np.multiply(part, lengths, out=Z[:, : part.shape[1]])
+        self._Z, self._copies = Z, len(rows) // len(Z)
         self.size = float(np.einsum("ij,ij->", Z, Z)) / len(Z)
 
     def rows(self, J: Index) -> Vector:
