@@ -49,6 +49,9 @@ constexpr std::size_t kMostRefined = 4000;
 // gaps of 1e-3 and 1e-4, 7 were not solved with 1e-8, 2 with 2e-8; this makes scores in float64 for
 // more of them, which takes usps with C = 1,000 twice as long to 1e-3.
 constexpr double kNoise = 1e-8;
+// The share of tol below which that is nothing: then scores that working sets have added up as
+// variables moved, in the same values, are not made again. 4,000 rows take 0.9 times as long.
+constexpr double kNegligible = 0.01;
 
 // Steps of classifiers with the hinge end at margins of 1 and this share of tol more: then scores
 // that float32, or a step that is not made, leaves a little off are no losses. The gap has at most
@@ -268,7 +271,10 @@ class Problem {
       if (!blocks_) take_scores();
       const double before = dual_;
       if (settled || (may_be_near(goal) && gap() <= goal)) {
-        refresh();
+        if (blocks_ && !is_refined_ && noise() < kNegligible * limits.tol)
+          take_gradient();
+        else
+          refresh();
         narrow_.turn_off();
         double now = gap();
         if (may_refine && !is_refined_) {

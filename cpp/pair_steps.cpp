@@ -73,16 +73,39 @@ inline Shorts shorts(Rounded from) {
   return v;
 }
 inline Vector<float> widened(Shorts v) {
-  return __builtin_convertvector(__builtin_convertvector(v, IntVector<float>), Vector<float>) *
-         kRoundedUnit;
+#if defined(__AVX512F__)
+  __m256i some;
+  std::memcpy(&some, &v, sizeof(v));
+  return (Vector<float>)_mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(some));
+#elif defined(__AVX2__)
+  __m128i some;
+  std::memcpy(&some, &v, sizeof(v));
+  return (Vector<float>)_mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(some));
+#else
+  return __builtin_convertvector(__builtin_convertvector(v, IntVector<float>), Vector<float>);
+#endif
 }
-inline Vector<float> load(Rounded from) { return widened(shorts(from)); }
-// The difference of two values.
+// Values, and differences of two, in the unit that they are stored in: a product with it is a
+// product with what follows.
+inline Vector<float> in_units(Rounded from) { return widened(shorts(from)); }
 inline Vector<float> apart(Rounded a, Rounded b) { return widened(shorts(a) - shorts(b)); }
+template <typename Real>
+inline Vector<Real> in_units(const Real* from) {
+  return load(from);
+}
 template <typename Real>
 inline Vector<Real> apart(const Real* a, const Real* b) {
   return load(a) - load(b);
 }
+// Rounded rows come from beyond the second-level cache: how many values ahead they are asked for.
+constexpr std::size_t kAhead = 512;
+inline void ahead(Rounded from) { __builtin_prefetch(from.p + kAhead); }
+template <typename Real>
+inline void ahead(const Real*) {}
+template <typename Real, template <typename> class Rows>
+constexpr Real kUnit = 1;
+template <>
+constexpr float kUnit<float, RoundedRows> = kRoundedUnit;
 
 // f(part of row i, position where it begins, its length) for the parts of rows i and j.
 template <typename Real, class F>
@@ -122,6 +145,7 @@ inline Real value(const MadeRows<Real>& K, std::size_t i, std::size_t j) {
 template <typename Real, template <typename> class Rows, bool kinked>
 class Steps {
   static constexpr Real kInfinity = static_cast<Real>(__builtin_inf());
+  static constexpr Real unit = kUnit<Real, Rows>, twice = 2 * unit;
 
  public:
   explicit Steps(const SmallProblem<Real, Rows>& problem) : p_(problem) {
@@ -130,6 +154,7 @@ class Steps {
     for (std::size_t i = 0; i < p_.q; ++i) look(i);
     for (std::size_t i = 0; i < p_.q; ++i)
       if (const Real size = absolute(p_.diagonal[i]); size > largest_) largest_ = size;
+    for (std::size_t i = 1; i < p_.q; ++i) is_flat_ = is_flat_ && p_.diagonal[i] == p_.diagonal[0];
   }
 
   // Pairs (i, j) of one group: x_i rises and x_j falls by as much.
@@ -168,7 +193,7 @@ class Steps {
       p_.x[j] = t == p_.x[j] - least_j ? least_j : p_.x[j] - t;
       look(i);
       look(j);
-      const Real step = static_cast<Real>(t);
+      const Real step = static_cast<Real>(t), by = step * unit;
       p_.F[i] += p_.ridge[i] * step;
       p_.F[j] -= p_.ridge[j] * step;
       Largest<Real> largest(-kInfinity), second(-kInfinity);
@@ -179,7 +204,8 @@ class Steps {
         Largest<Real> most = largest, next = second;
         Vector<Real> fall0 = falls[0], fall1 = falls[1];
         for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
-          const Vector<Real> F = load(gradient + s) + apart(a, b) * step;
+          ahead(b);
+          const Vector<Real> F = load(gradient + s) + apart(a, b) * by;
           store(gradient + s, F);
           most.offer(load(can + s) - F);
           if constexpr (groups > 1) {
@@ -215,12 +241,13 @@ class Steps {
       move(i, s);
       if (i != j) move(j, t);
       const Real u = static_cast<Real>(s), v = static_cast<Real>(t);
+      const Real by_u = u * unit, by_v = v * unit;
       p_.F[i] += p_.ridge[i] * u;
       if (i != j) p_.F[j] += p_.ridge[j] * v;
       const Real shift = p_.shift * (u + v);
       with_parts(p_.K, i, j, [&](auto x, auto y, std::size_t k, std::size_t end) {
         for (; k < end; k += kLanes<Real>, x += kLanes<Real>, y += kLanes<Real>)
-          store(p_.F + k, load(p_.F + k) + ((load(x) * u + load(y) * v) + shift));
+          store(p_.F + k, load(p_.F + k) + ((in_units(x) * by_u + in_units(y) * by_v) + shift));
       });
     }
   }
@@ -313,19 +340,33 @@ class Steps {
 
   // The j that can fall whose step with i decreases the objective most; and the violation.
   std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation) const {
+    const Real* const diagonal = p_.diagonal;
+    if (is_flat_)
+      return partner(i, can, rise, violation,
+                     [both = all<Real>(diagonal[i] + diagonal[i])](std::size_t, auto twice_K) {
+                       return both - twice_K;
+                     });
+    return partner(i, can, rise, violation, [=, own = diagonal[i]](std::size_t s, auto twice_K) {
+      return (load(diagonal + s) - twice_K) + own;
+    });
+  }
+  template <class Curvature>
+  std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation,
+                      const Curvature& curvature_at) const {
     Largest<Real> gain(0);
     Vector<Real> fall = all<Real>(-kInfinity);
     const Vector<Real> least =
         all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kLeastCurvature<Rows>));
-    const Real *const gradient = p_.F, *const diagonal = p_.diagonal, own = p_.diagonal[i];
+    const Real* const gradient = p_.F;
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end) {
       Largest<Real> best = gain;
       Vector<Real> most = fall;
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
+        ahead(a);
         const Vector<Real> F = load(gradient + s) + load(can + s);
         most = larger(F, most);
         const Vector<Real> slope = F + rise;
-        const Vector<Real> curved = (load(diagonal + s) - load(a) * Real(2)) + own;
+        const Vector<Real> curved = curvature_at(s, in_units(a) * twice);
         const Vector<Real> curvature = curved > least ? curved : least;
         Vector<Real> good = slope * slope;
         if constexpr (kinked)
@@ -374,7 +415,8 @@ class Steps {
     const Vector<Real> zero = all<Real>(0);
     with_parts(p_.K, i, i, [&](auto row, auto, std::size_t s, std::size_t end) {
       for (; s < end; s += kLanes<Real>, row += kLanes<Real>) {
-        const Vector<Real> F = load(p_.F + s), c = load(row) + p_.shift, b = load(p_.diagonal + s);
+        const Vector<Real> F = load(p_.F + s), c = in_units(row) * unit + p_.shift,
+                           b = load(p_.diagonal + s);
         const Vector<Real> rise = load(up(0) + s) - F, fall = load(down(0) + s) + F;
         const Vector<Real> moves = rise > fall ? rise : fall;
         // What is left of its slope and curvature after the step of i alone.
@@ -391,7 +433,8 @@ class Steps {
   }
 
   const SmallProblem<Real, Rows>& p_;
-  Real largest_ = 0;  // entry of the diagonal
+  Real largest_ = 0;     // entry of the diagonal
+  bool is_flat_ = true;  // whether all are equal
 };
 
 template <typename Real, template <typename> class Rows>
