@@ -317,8 +317,9 @@ class Factored:
     def __init__(
         self, factor: PartialCholesky, problem: KernelProblem, rows: Index
     ) -> None:
-        own = rows[rows < len(factor.Z)]
-        part = factor.Z if len(own) == len(factor.Z) else factor.Z[own]
+        made = factor.Z
+        own = rows[rows < len(made)]
+        part = made if len(own) == len(made) else made[own]
         lengths = cast(UnitRows, factor.builder).lengths[own, np.newaxis]
         self._shift = float(problem.intercept == "penalized")
         Z = np.ones((len(own), part.shape[1] + int(self._shift)))
