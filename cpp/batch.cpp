@@ -232,6 +232,7 @@ class Problem {
     double goal = share;
     BatchEnd end = BatchEnd::waiting;
     std::int64_t steps = 0, negative = 0;
+    bool is_known = false;  // the scores of the start
     // All kernel values of a problem, in each thread.
     const std::size_t whole = limits.threads * m_ * padded() * sizeof(double);
     begin_blocks(limits);
@@ -244,6 +245,7 @@ class Problem {
     } else if (has_scores && is_within_bounds()) {
       each([&](std::size_t p, std::size_t i, std::size_t) { f_[p] = all_.scores[i]; });
       take_gradient();
+      is_known = true;
     } else {
       refresh();
     }
@@ -273,7 +275,7 @@ class Problem {
       if (settled || (may_be_near(goal) && gap() <= goal)) {
         if (blocks_ && !is_refined_ && noise() < kNegligible * limits.tol)
           take_gradient();
-        else
+        else if (steps > 0 || !is_known)
           refresh();
         narrow_.turn_off();
         double now = gap();
