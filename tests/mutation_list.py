@@ -312,8 +312,8 @@ MUTATIONS = [
     Mutation(
         "regression: equal samples whose other rows differ are merged",
         "conditioning.py",
-        "if not np.array_equal(q[first][group], q):",
-        "if False:",
+        "or np.array_equal(q[first][group], q)):",
+        "or True):",
         CONDITIONING,
     ),
     Mutation(
@@ -795,8 +795,8 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        "(is_last || !goes_on(steps))) end",
-        "is_last) end",
+        "(is_last || !goes_on(steps) || is_hopeless",
+        "(is_last || is_hopeless",
         BATCH,
     ),
     Mutation(

@@ -170,7 +170,7 @@ MORE = [
     ),
     (
         "train -s 1 -t 2 -b 1 -n 0.3 -v 5 -w1 2 a.svm",
-        "train a.svm a.wm --type nu --kernel rbf --gamma auto --nu 0.3",
+        "train a.svm a.wm --type nu --kernel rbf --gamma auto --nu 0.3 --probability",
     ),
 ]
 
@@ -190,7 +190,7 @@ def test_several_options_of_theirs_are_answered_with_our_command(capsys, theirs,
         ("train -t 4 -c 3 a.svm a.wm", ["-t, -c of LIBSVM: kernel values are for Python"]),
         ("train -s 5 -c 1 a.svm", ["of LIBLINEAR: an L1 penalty is in sklearn.svm.Lin"]),
         ("train -s 7 a.svm", ["-s of LIBLINEAR: logistic regression is in sklearn"]),
-        ("train -s 1 -b 1 -w1 2 -v 3 a.svm", ["; -b has no counterpart with --type nu; -w1"]),
+        ("train -s 1 -b 1 -w1 2 -v 3 a.svm", ["; -w1 has no counterpart with --type nu; -v"]),
         ("train -t 2 -c 3 --scale minmax a b", ["-t of LIBSVM", "; -c of LIBSVM"]),
         ("train -s 0 -e 0.1 a.svm", ["; -e has no counterpart: --tol"]),
         ("train -s 2 -b 1 a.svm", ["-b has no counterpart with --type one-class"]),

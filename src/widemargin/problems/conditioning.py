@@ -328,12 +328,13 @@ def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
     Of a regression both rows of a sample are merged with those of its equals: samples
     that are equal in what they have to reach.
     """
-    rows, alike = _samples(problem)
+    rows = _samples(problem)
     m = rows.shape[0]
     if m < MERGED_ROWS or not rows.is_in_memory:
         return problem, None
     if rows is problem.rows and not problem.has_unit_margins:
         return problem, None
+    alike = _alike(problem, rows)
     sample = np.arange(MERGE_SAMPLE) * m // MERGE_SAMPLE
     first, _ = equal_rows(rows.take(sample), alike[sample])
     if len(first) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
@@ -344,11 +345,12 @@ def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
 def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
     """The same of a problem with a kernel, where memory has room for both."""
     takes = problem.norm is None and not problem.kernel.is_precomputed
-    rows, alike = _samples(problem)
-    if not takes or rows.shape[0] < KERNEL_ROWS:
+    rows = _samples(problem)
+    X = rows.in_memory() if takes and rows.shape[0] >= KERNEL_ROWS else None
+    if X is None:
         return problem, None
-    X = rows.in_memory()
-    if X is None or not may_be_equal(X, alike, KERNEL_SHARE):
+    alike = _alike(problem, rows)
+    if not may_be_equal(X, alike, KERNEL_SHARE):
         return problem, None
     columns = problem.columns
     limit = columns.limit - columns.n_bytes
@@ -361,13 +363,18 @@ def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
         return problem, None
 
 
-def _samples(problem: Problem) -> tuple[Rows, Any]:
-    """Rows, which are there once, and what is equal beside them where samples are."""
+def _samples(problem: Problem) -> Rows:
+    """Rows, each of which is there once."""
     rows = problem.rows
+    return rows.base if isinstance(rows, DoubledRows) else rows
+
+
+def _alike(problem: Problem, rows: Rows) -> NDArray[Any]:
+    """What is equal beside the rows where samples are, of rows in memory."""
     kept = slice(None) if problem.kept is None else problem.kept
-    if isinstance(rows, DoubledRows):
-        return rows.base, problem.q[kept][: rows.base.shape[0]]
-    return rows, problem.y[kept]
+    if rows is problem.rows:
+        return np.asarray(problem.y[kept])
+    return np.asarray(problem.q[kept][: rows.shape[0]])
 
 
 def _with_groups(
