@@ -201,6 +201,15 @@ def test_tables_and_pictures(part, options, tmp_path, monkeypatch):
     assert part is not tables_2_3 or (tmp_path / "tables_2_3_adult.png").exists()
 
 
+def test_rates_where_no_run_took_a_step(options, tmp_path, monkeypatch):
+    monkeypatch.setattr(rates, "SETS", ("a1a",))
+    records = rates.run(replace(options, limit=1e-9))
+    assert not any(r["steps"] for r in records)
+    assert len(list(rates.table(records))) == 2 + len(records)
+    rates.draw(records, tmp_path)
+    assert (tmp_path / "rates.png").exists()
+
+
 def test_pictures_where_every_run_was_given_up(folder, tmp_path):
     options = Options(folder, quick=True, repeat=1, limit=1e-4, names=("a1a",))
     records = tables_2_3.run(options)

@@ -79,10 +79,13 @@ def table(records):
         power, digits = (
             "-" if v is None else f"{v:.3g}" for v in (r["power"], r["digits"])
         )
-        yield (
-            f"{r['set']:6}{r['rows']:7,}{r['C']:6g}{r['method']:>10}{r['steps'][-1]:9,}"
-            f"{r['excess'][-1]:12.1e}{power:>10}{digits:>9}"
+        last = (
+            f"{r['steps'][-1]:9,}{r['excess'][-1]:12.1e}"
+            if r["steps"]
+            else f"{0:9}{'-':>12}"
         )
+        about = f"{r['set']:6}{r['rows']:7,}{r['C']:6g}{r['method']:>10}"
+        yield f"{about}{last}{power:>10}{digits:>9}"
 
 
 def draw(records, folder):
@@ -91,21 +94,27 @@ def draw(records, folder):
     figure, axes = style.panels(len(names), 2, width=5.0, height=3.2)
     for line, name in enumerate(names):
         for axis in axes[2 * line : 2 * line + 2]:
-            for k, method in enumerate(SHOWN):
-                _draw(axis, records, name, k, method)
-            axis.set(yscale="log", title=f"{name}, all rows looked at")
+            drawn = [_draw(axis, records, name, k, m) for k, m in enumerate(SHOWN)]
+            axis.set(title=f"{name}, all rows looked at")
+            if any(drawn):  # a log scale has no place for nothing
+                axis.set_yscale("log")
             axis.set_xlabel("steps (x: R is R* to the digits of float32)")
             axis.set_ylabel("(R - R*) / R*")
-        axes[2 * line].set_xscale("log")
+        if any(drawn):
+            axes[2 * line].set_xscale("log")
     style.legend(figure, axes[0], 3)
     style.save(figure, folder, NAME)
 
 
 def _draw(axis, records, name, k, method):
-    """One curve, without the start, which is no step; a cross where digits end."""
+    """One curve, without the start, which is no step; a cross where digits end.
+
+    Returns the number of its points: none where the time was over before a step.
+    """
     (r,) = (x for x in records if (x["set"], x["method"]) == (name, method))
     pairs = list(zip(r["steps"], r["excess"], strict=True))
     known = np.array([(s, e) for s, e in pairs if s and e > 0]).reshape(-1, 2)
     style.curve(axis, *known.T, k, method, markevery=0.1)
     there = [s for s, e in pairs if e <= 0][:1]
     style.crosses(axis, there, 0.03, style.LINES[k][0])
+    return len(known)
