@@ -280,7 +280,7 @@ def test_targets_are_finite_numbers(here, capsys):
     np.save("bad.npy", y)
     asked = ["--type", "regress", "--label"]
     message = refused(capsys, "train", "train.npy", "m.wm", *asked, "bad.npy")
-    words = "row 7: expected a finite number as the target, found nan"
+    words = "row 6 of the data (counted from 0): expected a finite number as the target, found nan"
     assert message == f"widemargin: train.npy, {words}\n"
     table = pd.read_parquet("train.parquet")
     table.assign(cost="much").to_parquet("words.parquet")

@@ -329,7 +329,7 @@ BAD = {
     "labels that are no classes": (
         save("y.npy", np.arange(400) / 2),
         "train X.npy m.wm --label y.npy",
-        "X.npy, row 2: expected a whole number as the label, found 0.5; "
+        r"X.npy, row 1 of the data \(counted from 0\): expected a whole number as the label, found 0.5; "
         "--type regress predicts such numbers",
     ),
     "too little memory": (

@@ -176,7 +176,7 @@ def as_in_file(sentence: str, first_index: int) -> str:
 def _place(path: str, row: int) -> str:
     """The line of a row: blank lines and comments are lines, but no rows."""
     if is_binary(path) or not os.path.isfile(path):
-        return f"row {row + 1}"  # a pipe cannot be read again
+        return f"row {row} of the data (counted from 0)"  # a pipe cannot be read again
     with open_bytes(path, opener(path)) as file:
         numbers = (
             number

@@ -196,7 +196,7 @@ class NuSVR(SVR):
         return low_rank(training, Mapping(self.rank, self.approximation, recipe), False)
 
     def _keep(self, fit: Fit) -> None:
-        self.epsilon_ = -fit.solutions[0].rho
+        self.epsilon_ = 0.0 - fit.solutions[0].rho
         super()._keep(fit)
         facts = {"nu": float(self.nu), "epsilon": self.epsilon_, "svm_type": "nu_svr"}
         self._meta |= facts

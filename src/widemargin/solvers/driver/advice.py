@@ -67,7 +67,7 @@ def message(end: Ending) -> str:
         Status.STOPPED_BY_CALLBACK: "the callback",
         Status.OUT_OF_MEMORY: "a lack of memory",
         Status.NUMERICAL_ERROR: "a numerical breakdown",
-    }.get(status, "lack of progress")
+    }.get(status, f"lack of progress ({status.value})")
     if end.last.details.get("is_ball"):
         cause = "epsilon, the rule of the ball,"
     return (
