@@ -49,8 +49,8 @@ constexpr std::size_t kMostRefined = 4000;
 // gaps of 1e-3 and 1e-4, 7 were not solved with 1e-8, 2 with 2e-8; this makes scores in float64 for
 // more of them, which takes usps with C = 1,000 twice as long to 1e-3.
 constexpr double kNoise = 1e-8;
-// The share of tol below which that is nothing: then scores that working sets have added up as
-// variables moved, in the same values, are not made again. 4,000 rows take 0.9 times as long.
+// Where this noise is below this share of tol, scores that working sets have added up as variables
+// moved are not made again: 4,000 rows take 0.9 times as long.
 constexpr double kNegligible = 0.01;
 
 // Steps of classifiers with the hinge end at margins of 1 and this share of tol more: then scores
@@ -116,7 +116,8 @@ constexpr double kShare = 0.9;
 constexpr double kFar = 5;
 // The objective at zero, times this, is the least that a gap is relative to.
 constexpr double kFloor = 1e-10;
-// Of the gap where the optimum is zero: what rounding may add to it is not small there.
+// Where the optimum may be zero, gaps are relative to this share of what the certificate has them
+// relative to: it counts rounding, too.
 constexpr double kSure = 0.25;
 // Where the optimum may be zero: without a margin so far, and at this share of the largest
 // objective there is, pair steps are given up that take it no faster than this factor at a time. A

@@ -121,8 +121,9 @@ class Lift:
 class KernelLift(Lift):
     """Maps answers of a problem with a kernel whose equal rows are merged.
 
-    Of bounded dual variables a merged one is given to its rows one after the other, as
-    much as each can have: few support vectors. Others are shared by weight.
+    Where dual variables are bounded and equal rows have equal weights, a merged one is
+    given to its rows one after the other, as much as each can have: few support
+    vectors. Others are shared by weight.
 
     Attributes
     ----------

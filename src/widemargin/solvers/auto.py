@@ -37,7 +37,7 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # fewer Newton's method is, whatever C is): from benchmarks/linear/rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
-# The same for wide sparse rows of classes, and of targets with the squared loss.
+# The same for wide sparse rows, and for their targets with the squared loss.
 # (Scattered entries, 12,000: 17 to 26 ms, Newton's method over 700; targets of
 # `documents`, 6 and 20: 61 and 105 ms, Newton's method 32 and 34.)
 DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
