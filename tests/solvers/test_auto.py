@@ -58,16 +58,35 @@ def test_rules(shape, C, loss, intercept, name):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_wide_sparse_rows(loss):
-    """Classes are descended also where kappa is large, targets are not."""
+    """They are descended also where kappa is large, but for targets of many rows."""
+
+    def chosen(m, C):
+        rng = np.random.default_rng(0)
+        X = sparse.random_array((m, 2000), density=0.01, rng=rng, format="csr")
+        t = X.sum(axis=1) - np.median(X.sum(axis=1))
+        classes = Problem(X, np.where(t > 0.0, 1.0, -1.0), C, loss, "penalized")
+        targets = regression_problem(X, t, C, 0.1, loss, "penalized")
+        assert targets.kappa > 10.0
+        return auto.choose(classes).solver.name, auto.choose(targets).solver.name
+
+    both = ("coordinate_descent", "coordinate_descent")
+    assert chosen(200, 1000.0) == both
+    if loss == "squared_hinge":
+        both = ("coordinate_descent", "active_set")
+    assert chosen(2200, 10.0) == both
+
+
+def test_descent_gives_up_where_many_visits_are_left():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((200, 3000), density=0.01, rng=rng, format="csr")
-    t = X.sum(axis=1) - np.median(X.sum(axis=1))
-    classes = Problem(X, np.where(t > 0.0, 1.0, -1.0), 1000.0, loss, "penalized")
-    targets = regression_problem(X, t, 10.0, 0.1, loss, "penalized")
-    assert classes.kappa > 1000.0 > targets.kappa > 10.0
-    assert auto.choose(classes).solver.name == "coordinate_descent"
-    name = "coordinate_descent" if loss == "hinge" else "active_set"
-    assert auto.choose(targets).solver.name == name
+    words = np.minimum(rng.zipf(1.3, size=(1000, 40)) - 1, 2999)
+    rows = np.repeat(np.arange(1000), 40)
+    X = sparse.csr_matrix((np.ones(40_000), (rows, words.ravel())), shape=(1000, 3000))
+    t = X @ rng.normal(size=3000)
+    hard = regression_problem(X, t / t.std(), 1.0, 0.1, "squared_hinge", "penalized")
+    solution = solve(hard, tol=1e-6)
+    assert (solution.status, solution.solver) == ("solved", "active_set")
+    spent = [step.details.get("updates", 0.0) for step in solution.trace]
+    assert 0.0 < max(spent) < auto.SQUARED_UPDATES
 
 
 def test_kappa_is_that_of_the_rows():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,9 +38,8 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # fewer Newton's method is, whatever C is): from benchmarks/linear/rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
-# The same for wide sparse rows, and for their targets with the squared loss.
-# (Scattered entries, 12,000: 17 to 26 ms, Newton's method over 700; targets of
-# `documents`, 6 and 20: 61 and 105 ms, Newton's method 32 and 34.)
+# The same for wide sparse rows, and for targets with the squared loss where samples are
+# more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py).
 DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
@@ -52,6 +52,10 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 # time; `documents`, Reuters and scattered entries, targets and classes, C from 3 to
 # 1000, gaps of 1e-2 and 1e-4; with 40 rough answers take up to 1.5 times as long.)
 SQUARED_UPDATES = 60.0
+# The same for wide sparse rows, times the root of kappa: conjugate gradients take more
+# sweeps too where it is large. (benchmarks/linear/sparse.py, a fixed 60: scattered
+# entries with kappa above 1000 up to 40 times as long.)
+SPARSE_UPDATES = 12.0
 # The same for wide rows and the hinge, where an interior point solves for min(m, n)
 # numbers. (100, 200, 1000, targets of `documents` and Reuters, C from 10 to 1e4: 1.4,
 # 1.0 to 1.5, 1.1 to 3.1 of the best time; sweeps: 400 not solved in 10 s, 3000 0.98 to
@@ -164,11 +168,13 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
     descent, newton = CoordinateDescent(), ActiveSet()
     last = Reserve(InteriorPoint(), _never)
     kappa = problem.kappa
-    most = SQUARED_WIDE if n > WIDE else SQUARED_MANY
+    most, visits = SQUARED_WIDE if n > WIDE else SQUARED_MANY, SQUARED_UPDATES
     if n > WIDE and problem.rows.density <= DENSE:
-        most = DESCENT_SPARSE if problem.has_unit_margins else SQUARED_TARGETS
+        is_tall = sizes_of(problem.rows)[0] > n and not problem.has_unit_margins
+        most = SQUARED_TARGETS if is_tall else DESCENT_SPARSE
+        visits = max(visits, SPARSE_UPDATES * math.sqrt(kappa))
     if n > MANY and kappa <= most and _descends(problem):
-        reserves = (Reserve(newton, _after_updates(SQUARED_UPDATES)), last)
+        reserves = (Reserve(newton, _before_updates(visits)), last)
         return ChosenSolver(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
     return ChosenSolver(newton, reason, (last,))
@@ -207,6 +213,11 @@ def _never(step: Step) -> bool:
 
 def _after_updates(most: float) -> Callable[[Step], bool]:
     return lambda step: step.details["updates"] >= most
+
+
+def _before_updates(most: float) -> Callable[[Step], bool]:
+    """The same, but where so many will be needed already."""
+    return lambda step: step.details["updates"] + step.details["left"] >= most
 
 
 def _after_sweeps(most: int) -> Callable[[Step], bool]:

@@ -117,7 +117,8 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
     bytes a row of memory. Newton's methods take far fewer sweeps.
 
     ``active`` of a step counts rows that are not left out; its ``details``: ``epoch``
-    (passes over these so far), and ``updates``, the visits so far in units of m.
+    (passes over these so far), ``updates``, the visits so far in units of m, and
+    ``left``, as many more as the last epoch promises (0 where it promises nothing).
 
     References
     ----------

@@ -58,7 +58,8 @@ CG_TOL, CG_MOST_TOL = 1e-2, 0.1
 CG_STEPS = 500
 # Seconds of a multiply-add in a matrix of row products, and of one entry, column and
 # sweep of conjugate gradients: they are tried for as long as that matrix would take.
-PAIR_COST, ENTRY_COST, COLUMN_COST, SWEEP_COST = 1e-10, 4e-9, 6e-9, 1e-4
+# (benchmarks/core/newton_costs.py: the matrix 0.5 to 2.1 of this, a step 0.8 to 1.3.)
+PAIR_COST, ENTRY_COST, COLUMN_COST, SWEEP_COST = 7e-11, 1.4e-9, 3.7e-9, 2e-5
 # Share of the curvature of all rows that a free intercept has at least: no step divides
 # by rounding, which is a millionth of that.
 FREE_CURVATURE = 1e-9
