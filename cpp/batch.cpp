@@ -330,7 +330,9 @@ class Problem {
       end = BatchEnd::stuck;
     }
     if (blocks_) kept_.count(blocks_->evaluations());
-    out = {b_, primal_, dual_, rho_, steps, negative, end};
+    const double off = is_refined_ ? 0.0 : noise();
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    out = {b_, primal_, dual_, rho_, steps, negative, end, is_small ? unknown : losses_, off};
     each([&](std::size_t p, std::size_t i, std::size_t) {
       all_.c[i] = is_twofold_ ? std::max(x_[p], 0.0) : x_[p];
       all_.scores[i] = f_[p];
@@ -850,17 +852,17 @@ class Problem {
     const auto [square, linear, squares] = passes_.products(of);
     auto& b = level_;
     b[0] = shift_ * total_;
-    double losses = 0;
+    losses_ = 0;
     for (std::size_t k = 0; k < lines_.size(); ++k) {
       Intercept intercept(passes_, of, lines_[k], breaks_);
       b[k] = intercept.find(is_best);
-      losses += intercept.at(b[k]).value;
+      losses_ += intercept.at(b[k]).value;
     }
-    if (lines_.empty()) losses = passes_.losses(of, C_.data(), b[0]).value;
+    if (lines_.empty()) losses_ = passes_.losses(of, C_.data(), b[0]).value;
     b_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[0] + b[1]) : 0.0) : b[0];
     rho_ = has_mass_ ? (sums_ > 1 ? 0.5 * (b[1] - b[0]) : -b[0]) : 0.0;
     const double rest = 0.5 * (square + shift_ * b_ * b_);
-    primal_ = rest + losses;
+    primal_ = rest + losses_;
     dual_ = linear - rest - 0.5 * squares;
     if (may_be_zero_) primal_ = std::min(primal_, 0.0);  // that of no function
     return relative_gap();
@@ -897,6 +899,7 @@ class Problem {
   int sums_ = 0;
   bool has_mass_ = false, is_twofold_ = false, is_refined_ = false;
   double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
+  double losses_ = 0;         // in the primal objective
   double zero_ = 0;           // the objective at zero
   double largest_ = 0;        // the largest |w|^2, where there is a rho
   bool may_be_zero_ = false;  // the optimum: q is 0, and there is a rho
@@ -951,9 +954,11 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
     for (auto t = static_cast<std::int64_t>(order[k]); t >= 0 && !crew.stopped(is_caller);
          t = next[static_cast<std::size_t>(t)]) {
       const auto one = static_cast<std::size_t>(t);
-      const bool has_scores = follow(problems, one);
-      Problem(kept, code, samples, problems, one, narrow, crew, is_caller)
-          .run(mine, has_scores, results[one]);
+      if (!stays(problems, one, limits.tol, kShare, results)) {
+        const bool has_scores = follow(problems, one);
+        Problem(kept, code, samples, problems, one, narrow, crew, is_caller)
+            .run(mine, has_scores, results[one]);
+      }
       kept.end(problems, one);
       const bool too_few = results[one].end == BatchEnd::stuck;
       mine.most = too_few ? limits.most / kFewerSteps : limits.most;

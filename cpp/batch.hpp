@@ -72,6 +72,9 @@ struct BatchResult {
   double intercept, primal, dual, rho;
   std::int64_t steps, negative;
   BatchEnd end;
+  // The losses in the primal objective, and what float32 may add to the relative gap; NaN where the
+  // next problem of a chain is to be solved in any case.
+  double losses, noise;
 };
 
 struct BatchLimits {

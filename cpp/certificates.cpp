@@ -160,7 +160,11 @@ class PartErrors {
 
   double at(std::int64_t row) const {
     const auto r = static_cast<std::size_t>(row);
-    const double s = values_.s[r], error = is_zero_ ? 0.0 : (values_.h[r] * each_ + known_) * s;
+    return of(values_.s[r], values_.h[r]);
+  }
+  // Of a row with these; it grows with both.
+  double of(double s, double h) const {
+    const double error = is_zero_ ? 0.0 : (h * each_ + known_) * s;
     return error + (lost_ + more_ * s);
   }
 
@@ -177,16 +181,24 @@ std::size_t begin_of(std::span<const std::int64_t> end, std::size_t t) {
 // Problems that a thread takes at a time.
 constexpr std::size_t kSome = 16;
 
-// work(t, begin, end, errors) for all problems.
+double largest_of(std::span<const double> values) {
+  double most = 0;
+  for (const double value : values) most = value <= most ? most : value;  // NaN, if there is one
+  return most;
+}
+
+// work(t, begin, end, errors, most) for all problems; no row has a larger error than `most`.
 template <class Work>
 void each_problem(const KnownScores& scores, std::size_t threads, const Work& work) {
   const std::function<bool()> never = [] { return false; };
+  const double s = largest_of(scores.values.s), h = largest_of(scores.values.h);
   const std::size_t problems = scores.end.size();
   Crew(threads, never).run((problems + kSome - 1) / kSome, [&](std::size_t task, bool) {
     for (std::size_t t = task * kSome; t < std::min(problems, (task + 1) * kSome); ++t) {
       const std::size_t begin = begin_of(scores.end, t);
       const auto end = static_cast<std::size_t>(scores.end[t]);
-      work(t, begin, end, PartErrors(scores.values, scores.sum, scores.row, scores.c, begin, end));
+      const PartErrors errors(scores.values, scores.sum, scores.row, scores.c, begin, end);
+      work(t, begin, end, errors, errors.of(s, h));
     }
   });
 }
@@ -207,14 +219,19 @@ void find_places(const CertifiedProblems& problems, const KnownScores& scores,
                  std::span<const double> rhos, std::size_t threads, std::span<std::uint8_t> out) {
   const double near = gamma(8);
   each_problem(scores, threads,
-               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors) {
+               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
+                   double most) {
                  const double b = scores.b[t], rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
                  for (std::size_t i = begin; i < end; ++i) {
-                   const double f = scores.f[i], q = problems.q[i];
+                   const double f = scores.f[i], q = problems.q[i],
+                                margin = problems.y[i] * (f + b);
                    const double size = std::abs(q) + std::abs(rho) + std::abs(f) + std::abs(b);
-                   const double least = q + rho + (errors.at(scores.row[i]) + near * size);
-                   const bool is_safe = problems.y[i] * (f + b) >= least && std::isfinite(f);
-                   out[i] = problems.C[i] > 0 && (scores.c[i] != 0 || !is_safe) ? 1 : 0;
+                   const auto is_safe = [&](double error) {
+                     return margin >= q + rho + (error + near * size) && std::isfinite(f);
+                   };
+                   // Most places are, whatever their row is.
+                   const bool counts = !is_safe(most) && !is_safe(errors.at(scores.row[i]));
+                   out[i] = problems.C[i] > 0 && (scores.c[i] != 0 || counts) ? 1 : 0;
                  }
                });
 }
@@ -222,11 +239,14 @@ void find_places(const CertifiedProblems& problems, const KnownScores& scores,
 void find_sides(const KnownScores& scores, std::size_t threads, std::span<std::int8_t> out) {
   const double near = gamma(2);
   each_problem(scores, threads,
-               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors) {
+               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
+                   double most) {
                  const double b = scores.b[t];
                  for (std::size_t i = begin; i < end; ++i) {
                    const double f = scores.f[i], margin = scores.y[i] * (f + b);
-                   const double off = errors.at(scores.row[i]) + near * (std::abs(f) + std::abs(b));
+                   const double rounding = near * (std::abs(f) + std::abs(b));
+                   double off = most + rounding;
+                   if (!(std::abs(margin) > off)) off = errors.at(scores.row[i]) + rounding;
                    out[i] = static_cast<std::int8_t>(static_cast<int>(margin > off) -
                                                      static_cast<int>(margin < -off));
                  }

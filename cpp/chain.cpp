@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace widemargin {
@@ -29,7 +30,42 @@ double best_share(const BatchProblems& problems, std::size_t from, std::size_t t
   return std::clamp(square > 0 ? linear / square : most, std::min(1.0, most), most);
 }
 
+// What all weights of a problem are multiplied by in problem t, which follows it; NaN: by several
+// numbers.
+double ratio_of(const BatchProblems& problems, std::size_t t) {
+  const std::size_t to = problems.begin_of(t), m = problems.size_of(t);
+  const std::size_t from = problems.begin_of(static_cast<std::size_t>(problems.after[t]));
+  const double* const before = problems.C.data() + from;
+  const double* const now = problems.C.data() + to;
+  const auto first = static_cast<std::size_t>(
+      std::find_if(before, before + m, [](double C) { return C > 0; }) - before);
+  const double ratio = first < m ? now[first] / before[first] : 0.0;
+  bool is_one = true;
+  for (std::size_t i = 0; i < m; ++i)
+    is_one = is_one & (std::abs(now[i] - ratio * before[i]) <= kSame * now[i]);
+  return is_one ? ratio : std::numeric_limits<double>::quiet_NaN();
+}
+
 }  // namespace
+
+bool stays(const BatchProblems& problems, std::size_t t, double tol, double share,
+           std::span<BatchResult> results) {
+  if (problems.after[t] < 0 || problems.squared || !std::isnan(problems.mass[t])) return false;
+  const auto before = static_cast<std::size_t>(problems.after[t]);
+  BatchResult out = results[before];
+  const double ratio = ratio_of(problems, t);
+  if (out.end != BatchEnd::solved || !(ratio >= 1)) return false;
+  out.primal += (ratio - 1) * out.losses;
+  out.losses *= ratio, out.noise *= ratio, out.steps = 0;
+  const double size = std::max(std::abs(out.primal), std::abs(out.dual));
+  if (!(out.primal - out.dual <= std::min(share * tol, tol - out.noise) * size)) return false;
+  const std::size_t from = problems.begin_of(before), m = problems.size_of(t);
+  for (const auto& values : {problems.c, problems.scores})
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from), m,
+                values.begin() + static_cast<std::ptrdiff_t>(problems.begin_of(t)));
+  results[t] = out;
+  return true;
+}
 
 bool follow(const BatchProblems& problems, std::size_t t) {
   if (problems.after[t] < 0) return false;
@@ -38,12 +74,8 @@ bool follow(const BatchProblems& problems, std::size_t t) {
   const double mass = problems.mass[t];
   const double* const before = problems.C.data() + from;
   const double* const now = problems.C.data() + to;
-  const auto first = static_cast<std::size_t>(
-      std::find_if(before, before + m, [](double C) { return C > 0; }) - before);
-  const double most = first < m ? now[first] / before[first] : 0.0;
-  bool is_one = std::isnan(mass);
-  for (std::size_t i = 0; i < m; ++i)
-    is_one = is_one & (std::abs(now[i] - most * before[i]) <= kSame * now[i]);
+  const double most = ratio_of(problems, t);
+  const bool is_one = std::isnan(mass) && !std::isnan(most);
   std::vector<double> factor(m, is_one ? best_share(problems, from, to, m, most) : 0.0);
   for (std::size_t i = 0; !is_one && i < m; ++i)
     factor[i] = before[i] > 0 ? now[i] / before[i] : 0.0;

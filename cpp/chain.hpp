@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "batch.hpp"
 
@@ -15,5 +16,11 @@ inline constexpr double kSame = 1e-12;
 // weight, so that bounds stay bounds. Where that is not feasible it starts at its own start.
 // Whether its scores are there too.
 bool follow(const BatchProblems& problems, std::size_t t);
+
+// Let problem t have the answer of the one that it follows, where its gap stays small enough: with
+// the hinge and larger weights the dual objective is the same, and only the losses grow. What
+// bounds say of the gap is `share` of `tol` at most. Whether it has.
+bool stays(const BatchProblems& problems, std::size_t t, double tol, double share,
+           std::span<BatchResult> results);
 
 }  // namespace widemargin

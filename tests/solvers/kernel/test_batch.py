@@ -124,6 +124,21 @@ def test_a_chain_stays_where_no_variable_is_at_its_bound():
     assert first.extras["steps"] > 5 * second.extras["steps"]
 
 
+def test_an_answer_whose_losses_grow_little_stays_as_it_is():
+    X = np.random.default_rng(0).normal(size=(240, 2))
+    group = (X[:, 0] > 0.0).astype(int)
+    X[:, 0] += np.where(group, 1.0, -1.0)
+    chain = [((1, 0), -1, 10.0), ((1, 0), 0, 100.0), ((1, 0), 1, 1e6)]
+    problems = many(X, group, RBF, groups=chain)
+    first, second, third = answers(problems, tol=1e-4)
+    assert second.b == first.b
+    assert np.array_equal(second.w, first.w)
+    grown = second.certificate.primal - first.certificate.primal
+    assert grown > 0.0
+    assert third.extras["steps"] > 0  # its losses would be too large
+    assert max(one.certificate.relative_gap for one in (first, second, third)) <= 1e-4
+
+
 def test_a_chain_at_bounds_grows_with_them():
     X, group, _ = classes(m=200, kinds=2)
     chain = [((1, 0), -1, 1e-3), ((1, 0), 0, 2e-3)]

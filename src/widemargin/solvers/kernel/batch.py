@@ -37,10 +37,13 @@ NAME = "batch"
 # 1, and 0.08 to 0.25 times with C = 10; 50,000 of 10 columns 1.5 and 1.0 times.
 MOST_ROWS, MOST_ROWS_ALONE, NARROW = 16_000, 4_000, 32
 MOST_ROWS_TWICE = 32_000
-# Steps of a problem after which it is given up, in units of its rows (a step over a
-# part of its variables counts as that part), and rows that its steps may visit in any
-# case. Problems of pendigits take up to 1.4 a row, 1,000 rows of `make_friedman1` with
-# C = 10 take 23; 2,000 rows of two moons with C = 1,000 take 14 and 30 ms, where a
+# Steps of a problem after which it is given up, in units of its places (a step over a
+# part of its variables counts as that part), and places that its steps may visit in
+# any case: a regression has two a row, so that it has twice the steps, and half the
+# visits of rows. As many of these (`benchmarks.kernel.cross_validation`, 2,000 rows of
+# friedman) take 0.98 times as long with one gamma, 1.24 times with five. Problems of
+# pendigits take up to 1.4 steps a row, 1,000 rows of `make_friedman1` with C = 10 take
+# 23; 2,000 rows of two moons with C = 1,000 take 14 and 30 ms, where a
 # fifth of the visits ends them too early for working sets to go on: 0.7 s. On 4,000
 # rows of a9a with C = 10,000 they take 0.28 s, not 0.38; with C = 1,000 and a gap of
 # 1e-4, which float32 does not reach, 0.42, not 0.34.
