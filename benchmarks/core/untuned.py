@@ -122,6 +122,7 @@ CONSTANTS = (
     Constant("problems.conditioning", "KERNEL_ROWS", (300, 4000), "equal with kernel"),
     Constant("problems.conditioning", "KERNEL_SHARE", (0.03, 0.3), "equal with kernel"),
     Constant(KERNEL + "low_rank", "LEAST_RANK", (10.0, 250.0), "low rank"),
+    Constant(KERNEL + "low_rank", "WIDER", (1, 400, 1600), "plane"),
     Constant(LINEAR + "coordinate_descent", "FINISH_GAP", (1e-4, 1e-2), "last digits"),
     Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),
     Constant(STORED, "BLOCK_SHARE", (0.1, 0.25), "stored"),
@@ -350,6 +351,17 @@ def _low_rank(folder):
                 yield lambda problem=problem: solve(problem, IRWLS(), tol=1e-4)
 
 
+def _plane(folder):
+    """Two Gaussians in the plane that overlap, with a large C."""
+    rng = np.random.default_rng(0)
+    for m in (2000, 4000):
+        y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+        X = rng.normal(size=(m, 2)) + 0.5 * y[:, np.newaxis]
+        for gamma in (0.5, 1.0, 2.0, 10.0):
+            problem = Problem(X, y, 1000.0, kernel=Kernel("rbf", gamma=gamma))
+            yield lambda problem=problem: solve(problem, IRWLS(), tol=1e-4)
+
+
 def _reduced(folder):
     """Cuts of kernel machines, each from one solution."""
     for name, C, gamma in KERNELS[1:]:
@@ -427,6 +439,7 @@ PROBLEMS = SHARED | {
     "equal rows": _equal_rows,
     "equal with kernel": _equal_with_kernel,
     "low rank": _low_rank,
+    "plane": _plane,
     "last digits": lambda f: _planes(
         "coordinate_descent",
         "hinge",

@@ -32,7 +32,7 @@ def is_indefinite(K: NDArray[np.float64]) -> bool:
 
 def sample(m: int, most: int = SAMPLE) -> NDArray[np.intp]:
     """Some of m rows, always the same: all of them, if they are few."""
-    count = min(m, most, SAMPLE)
+    count = min(m, most)
     if count == m:
         return np.arange(m)
     return np.sort(np.random.default_rng(0).choice(m, count, replace=False))
@@ -42,5 +42,6 @@ def shows_indefinite(columns: Columns) -> bool:
     """Whether a sample of rows shows that their kernel is indefinite."""
     if columns.kernel.is_psd:
         return False
-    J = sample(columns.twins or columns.shape[0], columns.block_rows)
+    most = min(columns.block_rows, SAMPLE)
+    J = sample(columns.twins or columns.shape[0], most)
     return is_indefinite(columns.block(J, J).astype(np.float64))

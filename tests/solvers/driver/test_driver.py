@@ -278,6 +278,15 @@ class Scripted(Solver):
             raise self.end
 
 
+def test_estimates_that_certificates_refute_end_a_run(problem):
+    """Rounding may hide the gap from a solver, which would go on for ever."""
+    boast = Scripted([(1.0, 1.0 - 1e-5 * 0.4**k) for k in range(30)])
+    solution = run(problem, ChosenSolver(boast, "as asked"), Limits())
+    assert solution.status == "stalled"
+    assert len(solution.trace) == 4
+    assert f"{solution.certificate.relative_gap:.1e}" in solution.message
+
+
 def test_a_solver_cannot_certify_itself(problem):
     boast = Scripted([(1.0, 1.0)] * 30)
     solution = run(problem, ChosenSolver(boast, "as asked"), Limits())

@@ -53,6 +53,15 @@ def test_rows_end_at_their_bounds():
     assert np.count_nonzero(free) <= 1.5 * rank
 
 
+def test_a_low_rank_that_200_rows_do_not_show():
+    """Their part of K has a rank of 144, that of 800 rows 235."""
+    X, y = two_gaussians(1600)
+    problem = Problem(X, y, 1e3, kernel=Kernel("rbf", gamma=1.0))
+    solution = solve(problem, IRWLS(), tol=1e-4)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] > 0
+
+
 def test_a_matrix_of_full_rank_is_left_to_pair_steps():
     X, y = two_gaussians()
     problem = Problem(X, y, 1e3, kernel=Kernel("rbf", gamma=1e4))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from widemargin.data.rows import Rows
 from widemargin.features.builder import MapBuilder
 from widemargin.features.partial_cholesky import PartialCholesky, largest, pivots_of
-from widemargin.kernels.definite import sample
+from widemargin.kernels.definite import SAMPLE, sample
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.cholesky import cholesky, threads_for
 from widemargin.problems.base import FLOOR
@@ -39,6 +39,11 @@ Index = NDArray[np.intp]
 # A rank is low up to this share of the rows; of the sample that is looked at first,
 # with a residual of `SAMPLED` of the diagonal.
 LOW, SAMPLED = 0.5, 1e-8
+# Rows that show a low rank which the first sample is too small for, looked at where
+# pair steps are too many: 10 ms. Two Gaussians in the plane, 2,000 rows, have a rank of
+# 104 to 176 in the first, 152 to 346 here and 179 to 455 as a whole, and take 0.3 to
+# 0.7 s, by IRWLS 0.65 to 1.4, on one thread (`benchmarks/core/untuned.py`).
+WIDER = 800
 # Visits of a variable by pair steps that take as long as an interior point, in units of
 # m r^2: 20 steps of m r^2 multiplications at 10 to 20 e9 a second, and visits at 1e9.
 # A lower rank counts as LEAST_RANK: with 3,000 rows what is around the steps takes 15
@@ -126,10 +131,8 @@ class LowRank:
         columns = problem.columns
         self._m = columns.twins or columns.shape[0]
         if bounded and self._m > AT_ONCE:
-            J = sample(self._m)
-            rank = rank_of(columns.kernel, columns.rows, columns.values(J, J))
-            pairs.most_visits = self._visits(rank)
-            self._is_low = rank < np.inf
+            self._look(SAMPLE)
+            pairs.asks = not self._is_low
 
     def moves(self, now: Step) -> bool:
         """Move the run to a point of the factor, where it is time to and it is better.
@@ -145,6 +148,9 @@ class LowRank:
                     return True
             self._pairs.visits = self._pairs.most_visits = self._visits(LOW * self._m)
             scale = 0.0  # the optimum may be
+        if self._pairs.asks and self._pairs.most_visits < np.inf:
+            self._pairs.asks = False
+            self._look(WIDER)
         if self._pairs.visits < self._pairs.most_visits:
             return False
         scale = max(scale, problem.scale)
@@ -164,6 +170,14 @@ class LowRank:
         if self._tries == TRIES:
             self._pairs.most_visits = np.inf
         return c is not None and self._run.move(c)
+
+    def _look(self, most: int) -> None:
+        """Whether so many rows show a low rank, and after which visits it counts."""
+        columns = self._run.problem.columns
+        J = sample(self._m, most)
+        rank = rank_of(columns.kernel, columns.rows, columns.values(J, J))
+        self._pairs.most_visits = self._visits(rank)
+        self._is_low = rank < np.inf
 
     def _is_hopeless(self, now: Step) -> bool:
         """Whether there is no margin yet, and hardly any is possible."""
@@ -191,8 +205,9 @@ class LowRank:
                 if visits > 3.0 * self._pairs.visits:
                     self._pairs.most_visits = visits
                     return None
-                if not factor.extend(enough):
-                    break
+                with threads_for(len(factor.pivots)):
+                    if not factor.extend(enough):
+                        break
         except ValueError:  # there is no room for it, or K is not what it seemed
             self._pairs.most_visits = np.inf
             return None

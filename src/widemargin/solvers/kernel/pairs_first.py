@@ -23,10 +23,11 @@ class PairsFirst:
     ----------
     visits : float, of a variable by a pair step, so far
     most_visits : float, at which it ends, as another method goes on with all rows
+    asks : bool, whether it ends where pair steps are too many, as one may
     """
 
     def __init__(self) -> None:
-        self._failures = 0
+        self._failures, self.asks = 0, False
         self.visits, self.most_visits = 0.0, np.inf
 
     def __call__(self, small: Small, stop: float) -> Solved:
@@ -40,6 +41,9 @@ class PairsFirst:
             return solved._replace(waits=True)
         if solved.reached or solved.negative or self._failures >= FAILURES:
             return solved
+        if self.asks:
+            self.most_visits = self.visits
+            return solved._replace(waits=True)
         left = small.at(solved.c).on_a_side
         if small.sums < 2:
             again = reweighted_steps(_without_ridge(left), stop)
