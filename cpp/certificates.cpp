@@ -183,7 +183,8 @@ constexpr std::size_t kSome = 16;
 
 double largest_of(std::span<const double> values) {
   double most = 0;
-  for (const double value : values) most = value <= most ? most : value;  // NaN, if there is one
+  for (const double value : values)
+    most = value > most || std::isnan(value) ? value : most;  // NaN, if there is one
   return most;
 }
 

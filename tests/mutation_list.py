@@ -718,15 +718,15 @@ MUTATIONS = [
     Mutation(
         "many problems: errors of the scores",
         "certificates.cpp",
-        "(values_.h[r] * each_ + known_) * s",
+        "(h * each_ + known_) * s",
         "0 * known_",
         ("tests/kernels/test_grouped.py",),
     ),
     Mutation(
         "many problems: rows without a loss",
         "certificates.cpp",
-        "scores.c[i] != 0 || !is_safe",
-        "scores.c[i] != 0 || is_safe",
+        "scores.c[i] != 0 || counts",
+        "scores.c[i] != 0 || !counts",
         MANY,
     ),
     Mutation(
