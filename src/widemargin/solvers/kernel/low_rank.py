@@ -25,7 +25,7 @@ from widemargin.numerics.cholesky import cholesky, threads_for
 from widemargin.problems.base import FLOOR
 from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Certificate, Step
-from widemargin.solvers.kernel.inner_points import Boxed, Method, indicators
+from widemargin.solvers.kernel.inner_points import Boxed, Method, Point, indicators
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
 from widemargin.solvers.kernel.vertex import ToVertex
@@ -248,8 +248,12 @@ class LowRank:
                 c = np.zeros(m)
                 c[rows] = inside  # which predicts nothing: there need not be few
                 return c
-        if begin is None:
-            return None
+        return None if begin is None else self._at_vertex(method, H, last, inside)
+
+    def _at_vertex(
+        self, method: Method, H: "Factored", last: Point, inside: Vector
+    ) -> Vector:
+        """A vertex whose gap is about that of the inner point, or this if none is."""
         enough = max(2.0 * self._gap(inside, H.scores(inside)), 0.5 * self._tol)
         with contextlib.suppress(np.linalg.LinAlgError):  # rounding is in the way
             for share in SETTLED:
