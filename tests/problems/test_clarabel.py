@@ -98,16 +98,18 @@ def merging(monkeypatch):
 
 
 CS = [1e-6, 1e-3, 1.0, 1e3, 1e6]
+# What classes and regressions have in common.
+FORMS = {
+    "rows": ["plain", "equal", "far"],
+    "weights": list(WEIGHTS),
+    "kernel": ["", "linear", "rbf"],
+    "loss": LOSSES,
+    "intercept": INTERCEPTS,
+    "C": CS,
+}
 
 
-@product(
-    rows=["plain", "equal", "far"],
-    weights=list(WEIGHTS),
-    kernel=["", "linear", "rbf"],
-    loss=LOSSES,
-    intercept=INTERCEPTS,
-    C=CS,
-)
+@product(**FORMS)
 def test_classes(rows, weights, kernel, loss, intercept, C):
     X, _, y = samples(rows)
     near = X
@@ -118,15 +120,7 @@ def test_classes(rows, weights, kernel, loss, intercept, C):
     check(problem, near, KERNELS[kernel or "linear"], C)
 
 
-@product(
-    rows=["plain", "equal", "far"],
-    weights=list(WEIGHTS),
-    kernel=["", "linear", "rbf"],
-    loss=LOSSES,
-    intercept=INTERCEPTS,
-    C=CS,
-    epsilon=[0.0, 0.3, 2.0, 100.0],
-)
+@product(**FORMS, epsilon=[0.0, 0.3, 2.0, 100.0])
 def test_regressions(rows, weights, kernel, loss, intercept, C, epsilon):
     X, target, _ = samples(rows)
     near = X
