@@ -747,6 +747,18 @@ def test_short_texts_need_one_certificate_or_two(loss, intercept):
     assert again.relative_gap <= 1e-4
 
 
+@pytest.mark.parametrize(("C", "tol", "least"), [(0.01, 1e-4, 3.0), (0.001, 0.3, 1.0)])
+def test_of_many_rows_too_gradients_say_when(C, tol, least):
+    X, y = overlapping(30_000)
+    problem = Problem(X, y, C, "hinge", "penalized")
+    steps = solve(problem, CoordinateDescent(), tol=tol).trace
+    # A certificate says how much gradients promise, another one proves the gap; what
+    # the first epoch has left of a gap far below kappa shows at once.
+    first = steps[1].details["updates"]
+    assert steps[-1].iteration <= 2
+    assert first >= least if least > 1.0 else steps[-1].details["updates"] == 1.0
+
+
 def test_a_free_intercept_moves_between_certificates():
     X, y = whole_numbers(80, 5)
     problem = Problem(X, y, 0.01, intercept="free")
