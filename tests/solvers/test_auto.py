@@ -76,6 +76,36 @@ def test_wide_sparse_rows(loss):
     assert chosen(2200, 10.0) == both
 
 
+@pytest.mark.parametrize(
+    ("m", "loss", "kind", "kappa", "descends"),
+    [
+        (7900, "squared_hinge", "classes", 40.0, True),
+        (8100, "squared_hinge", "classes", 0.2, True),
+        (8100, "squared_hinge", "classes", 0.4, False),
+        (8100, "squared_hinge", "targets", 0.4, False),
+        (15_900, "hinge", "targets", 40.0, True),
+        (16_100, "hinge", "targets", 0.9, True),
+        (16_100, "hinge", "targets", 1.1, False),
+        (29_900, "hinge", "classes", 40.0, True),
+        (30_100, "hinge", "classes", 9.0, True),
+        (30_100, "hinge", "classes", 11.0, False),
+    ],
+)
+def test_tall_sparse_rows(m, loss, kind, kappa, descends):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((m, 2000), density=0.001, rng=rng, format="csr")
+    t = np.where(np.arange(m) % 2, 1.0, -1.0)
+
+    def made(C):
+        if kind == "classes":
+            return Problem(X, t, C, loss, "penalized")
+        return regression_problem(X, t, C, 0.1, loss, "penalized")
+
+    problem = made(kappa / made(1.0).kappa)
+    chosen = auto.choose(problem).solver.name
+    assert (chosen == "coordinate_descent") == descends
+
+
 def test_descent_gives_up_where_many_visits_are_left():
     rng = np.random.default_rng(0)
     words = np.minimum(rng.zipf(1.3, size=(1000, 40)) - 1, 2999)

@@ -41,6 +41,14 @@ SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # The same for wide sparse rows, and for targets with the squared loss where samples are
 # more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py).
 DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
+# The same for wide sparse rows of which there are so many a column: the squared loss,
+# and the hinge with margins of 1 and with others, which has Newton's method there.
+# (linear/sparse.py, gap 1e-4, Newton's time over descent's. Squared, scattered entries,
+# 4 to 20 rows a column: kappa 0.4 0.6 to 1.0, 4 0.2 to 0.8; Zipf's words, 7 rows: kappa
+# 0.2 1.3, 2 0.8. Hinge, scattered entries, 10 and 20 rows a column: kappa 4 classes 2.5
+# and 1.6, targets 1.0 and 0.4; kappa 43 0.7 and 0.3, at most 0.3 and 0.2.)
+SQUARED_ROWS, SQUARED_TALL = 4, 0.3
+HINGE_ROWS, TARGET_ROWS = 15, 8
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
 DESCENT_ROWS = 2500
@@ -151,8 +159,9 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
     if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
-    wide = DESCENT_WIDE if problem.rows.density > DENSE else DESCENT_SPARSE
-    most = DESCENT_TALL if n <= MANY else DESCENT_MANY if n <= WIDE else wide
+    most = DESCENT_TALL if n <= MANY else DESCENT_MANY
+    if n > WIDE:
+        most = DESCENT_WIDE if problem.rows.density > DENSE else _for_sparse(problem)
     descent = CoordinateDescent()
     kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
@@ -160,6 +169,15 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
         reserves = (Reserve(newton, _after_updates(visits)), *reserves)
         return ChosenSolver(descent, _small(kappa, most, size), reserves)
     return ChosenSolver(newton, f"because {reason} ({size})", reserves)
+
+
+def _for_sparse(problem: Problem) -> float:
+    """Mean C |z|^2 up to which coordinate descent is fastest: wide, sparse, hinge."""
+    m, n = sizes_of(problem.rows)
+    rows = HINGE_ROWS if problem.has_unit_margins else TARGET_ROWS
+    if m < rows * n:
+        return DESCENT_SPARSE
+    return DESCENT_MANY if problem.has_unit_margins else DESCENT_TALL
 
 
 def _for_unbounded(problem: Problem) -> ChosenSolver:
@@ -170,8 +188,10 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
     kappa = problem.kappa
     most, visits = SQUARED_WIDE if n > WIDE else SQUARED_MANY, SQUARED_UPDATES
     if n > WIDE and problem.rows.density <= DENSE:
-        is_tall = sizes_of(problem.rows)[0] > n and not problem.has_unit_margins
-        most = SQUARED_TARGETS if is_tall else DESCENT_SPARSE
+        samples, is_target = sizes_of(problem.rows)[0], not problem.has_unit_margins
+        most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
+        if samples >= SQUARED_ROWS * n:
+            most = SQUARED_TALL
         visits = max(visits, SPARSE_UPDATES * math.sqrt(kappa))
     if n > MANY and kappa <= most and _descends(problem):
         reserves = (Reserve(newton, _before_updates(visits)), last)
