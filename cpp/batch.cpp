@@ -300,7 +300,8 @@ class Problem {
       }
       const bool is_over = spent >= static_cast<double>(limits.most);
       const bool is_last = is_over || (negative > 0 && !may_curve_);
-      if (end == BatchEnd::waiting && (is_last || !goes_on(steps) || is_hopeless(before)))
+      const bool unsolved = blocks_ && done.steps >= most_of_set();
+      if (end == BatchEnd::waiting && (is_last || !goes_on(steps, unsolved) || is_hopeless(before)))
         end = BatchEnd::stuck;
       if (end == BatchEnd::stuck && may_refine && !is_refined_ && !is_last) {
         end = begin_to_refine(steps) <= share ? BatchEnd::solved : BatchEnd::waiting;
@@ -389,7 +390,7 @@ class Problem {
       places.runs.push_back({begin_[g], strip, (begin_[g + 1] - begin_[g]) / kStrip, same});
     }
     blocks_.emplace(kernels_, pairs_, samples_.form, samples_.strips, samples_.batch,
-                    std::move(places), limits.threads);
+                    std::move(places), std::min(largest_block_, m_), limits.threads);
   }
 
   // Steps of one working set, if anything violates more than `stop`; then the gradient.
@@ -400,13 +401,16 @@ class Problem {
     const auto free = static_cast<std::size_t>(kFreeRoom * static_cast<double>(blocks_->free()));
     block_size_ = std::min({std::max(block_size_, free), largest_block_, m_});
     const double target = before * std::clamp(kAim * share / rough_gap_, kInner, kMostInner);
-    const auto some = std::min(most, kStepsOfSet * static_cast<std::int64_t>(block_size_));
+    const auto some = std::min(most, most_of_set());
     auto done = blocks_->advance(problem, block_size_, std::max(target, 0.5 * stop), some,
                                  f_.data(), [this] { return crew_.stopped(is_caller_); });
     done.violation = before;  // that of all is not known yet
     take_slopes();
     return done;
   }
+
+  // The steps of a working set at which it is left as it is.
+  std::int64_t most_of_set() const { return kStepsOfSet * static_cast<std::int64_t>(block_size_); }
 
   // What a step costs, as a share of one over all variables.
   double share_of_step() const {
@@ -441,10 +445,12 @@ class Problem {
     return steps - since_ <= static_cast<std::int64_t>(patience);
   }
 
-  // Whether it has of late, or may fall by a gradient that is made again.
-  bool goes_on(std::int64_t steps) {
+  // Whether it has of late, or may fall by a gradient that is made again: soon, where float32 was
+  // too rough, and a working set is `unsolved`.
+  bool goes_on(std::int64_t steps, bool unsolved) {
     const std::size_t patient = blocks_ ? kPatientBlocks : kPatientSteps;
-    if (has_fallen(steps, std::max(patient * variables(), kLeastPatience))) return true;
+    const bool waits = has_fallen(steps, std::max(patient * variables(), kLeastPatience));
+    if (waits && (!unsolved || since_ == steps)) return true;
     if (refreshes_++ == kRefreshes) return false;
     narrow_.turn_off();
     refresh();

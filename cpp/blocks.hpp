@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -57,7 +59,8 @@ class Blocks {
 
  public:
   Blocks(const KernelTable& kernels, const PairTable& pairs, const KernelForm& form,
-         const Strips<float>& strips, const Batch<float>& batch, Places places, std::size_t threads)
+         const Strips<float>& strips, const Batch<float>& batch, Places places, std::size_t largest,
+         std::size_t threads)
       : kernels_(kernels),
         pairs_(pairs),
         form_(form),
@@ -65,9 +68,18 @@ class Blocks {
         batch_(batch),
         places_(std::move(places)),
         team_(threads),
-        threads_(std::max<std::size_t>(threads, 1)),
         is_rounded_(form.kind == KernelKind::rbf || form.kind == KernelKind::laplacian ||
-                    form.kind == KernelKind::chi2) {}
+                    form.kind == KernelKind::chi2) {
+    // None of it is there before it is touched, so that small sets take no more time.
+    const std::size_t width = (largest + kStrip - 1) / kStrip * kStrip;
+    const std::size_t bytes =
+        (width * width * sizeof(float) + kHugePage - 1) / kHugePage * kHugePage;
+    K_.reset(static_cast<char*>(std::aligned_alloc(kHugePage, bytes)));
+    if (!K_) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+    madvise(K_.get(), bytes, MADV_HUGEPAGE);
+#endif
+  }
 
   std::int64_t evaluations() const { return evaluations_; }
   // From now on pair steps have values in float32.
@@ -225,36 +237,38 @@ class Blocks {
   template <template <typename> class Rows>
   std::size_t take(const SmallProblem<float, Rows>& all, std::size_t g,
                    const std::vector<float>& merits, float least, std::size_t count) {
-    found_.clear();
-    for (std::size_t p = 0; p < all.width; ++p)
-      if (merits[p] > least && !taken_[p] && group_of(all, p) == g)
-        found_.push_back({-merits[p], p});
-    if (found_.size() > count) {
+    if (count == 0) return 0;
+    found_.resize(all.width);
+    std::size_t found = 0;
+    for (std::size_t p = 0; p < all.width; ++p) {
+      found_[found] = key(merits[p], p);
+      found += merits[p] > least && !taken_[p] && group_of(all, p) == g;
+    }
+    found_.resize(found);
+    if (found > count) {
       std::nth_element(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count),
                        found_.end());
       found_.resize(count);
     }
-    for (const auto& [merit, p] : found_) set_.push_back(p), taken_[p] = 1;
+    for (const auto one : found_) {
+      const auto p = static_cast<std::size_t>(one & 0xffffffff);
+      set_.push_back(p), taken_[p] = 1;
+    }
     return found_.size();
+  }
+  // Numbers in the order of falling merits, then of places.
+  static std::uint64_t key(float merit, std::size_t p) {
+    const auto bits = std::bit_cast<std::uint32_t>(merit);
+    const std::uint32_t falls = bits >> 31 != 0 ? bits : ~bits & 0x7fffffff;
+    return static_cast<std::uint64_t>(falls) << 32 | p;
   }
 
   // Where the values of the set begin, in float32 or rounded.
   float* values() const { return reinterpret_cast<float*>(K_.get()); }
   std::int16_t* rounded() const { return reinterpret_cast<std::int16_t*>(K_.get()); }
-  void reserve(std::size_t bytes) {
-    if (room_for_values_ >= bytes) return;
-    K_.reset();
-    room_for_values_ = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    K_.reset(static_cast<char*>(std::aligned_alloc(kHugePage, room_for_values_)));
-    if (!K_) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    madvise(K_.get(), room_for_values_, MADV_HUGEPAGE);
-#endif
-  }
 
   // The kernel values of the set with itself.
   void make_values(std::size_t q, std::size_t width) {
-    reserve(q * width * (is_rounded_ ? sizeof(std::int16_t) : sizeof(float)));
     const std::size_t n = strips_.n;
     columns_.assign(width * n, 0.0f), norms_.assign(width, 0.0f);
     for (std::size_t k = 0; k < q; ++k) {
@@ -266,21 +280,40 @@ class Blocks {
       for (std::size_t j = 0; j < n; ++j) to[j * kStrip] = from[j * kStrip];
     }
     const auto batch = rows_.fill(batch_, q, [&](std::size_t k) { return row_of(set_[k]); });
-    // Before they are rounded, values of a strip stay in the caches of a thread.
-    const std::size_t strips = width / kStrip, parts = std::min(threads_, strips);
-    if (is_rounded_) made_.resize(std::max(made_.size(), parts * q * kStrip));
-    team_.run(parts, [&](std::size_t part) {
-      for (std::size_t s = part; s < strips; s += parts) {
-        const float *const columns = columns_.data() + s * kStrip * n, *norms = norms_.data();
-        const Strips<float> own{columns, norms + s * kStrip, nullptr, nullptr, kStrip, n};
-        Target<float> target{values() + s * kStrip, nullptr, width, nullptr, nullptr, 0, 0};
-        target.past_caches = false;
-        if (is_rounded_) target.out = made_.data() + part * q * kStrip, target.stride = kStrip;
-        kernels_.rows32(form_, own, batch, target, 0, 1);
-        if (is_rounded_) pairs_.round(target.out, q, width, rounded() + s * kStrip);
+    const auto rows_from = [&](std::size_t r) {
+      Batch<float> some = batch;
+      some.norms += r;
+      some.count = std::min(q - r, kStrip);
+      if (some.begin != nullptr)
+        some.begin += r, some.end += r;
+      else
+        some.data += r * n;
+      return some;
+    };
+    team_.run(width / kStrip, [&](std::size_t s) {
+      const std::size_t first = s * kStrip;
+      const Strips<float> own{
+          columns_.data() + first * n, norms_.data() + first, nullptr, nullptr, kStrip, n};
+      alignas(64) float tile[kStrip * kStrip];
+      Target<float> target{is_rounded_ ? tile : values() + first,
+                           nullptr,
+                           is_rounded_ ? kStrip : width,
+                           nullptr,
+                           nullptr,
+                           0,
+                           0};
+      target.past_caches = false;
+      if (!is_rounded_) return kernels_.rows32(form_, own, batch, target, 0, 1);
+      // Tiles on one side of the diagonal, which stay in cache, serve both.
+      for (std::size_t r = first; r < q; r += kStrip) {
+        const auto some = rows_from(r);
+        kernels_.rows32(form_, own, some, target, 0, 1);
+        std::int16_t* const across = r > first ? rounded() + first * width + r : nullptr;
+        pairs_.round(tile, some.count, width, rounded() + r * width + first, across);
       }
     });
-    evaluations_ += static_cast<std::int64_t>(q * width);
+    const std::size_t spared = is_rounded_ ? width * (width - kStrip) / 2 : 0;
+    evaluations_ += static_cast<std::int64_t>(q * width - spared);
   }
 
   std::size_t row_of(std::size_t position) const {
@@ -323,17 +356,16 @@ class Blocks {
   const Batch<float>& batch_;
   Places places_;
   Team team_;
-  std::size_t threads_;
   bool is_rounded_;  // the values of a set
   // What a variable can gain by rising and by falling, or minus infinity; the most of each sum.
   std::vector<float> rise_, fall_;
   std::array<float, 2> most_rise_{}, most_fall_{};
   std::vector<std::size_t> set_;  // in the order in which they came
   std::vector<char> taken_;
-  std::vector<std::pair<float, std::size_t>> found_;
+  std::vector<std::uint64_t> found_;
   std::unique_ptr<char, Free> K_;
-  std::size_t room_for_values_ = 0, free_ = 0;
-  std::vector<float> columns_, norms_, made_, diagonal_, ridge_, F_, kink_, room_;
+  std::size_t free_ = 0;
+  std::vector<float> columns_, norms_, diagonal_, ridge_, F_, kink_, room_;
   std::vector<double> lower_, upper_, x_;
   Gathered<float> rows_;
   std::int64_t evaluations_ = 0;

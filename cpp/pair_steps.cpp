@@ -449,16 +449,45 @@ PairSteps descend(const SmallProblem<Real, Rows>& problem, double stop, std::int
                            : steps.template pairs<2>(stop, most);
 }
 
-// A strip at a time; values lie between 0 and 1.
-void round(const float* strips, std::size_t rows, std::size_t stride, std::int16_t* out) {
-  constexpr std::size_t strip = 64;
-  for (std::size_t r = 0; r < rows; ++r, strips += strip, out += stride)
-    for (std::size_t s = 0; s < strip; s += kLanes<float>) {
-      const Vector<float> scaled = load(strips + s) * (1 / kRoundedUnit) + 0.5f;
+constexpr std::size_t kSide = 64;  // of a tile
+
+// What rounded values of a tile are across its diagonal.
+void turn(const std::int16_t* tile, std::size_t stride, std::int16_t* out) {
+#if defined(__SSE2__)
+  constexpr std::size_t side = 8;  // of a square in registers
+  for (std::size_t top = 0; top < kSide; top += side)
+    for (std::size_t left = 0; left < kSide; left += side) {
+      __m128i a[side], b[side];
+      for (std::size_t k = 0; k < side; ++k)
+        std::memcpy(a + k, tile + (left + k) * kSide + top, sizeof(*a));
+      for (std::size_t step = 0; step < 3; ++step) {
+        for (std::size_t k = 0; k < side; k += 2) {
+          b[k] = _mm_unpacklo_epi16(a[k / 2], a[k / 2 + side / 2]);
+          b[k + 1] = _mm_unpackhi_epi16(a[k / 2], a[k / 2 + side / 2]);
+        }
+        for (std::size_t k = 0; k < side; ++k) a[k] = b[k];
+      }
+      for (std::size_t k = 0; k < side; ++k)
+        std::memcpy(out + (top + k) * stride + left, a + k, sizeof(*a));
+    }
+#else
+  for (std::size_t i = 0; i < kSide; ++i)
+    for (std::size_t j = 0; j < kSide; ++j) out[i * stride + j] = tile[j * kSide + i];
+#endif
+}
+
+void round(const float* tile, std::size_t rows, std::size_t stride, std::int16_t* out,
+           std::int16_t* across) {
+  std::int16_t rounded[kSide * kSide] = {};
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t s = 0; s < kSide; s += kLanes<float>) {
+      const Vector<float> scaled = load(tile + r * kSide + s) * (1 / kRoundedUnit) + 0.5f;
       const Shorts v =
           __builtin_convertvector(__builtin_convertvector(scaled, IntVector<float>), Shorts);
-      std::memcpy(out + s, &v, sizeof(v));
+      std::memcpy(out + r * stride + s, &v, sizeof(v));
+      std::memcpy(rounded + r * kSide + s, &v, sizeof(v));
     }
+  if (across != nullptr) turn(rounded, stride, across);
 }
 
 }  // namespace

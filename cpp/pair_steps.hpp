@@ -70,8 +70,10 @@ struct PairTable {
   Descent<double> steps64;
   Descent<float, MadeRows> made32;
   Descent<float, RoundedRows> rounded32;
-  // Strips of 64 values of K from 0 to 1 for `rows` rows, one after the other, as rounded rows.
-  void (*round)(const float* strips, std::size_t rows, std::size_t stride, std::int16_t* out);
+  // A tile of K, up to 64 rows of 64 values from 0 to 1, as rounded rows; given `across`, also
+  // those of the other side of the diagonal, where rows that are not there are zero.
+  void (*round)(const float* tile, std::size_t rows, std::size_t stride, std::int16_t* out,
+                std::int16_t* across);
 
   template <typename Real>
   Descent<Real> steps() const {

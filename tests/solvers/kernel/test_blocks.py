@@ -138,6 +138,16 @@ def test_what_float32_cannot_solve_is_given_up():
     assert np.isfinite(found.certificate.primal)
 
 
+@pytest.mark.parametrize("simd", [s for s in _core.simd_levels() if s != "baseline"])
+def test_sets_that_float32_leaves_unsolved_soon_end_it(simd, monkeypatch):
+    solve_batch = functools.partial(_core.solve_batch, simd=simd)
+    monkeypatch.setattr(_core, "solve_batch", solve_batch)
+    X, t = data(REGRESSIONS)
+    found = answer(regression(X, t, Kernel("rbf", gamma=0.05), C=1e3), tol=1e-6)
+    assert found.status == "stalled"
+    assert found.extras["steps"] < 1_700_000  # with more patience above 2 million
+
+
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 def test_rows_of_weight_zero_have_no_alpha(storage):
     X, group, C = classes(m=CLASSES, kinds=2)
