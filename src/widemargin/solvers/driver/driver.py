@@ -279,9 +279,10 @@ class _Driver:
         self._trusted = 0.5 * (gap if gap > 0.0 else self._trusted)
         self._keep_simple()
         with until(self.limits.deadline):  # there is no more to reserve time for
-            self._accepted = self._answer()
-        self.best.correct(self._accepted.certificate)
-        proved, (least, since) = self._accepted.certificate.relative_gap, self._proved
+            answer = self._answer()
+        self._accepted = _better(answer, self._accepted)
+        self.best.correct(answer.certificate)
+        proved, (least, since) = answer.certificate.relative_gap, self._proved
         self._proved = (proved, 0) if proved < PROGRESS * least else (least, since + 1)
         return proved <= self.limits.tol
 
@@ -388,7 +389,7 @@ class _Driver:
         tol = self.limits.tol
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
-            answer = self._last_answer(status)
+            answer = _better(self._last_answer(status), answer)
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
@@ -420,6 +421,13 @@ class _Driver:
             at_bound=self.best.at_bound(answer.alpha),
             rho=answer.rho,
         )
+
+
+def _better(one: Answer, other: Answer | None) -> Answer:
+    """The answer that proves more; the first one where both prove the same."""
+    if other is None:
+        return one
+    return min(one, other, key=lambda answer: answer.certificate.relative_gap)
 
 
 # How a solver ends without an answer while a reserve may find one.
