@@ -119,6 +119,7 @@ $(VENV)/installed: $(VENV)/native $(VENV)/needed
 	@touch $@
 
 $(VENV)/native: $(SOURCES) | $(VENV)
+	@echo "Compiling the C++ core (about a minute) ..."
 	@$(INSTALL) --no-deps -e . $(NATIVE)=ON
 	@touch $@
 

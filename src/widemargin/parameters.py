@@ -127,13 +127,15 @@ class Checker:
                 name, f"an int in the range [{least}, inf)" + _or_none(optional), value
             )
 
-    def choice(self, name: str, value: Any, choices: tuple[Any, ...]) -> None:
-        """Refuse what is not among the choices."""
+    def choice(
+        self, name: str, value: Any, choices: tuple[Any, ...], where: str = ""
+    ) -> None:
+        """Refuse what is not among the choices, which are those ``where`` it says."""
         if type(value) is str and value in choices:
             return
         single = isinstance(value, Hashable)  # an array compares to an array
         if not (single and any(value is one or value == one for one in choices)):
-            words = f"one of {', '.join(map(repr, choices))}"
+            words = f"one of {', '.join(map(repr, choices))}{where}"
             if isinstance(value, str):
                 near = meant(value, (one for one in choices if isinstance(one, str)))
                 words += f" (did you mean {near!r}?)" * bool(near)

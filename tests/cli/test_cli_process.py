@@ -191,6 +191,18 @@ def test_a_first_ctrl_c_in_the_fit_leaves_a_model(here):
     assert load_model("new.wm").meta["status"] == "interrupted"
 
 
+def test_a_first_ctrl_c_in_the_fit_leaves_an_older_model_as_it_is(here):
+    """It was lost: the unfinished one was written over it."""
+    with open("new.wm", "w") as file:
+        file.write("older")
+    apart = "new.unfinished.wm"
+    said = f"interrupted; new.wm stays as it was, the unfinished model is in {apart}\n"
+    assert train_and_press("Printer.__call__ = press") == (1, f"widemargin: {said}")
+    assert load_model(apart).meta["status"] == "interrupted"
+    with open("new.wm") as file:
+        assert file.read() == "older"
+
+
 @pytest.mark.full
 def test_a_first_ctrl_c_before_there_is_more_than_zero_leaves_none(here):
     status = train_and_press("Printer.__call__ = press", first=0)

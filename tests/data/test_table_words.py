@@ -2,6 +2,9 @@
 
 import re
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from widemargin import open_rows
@@ -60,3 +63,28 @@ def test_marks_of_missing_numbers(table, mark):
         ValueError, match="expected a value in column 'a', found none in row 20"
     ):
         rows.matvec([1.0, 1.0])
+
+
+@pytest.mark.parametrize("kinds", [2, 60])  # categories, and too many
+@pytest.mark.parametrize("empty", ["", " "])
+def test_a_missing_word_is_refused_as_in_parquet(tmp_path, empty, kinds):
+    """It was a category of its own."""
+    words = [f"word{i % kinds}" for i in range(120)]
+    given = pd.DataFrame({"a": words, "y": [0, 1] * 60})
+    given["a"] = given["a"].where(given.index != 5, None)
+    pq.write_table(
+        pa.table({"a": pa.array(given["a"]).dictionary_encode(), "y": given["y"]}),
+        tmp_path / "t.parquet",
+    )
+    given.fillna(empty).to_csv(tmp_path / "t.csv", index=False)
+    for name in ("t.parquet", "t.csv"):
+        rows = open_rows(tmp_path / name, label="a", columns=["y"])
+        said = (
+            f"{tmp_path / name}: expected a value in column 'a', found none in row 5 of "
+            "the data (counted from 0); fill it, or leave out the row or the column"
+        )
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            rows.vector("label")
+        if kinds == 2:
+            with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+                open_rows(tmp_path / name, label="y")

@@ -141,6 +141,17 @@ def test_rows_in_files_are_trained_with_a_rank(kind, tmp_path):
     np.testing.assert_allclose(values(stored), values(held), atol=1e-3 * scale)
 
 
+@kinds
+def test_rows_in_files_have_the_landmarks_of_rows_in_memory(kind, tmp_path):
+    """They were drawn anew: decisions differed as with another random_state."""
+    np.save(tmp_path / "X.npy", X)
+    held, stored = (
+        kind(rank=50, random_state=0, **WIDE).fit(rows, KINDS[kind])
+        for rows in (X, open_rows(tmp_path / "X.npy"))
+    )
+    np.testing.assert_allclose(values(stored), values(held), atol=1e-9)
+
+
 @product(kind=list(KINDS), method=["nystroem", "fourier"])
 def test_callbacks_predict_at_each_step(kind, method):
     seen = []

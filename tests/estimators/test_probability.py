@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -152,3 +153,12 @@ def test_callbacks_see_the_fit_on_all_rows_only():
         X[:100], Y[:100]
     )
     assert len(seen) == len(alone) > 0
+
+
+def test_in_a_thread_of_its_own_the_warning_names_no_line_of_the_library_of_threads():
+    X, y = np.arange(40.0).reshape(20, 2), [0, 1] * 10
+    with warnings.catch_warnings(record=True) as told, ThreadPoolExecutor(1) as pool:
+        warnings.simplefilter("always")
+        pool.submit(SVC(probability=False).fit, X, y).result()
+    (said,) = [one for one in told if one.category is FutureWarning]
+    assert "widemargin" in said.filename

@@ -122,7 +122,7 @@ OFFERED = [
 
 @pytest.mark.parametrize(("machine", "names"), OFFERED)
 def test_solvers_that_take_the_problem_are_offered(machine, names):
-    words = ", ".join(map(repr, ["auto", *names]))
+    words = ", ".join(map(repr, ["auto", *names])) + "( for loss='[a-z_]+')?"
     with pytest.raises(ValueError, match=f"must be one of {words}. Got 'smo' instead"):
         clone(machine).set_params(solver="smo").fit(np.eye(20, 4), np.arange(20) % 2)
 
@@ -199,3 +199,10 @@ def test_an_indefinite_matrix_is_told_of_once():
         warnings.simplefilter("always")
         NuSVC(kernel="precomputed", nu=0.3).fit(K + K.T, np.arange(60) % 2)
     assert [w.category for w in caught] == [RuntimeWarning]
+
+
+def test_solvers_are_offered_for_the_loss_that_was_asked_for():
+    """augmented_lagrangian was missing, and nothing said why."""
+    for loss, other in (("squared_hinge", "active_set"), ("hinge", "augmented_lagr")):
+        with pytest.raises(ValueError, match=f"{other}.* for loss='{loss}'. Got 'x'"):
+            LinearSVC(solver="x", loss=loss).fit(np.eye(4), [0, 1, 0, 1])

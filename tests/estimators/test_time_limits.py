@@ -25,11 +25,12 @@ from widemargin import (
     solve,
 )
 from widemargin.data.blocks import Blocks
+from widemargin.data.memory import MemoryRows
 from widemargin.kernels.packed import Samples
 from widemargin.numerics import cholesky
-from widemargin.solvers import IRWLS, CoreVector
+from widemargin.solvers import IRWLS, ActiveSet, AugmentedLagrangian, CoreVector
 from widemargin.solvers.driver import limits
-from widemargin.solvers.kernel import working_set
+from widemargin.solvers.kernel import reweighted, working_set
 from widemargin.system.deadline import GRACE, OutOfTime
 
 # Seconds of a unit of work, and of a look at the clock.
@@ -76,7 +77,8 @@ def clock(request, monkeypatch):
     monkeypatch.setattr(Blocks, "__call__", blocks)
     monkeypatch.setattr(Samples, "sums", clock.works(Samples.sums))
     monkeypatch.setattr(Kernel, "called", clock.works(Kernel.called))
-    monkeypatch.setattr(cholesky, "dpotrf", clock.works(cholesky.dpotrf))
+    for room in (cholesky, reweighted):
+        monkeypatch.setattr(room, "dpotrf", clock.works(room.dpotrf))
     steps = clock.works(working_set._core.pair_steps)
     core = types.SimpleNamespace(pair_steps=steps)
     monkeypatch.setattr(working_set, "_core", core)
@@ -123,6 +125,7 @@ EXACT = {
     "core_vector": {"solver": "core_vector", **SQUARED},
     "poly": {"kernel": "poly", **HARD},
     "callable": {"kernel": inner, **HARD},
+    "reweighted": {"solver": IRWLS(inner="irwls"), "C": 1e3, "tol": 1e-9},
     "linear irwls": {"kernel": "linear", "solver": "irwls", **HARD},
 }
 LOW = {
@@ -208,6 +211,37 @@ def test_rows_in_files(clock, tmp_path):
     assert_predicts(model, X, y)
     model = fitted(clock, SVC(time_limit=LIMIT, rank=100), rows, y)
     assert_predicts(model, X, y)
+
+
+@pytest.mark.parametrize(
+    ("solver", "m"), [(AugmentedLagrangian(), 12_500), (ActiveSet(), 52_000)]
+)
+def test_a_model_that_was_found_is_not_lost_for_want_of_its_certificate(
+    monkeypatch, solver, m
+):
+    """It was zero, where sweeps are slow, until there was time for the best answer."""
+    clock, sweep = Clock(1.0), MemoryRows.sweep
+
+    def slow(rows, *args):
+        clock.now += float(rows.shape[0] == m)
+        return sweep(rows, *args)
+
+    monkeypatch.setattr(limits, "time", clock)
+    monkeypatch.setattr(MemoryRows, "sweep", slow)
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(m, 2))
+    y = np.where(X[:, 0] + draw.random(m) > 0.5, 1, -1)
+    loss = "squared_hinge" if solver == ActiveSet() else "hinge"
+    gaps = []
+    for limit in np.arange(0.5, 12.0):
+        begin = clock.now
+        solution = solve(Problem(X, y, loss=loss), solver, tol=1e-6, time_limit=limit)
+        assert clock.now - begin <= limit + GRACE + 2.0
+        assert solution.w.any()
+        gaps.append(solution.certificate.relative_gap)
+    assert np.isfinite(gaps[2:]).all()
+    assert np.median(gaps) <= 1e-4
+    assert solution.status == "solved"
 
 
 @pytest.mark.parametrize("solver", ["auto", "irwls", "frank_wolfe", CoreVector()])

@@ -7,15 +7,22 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 
 from tests.models.test_model_file_damaged import forge, refusal
 from widemargin import (
     SVC,
     SVR,
     BudgetSVC,
+    EnclosingBall,
     LinearSVC,
     LinearSVR,
+    OneClassSVM,
     load_model,
     save_model,
 )
@@ -28,6 +35,11 @@ SCALERS = {
     "standard": lambda: [StandardScaler()],
     "minmax": lambda: [MinMaxScaler((-1, 2))],
     "maxabs": lambda: [MaxAbsScaler()],
+    "robust": lambda: [RobustScaler()],
+    "robust parts": lambda: [
+        RobustScaler(with_centering=False),
+        RobustScaler(with_scaling=False),
+    ],
     "several": lambda: [StandardScaler(with_std=False), "passthrough", MinMaxScaler()],
     "half": lambda: [StandardScaler(with_mean=False), MaxAbsScaler()],
 }
@@ -254,3 +266,28 @@ def test_a_pipeline_of_a_regression(estimator, rows, tmp_path):
     assert model.score(X, y) == pytest.approx(pipeline.score(X, y), rel=1e-10)
     version = 5 if model.scaling is None else 6
     assert (tmp_path / "m.wm").read_bytes()[8] == version
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        OneClassSVM(nu=0.2, gamma=0.1),
+        OneClassSVM(nu=0.2, kernel="linear"),
+        OneClassSVM(nu=0.2, gamma=0.1, rank=20, approximation="fourier"),
+        EnclosingBall(C=1.0, gamma=0.1),
+    ],
+    ids=repr,
+)
+def test_models_of_outliers_score_samples(machine, tmp_path):
+    """They had decision values alone."""
+    X = np.random.default_rng(0).normal(3.0, 2.0, size=(80, 3))
+    pipeline = make_pipeline(MinMaxScaler(), machine).fit(X)
+    save_model(pipeline, tmp_path / "m.wm")
+    scores = load_model(tmp_path / "m.wm").score_samples(X)
+    np.testing.assert_allclose(scores, pipeline.score_samples(X), rtol=1e-9, atol=1e-9)
+
+
+def test_models_of_classes_have_no_score_samples():
+    X, y = np.array([[0.0], [1.0]]), [-1, 1]
+    with pytest.raises(ValueError, match="no score_samples: .* scheme 'binary'"):
+        LinearSVC().fit(X, y).model_.score_samples(X)

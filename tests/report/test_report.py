@@ -24,8 +24,10 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.cases.report_pages import Page, clouds, words_only
 from widemargin import SVC, LinearSVC, as_rows
+from widemargin.models.model import Decision, Model
 from widemargin.report import Timing, html, write_report
 from widemargin.report.html import rounded
+from widemargin.report.weights import largest_weights
 from widemargin.solution import Trace
 
 ALIEN = {"script", "link", "iframe", "object", "img", "image", "foreignobject"}
@@ -602,3 +604,9 @@ def test_a_batch_says_that_it_keeps_its_ends_only(tmp_path):
 )
 def test_values_of_C_are_rounded_without_an_exponent(value, said):
     assert rounded(value) == said
+
+
+def test_weights_of_rounding_are_not_among_the_largest():
+    w = np.array([1e-17, -0.5, 0.0, 2e-15])
+    model = Model(np.array([-1, 1]), "binary", (Decision(w, 0.0),))
+    assert [weight.column for weight in largest_weights(model, 4)[1]] == [1, 3]

@@ -227,6 +227,17 @@ def _model_lines(facts: dict[str, Any]) -> list[str]:
     return lines
 
 
+# What a scaling does to columns all of whose zeros are stored, and to others.
+_SCALED = {
+    "standard": (
+        "mean 0, standard deviation 1",
+        "standard deviation 1, not shifted, as zeros are not stored",
+    ),
+    "minmax": ("from 0 to 1", "not shifted, as zeros are not stored"),
+    "maxabs": ("largest size 1",) * 2,
+}
+
+
 def _lines(
     options: argparse.Namespace,
     classifier: Classifier,
@@ -236,8 +247,9 @@ def _lines(
     """The facts in words."""
     lines = [] if _is_watched(options) else [_read(options, data)]
     if "scale" in facts:
-        stays = facts["scale"] != "maxabs" and (facts["nonzero"] or 1.0) < 1.0
-        lines.append(f"columns scaled: {facts['scale']}{', not shifted' * stays}")
+        stays = (facts["nonzero"] or 1.0) < 1.0
+        done = _SCALED[facts["scale"]][stays]
+        lines.append(f"columns scaled: {facts['scale']} ({done})")
     if "epsilon" in facts:
         loss = facts["loss"].replace("_", " ")
         lines.append(f"{loss} loss, epsilon = {facts['epsilon']:.4g}")

@@ -74,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
     _count_as_in_file(classifier, data)
     model = (search or classifier).model_
     model = model if scaling is None else model.scaled(scaling)
-    asked, options.model = options.model, _save(model, options.model)
+    asked = _kept_apart(classifier, options.model)
+    options.model = _save(model, asked)
     try:
         report_training(options, classifier, data, test, search)
     except KeyboardInterrupt:
@@ -136,7 +137,8 @@ def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:
         search = _search(options, data, solver) if options.cv else None
         classifier = search.best_estimator_ if search else None
         classifier = classifier or _fit(options, data, solver=solver)
-    asked, options.model = options.model, _save(classifier.model_, options.model)
+    asked = _kept_apart(classifier, options.model)
+    options.model = _save(classifier.model_, asked)
     report_training(options, classifier, data, None, search)
     if asked != options.model:
         return BAD_INPUT
@@ -398,6 +400,18 @@ def _problems(classifier: Classifier, data: Data) -> int:
     if not isinstance(classifier, Classifier) or isinstance(data.y, list):
         return 1
     return len(tasks_of(len(distinct(data.y)), classifier.multi_class))
+
+
+def _kept_apart(classifier: Classifier, path: str) -> str:
+    """Where a model is written: beside an older file, if Ctrl-C has ended its fit."""
+    found = getattr(classifier, "solutions_", [])
+    pressed = any(solution.status is Status.INTERRUPTED for solution in found)
+    if not pressed or not os.path.isfile(path):
+        return path
+    stem, kind = os.path.splitext(path)
+    apart = f"{stem}.unfinished{kind}"
+    note(f"interrupted; {path} stays as it was, the unfinished model is in {apart}")
+    return apart
 
 
 def _save(model: Model, path: str) -> str:

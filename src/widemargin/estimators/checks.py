@@ -89,7 +89,9 @@ def check_solver(check: Checker, machine: Any, problem: Callable[..., Problem]) 
         names |= auto.able(problem(kernel=stands))
     if maps or getattr(machine, "kernel", "linear") == "linear":
         names |= auto.able(problem())
-    check.choice("solver", given, tuple(n for n in auto.NAMES if n in names))
+    loss = getattr(machine, "loss", None)
+    where = f" for loss={loss!r}" if isinstance(loss, str) else ""
+    check.choice("solver", given, tuple(n for n in auto.NAMES if n in names), where)
 
 
 def intercept_of(machine: Any) -> Any:
@@ -306,16 +308,24 @@ def tell_end(end: Any, is_convex: bool) -> None:
         warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())
 
 
+_NOT_THE_USERS = {
+    *("widemargin", "sklearn", "joblib"),
+    *("concurrent", "multiprocessing", "runpy", "threading"),
+}
+
+
 def users_level() -> int:
     """The ``stacklevel`` of a warning of the caller that names the user's line.
 
     Frames of this package, of scikit-learn (a decorator, a pipeline) and of joblib
-    between them are passed over.
+    between them are passed over, and those of threads and processes that call them. In
+    a process with no line of the user's the warning names this package.
     """
     level, frame = 0, inspect.currentframe()
     while frame is not None:
-        package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if package not in ("widemargin", "sklearn", "joblib"):
-            break
+        module = frame.f_globals  # a program that python -m runs has the name __main__
+        package = str(module.get("__package__") or module.get("__name__"))
+        if package.partition(".")[0] not in _NOT_THE_USERS:
+            return level
         level, frame = level + 1, frame.f_back
-    return level
+    return 1

@@ -611,6 +611,7 @@ def _made(ball: Any) -> Model:
     if not np.isfinite(ball.radius_):
         raise ValueError(f"This {owner} has no model: its radius is infinite.")
     meta = {"machine": "enclosing_ball", "radius": ball.radius_}
+    meta["offset"] = float(ball.offset_)
     meta |= {"dual_gap": ball.dual_gap_, "status": ball.status_}
     if hasattr(ball, "feature_names_in_"):
         meta["feature_names"] = [str(name) for name in ball.feature_names_in_]

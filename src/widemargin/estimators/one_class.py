@@ -396,4 +396,6 @@ def _levels(nu: float, weights: Vector, scores: Vector) -> dict[str, Any]:
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
     parts, meta = function_parts(fitted), dict(fitted._meta)
+    if "offset_" in vars(fitted):
+        meta["offset"] = float(fitted.offset_[0])
     return Model(np.array([-1, 1]), ONE_CLASS, meta=meta, **parts)

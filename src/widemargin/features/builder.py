@@ -113,7 +113,9 @@ class MapBuilder:
             self.check.refuse_part("rows", expected, "a sample of them")
         m = self.rows.shape[0]
         count = int(min(m, SAMPLE, max(1.0, self.rows.copy_rows)))
-        self.sample = np.sort(self.rng.choice(m, count, replace=False))
+        self.sample = np.arange(m)
+        if count < m:  # else nothing is drawn: choices are those of rows in memory
+            self.sample = np.sort(self.rng.choice(m, count, replace=False))
         self.X = self.rows.take(self.sample)
 
     def _source(self, dtype: Any) -> Engine:

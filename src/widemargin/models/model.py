@@ -335,6 +335,34 @@ class Model:
         """
         return self.scores(self._read(X))
 
+    def score_samples(self, X: ArrayLike) -> Vector:
+        """What a detector of outliers scores: its decision values plus ``offset_``.
+
+        Parameters
+        ----------
+        X : array, table, sparse matrix or Rows (m, n), as of `decision_function`
+
+        Returns
+        -------
+        ndarray (m,)
+            Larger is more normal.
+
+        Raises
+        ------
+        ValueError
+            The model is of classes or of a regression.
+        """
+        if self.scheme != ONE_CLASS:
+            raise ValueError(
+                "This Model has no score_samples: they are of OneClassSVM and "
+                f"EnclosingBall, not of scheme {self.scheme!r}."
+            )
+        offset = self.meta.get("offset")
+        if offset is None:  # of LIBSVM and LIBLINEAR
+            first = self.decisions[0].b if self.kernels is None else self.kernels.b[0]
+            offset = -float(first)
+        return self.decision_function(X) + float(offset)
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of the rows of X, or the numbers that a regression predicts.
 

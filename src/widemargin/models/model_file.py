@@ -135,10 +135,11 @@ def save_model(model: Any, path: Path) -> None:
     ----------
     model : Model, fitted estimator or Pipeline
         An estimator is anything with a property ``model_``. A pipeline of scikit-learn
-        has StandardScaler, MinMaxScaler and MaxAbsScaler before an estimator: linear
-        weights have them folded in, other models keep them as one map. Its first step
-        may be a ColumnTransformer of these and of OneHotEncoder: the model has a
-        feature ``column=word`` for each word, and predicts of tables as they come.
+        has StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler before an
+        estimator: linear weights have them folded in, other models keep them as one
+        map. Its first step may be a ColumnTransformer of these and of OneHotEncoder:
+        the model has a feature ``column=word`` for each word, and predicts of tables as
+        they come.
     path : str or path-like
         An existing file is replaced and keeps its permissions.
 

@@ -151,8 +151,13 @@ def _maxabs(step: Any) -> tuple[Vector | None, Vector | None]:
     return None, step.scale_
 
 
+def _robust(step: Any) -> tuple[Vector | None, Vector | None]:
+    return step.center_, step.scale_
+
+
 _READERS: dict[str, Callable[[Any], tuple[Vector | None, Vector | None]]] = {
     "StandardScaler": _standard,
     "MinMaxScaler": _minmax,
     "MaxAbsScaler": _maxabs,
+    "RobustScaler": _robust,
 }

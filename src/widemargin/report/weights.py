@@ -13,6 +13,8 @@ _FEATURES, _CLASSES = 20, 30
 # Name in a model of what its columns were divided by in training: its weights are per
 # unit of the file, and only with it say which columns matter.
 SCALES = "column_scales"
+# The share of the largest weight of a class up to which others are rounding.
+ROUNDING = 1e-15
 
 
 class Weight(NamedTuple):
@@ -86,6 +88,7 @@ def table(model: Model, names: list[str], labels: list[str]) -> str:
 
 
 def _largest(w: Vector, most: int) -> list[int]:
-    """Columns of the largest weights, the largest first."""
-    order = np.argsort(-np.abs(w), kind="stable")[:most]
-    return [int(j) for j in order if w[j] != 0]
+    """Columns of the largest weights, the largest first; what is rounding is none."""
+    sizes = np.abs(w)
+    order = np.argsort(-sizes, kind="stable")[:most]
+    return [int(j) for j in order if sizes[j] > ROUNDING * sizes[order[0]]]

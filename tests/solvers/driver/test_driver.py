@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases.problems import PROBLEMS
 from widemargin import SVC, Kernel, LinearSVC, Problem, solve
-from widemargin.solution import Status, Step
+from widemargin.solution import Certificate, Status, Step
 from widemargin.solvers import IRWLS, InteriorPoint
 from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.contract import ChosenSolver, Solver
@@ -420,3 +420,20 @@ def test_the_message_names_the_columns_that_a_polynomial_is_linear_in(
     said = f"linear in {products} products" in solution.message
     assert said == (products is not None)
     assert ("products" in solution.message) == said
+
+
+def test_the_best_certificate_is_kept_not_the_last(problem, monkeypatch):
+    """Rounding may prove less of a later point."""
+    proved = iter([1e-3, 1e-5, *[1e-2] * 1000])
+    answer = Best.answer
+
+    def worse(best, tol):
+        found = answer(best, tol)
+        primal, gap = found.certificate.primal, next(proved)
+        bounds = Certificate(primal, primal * (1.0 - gap))
+        return dataclasses.replace(found, certificate=bounds)
+
+    monkeypatch.setattr(Best, "answer", worse)
+    solution = solve(problem, tol=1e-9)
+    assert solution.certificate.relative_gap == pytest.approx(1e-5)
+    assert next(proved) == 1e-2

@@ -17,6 +17,7 @@ from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import reweighted
 from widemargin.solvers.kernel.reweighted import reweighted_steps
 from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
+from widemargin.system.deadline import Deadline, OutOfTime, until
 
 STOP = 1e-8
 WEIGHTS = [1e-2, 1.0, 30.0, 1e3]
@@ -155,6 +156,18 @@ def test_many_free_rows_that_the_printed_iteration_does_not_settle():
         solved = reweighted_steps(small, 1e-6)
         assert violation(small, solved.c) <= 1.01e-6
         assert solved.steps <= 60
+
+
+def test_a_long_set_is_cut_off_at_the_deadline(monkeypatch):
+    """It went on to its end: some tens of factorizations."""
+    made, factored = [], reweighted.dpotrf
+    monkeypatch.setattr(
+        reweighted, "dpotrf", lambda *M, **how: made.append(M) or factored(*M, **how)
+    )
+    small = small_problem(*KERNELS["wide rbf"], 1e3, "hinge", "free")
+    with pytest.raises(OutOfTime), until(Deadline(lambda: float(len(made)), 3.0)):
+        reweighted_steps(small, 1e-9)
+    assert len(made) == 3
 
 
 def test_without_any_free_row_b_is_not_determined():

@@ -148,7 +148,7 @@ def _converted(path: str, stamp: FileStamp) -> _Converted:
 
 def _mixed(column: Any) -> _Mixed | None:
     """What a column of words has of numbers; None where it has none, or no words."""
-    if not (pa.types.is_dictionary(column.type) or pa.types.is_string(column.type)):
+    if not _is_words(column.type):
         return None
     text = column.cast(pa.string())
     is_number = pc.match_substring_regex(text, _NUMBER)
@@ -195,7 +195,21 @@ def _read(path: str) -> Any:
         raise ValueError(
             f"{path}: expected rows below the line of names, found the end of the file"
         )
+    for place, name in enumerate(names):
+        if _is_words(table[place].type):
+            table = table.set_column(place, name, _without_empty(table[place]))
     return table
+
+
+def _is_words(kind: Any) -> bool:
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_string(kind))
+
+
+def _without_empty(column: Any) -> Any:
+    """A column whose empty words are missing, as an empty number is."""
+    text = column.cast(pa.string())
+    text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
+    return text.dictionary_encode() if pa.types.is_dictionary(column.type) else text
 
 
 def _check_separator(path: str, expected: str) -> None:

@@ -79,6 +79,8 @@ def message(end: Ending) -> str:
 
 def _worth(gap: float) -> str:
     """How good a model is, by its gap."""
+    if gap == math.inf:
+        return "There was no time to find out how good the model is."
     if gap >= FAR:
         return "The model is far from optimal."
     above = f"{100 * gap / (1.0 - gap):.2g} % above the best possible."

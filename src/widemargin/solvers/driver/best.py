@@ -93,9 +93,22 @@ class BestSoFar(ABC):
         """The answer after Ctrl-C."""
         return self.answer(tol)
 
+    @property
+    def is_by_sweeps(self) -> bool:
+        """Whether sweeps of the rows are all that an answer takes."""
+        return False
+
+    def simple(self) -> Answer:
+        """The best point as it is, feasible, with its certificate: a sweep or two."""
+        raise NotImplementedError
+
     @abstractmethod
     def zero(self) -> Answer:
         """An answer that takes no time."""
+
+    def unproved(self) -> Answer:
+        """The best point, which there is no time to prove anything of."""
+        return self.zero()
 
     def at_hand(self) -> Answer | None:
         """The current point, with bounds that take next to no time, if there are any.
@@ -242,15 +255,11 @@ class Best(BestSoFar):
 
     def answer(self, tol: float) -> Answer:
         """The best point, feasible, on the original problem, with its certificate."""
-        problem = self._problem
-        v, source = self._lift.up(self.v), self.source
-        if source is not None and problem.intercept != "free":
-            # Feasible, and zero where it can be: nothing to finish if it will do.
-            state, certificate = problem.slopes(self._lift.up(source))
-            if not np.array_equal(source, self.v):
-                certificate = problem.bounds(state, v)
-            if certificate.relative_gap <= tol:
-                return Answer(problem.gather(state), *problem.split(v), certificate)
+        problem, v = self._problem, self._lift.up(self.v)
+        if self.source is not None and problem.intercept != "free":
+            simple = self.simple()  # it is zero where it can be: finished, if it does
+            if simple.certificate.relative_gap <= tol:
+                return simple
         core, alpha = self.core, self.alpha()
         if isinstance(core, KernelProblem) and isinstance(self._lift, KernelLift):
             c = core.signs * (alpha if core.kept is None else alpha[core.kept])
@@ -268,13 +277,26 @@ class Best(BestSoFar):
         `answer` makes some thirty of them for a better intercept and fewer support
         vectors: seconds, where the workers are busy.
         """
-        problem = self._problem
-        if not isinstance(problem.y, RowVector):
-            return self.answer(tol)
-        state = problem.dual_state(self._lift.alpha_up(self.alpha()))
-        problem.repair(state)
-        v = self._lift.up(self.v)
-        bounds = problem.bounds(state, v)
+        there = isinstance(self._problem.y, RowVector)
+        return self.simple() if there else self.answer(tol)
+
+    @property
+    def is_by_sweeps(self) -> bool:
+        """Whether it is a linear problem."""
+        return not self.core.couples
+
+    def simple(self) -> Answer:
+        """The best point as it is, feasible, with its certificate."""
+        problem, v = self._problem, self._lift.up(self.v)
+        source, same = self.source, False
+        if source is not None and problem.intercept != "free":
+            state, bounds = problem.slopes(self._lift.up(source))
+            same = np.array_equal(source, self.v)
+        else:
+            state = problem.dual_state(self._lift.alpha_up(self.alpha()))
+            problem.repair(state)
+        if not same:
+            bounds = problem.bounds(state, v)
         return Answer(problem.gather(state), *problem.split(v), bounds)
 
     def zero(self) -> Answer:
@@ -284,6 +306,15 @@ class Best(BestSoFar):
         primal = at_zero(problem.zero_objective, problem.shape[0])
         bounds = Certificate(primal, problem.zero_dual, problem.scale)
         return Answer(alpha, *problem.split(v), bounds)
+
+    def unproved(self) -> Answer:
+        """The best model, which the steps found better than zero, with no bounds."""
+        problem = self._problem
+        if self.core.couples:
+            return self.zero()
+        w, b = self.model()
+        bounds = Certificate(np.inf, problem.zero_dual, problem.scale)
+        return Answer(problem.zeros(), w, b, bounds)
 
     def at_hand(self) -> Answer | None:
         """What the scores of a kernel problem say of the current point."""

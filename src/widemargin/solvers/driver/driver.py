@@ -41,6 +41,9 @@ Vector = NDArray[np.float64]
 # kept if there is no time for a later answer; and how many times as long the later one
 # may take. Both fit where an answer takes a fifth of the limit: 0.5 + 0.2 + 1.5 * 0.2.
 SHARE, LONGER = 0.5, 1.5
+# Sweeps that a simple answer takes, one or two, with time to spare. Where they take
+# longer than the grace, so much of the time is kept for it. And those of the best one.
+SIMPLE, BEST = 2.5, 10.0
 # Progress is a cut of the best gap, or of the least gap of one step, by this factor:
 # far from the end zero may be the best point while the steps come nearer. Slower than
 # that a digit takes 22 times the patience: ln 0.1 / ln 0.9.
@@ -77,8 +80,10 @@ class _Driver:
         self._trusted = limits.tol  # estimated gap at which a certificate is tried
         self._proved = (np.inf, 0)  # least gap of certificates; how many since
         self._accepted: Answer | None = None
-        self._kept: Answer | None = None  # one that was made halfway
+        self._kept: Answer | None = None  # one that was made before the end
         self._deadline = limits.deadline
+        self._sweep = 0.0  # seconds of a sweep, by the last step that made any
+        self._answered = 0.0  # seconds that an answer may take
         self._started = False
         self._broken = False
         saved = limits.checkpoint
@@ -160,12 +165,42 @@ class _Driver:
         Where an answer takes longer than the grace, the run ends earlier by the rest.
         """
         deadline = self._deadline
-        if deadline is None or self._kept is not None or not deadline.passed(SHARE):
+        if deadline is None or self._kept is not None or not self.best.is_model:
+            return
+        if self._is_slow or not deadline.passed(SHARE):  # slow: there is a reserve
             return
         before = deadline.left
-        self._kept = self._answer()
-        took = LONGER * (before - deadline.left)
-        deadline.end -= min(max(0.0, took - GRACE), max(0.0, deadline.left))
+        if self.best.is_by_sweeps:
+            self._kept = self._simple()
+            self._sweep = max(self._sweep, 0.5 * (before - deadline.left))
+        else:
+            self._kept = self._answer()
+            self._answered = LONGER * (before - deadline.left)
+        self._reserve()
+
+    def _reserve(self) -> None:
+        """End so much earlier than the limit that there is time for the answer."""
+        deadline, end = self._deadline, self.limits.end
+        if deadline is not None and end is not None:
+            seconds = max(self._answered, SIMPLE * self._sweep)
+            deadline.end = end - max(0.0, seconds - GRACE)
+
+    @property
+    def _is_slow(self) -> bool:
+        """Whether a simple answer takes longer than the grace."""
+        return SIMPLE * self._sweep > GRACE
+
+    def _keep_simple(self) -> None:
+        """Keep the best point as it is, where a better answer may take too long."""
+        deadline = self.limits.deadline
+        if deadline and self._is_slow and deadline.left < BEST * self._sweep:
+            self._kept = self._simple()
+
+    def _simple(self) -> Answer:
+        """The best point as it is."""
+        with np.errstate(all="ignore"), ONE_BLAS_THREAD:
+            answer: Answer = self.best.simple()
+            return answer
 
     def _save(self, saver: Saver, step: Step, ended: Status | None) -> None:
         """Save the run where it is time to, or where it ends without its answer."""
@@ -242,9 +277,12 @@ class _Driver:
             return False
         # A gap below zero is of scores that drifted: the next one may be of better.
         self._trusted = 0.5 * (gap if gap > 0.0 else self._trusted)
-        self._accepted = self._answer()
-        self.best.correct(self._accepted.certificate)
-        proved, (least, since) = self._accepted.certificate.relative_gap, self._proved
+        self._keep_simple()
+        with until(self.limits.deadline):  # there is no more to reserve time for
+            answer = self._answer()
+        self._accepted = _better(answer, self._accepted)
+        self.best.correct(answer.certificate)
+        proved, (least, since) = answer.certificate.relative_gap, self._proved
         self._proved = (proved, 0) if proved < PROGRESS * least else (least, since + 1)
         return proved <= self.limits.tol
 
@@ -287,6 +325,12 @@ class _Driver:
         step.iteration += self._before
         step.seconds, step.scale = self.seconds(), getattr(self.problem, "scale", 0.0)
         step.sweeps = self.core.rows.sweeps - self._first_sweep
+        if self.trace and self.best.is_by_sweeps:
+            last = self.trace[-1]
+            if step.sweeps > last.sweeps:
+                seconds = step.seconds - last.seconds
+                self._sweep = seconds / (step.sweeps - last.sweeps)
+                self._reserve()
         self.trace.append(step)
         v, state = self._point = step.point()
         self.best.offer(v, state, step.primal, step.dual)
@@ -311,14 +355,19 @@ class _Driver:
                 if not self._started:
                     answer: Answer = self.best.untried(self.limits.tol)
                     return answer
+                self._keep_simple()
                 return self._answer(status)
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
             found = self._kept, self._accepted, self._at_hand()
-            known = [*(one for one in found if one is not None), self.best.zero()]
+            known = [one for one in found if one is not None]
+            if known or not self.best.is_model:
+                known.append(self.best.zero())
+            else:
+                known.append(self.best.unproved())
             gaps = [one.certificate.relative_gap for one in known]
-            best: Answer = known[int(np.nanargmin(gaps))]
+            best: Answer = known[int(np.argmin(gaps))]
             return best
 
     def _at_hand(self) -> Answer | None:
@@ -340,7 +389,7 @@ class _Driver:
         tol = self.limits.tol
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
-            answer = self._last_answer(status)
+            answer = _better(self._last_answer(status), answer)
         gap, ended = answer.certificate.relative_gap, status
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
@@ -372,6 +421,13 @@ class _Driver:
             at_bound=self.best.at_bound(answer.alpha),
             rho=answer.rho,
         )
+
+
+def _better(one: Answer, other: Answer | None) -> Answer:
+    """The answer that proves more; the first one where both prove the same."""
+    if other is None:
+        return one
+    return min(one, other, key=lambda answer: answer.certificate.relative_gap)
 
 
 # How a solver ends without an answer while a reserve may find one.

@@ -52,7 +52,7 @@ class Clock:
         """The deadline at these seconds of the clock; None for None and infinity."""
         if end is None or end == math.inf:
             return None
-        return Deadline(self.seconds, end)
+        return Deadline(self.seconds, float(end))  # NumPy's are not for the core
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
 from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -259,6 +260,7 @@ class _Passes:
         S1 is where z is free. Where it is empty, b follows c in the line search: with
         the b of z, the first row that leaves a bound would end it.
         """
+        deadline.check()
         self.count += 1
         free = self._free(z)
         change, rise = z - self.c, 0.0  # S2 at 0 and S3 at C
@@ -316,6 +318,7 @@ class _Passes:
         diagonal = M.diagonal() + d
         mean = max(self.stiffness, float(d.max()))
         for jitter in JITTERS:
+            deadline.check(len(rows) ** 3 / 3.0)
             M[np.diag_indices(len(rows))] = diagonal + jitter * mean
             with threads_for(len(rows)):
                 L, info = dpotrf(M, lower=True, clean=False)

@@ -28,6 +28,7 @@ from widemargin.solvers.linear.newton import (
     Iterate,
     Piece,
     sampled,
+    unseen,
 )
 from widemargin.solvers.linear.published_asvm import PublishedASVM
 
@@ -174,9 +175,12 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             v = published.z
             del published  # its row vectors
         elif self.begin_with == "sample":
+            zero = v
             for piece, point in _sampled(problem):
-                yield _step(next(numbers), _at_zero(problem), piece)
+                yield _step(next(numbers), unseen(problem, zero), piece)
                 v = point.v
+            if v.any():  # in case there is no time for a sweep of all rows
+                yield _step(next(numbers), unseen(problem, v), piece)
         piece = Piece(problem.A, problem.state(), problem.R, bounded=False)
         s = problem.pointwise.curvature
         point = piece.evaluate(v, s)
@@ -216,12 +220,6 @@ def _sampled(problem: Problem) -> Generator[tuple[Piece, Iterate], None, None]:
         yield piece, point
         point = piece.newton_step(point, s)
     yield piece, point
-
-
-def _at_zero(problem: Problem) -> Iterate:
-    """The point v = 0 of all rows, which needs no sweep."""
-    v = np.zeros(problem.A.shape[1])
-    return Iterate(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
 
 
 def _expected_step(

@@ -28,7 +28,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem, margins
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
-from widemargin.solvers.linear.newton import Iterate, Piece, sampled
+from widemargin.solvers.linear.newton import Iterate, Piece, sampled, unseen
 
 Vector = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         """The start, then sweeps of all rows and bands in turn."""
         v = np.zeros(problem.A.shape[1])
         whole = _PieceRun(Piece(problem.A, problem.state(), problem.R))
-        whole.point = Iterate(v, v, None, problem.zero_objective, 0.0, 0.0, 0, 0.0)
+        whole.point = unseen(problem, v)
         many_rows = problem.rows.shape[0] >= BAND_ROWS
         # Doubled rows on a cluster have no numbers to be put back by.
         there = isinstance(problem.y, RowVector) and not problem.has_unit_margins
@@ -170,6 +170,9 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
         if sample is not None:
             for _ in sample.until(0.0, SAMPLE_GAP):
                 yield _step(next(numbers), whole, sample)
+            if sample.is_start:  # in case there is no time for a sweep of all rows
+                whole.point = unseen(problem, sample.point.v)
+                yield _step(next(numbers), whole, sample)
         if start is not None and start.vectors:
             whole.piece.state.multiplier = start.vectors["multiplier"]
             whole.begin(start.v.copy(), start.numbers["penalty"])
@@ -179,7 +182,9 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
             whole.piece.state.join(given.prefixed("given_")).update(_take_multipliers)
             del given
             whole.begin(start.v.copy(), WARM_PENALTY)
-        elif not (band and sample and band.begin_beside(sample)):
+        elif band and sample and sample.is_start:
+            band.begin_beside(sample)
+        else:
             whole.begin(v, _first_penalty(problem))
         sample = None  # its rows are no longer needed
         while True:
@@ -244,6 +249,11 @@ class _PieceRun:
             and point.imbalance <= BALANCED * gap
         )
 
+    @property
+    def is_start(self) -> bool:
+        """Whether the point of a sample is near enough to begin with."""
+        return self.point.gap <= SAMPLE_FAILED * SAMPLE_GAP * self.point.primal
+
     def advance(self) -> None:
         """New multipliers where the point is settled, else a Newton step."""
         if self.settled:
@@ -296,19 +306,13 @@ class _Band:
         gap = min(point.gap, self._level * point.primal)
         return max(BAND_TOL * tol * point.primal, BAND_PROGRESS * gap)
 
-    def begin_beside(self, sample: _PieceRun) -> bool:
-        """Go to the v of a sample, with multipliers by how far rows are from 1.
-
-        False, and nothing is done, where the sample was not solved.
-        """
-        if sample.point.gap > SAMPLE_FAILED * SAMPLE_GAP * sample.point.primal:
-            return False
+    def begin_beside(self, sample: _PieceRun) -> None:
+        """Go to the v of a sample, with multipliers by how far rows are from 1."""
         width = float(np.quantile(_keys(sample), BAND_SHARE))
         self._width = max(width, SAMPLE_WIDTH)
         self._whole.piece.state.update(_halfway)
         self._whole.begin(sample.point.v, 0.5 / self._width, hessian=False)
         self._level, self._again = SAMPLE_GAP, True
-        return True
 
     def choose(self) -> _PieceRun | None:
         """A run on the rows that may move, where they are few; else None."""

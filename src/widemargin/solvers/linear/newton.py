@@ -95,6 +95,17 @@ class Iterate:
         return self.primal - self.dual
 
 
+def unseen(problem: Problem, v: Vector) -> Iterate:
+    """A point that no sweep has seen: zero, or one that a sample says is better.
+
+    A better one has an objective that is just so: what a sweep finds replaces it.
+    """
+    primal, zero = problem.zero_objective, np.zeros_like(v)
+    if v.any():
+        primal = float(np.nextafter(primal, 0.0))
+    return Iterate(v, zero, None, primal, 0.0, 0.0, 0, 0.0)
+
+
 class Piece:
     """The rows of A that may move, beside rows fixed at a bound.
 
