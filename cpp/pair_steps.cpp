@@ -23,6 +23,8 @@ struct Largest {
     place = larger ? now : place;
     now += static_cast<int>(kLanes<Real>);
   }
+  // What is not offered counts as places, too.
+  void skip(std::size_t places) { now += static_cast<int>(places); }
   std::size_t best(Real& of) const {
     std::size_t lane = 0;
     for (std::size_t i = 1; i < kLanes<Real>; ++i)
@@ -107,14 +109,15 @@ constexpr Real kUnit = 1;
 template <>
 constexpr float kUnit<float, RoundedRows> = kRoundedUnit;
 
-// f(part of row i, position where it begins, its length) for the parts of rows i and j.
+// f(part of row i, of row j, position where they begin, where they end, which part it is).
 template <typename Real, class F>
 inline void with_parts(const StoredRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
-  f(K.K + i * K.width, K.K + j * K.width, std::size_t{0}, K.width);
+  f(K.K + i * K.width, K.K + j * K.width, std::size_t{0}, K.width, std::size_t{0});
 }
 template <typename Real, class F>
 inline void with_parts(const RoundedRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
-  f(Rounded{K.K + i * K.width}, Rounded{K.K + j * K.width}, std::size_t{0}, K.width);
+  f(Rounded{K.K + i * K.width}, Rounded{K.K + j * K.width}, std::size_t{0}, K.width,
+    std::size_t{0});
 }
 template <typename Real>
 inline const Real* part(const MadeRows<Real>& K, std::size_t i, std::size_t g) {
@@ -124,7 +127,22 @@ inline const Real* part(const MadeRows<Real>& K, std::size_t i, std::size_t g) {
 template <typename Real, class F>
 inline void with_parts(const MadeRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
   for (std::size_t g = 0; g < K.count; ++g)
-    f(part(K, i, g), part(K, j, g), K.begin[g], K.begin[g + 1]);
+    f(part(K, i, g), part(K, j, g), K.begin[g], K.begin[g + 1], g);
+}
+
+// Which of two groups whose sums are given a part of the rows belongs to, where each has one part
+// of two; -1: to both, or that is not known.
+template <class Problem>
+inline int group_of_part(const Problem&, std::size_t) {
+  return -1;
+}
+template <typename Real>
+inline int group_of_part(const SmallProblem<Real, MadeRows>& of, std::size_t part) {
+  if (of.sums < 2 || of.K.count != 2) return -1;
+  bool has[2] = {false, false};
+  for (std::size_t i = of.K.begin[part]; i < of.K.begin[part + 1]; ++i)
+    if (of.lower[i] < of.upper[i]) has[of.upper[i] > 0 ? 0 : 1] = true;
+  return has[0] && has[1] ? -1 : has[1] ? 1 : 0;
 }
 // The value K(i, j).
 template <typename Real>
@@ -155,6 +173,8 @@ class Steps {
     for (std::size_t i = 0; i < p_.q; ++i)
       if (const Real size = absolute(p_.diagonal[i]); size > largest_) largest_ = size;
     for (std::size_t i = 1; i < p_.q; ++i) is_flat_ = is_flat_ && p_.diagonal[i] == p_.diagonal[0];
+    const int some[] = {group_of_part(p_, 0), group_of_part(p_, 1)};
+    if (some[0] + some[1] == 1) group_[0] = some[0], group_[1] = some[1];
   }
 
   // Pairs (i, j) of one group: x_i rises and x_j falls by as much.
@@ -176,7 +196,7 @@ class Steps {
         const double other = static_cast<double>(largest_of(falls[1])) + rise[1];
         g = other > static_cast<double>(largest_of(falls[0])) + rise[0] ? 1 : 0;
       }
-      const std::size_t i = first[g], j = partner(i, down(g), rise[g], done.violation);
+      const std::size_t i = first[g], j = partner(i, g, rise[g], done.violation);
       if (!(done.violation > stop) || done.steps == most) return done;
       double curvature =
           static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * value(p_.K, i, j);
@@ -200,7 +220,25 @@ class Steps {
       Real *const gradient = p_.F, *const can = up(0), *const other = groups > 1 ? up(1) : can;
       const Real *const down0 = down(0), *const down1 = groups > 1 ? down(1) : down0;
       falls[0] = falls[1] = all<Real>(-kInfinity);
-      with_parts(p_.K, i, j, [&](auto a, auto b, std::size_t s, std::size_t end) {
+      with_parts(p_.K, i, j, [&](auto a, auto b, std::size_t s, std::size_t end, std::size_t part) {
+        if constexpr (groups > 1) {
+          if (const int own = group_[part]; own >= 0) {
+            // The other one has nothing that can move here.
+            Largest<Real> most = own == 0 ? largest : second;
+            Vector<Real> fall = all<Real>(-kInfinity);
+            (own == 0 ? second : largest).skip(end - s);
+            const Real *const up_own = up(own), *const down_own = down(own);
+            for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
+              const Vector<Real> F = load(gradient + s) + apart(a, b) * by;
+              store(gradient + s, F);
+              most.offer(load(up_own + s) - F);
+              fall = larger(F + load(down_own + s), fall);
+            }
+            (own == 0 ? largest : second) = most;
+            falls[own] = fall;
+            return;
+          }
+        }
         Largest<Real> most = largest, next = second;
         Vector<Real> fall0 = falls[0], fall1 = falls[1];
         for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
@@ -245,7 +283,7 @@ class Steps {
       p_.F[i] += p_.ridge[i] * u;
       if (i != j) p_.F[j] += p_.ridge[j] * v;
       const Real shift = p_.shift * (u + v);
-      with_parts(p_.K, i, j, [&](auto x, auto y, std::size_t k, std::size_t end) {
+      with_parts(p_.K, i, j, [&](auto x, auto y, std::size_t k, std::size_t end, std::size_t) {
         for (; k < end; k += kLanes<Real>, x += kLanes<Real>, y += kLanes<Real>)
           store(p_.F + k, load(p_.F + k) + ((in_units(x) * by_u + in_units(y) * by_v) + shift));
       });
@@ -339,26 +377,30 @@ class Steps {
   }
 
   // The j that can fall whose step with i decreases the objective most; and the violation.
-  std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation) const {
+  std::size_t partner(std::size_t i, int group, Real rise, double& violation) const {
     const Real* const diagonal = p_.diagonal;
     if (is_flat_)
-      return partner(i, can, rise, violation,
+      return partner(i, group, rise, violation,
                      [both = all<Real>(diagonal[i] + diagonal[i])](std::size_t, auto twice_K) {
                        return both - twice_K;
                      });
-    return partner(i, can, rise, violation, [=, own = diagonal[i]](std::size_t s, auto twice_K) {
+    return partner(i, group, rise, violation, [=, own = diagonal[i]](std::size_t s, auto twice_K) {
       return (load(diagonal + s) - twice_K) + own;
     });
   }
   template <class Curvature>
-  std::size_t partner(std::size_t i, const Real* can, Real rise, double& violation,
+  std::size_t partner(std::size_t i, int group, Real rise, double& violation,
                       const Curvature& curvature_at) const {
     Largest<Real> gain(0);
     Vector<Real> fall = all<Real>(-kInfinity);
     const Vector<Real> least =
         all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kLeastCurvature<Rows>));
-    const Real* const gradient = p_.F;
-    with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end) {
+    const Real *const gradient = p_.F, *const can = down(group);
+    with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t part) {
+      if (group_[part % 2] == 1 - group) {
+        gain.skip(end - s);
+        return;
+      }
       Largest<Real> best = gain;
       Vector<Real> most = fall;
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
@@ -413,7 +455,7 @@ class Steps {
     }
     if (!(a > static_cast<Real>(kCurvature))) return i;
     const Vector<Real> zero = all<Real>(0);
-    with_parts(p_.K, i, i, [&](auto row, auto, std::size_t s, std::size_t end) {
+    with_parts(p_.K, i, i, [&](auto row, auto, std::size_t s, std::size_t end, std::size_t) {
       for (; s < end; s += kLanes<Real>, row += kLanes<Real>) {
         const Vector<Real> F = load(p_.F + s), c = in_units(row) * unit + p_.shift,
                            b = load(p_.diagonal + s);
@@ -435,6 +477,8 @@ class Steps {
   const SmallProblem<Real, Rows>& p_;
   Real largest_ = 0;     // entry of the diagonal
   bool is_flat_ = true;  // whether all are equal
+  // Where two sums are given, and each of two parts of the rows has one of them: which one.
+  int group_[2] = {-1, -1};
 };
 
 template <typename Real, template <typename> class Rows>

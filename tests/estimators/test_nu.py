@@ -285,3 +285,36 @@ def test_nu_machines_do_not_ask_for_the_unit_of_the_rows(unit):
     clf = NuSVC(kernel="poly", gamma=1.0, nu=0.3, tol=1e-3).fit(unit ** (1 / 3) * X, y)
     assert (clf.solution_.solver, clf.status_) == ("batch", "solved")
     assert clf.score(unit ** (1 / 3) * X, y) > 0.9
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, 1e-300, -1e9])
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"solver": "irwls"},
+        {"solver": "batch"},
+        {"kernel": "linear"},
+        {"kernel": "precomputed"},
+        {"rank": 10},
+        {"nu": 1.0},
+        {"C": 1e4},
+        {"tol": 1e-8},
+    ],
+    ids=str,
+)
+def test_equal_targets_are_what_is_predicted(form, level):
+    given = rbf_kernel(X) if form.get("kernel") == "precomputed" else X
+    # A row without weight has no say.
+    targets = np.where(WEIGHTS > 0.0, level, level + 1.0)
+    reg = NuSVR(**form).fit(given, targets, WEIGHTS)
+    assert reg.status_ == "solved"
+    assert abs(reg.epsilon_) <= 1e-12
+    np.testing.assert_allclose(reg.predict(given), level, rtol=1e-12, atol=1e-12)
+
+
+def test_equal_targets_of_many_rows_are_what_is_predicted():
+    rows = RNG.normal(size=(4500, 40))  # too many for pair steps
+    reg = NuSVR(time_limit=20.0).fit(rows, np.full(4500, 3.0))
+    assert reg.status_ == "solved"
+    np.testing.assert_allclose(reg.predict(rows[:5]), 3.0)

@@ -274,10 +274,9 @@ class NuSVC(ProbabilityMixin):
     def _refuse_infeasible(self, training: Training) -> None:
         """Refuse a nu that a class of too few rows does not allow."""
         C = np.broadcast_to(training.C, len(training.index))
-        total = np.bincount(training.index, C, len(self.classes_))
-        first, second = np.triu_indices(len(total), 1)
-        pairs = zip(total[first], total[second], strict=True)
-        most = min(largest_nu([1, -1], list(pair)) for pair in pairs)
+        total = np.bincount(training.index, C, len(self.classes_)).tolist()
+        # The smallest and the largest class have the least.
+        most = largest_nu([1, -1], [min(total), max(total)])
         if self.nu > most * (1.0 + 1e-12):
             told = np.floor(most * PARTS_TOLD) / PARTS_TOLD
             expected = (

@@ -1,6 +1,6 @@
 """NuSVR: regression whose tube is as wide as a share of errors asks for."""
 
-import functools
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -176,27 +176,48 @@ class NuSVR(SVR):
         check_nu_rank(check, self)
 
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
-        return self._recipe_for(set_kernel(self, rows, weights), target)
+        level, target = _from_level(target, weights)
+        return self._recipe_for(set_kernel(self, rows, weights), level, target)
 
-    def _recipe_for(self, kernel: Kernel, target: Vector) -> Recipe:
-        """The problem with a kernel, whose gamma is a number."""
+    def _recipe_for(self, kernel: Kernel, level: float, target: Vector) -> Recipe:
+        """The problem of targets from a level on; gamma of the kernel is a number."""
         nu = float(self.nu)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
         def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
             return nu_regression_problem(rows, target, C, nu, **options)
 
-        at, q = functools.partial(function_point, kernel), margins(target, 0.0)
+        def at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:
+            return function_point(kernel, rows, w, b + level)
+
+        q = margins(target, 0.0)
         return Recipe(make, at, self.solver, kernel, ("hinge", "free"), q, nu)
 
     def _plan(self, training: Training, target: Vector) -> Fit:
+        level, target = _from_level(target, training.C)
         if self.rank is None:
-            return exact(training)
-        recipe = self._recipe_for(LINEAR, target)
-        return low_rank(training, Mapping(self.rank, self.approximation, recipe), False)
+            fit = exact(training)
+        else:
+            recipe = self._recipe_for(LINEAR, level, target)
+            mapping = Mapping(self.rank, self.approximation, recipe)
+            fit = low_rank(training, mapping, False)
+        raised = [dataclasses.replace(s, b=s.b + level) for s in fit.solutions]
+        return dataclasses.replace(fit, solutions=raised)
 
     def _keep(self, fit: Fit) -> None:
         self.epsilon_ = 0.0 - fit.solutions[0].rho
         super()._keep(fit)
         facts = {"nu": float(self.nu), "epsilon": self.epsilon_, "svm_type": "nu_svr"}
         self._meta |= facts
+
+
+def _from_level(target: Vector, C: Any) -> tuple[float, Vector]:
+    """A level, and targets from there on: all zero where rows with a weight have one.
+
+    That is the intercept then. Bounds of an optimum of zero, relative to the targets,
+    would be smaller than what these leave of the sums by rounding.
+    """
+    own = target if np.ndim(C) == 0 else target[np.asarray(C) > 0.0]
+    if len(own) and (own == own[0]).all():
+        return float(own[0]), np.zeros(len(target))
+    return 0.0, target

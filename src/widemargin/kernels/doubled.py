@@ -132,7 +132,7 @@ class DoubledColumns:
     def bounded(self, rows: Index, J: Index, c: Vector) -> tuple[Vector, Vector]:
         """Sums in float64 and bounds of their errors: see `Columns.bounded`."""
         some, place = self._at_once(rows)
-        values, errors = self.single.bounded(some, J % self._m, c)
+        values, errors = self.single.bounded(some, *self._left(J, c))
         return values[place], errors[place]
 
     def twofold(
@@ -140,7 +140,7 @@ class DoubledColumns:
     ) -> tuple[Vector, Vector, Vector]:
         """Sums in twice the precision: see `Columns.twofold`."""
         some, place = self._at_once(rows)
-        hi, errors, lo = self.single.twofold(some, J % self._m, c)
+        hi, errors, lo = self.single.twofold(some, *self._left(J, c))
         return hi[place], errors[place], lo[place]
 
     def _once(self, J: ArrayLike, c: Vector) -> tuple[Index, Vector]:
@@ -148,6 +148,15 @@ class DoubledColumns:
         some, place = self._at_once(np.asarray(J))
         sums = np.bincount(place, c, len(some))
         return some[sums != 0.0], sums[sums != 0.0]
+
+    def _left(self, J: Index, c: Vector) -> tuple[Index, Vector]:
+        """Samples and coefficients, without two of one sample that cancel each other.
+
+        Nothing rounds then.
+        """
+        some, place = self._at_once(J)
+        stays = np.bincount(place, c, len(some))[place] != 0.0
+        return J[stays] % self._m, c[stays]
 
     def _at_once(self, rows: Index) -> tuple[Index, Index]:
         """The samples of some rows, each once and in order, and where each row has its.

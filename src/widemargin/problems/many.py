@@ -185,13 +185,13 @@ class ManyProblems:
             return self.sums(self.C)
         return self.sums(self.C * self.loss.value(np.zeros(len(self.y)) + self.q))
 
-    @property
+    @functools.cached_property
     def may_be_zero(self) -> bool:
         """Whether optima are zero where there is no margin: q is 0, and there is a rho.
 
         Then `MassProblem` says what gaps are relative to.
         """
-        return self.mass is not None and np.ndim(self.q) == 0 and self.q == 0.0
+        return self.mass is not None and not np.any(self.q)
 
     @functools.cached_property
     def _squares(self) -> Vector:
@@ -448,12 +448,24 @@ class ManyProblems:
             left = np.flatnonzero(matters | support)
             places, c, scores = self._places.at(left), c[left], scores[left]
             support, matters = support[left], matters[left]
-        chosen = places.rows[support], c[support], places.ends_of(support)
+        counted = self.counted(c)
+        support = counted != 0.0
+        chosen = places.rows[support], counted[support], places.ends_of(support)
         wanted = places.rows[matters], places.ends_of(matters)
         values = scores.copy()
         values[matters] = samples.exact(chosen, wanted, threads, stop, self._runs)
-        errors = samples.exact_errors(places.rows, c, places.starts)
+        errors = samples.exact_errors(places.rows, counted, places.starts)
         return places, (c, values, errors), matters
+
+    def counted(self, c: Vector) -> Vector:
+        """Coefficients that scores are sums by: of all places.
+
+        Where each row is there twice, without those of one row that cancel each other.
+        """
+        if self.mass is None or self.groups.tolist() != [0, 0]:
+            return c
+        first, second = np.split(c, 2)
+        return np.where(np.tile(first + second == 0.0, 2), 0.0, c)
 
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""

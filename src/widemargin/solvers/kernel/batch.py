@@ -146,16 +146,21 @@ def solve_places(
     """The same, as arrays over all places; in float64 where ``exactly``, or needed."""
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
-    rows = int(problems.sizes.max())
+    rows, t = int(problems.sizes.max()), len(problems.ends)
     most = max(MOST_STEPS * rows, FEW_VISITS // rows)
-    scores, numbers, counts, interrupted = problems.samples.solve(
-        (problems.groups, problems.group_ends, problems.ends, problems.after),
-        problems.data,
-        c,
-        (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
-        (limits.tol, most, memory, threads, exactly or not problems.samples.is_fit),
-        _Over(limits.deadline),
-    )
+    if problems.may_be_zero and not problems.counted(c).any():
+        # No function is better than none: equal targets. Steps would follow rounding.
+        scores, numbers, interrupted = np.zeros(len(c)), np.zeros((t, 4)), False
+        counts = np.zeros((t, 3), np.int64)
+    else:
+        scores, numbers, counts, interrupted = problems.samples.solve(
+            (problems.groups, problems.group_ends, problems.ends, problems.after),
+            problems.data,
+            c,
+            (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
+            (limits.tol, most, memory, threads, exactly or not problems.samples.is_fit),
+            _Over(limits.deadline),
+        )
     b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)
     try:
