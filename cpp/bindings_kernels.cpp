@@ -7,6 +7,7 @@
 #include "pair_steps.hpp"
 #include "simd.hpp"
 #include "simplex_steps.hpp"
+#include "violations.hpp"
 #include "votes.hpp"
 
 namespace {
@@ -413,6 +414,18 @@ sampled_steps(const Matrix<const Real>& rows, const Array<const std::int64_t>& p
   return {done.looks, done.steps, done.drops, done.missing, done.chosen, done.inside};
 }
 
+void violations(const Array<const double>& F, const Array<const double>& c,
+                const Array<const double>& lower, const Array<const double>& upper,
+                const Array<double>& rise, const Array<double>& fall,
+                const std::optional<Array<const bool>>& current) {
+  const std::size_t m = F.size();
+  require(c.size() == m && lower.size() == m && upper.size() == m && rise.size() == m &&
+          fall.size() == m && (!current || current->size() == m));
+  const nb::gil_scoped_release release;
+  widemargin::violations(F.data(), c.data(), lower.data(), upper.data(), data(current), m,
+                         rise.data(), fall.data());
+}
+
 template <class Real>
 void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size_t q,
             std::size_t first, std::size_t last) {
@@ -547,6 +560,9 @@ void bind_kernels(nb::module_& m) {
   bind_levels(&pack_levels<widemargin::Csr>);
   m.def("draw_rows", &draw_rows, "order"_a.noconvert(), "split"_a, "state"_a.noconvert(),
         "weight"_a.noconvert(), "out"_a.noconvert());
+  m.def("violations", &violations, "F"_a.noconvert(), "c"_a.noconvert(), "lower"_a.noconvert(),
+        "upper"_a.noconvert(), "rise"_a.noconvert(), "fall"_a.noconvert(),
+        "current"_a.noconvert().none() = nb::none());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
   bind_real<float>(m, "Strips32", "Batch32");
   bind_real<double>(m, "Strips64", "Batch64");

@@ -297,6 +297,15 @@ def draw_rows(
     out: NDArray[np.int64],
 ) -> int: ...
 def votes(values: Vector, scores: Vector) -> None: ...
+def violations(
+    F: Vector,
+    c: Vector,
+    lower: Vector,
+    upper: Vector,
+    rise: Vector,
+    fall: Vector,
+    current: NDArray[np.bool_] | None = None,
+) -> None: ...
 def mirror(
     K: NDArray[Any], begin: int, end: int, q: int, first: int, last: int
 ) -> None: ...

@@ -455,6 +455,24 @@ def test_other_rows_mirror_some_in_their_columns(begin, end, q, width, dtype):
             _core.mirror(K, *wrong)
 
 
+@pytest.mark.parametrize("some", [False, True])
+def test_rows_rise_and_fall_within_their_bounds_where_they_are_current(some):
+    rng, m = np.random.default_rng(0), 333
+    F, c = rng.normal(size=m), rng.integers(-1, 2, m) * 2.0
+    rise, fall = np.empty((2, m))
+    lower, upper = np.full(m, -2.0), np.where(rng.random(m) < 0.5, 0.0, 2.0)
+    current = rng.random(m) < 0.5 if some else np.ones(m, bool)
+    _core.violations(F, c, lower, upper, rise, fall, current if some else None)
+    expected = np.where(current & (c < upper), -F, -np.inf)
+    np.testing.assert_array_equal(rise, expected)
+    np.testing.assert_array_equal(fall, np.where(current & (c > lower), -F, np.inf))
+    for k in range(7):
+        given = [F, c, lower, upper, rise, fall, current]
+        given[k] = given[k][1:].copy()
+        with pytest.raises(ValueError, match=NO_FIT):
+            _core.violations(*given)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_entries_of_some_rows_are_taken(dtype):
     rng = np.random.default_rng(0)

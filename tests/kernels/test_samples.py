@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin import Kernel, _core
+from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
 from widemargin.kernels import packed
+from widemargin.kernels.engines import CoreEngine
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import Batches, Layout, Parts, Samples
 from widemargin.numerics import linalg
+from widemargin.solvers import IRWLS
 
 FORM = Kernel("rbf", gamma=0.1).form
 LAPLACIAN = Kernel("laplacian", gamma=0.1).form
@@ -48,6 +50,27 @@ def test_replaced_samples_have_the_bits_of_new_ones(m, kind, form):
         np.testing.assert_array_equal(samples.norms, new.norms)
         np.testing.assert_array_equal(samples._packed, new._packed)
         before = index
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "many", "few", "ones"])
+def test_bytes_are_known_before_samples_are_packed(kind, dtype):
+    engine = CoreEngine(stored(kind), Kernel("rbf", gamma=0.1), dtype, 1)
+    n_bytes, cost, early = engine.n_bytes, engine.cost, engine._lengths
+    assert "_all" not in vars(engine)
+    assert n_bytes == engine._all.n_bytes + engine._batches.n_bytes
+    assert cost == engine._all.entries
+    del vars(engine)["_lengths"]
+    np.testing.assert_allclose(early, engine._lengths, rtol=1e-5, atol=1e-30)
+
+
+def test_samples_of_rows_that_are_merged_are_never_packed():
+    X = sparse.vstack([stored("ones", 1000)] * 2).tocsr()
+    y = np.where(np.arange(2000) % 1000 < 500, 1.0, -1.0)
+    problem = Problem(X, y, 1.0, kernel=Kernel("rbf", gamma=0.1))
+    solution = solve(problem, IRWLS(), tol=1e-4)
+    assert solution.status == "solved"
+    assert "_all" not in vars(problem.columns._source)
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])

@@ -26,14 +26,17 @@ from widemargin.kernels.levels import (
 )
 from widemargin.kernels.packed import (
     GROUP,
+    ROUNDED,
     Batches,
     CoreSums,
     Layout,
     Parts,
     Samples,
     aligned,
+    entries,
     kernel_values,
     known_lengths,
+    packed_bytes,
     padded,
 )
 from widemargin.numerics import linalg, twofold
@@ -186,20 +189,34 @@ class CoreEngine:
         self._levels = levels_of(X, self._layout, self._parts(None))
         if self._levels is not None:
             self._layout.count_levels()
-        self._all = self._samples = self._samples_of(None, self._parts(None))
-        self._batches = self._batches_of_all()
+        self._in_focus: Samples | None = None
         # The samples of the last block, if they are packed, and their rows.
         self._of_block: tuple[Samples, Index] | None = None
-        self.cost = self._samples.entries
         self.reads_kept = not self._layout.by_factors
-        self.n_bytes = self._samples.n_bytes + self._batches.n_bytes
+        known = None if self._levels is not None else packed_bytes(self._layout, X)
+        self.n_bytes = known or self._all.n_bytes + self._batches.n_bytes
+        self.cost = self._all.entries if known is None else entries(self._layout, X)
+
+    @functools.cached_property
+    def _all(self) -> Samples:
+        """All rows as samples, packed when they are first needed.
+
+        A problem whose equal rows are merged needs those of the other problem only.
+        """
+        return self._samples_of(None, self._parts(None))
+
+    @property
+    def _samples(self) -> Samples:
+        """The samples in focus."""
+        return self._all if self._in_focus is None else self._in_focus
 
     def _samples_of(self, rows: Index | None, parts: Parts) -> Samples:
         if self._levels is not None:
             return LevelSamples(self._layout, self._levels, rows, parts)
         return Samples(self._layout, self._X, rows, parts)
 
-    def _batches_of_all(self) -> Batches:
+    @functools.cached_property
+    def _batches(self) -> Batches:
         if self._levels is not None:
             return LevelBatches(self._layout, self._X, self._levels)
         norms = None if self._all.is_sparse else self._all.norms
@@ -224,9 +241,9 @@ class CoreEngine:
 
     def focus(self, rows: Index | None) -> None:
         """Let `compute` make values for these rows only."""
-        self._samples = self._all
+        self._in_focus = None
         if rows is not None:
-            self._samples = self._samples_of(rows, self._parts(rows))
+            self._in_focus = self._samples_of(rows, self._parts(rows))
 
     def cut(self, count: int) -> list[slice]:
         """Parts of so many rows, each worth a batch."""
@@ -322,10 +339,14 @@ class CoreEngine:
         Where samples are packed, |x|^2 is known, with the rounding of a sum of squares
         of the dtype: it is enlarged by that.
         """
-        m, n = self._X.shape
-        known = self._layout.expands_squares and not self._all.is_sparse
+        layout, (m, n) = self._layout, self._X.shape
+        if "_all" not in vars(self) and layout.expands_squares:
+            if not layout.center.any():
+                return linalg.row_squares(self._X) * ROUNDED
+            return layout.lengths(self._X)
+        known = layout.expands_squares and not self._all.is_sparse
         if not known or n > PACKED_COLUMNS:
-            return self._layout.lengths(self._X)
+            return layout.lengths(self._X)
         return known_lengths(self._all.norms[:m], n)
 
     @functools.cached_property

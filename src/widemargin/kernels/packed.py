@@ -389,7 +389,7 @@ class Samples:
         # Sums of differences are of two sparse rows, or of two dense ones.
         stored = sparse.issparse(X) or layout.by_differences
         self.is_sparse = layout.stays_sparse and stored
-        self.entries = linalg.density(X) * n if layout.is_sparse else float(n)
+        self.entries = entries(layout, X)
         self.parts = parts or Parts(self.m)
         self.norms = np.zeros(padded(self.m), layout.dtype)
         inside: tuple[Any, Any] = None, None
@@ -526,6 +526,27 @@ class Samples:
         self.parts(task, work, max(0, some.start - first) // STRIP)
         sums[0, first : first + self.m] += total[0, : self.m]
         sums[0, some] += back.sum(axis=0)
+
+
+def entries(layout: Layout, X: Matrix) -> float:
+    """Entries of a row that are multiplied, on average."""
+    n = int(X.shape[1])
+    return linalg.density(X) * n if layout.is_sparse else float(n)
+
+
+def packed_bytes(layout: Layout, X: Matrix) -> int | None:
+    """Bytes of the samples and batches of the rows X that a layout was made for.
+
+    None where only making them tells.
+    """
+    m, n = X.shape
+    rows: Any = X
+    if layout.stays_sparse or (layout.is_sparse and not sparse.issparse(X)):
+        return None
+    size = layout.dtype.itemsize
+    packed = padded(m) * n * (1 if layout.is_ones else size)
+    stored = rows.nnz * (size + 4) + 8 * (m + 1) if layout.is_sparse else 0
+    return int(packed + stored)
 
 
 def own_sums(

@@ -1,5 +1,6 @@
 """Table 1 and section 3 of the paper of IRWLS: their steps, and where they settle."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -287,8 +288,8 @@ def test_rows_that_stay_are_not_chosen_again():
 def test_near_the_end_eps_is_less_than_the_papers():
     """We stop by the gap: rows of both sides violate as long as any two do."""
     y, _, _, found, free = state()
-    near = found._replace(
-        F=1e-6 * found.F, rise=1e-6 * found.rise, fall=1e-6 * found.fall
+    near = dataclasses.replace(
+        found, F=1e-6 * found.F, rise=1e-6 * found.rise, fall=1e-6 * found.fall
     )
     for seed in range(20):
         some = RandomSelection(y, seed)(near, free, 6, NONE)

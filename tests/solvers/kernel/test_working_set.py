@@ -72,8 +72,10 @@ def test_the_same_scores_are_looked_at_once():
     np.testing.assert_array_equal(run.look().F, F)
 
 
-@pytest.mark.parametrize(("before", "left_out"), [(0.0, 100), (8.0, 0), (3.0, 100)])
-def test_a_violation_that_fell_much_leaves_out_no_more_rows(
+@pytest.mark.parametrize(
+    ("before", "left_out"), [(0.0, 100), (8.0, 0), (3.0, 100), (1.9, 0)]
+)
+def test_a_violation_that_fell_much_or_rose_leaves_out_no_more_rows(
     before, left_out, monkeypatch
 ):
     """Of 300 rows 100 have a margin of 2.1, above 1 by more than half of 2."""

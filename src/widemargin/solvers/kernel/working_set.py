@@ -16,7 +16,10 @@ one variable for both rows of a sample: see `kinked`. One iteration
     solves the small problem, and brings f up to date by the rows that changed.
 """
 
+import dataclasses
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +52,8 @@ GAP = 16
 REACH = 0.5
 # A violation that has fallen by more than this factor at once may rise again: w7a took
 # 13 working sets in place of 9 as it was trusted. (0.4 and 0.6: as many, and within 2 %
-# of the kernel values of six sets.)
+# of the kernel values of six sets.) Of one that has risen it says nothing yet how far
+# scores will move: w7a without its equal rows took 14 working sets in place of 8.
 FALLS = 0.5
 # Share of the rows that are not left out, up to which more of them are. None is left
 # out of fewer rows than a working set may have: their values take little time, and
@@ -267,6 +271,7 @@ class WorkingSet:
         self._looked: tuple[tuple[Scores, int], Violations] | None = None
         self._lower = np.where(self._y > 0, 0.0, -form.bound)
         self._upper = np.where(self._y > 0, form.bound, 0.0)
+        self._has_ridge = bool(form.ridge.any())
 
     @property
     def c(self) -> Vector:
@@ -281,11 +286,10 @@ class WorkingSet:
         F = self.scores.values - self._target
         if self._shift:
             F += self.c.sum()
-        F += self.form.ridge * self.c
-        found = violations(F, self.c, self._lower, self._upper, self.form.sums)
-        if self.scores.current is not None:
-            found.rise[~self.scores.current] = -np.inf
-            found.fall[~self.scores.current] = np.inf
+        if self._has_ridge:
+            F += self.form.ridge * self.c
+        bounds, sums = (self._lower, self._upper), self.form.sums
+        found = violations(F, self.c, *bounds, sums, self.scores.current)
         self._looked = at, found
         return found
 
@@ -294,12 +298,14 @@ class WorkingSet:
 
         Their scores are brought up to date before an answer is given, before scores are
         refreshed, or when the other rows violate nothing. Returns whether rows were
-        left out now: more of them than before, where they are many more.
+        left out now: more of them than before, where they are many more. None are while
+        the violation rises.
         """
         current = self.scores.current
-        size, self._violation = max(found.size, FALLS * self._violation), found.size
-        if len(self.c) <= FEW_ROWS:
+        before, self._violation = self._violation, found.size
+        if len(self.c) <= FEW_ROWS or found.size > before > 0.0:
             return False
+        size = max(found.size, FALLS * before)
         b: Any = self.problem.intercept_near(self.c, found.intercept)
         if self.problem.mass is not None:  # classes have levels of their own
             b = found.levels
@@ -338,7 +344,7 @@ class WorkingSet:
         if self.kinks is not None:
             rise = np.maximum(*np.split(found.rise, 2))
             fall = np.minimum(*np.split(found.fall, 2))
-            found = found._replace(rise=rise, fall=fall)
+            found = dataclasses.replace(found, rise=rise, fall=fall)
         return found.largest(count, without)
 
     def _rows_of(self, variables: Index) -> Index:
@@ -514,7 +520,8 @@ class WorkingSet:
         return self.problem.values(c, f, b).relative_gap
 
 
-class Violations(NamedTuple):
+@dataclass(frozen=True)
+class Violations:
     """The gradient F; -F where c can rise, else -inf; -F where it can fall, else inf.
 
     ``groups``: for each equality the rows whose sum stays, as masks.
@@ -525,7 +532,7 @@ class Violations(NamedTuple):
     fall: Vector
     groups: tuple[Any, ...]
 
-    @property
+    @functools.cached_property
     def ranges(self) -> list[tuple[float, float]]:
         """For each equality the most of ``rise`` and the least of ``fall``."""
         return [
@@ -602,13 +609,16 @@ class Violations(NamedTuple):
 
 
 def violations(
-    F: Vector, c: Vector, lower: Vector, upper: Vector, sums: int
+    F: Vector,
+    c: Vector,
+    lower: Vector,
+    upper: Vector,
+    sums: int,
+    current: NDArray[np.bool_] | None = None,
 ) -> Violations:
-    """Violations of rows with a gradient F at c."""
-    rise = -F
-    fall = rise.copy()
-    rise[c >= upper] = -np.inf
-    fall[c <= lower] = np.inf
+    """Violations of rows with a gradient F at c; none of rows that are not current."""
+    rise, fall = np.empty_like(F), np.empty_like(F)
+    _core.violations(F, c, lower, upper, rise, fall, current)
     plus = upper > 0
     groups = ((), (slice(None),), (plus, ~plus))[sums]
     return Violations(F, rise, fall, groups)
