@@ -112,8 +112,7 @@ Sizes sizes(const Objective& of, const double* C) {
   for (std::size_t p = 0; p < of.width; p += kStep) {
     const Doubles x = load(of.x + p);
     square += x * x;
-    const auto is_free =
-        (x > load(of.lower + p)) & (x < load(of.upper + p)) & (x != all(0.0));
+    const auto is_free = (x > load(of.lower + p)) & (x < load(of.upper + p)) & (x != all(0.0));
     free += is_free ? load(C + p) : all(0.0);
   }
   return {total(square), total(free)};
@@ -134,6 +133,8 @@ void gradient(const Objective& of, double shift, const double* near, float* F) {
 
 }  // namespace
 
-ObjectiveTable objective_table() { return {&products, &losses, &levels, &sizes, &scores, &gradient}; }
+ObjectiveTable objective_table() {
+  return {&products, &losses, &levels, &sizes, &scores, &gradient};
+}
 
 }  // namespace widemargin::WIDEMARGIN_SIMD
