@@ -107,6 +107,17 @@ Levels levels(const Objective& of, const double* C) {
   return of.is_twofold ? levels_of<true>(of, C) : levels_of<false>(of, C);
 }
 
+Sizes sizes(const Objective& of, const double* C) {
+  Doubles square{}, free{};
+  for (std::size_t p = 0; p < of.width; p += kStep) {
+    const Doubles x = load(of.x + p);
+    square += x * x;
+    const auto is_free = (x > load(of.lower + p)) & (x < load(of.upper + p)) & (x != all(0.0));
+    free += is_free ? load(C + p) : all(0.0);
+  }
+  return {total(square), total(free)};
+}
+
 void scores(const Objective& of, const float* F, double shift, const double* near, double* f) {
   for (std::size_t p = 0; p < of.width; p += kStep)
     store(f + p, load_wide(F + p) - ridge_at(of, p) - shift + load(near + p));
@@ -122,6 +133,8 @@ void gradient(const Objective& of, double shift, const double* near, float* F) {
 
 }  // namespace
 
-ObjectiveTable objective_table() { return {&products, &losses, &levels, &scores, &gradient}; }
+ObjectiveTable objective_table() {
+  return {&products, &losses, &levels, &sizes, &scores, &gradient};
+}
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

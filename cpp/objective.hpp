@@ -31,10 +31,16 @@ struct Levels {
   double low, high;
 };
 
+// |x|^2, and the weights of those x between their bounds that are not zero.
+struct Sizes {
+  double square, free;
+};
+
 struct ObjectiveTable {
   Products (*products)(const Objective&);
   Losses (*losses)(const Objective&, const double* C, double b);
   Levels (*levels)(const Objective&, const double* C);
+  Sizes (*sizes)(const Objective&, const double* C);
   // Scores by the gradient F = f + ridge x + shift - near, and the gradient by scores.
   void (*scores)(const Objective&, const float* F, double shift, const double* near, double* f);
   void (*gradient)(const Objective&, double shift, const double* near, float* F);

@@ -236,8 +236,7 @@ class ManyProblems:
             return self.begin_at.copy()
         c = np.zeros(len(self.y))
         for own, mass in self._sums_given():
-            c[own] = sums.filled(self.C[own], mass, self.loss)
-        c *= self.y
+            c[own] = self.y[own] * sums.filled(self.C[own], mass, self.loss)
         return c
 
     def _sums_given(self) -> Iterator[tuple[Index, float]]:
