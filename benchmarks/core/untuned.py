@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -123,6 +124,9 @@ CONSTANTS = (
     Constant("problems.conditioning", "KERNEL_SHARE", (0.03, 0.3), "equal with kernel"),
     Constant(KERNEL + "low_rank", "LEAST_RANK", (10.0, 250.0), "low rank"),
     Constant(KERNEL + "low_rank", "WIDER", (1, 400, 1600), "plane"),
+    Constant("solvers.auto", "SPARSE_UPDATES", (3.0, 6.0, 24.0, 48.0), "scattered"),
+    Constant("solvers.auto", "SQUARED_TARGETS", (1.0, 2.0, 8.0, 16.0), "scattered"),
+    Constant(LINEAR + "descent", "EARLY_MARK", (2.5, 5.0, 20.0, 40.0), "scattered"),
     Constant(LINEAR + "coordinate_descent", "FINISH_GAP", (1e-4, 1e-2), "last digits"),
     Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),
     Constant(STORED, "BLOCK_SHARE", (0.1, 0.25), "stored"),
@@ -304,6 +308,22 @@ def _text(folder):
             yield run
 
 
+def _scattered(folder):
+    """Classes and targets with the squared loss, of entries scattered over columns."""
+    rng = np.random.default_rng(0)
+    for m, n in ((2000, 4000), (6000, 2000)):
+        X = sparse.random_array((m, n), density=15 / n, rng=rng, format="csr")
+        X.data[:] = rng.normal(size=X.nnz)
+        t = X @ rng.normal(size=n) + rng.normal(size=m)
+        rows, y, t = as_rows(X, n_jobs=1), np.where(t > 0.0, 1.0, -1.0), t / t.std()
+        for C in (1.0, 30.0, 100.0):
+            for problem in (
+                Problem(rows, y, C, "squared_hinge", "penalized"),
+                regression_problem(rows, t, C, 0.1, "squared_hinge", "penalized"),
+            ):
+                yield lambda problem=problem: solve(problem, tol=1e-4, time_limit=10)
+
+
 def _equal_rows(folder):
     """Rows of which a share equals another."""
     rng = np.random.default_rng(0)
@@ -436,6 +456,7 @@ PROBLEMS = SHARED | {
         lambda n: (1e2, 1e5), ((2000, 10), (3000, 50), (1000, 300)), 1e-8
     ),
     "text": _text,
+    "scattered": _scattered,
     "equal rows": _equal_rows,
     "equal with kernel": _equal_with_kernel,
     "low rank": _low_rank,

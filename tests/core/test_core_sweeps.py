@@ -120,6 +120,26 @@ def test_weights_of_a_gram_matrix_may_have_either_sign(convert, n):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_gram_matrix_in_float32_loses_its_digits_of_the_trace(dtype, intercept):
+    rng = np.random.default_rng(4)
+    X, d = (9.0 * rng.random((600, 150))).astype(dtype), rng.normal(size=600)
+    A = np.c_[X, np.ones(600)][:, : 150 + intercept].astype(float)
+    expected = A.T @ (d[:, None] * A)
+    found = linalg.gram(X, d, intercept, np.float32)
+    assert found.dtype == np.float64
+    lost = np.abs(found - expected).max() / (A.T @ (np.abs(d)[:, None] * A)).trace()
+    assert 1e-12 < lost < 2.0**-24
+
+
+def test_a_gram_matrix_that_float32_cannot_hold_is_not_finite():
+    """Without a warning: its trace tells."""
+    X = np.full((3, 150), 1e30)
+    assert np.isfinite(linalg.gram(X, np.full(3, 1e-60), dtype=np.float32)).all()
+    assert not np.isfinite(linalg.gram(X, np.ones(3), dtype=np.float32).trace())
+
+
 @pytest.mark.parametrize("simd", SIMD)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("intercept", [True, False])

@@ -14,6 +14,7 @@ from widemargin.data.state import row_index
 from widemargin.kernels.engines import Engine, engine
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import (
+    COPIED,
     STRIP,
     Parts,
     aligned,
@@ -35,8 +36,6 @@ STORED = 72.0
 # From so many multiplications on a value of a kept row is taken for a block, not made
 # again. (68 features: 1.05 of the time of a fit; 784: 0.88.)
 TAKEN = 128.0
-# Multiplications that take as long as a copy of an entry across the diagonal.
-MIRRORED = 10.0
 # Rows of the least block that there must be room for.
 LEAST_BLOCK = 64
 # Share of the rows up to which sums are made for some of them only; and where rows of K
@@ -257,7 +256,7 @@ class Columns:
             first, last = begin + strips.start * STRIP, begin + strips.stop * STRIP
             _core.mirror(K, begin, end, q, first, min(last, end))
 
-        self._mirrored(task, MIRRORED * (end - begin) * (q - end + begin))
+        self._mirrored(task, COPIED * (end - begin) * (q - end + begin))
 
     def _take_kept(self, place: Index, J: Index, out: NDArray[Any]) -> None:
         """Entries J of the rows that are kept."""

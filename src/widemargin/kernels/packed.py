@@ -67,8 +67,9 @@ LOOKED_AT = 1 << 16
 # Multiplications that are worth a second thread: 1 ms at 8 a nanosecond, beside a start
 # of 0.1 ms.
 SHARED_WORK = 1 << 23
-# Multiplications that take as long as to pack an entry.
-PACKED = 16.0
+# Multiplications that take as long as to copy an entry: 1 ns. (To pack one takes 0.3
+# to 1.8 ns, to copy it across the diagonal 0.7 to 1.2: benchmarks/core/copies.py.)
+COPIED = 8.0
 # Parts of the samples that threads take one after the other.
 PARTS = 16
 # Copies of sparse rows that there are while some of them are chosen and converted.
@@ -415,7 +416,7 @@ class Samples:
     def _pack(self, X: Matrix, index: NDArray[np.int64], dtype: Any) -> None:
         n, X = X.shape[1], linalg.in_core(X)
         self._packed = aligned((self.norms.size * n,), dtype)
-        self.parts(lambda strips: self._fill(X, n, index, strips), PACKED * self.m * n)
+        self.parts(lambda strips: self._fill(X, n, index, strips), COPIED * self.m * n)
 
     def _fill(self, X: Any, n: int, index: NDArray[np.int64], strips: slice) -> None:
         """Pack some strips, for X as the core reads it."""

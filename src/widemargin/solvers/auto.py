@@ -39,7 +39,8 @@ DENSE, DENSE_ORDER = 0.25, 4000
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # The same for wide sparse rows, and for targets with the squared loss where samples are
-# more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py).
+# more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py;
+# 1, 2, 8 and 16: 0.9 to 1.1, 16 1.3 of the time, benchmarks/core/untuned.py).
 DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
 # The same for wide sparse rows of which there are so many a column: the squared loss,
 # and the hinge with margins of 1 and with others, which has Newton's method there.
@@ -62,7 +63,8 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 SQUARED_UPDATES = 60.0
 # The same for wide sparse rows, times the root of kappa: conjugate gradients take more
 # sweeps too where it is large. (benchmarks/linear/sparse.py, a fixed 60: scattered
-# entries with kappa above 1000 up to 40 times as long.)
+# entries with kappa above 1000 up to 40 times as long; 3, 6, 24 and 48: 0.7 to 3.9,
+# 0.8 to 1.1, 0.7 to 1.2 and 0.7 to 3.2 of the time, benchmarks/core/untuned.py.)
 SPARSE_UPDATES = 12.0
 # The same for wide rows and the hinge, where an interior point solves for min(m, n)
 # numbers. (100, 200, 1000, targets of `documents` and Reuters, C from 10 to 1e4: 1.4,

@@ -181,8 +181,8 @@ def test_the_hessian_is_kept_up_to_date(intercept, sparse_rows, monkeypatch):
     monkeypatch.setattr(penalty, "MOST_UPDATES", 4)
     updates, made, hessian = [], [], penalty.Piece._hessian
 
-    def checked(piece, active):
-        found = hessian(piece, active)
+    def checked(piece, point, s):
+        found = hessian(piece, point, s)
         state = piece.state
         d = state.C * ((state.alpha > 0) & (state.alpha < state.C))
         rows = piece.A.take(np.arange(piece.A.shape[0]))
@@ -190,7 +190,7 @@ def test_the_hessian_is_kept_up_to_date(intercept, sparse_rows, monkeypatch):
         expected = rows.T @ (d[:, np.newaxis] * rows)
         np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
         updates.append(piece._updates)
-        made.append(np.count_nonzero(d) == active)
+        made.append(np.count_nonzero(d) == point.active)
         return found
 
     monkeypatch.setattr(penalty.Piece, "_hessian", checked)

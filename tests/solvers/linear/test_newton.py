@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from widemargin import Problem, solve
+from widemargin.numerics import linalg
 from widemargin.solvers.linear import newton
 
 
@@ -55,3 +56,30 @@ def test_a_matrix_of_rows_where_conjugate_gradients_take_long(made):
     assert solution.status == "solved"
     assert made
     assert solution.trace[-1].sweeps < 300
+
+
+@pytest.mark.parametrize("columns", [150, 450])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [("active_set", "squared_hinge"), ("augmented_lagrangian", "hinge")],
+)
+def test_matrices_are_float32_until_rounding_matters(
+    solver, loss, dtype, columns, monkeypatch
+):
+    """Where C |x|^2 is large beside the ridge, and for the last digits."""
+    dtypes, make = [], linalg._blas_gram
+
+    def noted(block, d, dtype):
+        dtypes.append(dtype)
+        return make(block, d, dtype)
+
+    monkeypatch.setattr(linalg, "_blas_gram", noted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, columns)).astype(dtype)
+    y = np.where(X[:, :9].sum(axis=1) + 3.0 * rng.normal(size=900) > 0.0, 1.0, -1.0)
+    assert solve(Problem(X, y, 1e-2, loss), solver).status == "solved"
+    assert set(dtypes) == {np.float32}
+    dtypes.clear()
+    assert solve(Problem(X, y, 1e4, loss), solver, tol=1e-9).status == "solved"
+    assert dtypes[-1] is np.float64

@@ -36,6 +36,7 @@ QUICK_MARK, QUICK_LOOKS = 40.0, 20
 # 20 from 0.7 to 1.3 of the time; penalized, 0.8 to 1.0 of that with 2.)
 FREE_LOOKS = 2
 # Where the first of them is without a free intercept: another solver may be faster.
+# (2.5, 5, 20, 40: 0.4 to 1.1, 20 1.3 of the time, benchmarks/core/untuned.py.)
 EARLY_MARK = 10.0
 # What gradients promise is the gap of an epoch times its fall from the one before: the
 # gap that the next one will find. Before a certificate has said how much that is of the

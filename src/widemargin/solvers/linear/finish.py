@@ -56,7 +56,11 @@ class Finish:
         self._bounded = problem.is_bounded
         self._s = PENALTY if self._bounded else problem.pointwise.curvature
         self._piece = Piece(
-            problem.A, problem.state(), problem.R, bounded=self._bounded
+            problem.A,
+            problem.state(),
+            problem.R,
+            bounded=self._bounded,
+            exact=True,
         )
         self._given = state
         if self._bounded:

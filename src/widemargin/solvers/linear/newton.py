@@ -34,6 +34,7 @@ from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
 from widemargin.numerics.roots import monotone_root
+from widemargin.numerics.rounding import SINGLE
 from widemargin.problems.base import Problem, margins
 
 Vector = NDArray[np.float64]
@@ -60,6 +61,11 @@ CG_STEPS = 500
 # sweep of conjugate gradients: they are tried for as long as that matrix would take.
 # (benchmarks/core/newton_costs.py: the matrix 0.5 to 2.1 of this, a step 0.8 to 1.3.)
 PAIR_COST, ENTRY_COST, COLUMN_COST, SWEEP_COST = 7e-11, 1.4e-9, 3.7e-9, 2e-5
+# BLAS makes the Hessian in float32, in half of the time, up to this bound of what
+# rounding loses, in units of R = 1. It loses a hundredth of that, and steps are as many
+# (benchmarks/core/augmented_lagrangian.py: features of rank 200 to 1,000 of a9a,
+# ijcnn1, covtype and a drawn set, 0.6 to 0.9 of the time; the squared hinge, a half).
+ROUGH = 1.0
 # Share of the curvature of all rows that a free intercept has at least: no step divides
 # by rounding, which is a millionth of that.
 FREE_CURVATURE = 1e-9
@@ -122,6 +128,8 @@ class Piece:
     bounded : bool
         Whether alpha <= C; else the loss is its own augmented Lagrangian, with its
         curvature as the penalty, and no rows are fixed.
+    exact : bool
+        Whether Hessians are float64 from the start, for answers up to rounding.
 
     Attributes
     ----------
@@ -140,12 +148,15 @@ class Piece:
         constant: float = 0.0,
         *,
         bounded: bool = True,
+        exact: bool = False,
     ) -> None:
         self.A, self._R, self._constant = A, R, constant
         self._fixed = np.zeros(R.size) if fixed is None else fixed
         self._free = R[-1] == 0.0
         self._dense = R.size <= min(DENSE_ORDER, A.shape[0])
         self._eager = self._dense and R.size <= EAGER_ORDER
+        rough = not exact and linalg.takes_blas(R.size, A.density)
+        self._dtype: Any = np.float32 if rough else np.float64  # of the matrix
         self._gram: Vector | None = None
         self._updates = 0  # of this matrix since it was made
         self._stale = True  # whether it is to be made anew
@@ -178,7 +189,7 @@ class Piece:
         make = hessian and self._eager
         fresh = make and self._stale
         g, change, losses, linear, value, active, changed = self.A.sweep(
-            _evaluate, self._try, v if scores else None, s, make, fresh
+            _evaluate, self._try, v if scores else None, s, make, fresh, self._dtype
         )
         if make:
             self._add(change, fresh)
@@ -204,8 +215,8 @@ class Piece:
         self._stale = self._updates == MOST_UPDATES
 
     def renew_matrix(self) -> None:
-        """Let the next Hessian be made of all its rows."""
-        self._stale = True
+        """Let the next Hessian be made of all its rows, in float64."""
+        self._stale, self._dtype = True, np.float64
 
     def renew_multipliers(self) -> None:
         """Alpha as multipliers."""
@@ -233,8 +244,8 @@ class Piece:
         costs, are ``enough``; where that is zero and a matrix of the active rows may be
         made, it is.
         """
-        if self._dense and point.active and point.hessian is None:
-            point = replace(point, hessian=self._hessian(point.active))
+        if self._dense and point.active:
+            point = replace(point, hessian=self._hessian(point, s))
         return self._direction(point, s, enough)
 
     def newton_step(
@@ -253,12 +264,22 @@ class Piece:
         self.accept()
         return new
 
-    def _hessian(self, active: int) -> Vector | None:
+    def _hessian(self, point: Iterate, s: float) -> Vector | None:
         """A'D A of the current point. Reads the rows where D has changed."""
-        changed = self.state.sweep(_count_changed)
-        fresh = self._stale or changed > CHANGED_SHARE * active
-        self._add(self.A.sweep(_gram_change, self.state, fresh), fresh)
+        if point.hessian is None:
+            changed = self.state.sweep(_count_changed)
+            fresh = self._stale or changed > CHANGED_SHARE * point.active
+            self._make(fresh)
+        trace = 0.0 if self._gram is None else float(np.trace(self._gram))
+        if self._dtype is np.float32 and not s * trace * SINGLE <= ROUGH:
+            self.renew_matrix()
+            self._make(True)
         return self._gram
+
+    def _make(self, fresh: bool) -> None:
+        """Make the matrix of the current point, of its changes or as a whole."""
+        change = self.A.sweep(_gram_change, self.state, fresh, self._dtype)
+        self._add(change, fresh)
 
     def _search(self, point: Iterate, dv: Vector, s: float, scale: float) -> float:
         """Step to the minimum of L along dv, to a tenth of the slope. No read of X."""
@@ -395,7 +416,13 @@ def _sample(block: Any, part: RowState, spread: Spread) -> Kept:
 
 
 def _evaluate(
-    block: Any, part: RowState, v: Vector | None, s: float, make: bool, fresh: bool
+    block: Any,
+    part: RowState,
+    v: Vector | None,
+    s: float,
+    make: bool,
+    fresh: bool,
+    dtype: Any,
 ) -> tuple[Vector, Vector | None, float, float, float, int, int]:
     """A'alpha, the sums of P, D and L, how many rows have D > 0 and how many changed.
 
@@ -425,7 +452,7 @@ def _evaluate(
     if counted is None:
         active = int(np.count_nonzero(_inside(part)))
     elif d is not None and changed:
-        gram = block.gram(d)
+        gram = block.gram(d, dtype)
     return g, gram, losses, linear, value, active, changed
 
 
@@ -455,14 +482,14 @@ def _count_changed(part: RowState) -> int:
     return int(np.count_nonzero(_inside(part) != part.counted))
 
 
-def _gram_change(block: Any, part: RowState, fresh: bool) -> Vector | None:
+def _gram_change(block: Any, part: RowState, fresh: bool, dtype: Any) -> Vector | None:
     """What A'D A has grown by since ``counted``, which becomes D > 0; or all of it."""
     inside = _inside(part)
     d = part.C * (
         inside.astype(np.int8) - (0 if fresh else part.counted.astype(np.int8))
     )
     part.counted = inside
-    return np.asarray(block.gram(d)) if d.any() else None
+    return np.asarray(block.gram(d, dtype)) if d.any() else None
 
 
 def _active_rows(block: Any, part: RowState) -> tuple[list[Any], list[Vector]] | None:
