@@ -196,3 +196,46 @@ def test_a_rank_is_looked_for_by_one_thread_of_blas(monkeypatch):
     low_rank.rank_of(kernel, as_rows(X), kernel(X, X))
     assert threads
     assert set(threads) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "products"),
+    [
+        (Kernel("linear"), 3),
+        (Kernel("poly", degree=3, gamma=1.0, coef0=1.0), 20),
+        (Kernel("poly", degree=3, gamma=1.0, coef0=0.0), 10),
+    ],
+)
+def test_products_that_a_kernel_is_linear_in(kernel, products):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    K = kernel(X, X)
+    assert np.linalg.matrix_rank(K) == products
+    assert products_of(kernel, 3) == products
+    # Of few rows all are needed: they show no low rank, but there are no more products.
+    few = slice(products // 2)
+    assert low_rank.rank_of(kernel, as_rows(X), K[few, few]) == products
+
+
+def test_a_sample_of_full_rank_says_nothing_of_all_rows():
+    kernel, X = Kernel("rbf", gamma=1e4), np.random.default_rng(0).normal(size=(600, 3))
+    assert low_rank.rank_of(kernel, as_rows(X), kernel(X[:50], X[:50])) == np.inf
+
+
+def test_a_factor_of_a_polynomial_is_all_of_it(monkeypatch):
+    """Also where a part of it would do for a rough gap."""
+    monkeypatch.setattr(low_rank, "LEAST_RANK", 1.0)  # pair steps take less time
+    monkeypatch.setattr(low_rank, "VISITS", 0.05)
+    kernel = Kernel("poly", degree=3, gamma=1.0, coef0=1.0)
+    problem = Problem(*normal(600), 1e-4, "hinge", "free", kernel=kernel)
+    solution = solve(problem, IRWLS(), tol=0.2)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] == products_of(kernel, 3)
+
+
+def test_a_factor_before_the_first_pair_step(monkeypatch):
+    """Where c is zero no residual is too large."""
+    monkeypatch.setattr(low_rank, "VISITS", 1e-9)
+    X, y = two_gaussians()
+    solution = solve(Problem(X, y, 1.0, kernel=RBF), IRWLS(), tol=1e-3)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] > 1
