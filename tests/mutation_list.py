@@ -459,7 +459,7 @@ MUTATIONS = [
         "kernel formula: linear",
         "kernel_formulas.hpp",
         "    return sum;\n",
-        "    return scaled(sum, Real(-1));\n",
+        "    return affine(sum, Real(-1), Real(0));\n",
         VALUES,
     ),
     Mutation(
@@ -991,9 +991,9 @@ MUTATIONS = [
     Mutation(
         "low rank: what is looked at again where there is no margin",
         "low_rank.py",
-        "small = -now.dual <= HOPELESS",
-        "small = now.dual <= HOPELESS",
-        LOW_RANK,
+        "return small and",
+        "return False and",
+        ("tests/estimators/test_nu.py", "tests/problems/test_mass.py"),
     ),
     Mutation(
         "vertex: what makes up for moved rows",
