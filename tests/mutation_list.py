@@ -478,10 +478,17 @@ MUTATIONS = [
     ),
     Mutation(
         "kernel formula: distances",
+        "kernel_rows.cpp",
+        "decays(p, gamma);",
+        "decays(p, -gamma);",
+        VALUES,
+    ),
+    Mutation(
+        "twofold exp: of distances",
         "kernel_formulas.hpp",
         "decay(sum, gamma)",
         "decay(sum, -gamma)",
-        (*VALUES, "tests/kernels/test_far_clusters.py"),
+        TWOFOLD,
     ),
     Mutation(
         "kernel formula: laplacian",
