@@ -1124,24 +1124,10 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
-        "chain: losses of the squared hinge grow in another way",
-        "chain.cpp",
-        "if (problems.after[t] < 0 || problems.squared ||",
-        "if (problems.after[t] < 0 ||",
-        BATCH,
-    ),
-    Mutation(
         "chain: an answer of smaller weights only stays",
         "chain.cpp",
         "|| !(ratio >= 1)) return false;",
         "|| !(ratio > 0)) return false;",
-        BATCH,
-    ),
-    Mutation(
-        "chain: what is not solved does not stay",
-        "chain.cpp",
-        "out.end != BatchEnd::solved ||",
-        "",
         BATCH,
     ),
     Mutation(
@@ -1200,27 +1186,6 @@ MUTATIONS = [
         "twofold.cpp",
         "-k * 0x1.62e42fefa38p-1), {x.lo, all(0.0)})",
         "-k * 0x1.62e42fefa38p-1), {all(0.0), all(0.0)})",
-        TWOFOLD,
-    ),
-    Mutation(
-        "twofold exp: the last part of ln 2",
-        "twofold.cpp",
-        "fused(-k, all(0x1.f97b57a079a19p-103), part.lo)",
-        "part.lo",
-        TWOFOLD,
-    ),
-    Mutation(
-        "twofold exp: the end of the series",
-        "twofold.cpp",
-        "Lane rest = all(1.0 / 3628800);",
-        "Lane rest = all(0.0);",
-        TWOFOLD,
-    ),
-    Mutation(
-        "twofold exp: the error of the argument",
-        "twofold.cpp",
-        "2.0 * value * apart + own",
-        "0.5 * value * apart + own",
         TWOFOLD,
     ),
     Mutation(
