@@ -1130,20 +1130,6 @@ MUTATIONS = [
         "|| !(ratio > 0)) return false;",
         BATCH,
     ),
-    Mutation(
-        "chain: losses of an answer that stays twice",
-        "chain.cpp",
-        "out.losses *= ratio,",
-        "",
-        BATCH,
-    ),
-    Mutation(
-        "chain: scores of an answer that stays",
-        "chain.cpp",
-        "for (const auto& values : {problems.c, problems.scores})",
-        "for (const auto& values : {problems.c})",
-        BATCH,
-    ),
     # -- files of balls
     Mutation(
         "ball files: rows outside by less than rounding",
