@@ -43,6 +43,13 @@ def test_the_product_of_huge_gaps_is_no_warning():
     assert not judge(draw(SEED, 10_479)).false
 
 
+def test_a_guess_that_the_objective_is_zero_is_none():
+    """Newton's next step of rows that no loss counts for: all of P is rounding there."""
+    verdict = judge(draw(SEED, 41))
+    assert verdict.status != "error"
+    assert not verdict.false
+
+
 def check_batches(numbers):
     """No false claim of problems that are solved in one call."""
     found = [(k, one) for k in numbers for one in judge_batch(SEED, k)]

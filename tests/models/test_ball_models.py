@@ -27,6 +27,7 @@ def saved(machine, path):
         {"C": None},
         {"C": 1.0},
         {"contamination": 0.1},
+        {"contamination": 1e-3},  # of the farthest row, which is inside
         {"C": None, "kernel": "laplacian"},
         {"C": None, "kernel": "chi2"},
     ],

@@ -303,6 +303,15 @@ def test_distances_of_far_clusters_are_exact(form, simd):
 
 
 @on_every_simd
+def test_the_smallest_values_of_exp(simd):
+    """Powers of two below 2^-1022 are no numbers with all digits; far below is zero."""
+    X = np.sqrt(np.linspace(690.0, 760.0, 71))[:, np.newaxis]
+    found = check_sums((2, 1.0, 0.0, 3), X, np.zeros((1, 1)), np.ones(1), simd)
+    assert (found > 0.0).sum() > 50
+    assert found[-1] == 0.0
+
+
+@on_every_simd
 def test_sums_that_cancel(simd):
     """A difference of equal rows of an rbf kernel is 0, and its error of their size."""
     X = rows(2, 5, 1e-3)

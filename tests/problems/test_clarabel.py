@@ -77,7 +77,9 @@ def check(problem, X, kernel, C):
         assert abs(low) <= ROUGH * size
         return
     solved = bounds.relative_gap <= EXACT
-    assert solved or (problem.couples and C >= LARGE)
+    digit = digit_of_intercept(problem, found.b)
+    coarse = 0.5 * digit > EXACT * size and bounds.gap <= M * digit
+    assert solved or coarse or (problem.couples and C >= LARGE)
     assert solved == (found.status == "solved")
     # Both dual variables of a sample are large there: the conic optimum is 1e-3 off where
     # a dual point in rational numbers is above it.
@@ -87,6 +89,17 @@ def check(problem, X, kernel, C):
     assert off <= EXACT * size or huge or cancels
     assert bounds.dual <= high + off
     assert bounds.primal >= low - off
+
+
+def digit_of_intercept(problem, b):
+    """What one digit of b costs where it is the loss of one row.
+
+    Far from zero b is so large that half of a digit, which rounding takes, may cost more
+    than the gap that is asked for.
+    """
+    if problem.couples or problem.intercept != "free":
+        return 0.0
+    return problem.C.max() * np.spacing(abs(b))
 
 
 @pytest.fixture(autouse=True)

@@ -139,6 +139,25 @@ def test_an_answer_whose_losses_grow_little_stays_as_it_is():
     assert max(one.certificate.relative_gap for one in (first, second, third)) <= 1e-4
 
 
+def test_losses_of_an_answer_that_stays_grow_with_each_C():
+    X = np.random.default_rng(0).normal(size=(240, 2))
+    group = (X[:, 0] > 0.0).astype(int)
+    X[:, 0] += np.where(group, 1.0, -1.0)
+    chain = [((1, 0), -1, 10.0), ((1, 0), 0, 100.0)]
+    first, second = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    before, after = first.certificate.primal, second.certificate.primal
+    losses = (after - before) * 100.0 / 90.0  # of C = 100
+    large = 100.0 * (1.0 + 2e-4 * after / losses)
+    chain.append(((1, 0), 1, large))
+    *_, third = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    assert third.certificate.relative_gap <= 1e-4
+    # It begins at the same point without the answer that stays between.
+    chain[1:] = [((1, 0), 0, large)]
+    _, same = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    assert third.extras["steps"] == same.extras["steps"] > 0
+    np.testing.assert_array_equal(third.w, same.w)
+
+
 def test_a_chain_at_bounds_grows_with_them():
     X, group, _ = classes(m=200, kinds=2)
     chain = [((1, 0), -1, 1e-3), ((1, 0), 0, 2e-3)]

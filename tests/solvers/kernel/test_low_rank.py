@@ -1,15 +1,19 @@
 """Kernel matrices of low rank: an interior point on a factor, proved by the kernel."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from widemargin import Kernel, NuSVC, Problem, solve
 from widemargin.data.memory import as_rows
+from widemargin.features.builder import MapBuilder
+from widemargin.features.partial_cholesky import PartialCholesky, largest
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
-from widemargin.solvers.kernel.low_rank import products_of
+from widemargin.solvers.kernel.low_rank import Factored, UnitRows, products_of
 from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.system.threads import _blas_threads
 
@@ -75,7 +79,8 @@ def test_rows_whose_lengths_differ_by_digits():
     y = np.where(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
     X[:5] *= 1e4
     kernel = Kernel("poly", degree=3, gamma=1.0, coef0=1.0)
-    solution = solve(Problem(X, y, 4096.0, "hinge", "free", kernel=kernel), tol=1e-3)
+    problem = Problem(X, y, 4096.0, "hinge", "free", kernel=kernel)
+    solution = solve(problem, tol=1e-3, time_limit=60.0)
     assert solution.status == "solved", solution.message
     assert solution.trace[-1].details["rank"] == products_of(kernel, 3)
 
@@ -196,3 +201,78 @@ def test_a_rank_is_looked_for_by_one_thread_of_blas(monkeypatch):
     low_rank.rank_of(kernel, as_rows(X), kernel(X, X))
     assert threads
     assert set(threads) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "products"),
+    [
+        (Kernel("linear"), 3),
+        (Kernel("poly", degree=3, gamma=1.0, coef0=1.0), 20),
+        (Kernel("poly", degree=3, gamma=1.0, coef0=0.0), 10),
+    ],
+)
+def test_products_that_a_kernel_is_linear_in(kernel, products):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    K = kernel(X, X)
+    assert np.linalg.matrix_rank(K) == products
+    assert products_of(kernel, 3) == products
+    # Of few rows all are needed: they show no low rank, but there are no more products.
+    few = slice(products // 2)
+    assert low_rank.rank_of(kernel, as_rows(X), K[few, few]) == products
+
+
+def test_a_sample_of_full_rank_says_nothing_of_all_rows():
+    kernel, X = Kernel("rbf", gamma=1e4), np.random.default_rng(0).normal(size=(600, 3))
+    assert low_rank.rank_of(kernel, as_rows(X), kernel(X[:50], X[:50])) == np.inf
+
+
+def test_a_factor_of_a_polynomial_is_all_of_it(monkeypatch):
+    """Also where a part of it would do for a rough gap."""
+    monkeypatch.setattr(low_rank, "LEAST_RANK", 1.0)  # pair steps take less time
+    monkeypatch.setattr(low_rank, "VISITS", 0.05)
+    kernel = Kernel("poly", degree=3, gamma=1.0, coef0=1.0)
+    problem = Problem(*normal(600), 1e-4, "hinge", "free", kernel=kernel)
+    solution = solve(problem, IRWLS(), tol=0.2)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] == products_of(kernel, 3)
+
+
+def test_a_factor_before_the_first_pair_step(monkeypatch):
+    """Where c is zero no residual is too large."""
+    monkeypatch.setattr(low_rank, "VISITS", 1e-9)
+    X, y = two_gaussians()
+    solution = solve(Problem(X, y, 1.0, kernel=RBF), IRWLS(), tol=1e-3)
+    assert solution.status == "solved"
+    assert solution.trace[-1].details["rank"] > 1
+
+
+@pytest.mark.parametrize("intercept", ["penalized", "none"])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_the_matrix_of_a_factor(intercept, copies):
+    """Its systems too, where solutions are short beside what they are made of."""
+    kernel, (X, _) = Kernel("poly", degree=3, gamma=1.0, coef0=1.0), normal(200)
+    units = UnitRows(MapBuilder("IRWLS", as_rows(X), kernel, np.float64, 0, 10**8))
+    factor = PartialCholesky(units, 200, largest)
+    while len(factor.pivots) < 20:
+        factor.extend(0.0)
+    problem = SimpleNamespace(intercept=intercept)
+    H = Factored(factor, problem, np.arange(200 * copies))
+    K = np.tile(kernel(X, X), (copies, copies))
+    whole = K + (intercept == "penalized")
+    rng = np.random.default_rng(1)
+    c, d = rng.normal(size=len(K)), 10.0 ** rng.uniform(-5, -4, len(K))
+    np.testing.assert_allclose(H.times(c), whole @ c, atol=1e-9)
+    np.testing.assert_allclose(H.scores(c), K @ c, atol=1e-9)
+    right = whole @ c
+    x = H.factored(d)(right)
+    off = np.linalg.norm(whole @ x + d * x - right)
+    assert off <= 1e-11 * np.linalg.norm(right)
+
+
+def test_a_try_that_misses_its_gap_is_followed_by_a_nearer_one(monkeypatch):
+    monkeypatch.setattr(low_rank, "LEFT", 30.0)  # of what is asked for
+    X, y = two_gaussians()
+    solution = solve(Problem(X, y, 1e6, kernel=RBF), IRWLS(), tol=1e-5)
+    assert solution.status == "solved"
+    # Twice what the first try came after; without it they take twice as many alone.
+    assert solution.trace[-1].details["inner_steps"] < 600 * len(y)

@@ -160,7 +160,7 @@ class LowRank:
         if products_of(columns.kernel, columns.rows.shape[1]) <= LOW * self._m:
             enough = 0.0  # few steps more, and lengths may differ by many digits
         size = float((np.abs(self._run.c) * _lengths(columns.diag())).sum())
-        factor = self._grown(enough / max(size, np.finfo(np.float64).tiny) ** 2)
+        factor = self._grown(enough / max(size * size, np.finfo(np.float64).tiny))
         if factor is None:
             return False
         self._tries += 1

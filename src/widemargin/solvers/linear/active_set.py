@@ -192,7 +192,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             dv = piece.direction(point, s, SURE * goal)
             expected = point.gap * point.gap / before if before else np.inf
             if is_exact and point.gap > goal and expected <= SURE * goal:
-                yield _expected_step(next(numbers), point, dv, expected, piece)
+                there = _expected(point, dv, expected)
+                if there.primal >= point.dual > 0.0:  # or rounding decides
+                    yield _step(next(numbers), there, piece)
             before = point.gap
             last, point = point, piece.newton_step(point, s, dv)
             falls = point.primal < (1.0 - ROUNDING) * last.primal
@@ -222,13 +224,10 @@ def _sampled(problem: Problem) -> Generator[tuple[Piece, Iterate], None, None]:
     yield piece, point
 
 
-def _expected_step(
-    number: int, point: Iterate, dv: Vector, gap: float, piece: Piece
-) -> Step:
+def _expected(point: Iterate, dv: Vector, gap: float) -> Iterate:
     """The point where Newton's step should end, before a sweep has looked at it."""
     primal = point.primal + 0.5 * float(point.residual @ dv)
-    there = replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
-    return _step(number, there, piece)
+    return replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
 
 
 def _step(number: int, point: Iterate, piece: Piece) -> Step:
