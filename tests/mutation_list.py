@@ -167,8 +167,8 @@ MUTATIONS = [
     Mutation(
         "Gram kernel: weights of either sign",
         "linalg.py",
-        "return _blas_gram(block, np.maximum(d, 0.0)) - _blas_gram(",
-        "return _blas_gram(block, np.maximum(d, 0.0)) + _blas_gram(",
+        "for e in (d, -d))",
+        "for e in (d, d))",
         ("tests/core/test_core_sweeps.py",),
     ),
     # -- steps of the core
@@ -189,8 +189,8 @@ MUTATIONS = [
     Mutation(
         "pair steps: rounded values",
         "pair_steps.cpp",
-        "load(strips + s) * (1 / kRoundedUnit)",
-        "load(strips + s) * (0.5f / kRoundedUnit)",
+        "load(tile + r * kSide + s) * (1 / kRoundedUnit)",
+        "load(tile + r * kSide + s) * (0.5f / kRoundedUnit)",
         ("tests/solvers/kernel/test_blocks.py",),
     ),
     Mutation(
@@ -806,7 +806,7 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        "(is_last || !goes_on(steps) || is_hopeless",
+        "(is_last || !goes_on(steps, unsolved) || is_hopeless",
         "(is_last || is_hopeless",
         BATCH,
     ),
@@ -862,8 +862,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the clip of a start",
         "batch.cpp",
-        "std::clamp(c, lower_[p], upper_[p])",
-        "c",
+        "std::clamp(x_[p], lower_[p], upper_[p])",
+        "x_[p]",
         BATCH,
     ),
     Mutation(

@@ -80,7 +80,9 @@ def clock(request, monkeypatch):
     for room in (cholesky, reweighted):
         monkeypatch.setattr(room, "dpotrf", clock.works(room.dpotrf))
     steps = clock.works(working_set._core.pair_steps)
-    core = types.SimpleNamespace(pair_steps=steps)
+    core = types.SimpleNamespace(
+        pair_steps=steps, violations=working_set._core.violations
+    )
     monkeypatch.setattr(working_set, "_core", core)
     return clock
 
