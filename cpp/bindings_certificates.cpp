@@ -107,13 +107,46 @@ void find_places(const Known& known, const Index& end, const Index& row,
                           {reinterpret_cast<std::uint8_t*>(out.data()), out.size()});
 }
 
-void find_sides(const Known& known, const Index& end, const Index& row, const Numbers& y,
-                const std::vector<Numbers>& found, std::size_t threads,
-                const Array<std::int8_t>& out) {
-  const auto scores = known_scores(known, end, row, y, found);
-  require(out.size() == row.size());
+template <class T, std::size_t n>
+using Table = nb::ndarray<T, nb::ndim<n>, nb::c_contig, nb::device::cpu>;
+using Counts = Table<std::int16_t, 3>;
+
+void keep_answers(const Known& known, const Index& end, const Index& row, const Numbers& y,
+                  const std::vector<Numbers>& found, std::size_t threads,
+                  const Matrix<const double>& weights, const Matrix<const std::int64_t>& sum,
+                  const Table<double, 4>& coefficients, const std::vector<Counts>& counts) {
+  const auto& [eps, h, s, base, each, more, lost] = known;
+  const std::size_t folds = weights.shape(0), rows = weights.shape(1);
+  const std::size_t sums = coefficients.shape(2), Cs = coefficients.shape(3);
+  require(h.size() == rows && s.size() == rows && are_below(row, rows) &&
+          ends_at(end, row.size()) && y.size() == row.size());
+  require(found.size() == 3 && coefficients.shape(0) == folds && coefficients.shape(1) == rows &&
+          sum.shape(0) == end.size() && sum.shape(1) == 2);
+  for (const auto one : span(sum)) require(static_cast<std::size_t>(one) < sums);
+  const auto &c = found[0], &f = found[1], &b = found[2];
+  for (const auto& one : {c, f}) require(one.size() == row.size() * folds * Cs);
+  require(b.size() == end.size() * folds * Cs && (counts.empty() || counts.size() == 2));
+  for (const auto& one : counts)
+    require(one.shape(0) == folds && one.shape(1) == rows && one.shape(2) == Cs);
+  const auto count = [&](std::size_t k) -> std::span<std::int16_t> {
+    if (counts.empty()) return {};
+    return {counts[k].data(), counts[k].size()};
+  };
+  const widemargin::FoldAnswers answers{folds,
+                                        Cs,
+                                        {eps, span(h), span(s)},
+                                        {base, each, more, lost},
+                                        span(end),
+                                        span(row),
+                                        span(y),
+                                        span(c),
+                                        span(f),
+                                        span(b),
+                                        span(weights)};
+  const widemargin::FoldSums out{
+      sums, span(sum), {coefficients.data(), coefficients.size()}, count(0), count(1)};
   const nb::gil_scoped_release release;
-  widemargin::find_sides(scores, threads, span(out));
+  widemargin::keep_answers(answers, threads, out);
 }
 
 }  // namespace
@@ -127,6 +160,7 @@ void bind_certificates(nb::module_& m) {
         "out"_a.noconvert());
   m.def("find_places", &find_places, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(), "data"_a,
         "found"_a, "rho"_a.noconvert(), "threads"_a, "out"_a.noconvert());
-  m.def("find_sides", &find_sides, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(),
-        "y"_a.noconvert(), "found"_a, "threads"_a, "out"_a.noconvert());
+  m.def("keep_answers", &keep_answers, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(),
+        "y"_a.noconvert(), "found"_a, "threads"_a, "weights"_a.noconvert(), "sum"_a.noconvert(),
+        "coefficients"_a.noconvert(), "counts"_a);
 }

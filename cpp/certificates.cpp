@@ -1,9 +1,11 @@
 #include "certificates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "crew.hpp"
 
@@ -137,6 +139,19 @@ void certify_many(const CertifiedProblems& problems, const CertifiedAnswers& ans
 
 namespace {
 
+// work(i) for the places from `begin` to `end` whose c is not zero, in their order. They are found
+// without a branch: too many would be foreseen wrongly.
+template <class Work>
+void each_support(std::span<const double> c, std::size_t begin, std::size_t end, const Work& work) {
+  std::array<std::size_t, 256> found;
+  while (begin < end) {
+    const std::size_t stop = std::min(end, begin + found.size());
+    std::size_t count = 0;
+    for (; begin < stop; ++begin) found[count] = begin, count += !(std::abs(c[begin]) <= 0) ? 1 : 0;
+    for (std::size_t k = 0; k < count; ++k) work(found[k]);
+  }
+}
+
 // Errors of sum_j c_j k_ij over the places j of one part.
 class PartErrors {
  public:
@@ -144,13 +159,12 @@ class PartErrors {
              std::span<const double> c, std::size_t begin, std::size_t end)
       : values_(values) {
     double total = 0, lengths = 0, terms = 0, weights = 0, used = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (c[i] == 0) continue;
+    each_support(c, begin, end, [&](std::size_t i) {
       const auto r = static_cast<std::size_t>(row[i]);
       const double size = std::abs(c[i]) * values.s[r];
       total += size, lengths += size * values.h[r], terms += 1;
       weights += std::abs(c[i]), used += values.s[r];
-    }
+    });
     const double off = sum.base + gamma(sum.each * terms + sum.more);
     is_zero_ = total == 0;
     known_ = ((off + values.eps) * total + values.eps * lengths) * kSlack;
@@ -237,21 +251,93 @@ void find_places(const CertifiedProblems& problems, const KnownScores& scores,
                });
 }
 
-void find_sides(const KnownScores& scores, std::size_t threads, std::span<std::int8_t> out) {
-  const double near = gamma(2);
-  each_problem(scores, threads,
-               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
-                   double most) {
-                 const double b = scores.b[t];
-                 for (std::size_t i = begin; i < end; ++i) {
-                   const double f = scores.f[i], margin = scores.y[i] * (f + b);
-                   const double rounding = near * (std::abs(f) + std::abs(b));
-                   double off = most + rounding;
-                   if (!(std::abs(margin) > off)) off = errors.at(scores.row[i]) + rounding;
-                   out[i] = static_cast<std::int8_t>(static_cast<int>(margin > off) -
-                                                     static_cast<int>(margin < -off));
-                 }
-               });
+namespace {
+
+// Problems of one fold.
+class Fold {
+ public:
+  Fold(const FoldAnswers& answers, const FoldSums& out, std::size_t fold)
+      : all_(answers), out_(out), fold_(fold), first_(fold * answers.values.s.size()) {}
+
+  void add_coefficients() const {
+    for (std::size_t k = 0; k < all_.end.size(); ++k) {
+      const Part part = part_of(k);
+      const std::int64_t* sum = &out_.sum[2 * k];
+      for (std::size_t C = 0; C < all_.Cs; ++C) {
+        const auto c = of(part, C, all_.c);
+        each_support(c, 0, c.size(), [&](std::size_t i) {
+          const std::size_t own = row_of(part, i) * out_.sums;
+          const auto at = own + static_cast<std::size_t>(sum[c[i] > 0 ? 0 : 1]);
+          out_.coefficients[at * all_.Cs + C] += c[i];
+        });
+      }
+    }
+  }
+
+  void count_sides() const {
+    std::vector<std::size_t> held;
+    for (std::size_t k = 0; k < all_.end.size(); ++k) {
+      const Part part = part_of(k);
+      held.clear();
+      for (std::size_t i = 0; i < part.rows.size(); ++i)
+        if (all_.weights[row_of(part, i)] == 0) held.push_back(i);
+      for (std::size_t C = 0; C < all_.Cs; ++C) count_sides(part, held, C);
+    }
+  }
+
+ private:
+  // A binary problem: its rows and labels, the first of its problems, and where places of this
+  // begin.
+  struct Part {
+    std::span<const std::int64_t> rows;
+    std::span<const double> y;
+    std::size_t t, begin;
+  };
+
+  Part part_of(std::size_t k) const {
+    const std::size_t begin = begin_of(all_.end, k), before = k * all_.folds + fold_;
+    const std::size_t size = static_cast<std::size_t>(all_.end[k]) - begin;
+    return {all_.row.subspan(begin, size), all_.y.subspan(begin, size), before * all_.Cs,
+            (begin * all_.folds + size * fold_) * all_.Cs};
+  }
+  // Numbers of the places, for one C.
+  std::span<const double> of(const Part& part, std::size_t C,
+                             std::span<const double> numbers) const {
+    return numbers.subspan(part.begin + C * part.rows.size(), part.rows.size());
+  }
+  // The row of a place, among those of all folds.
+  std::size_t row_of(const Part& part, std::size_t i) const {
+    return first_ + static_cast<std::size_t>(part.rows[i]);
+  }
+
+  void count_sides(const Part& part, std::span<const std::size_t> held, std::size_t C) const {
+    const auto c = of(part, C, all_.c), scores = of(part, C, all_.f);
+    const PartErrors errors(all_.values, all_.error, part.rows, c, 0, c.size());
+    const double b = all_.b[part.t + C], near = gamma(2);
+    for (const std::size_t i : held) {
+      const double f = scores[i], margin = part.y[i] * (f + b);
+      const double off = errors.at(part.rows[i]) + near * (std::abs(f) + std::abs(b));
+      const std::size_t at = row_of(part, i) * all_.Cs + C;
+      out_.wins[at] += margin > off ? 1 : 0;
+      out_.losses[at] += margin < -off ? 1 : 0;
+    }
+  }
+
+  const FoldAnswers& all_;
+  const FoldSums& out_;
+  std::size_t fold_, first_;
+};
+
+}  // namespace
+
+void keep_answers(const FoldAnswers& answers, std::size_t threads, const FoldSums& out) {
+  const std::function<bool()> never = [] { return false; };
+  const std::size_t folds = answers.folds, tasks = out.wins.empty() ? folds : 2 * folds;
+  // No two tasks add to the same number.
+  Crew(threads, never).run(tasks, [&](std::size_t task, bool) {
+    const Fold fold(answers, out, task % folds);
+    task < folds ? fold.add_coefficients() : fold.count_sides();
+  });
 }
 
 }  // namespace widemargin

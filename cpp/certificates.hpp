@@ -70,8 +70,29 @@ struct KnownScores {
 void find_places(const CertifiedProblems& problems, const KnownScores& scores,
                  std::span<const double> rho, std::size_t threads, std::span<std::uint8_t> out);
 
-// What a problem is sure to say of a place: 1 that it has its label, -1 that it has the other one,
-// 0 nothing.
-void find_sides(const KnownScores& scores, std::size_t threads, std::span<std::int8_t> out);
+// Answers of folds: of each binary problem there is one for each fold, and for each of these one
+// for each C, over the same places.
+struct FoldAnswers {
+  std::size_t folds, Cs;
+  KnownValues values;  // which the scores are sums of
+  SumError error;
+  std::span<const std::int64_t> end, row;  // of binary problems, and of their places
+  std::span<const double> y;               // of these
+  std::span<const double> c, f, b;         // of all problems
+  std::span<const double> weights;         // of each fold and row: 0 where it holds the row out
+};
+
+// What these are added to: c of each place to a sum of its row; and of rows that are held out, how
+// many problems are sure to say that a row has its label, whatever errors the scores have, and how
+// many that it has the other one.
+struct FoldSums {
+  std::size_t sums;                      // of each row
+  std::span<const std::int64_t> sum;     // of each binary problem: that for c > 0, and for c < 0
+  std::span<double> coefficients;        // of each fold, row, sum and C
+  std::span<std::int16_t> wins, losses;  // of each fold, row and C; or none
+};
+
+// What comes out does not depend on the threads.
+void keep_answers(const FoldAnswers& answers, std::size_t threads, const FoldSums& out);
 
 }  // namespace widemargin

@@ -748,6 +748,13 @@ MUTATIONS = [
         MANY,
     ),
     Mutation(
+        "many problems: sides of rows that a fold holds out",
+        "certificates.cpp",
+        "all_.weights[row_of(part, i)] == 0",
+        "all_.weights[row_of(part, i)] != 0",
+        MANY,
+    ),
+    Mutation(
         "many problems: the order of rows",
         "many.py",
         'return np.argsort(copy * m + self.rows, kind="stable")',
@@ -1384,8 +1391,8 @@ MUTATIONS = [
     Mutation(
         "selection: coefficients of both signs of all folds",
         "folds.py",
-        "for sign in (1, -1):",
-        "for sign in (1, 1):",
+        "for sign in (1, -1)]",
+        "for sign in (1, 1)]",
         SELECTION,
     ),
     Mutation(

@@ -439,14 +439,17 @@ def find_places(
     threads: int,
     out: NDArray[np.bool_],
 ) -> None: ...
-def find_sides(
+def keep_answers(
     known: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],
     row: NDArray[np.int64],
     y: Vector,
     found: Sequence[Vector],
     threads: int,
-    out: NDArray[np.int8],
+    weights: Vector,
+    sum: NDArray[np.int64],
+    coefficients: Vector,
+    counts: Sequence[NDArray[np.int16]],
 ) -> None: ...
 def solve_given(
     values: Vector,

@@ -230,19 +230,50 @@ def test_both_weights_of_a_row_that_is_there_twice_count():
     assert found[0] == pytest.approx(found[1], rel=1e-13)  # the order of sums differs
 
 
-def test_sides_are_said_where_no_error_can_change_them():
-    X, group, C = classes()
-    problems = many(X, group, RBF, C)
+def of_folds():
+    """Answers of 3 pairs of classes, 2 folds and 3 values of C; weights of the folds.
+
+    Of each problem one margin is half of what its score may be off, and one is NaN.
+    """
+    X, group, weights = classes(m=90)
+    weights = np.array([weights, weights[::-1]])
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    problems = many(X, group, RBF, groups=[pair for pair in pairs for _ in range(6)])
+    fold, C = np.tile(np.indices((2, 3)).reshape(2, -1), 3).repeat(problems.sizes, 1)
+    C = weights[fold, problems.rows] * 10.0**C
+    problems = dataclasses.replace(problems, C=C)
     c, scores, b = solved(problems)
-    first = problems.starts
-    errors = problems.samples.kept_errors(problems.rows, c, first)
-    scores[first] = 0.5 * (problems.y * errors)[first] - b  # margins of half an error
-    scores[first + 1] = np.nan
-    sides = problems.sides(c, scores, b, 1)
-    margins = problems.y * (scores + np.repeat(b, problems.sizes))
-    known = np.abs(margins) > 1.001 * errors + 1e-12
-    assert (sides[known] == np.sign(margins[known])).all()
-    assert {-1, 1} <= set(sides[known].tolist())
-    assert (sides[first] == 0).all()
-    assert (sides[first + 1] == 0).all()
-    assert (problems.sides(c, scores, b, 3) == sides).all()
+    held = np.flatnonzero(C == 0.0)
+    first = held[np.searchsorted(held, problems.starts)]
+    errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    scores[first] = 0.5 * (problems.y * errors)[first] - b
+    scores[held[np.searchsorted(held, first) + 1]] = np.nan
+    return problems, (c, scores, b), weights
+
+
+def test_answers_of_folds_are_added_up_where_they_belong():
+    problems, (c, scores, b), weights = of_folds()
+    sums = np.array([[0, 1], [1, 0], [2, 2]])
+    expected = np.zeros((2, 90, 3, 3)), *np.zeros((2, 2, 90, 3), np.int16)
+    errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    for t, own in enumerate(map(slice, problems.starts, problems.ends)):
+        k, fold, C = np.unravel_index(t, (3, 2, 3))
+        rows = problems.rows[own]
+        expected[0][fold, rows, sums[k][(c[own] < 0).astype(int)], C] += c[own]
+        margins = problems.y[own] * (scores[own] + b[t])
+        held = weights[fold, rows] == 0.0
+        for counts, sign in zip(expected[1:], (1, -1), strict=True):
+            counts[fold, rows, C] += held & (sign * margins > errors[own] + 1e-12)
+    assert (expected[0] != 0).any(axis=(0, 1, 3)).all()
+    assert expected[1].max() == 2
+    assert expected[2].max() > 0
+    for threads in (1, 3):
+        found = tuple(map(np.zeros_like, expected))
+        given = (c, scores, b), threads, weights, sums
+        problems.keep_answers(*given, found[0], found[1:])
+        for one, same in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, same)
+        problems.keep_answers(*given, found[0])  # without counts
+        np.testing.assert_array_equal(found[0], 2.0 * expected[0])
+    with pytest.raises(ValueError, match="do not fit"):
+        problems.keep_answers(*given[:3], sums + 1, found[0])

@@ -246,8 +246,6 @@ def _solve_part(found: Folds, some: range) -> bool:
             if not _go_on(found, problems, ends, some, int(t)):
                 break
     _keep(found, problems, ends, some)
-    if not found.is_doubled:
-        _count(found, problems, ends, some)
     return bool(found.ended[:, within].all())
 
 
@@ -333,17 +331,17 @@ def _groups(found: Folds, k: int, n_classes: int) -> Index:
 
 
 def _keep(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None:
-    """Put the coefficients of some problems where they belong."""
-    folds, m, n_sums, n_C = found.coefficients.shape
-    tasks, table = found.training.tasks, found.coefficients.reshape(-1)
-    point = m * n_sums * n_C * np.arange(folds)[:, np.newaxis] + np.arange(n_C)
-    for sign in (1, -1):
-        places = np.flatnonzero(sign * ends.c > 0.0)
-        count = np.diff(np.searchsorted(places, problems.ends), prepend=0)
-        sums = n_C * np.array([_sum_of(tasks[k], k, sign) for k in some])
-        at = (sums[:, np.newaxis, np.newaxis] + point).ravel().repeat(count)
-        at += n_sums * n_C * problems.rows[places]
-        table[at] += ends.c[places]
+    """Put the answers of some problems where they belong."""
+    tasks = found.training.tasks
+    sums = [[_sum_of(tasks[k], k, sign) for sign in (1, -1)] for k in some]
+    problems.keep_answers(
+        (ends.c, ends.scores, ends.b),
+        n_threads(found.training.rows.options.get("n_jobs")),
+        found.weights,
+        np.array(sums, np.int64),
+        found.coefficients,
+        () if found.is_doubled else (found.wins, found.losses),
+    )
 
 
 def _sum_of(task: BinaryTask, k: int, sign: int) -> int:
@@ -351,17 +349,3 @@ def _sum_of(task: BinaryTask, k: int, sign: int) -> int:
     if task.negative is None:
         return k
     return task.negative - 1 if sign > 0 else task.positive
-
-
-def _count(found: Folds, problems: ManyProblems, ends: Ends, some: range) -> None:
-    """Count what some problems are sure to say of rows that are held out."""
-    threads = n_threads(found.training.rows.options.get("n_jobs"))
-    sides = problems.sides(ends.c, ends.scores, ends.b, threads)
-    points, end = (len(found.weights), len(found.Cs)), 0
-    for size in _sizes(found, some).tolist():
-        rows = problems.rows[end : end + size]
-        begin, end = end, end + points[0] * points[1] * size
-        fold, held = np.nonzero(found.weights[:, rows] == 0.0)
-        said = sides[begin:end].reshape(*points, size).transpose(0, 2, 1)[fold, held]
-        found.wins[fold, rows[held]] += said > 0
-        found.losses[fold, rows[held]] += said < 0

@@ -18,7 +18,7 @@ small enough, a problem of its own does better: it has sums in twice the precisi
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -250,26 +250,38 @@ class ManyProblems:
                 mass = float(self.mass[k])
                 yield own[self.y[own] == sign], 0.5 * mass if free else mass
 
-    def sides(
-        self, c: Vector, scores: Vector, b: Vector, threads: int
-    ) -> NDArray[np.int8]:
-        """What problems are sure to say of their places, whatever float32 has lost.
+    def keep_answers(
+        self,
+        found: tuple[Vector, Vector, Vector],
+        threads: int,
+        weights: Vector,
+        sums: Index,
+        coefficients: Vector,
+        counts: Sequence[NDArray[np.int16]] = (),
+    ) -> None:
+        """Add answers of folds and values of C to those of other problems.
+
+        Of each binary problem there is one for each fold, and for each of these one for
+        each C, over the same rows.
 
         Parameters
         ----------
-        c, scores : ndarray, of each place: see `certificates`
-        b : ndarray (t,)
+        found : c and scores of each place: see `certificates`; and intercepts (t,)
         threads : int
-
-        Returns
-        -------
-        int8 ndarray, of each place: 1 that it has its label, -1 that it has the other
-        one, 0 nothing
+        weights : ndarray (folds, m), 0 where a fold holds a row out
+        sums : int ndarray (binary problems, 2), the sums of a row for c > 0 and c < 0
+        coefficients : ndarray (folds, m, sums, C), to which c is added
+        counts : two int16 ndarray (folds, m, C), or none
+            To the first one is added, for rows that are held out, how many problems are
+            sure to say that a row has its label, whatever float32 has lost; to the
+            second one, how many that it has the other label.
         """
-        out = np.empty(len(c), np.int8)
-        known, (ends, rows, data) = self.samples.kept_bounds, self._places
-        _core.find_sides(known, ends, rows, data[0], (c, scores, b), threads, out)
-        return out
+        step = len(weights) * coefficients.shape[3]
+        parts = zip(self.starts[::step], self.ends[::step], strict=True)
+        own = np.concatenate([np.arange(*part) for part in parts])
+        ends, known = self.sizes[::step].cumsum(), self.samples.kept_bounds
+        given = found, threads, weights, sums, coefficients, counts
+        _core.keep_answers(known, ends, self.rows[own], self.y[own], *given)
 
     # -- bounds ------------------------------------------------------------------------
 
