@@ -18,11 +18,9 @@ template <class V>
   typedef std::remove_cvref_t<decltype(all_lanes[0])> Lane;
   typedef Lane Some __attribute__((vector_size(16)));
   constexpr std::size_t count = sizeof(V) / sizeof(Some), lanes = sizeof(Some) / sizeof(Lane);
-  // By way of memory: GCC keeps vectors there whose parts are taken, in all loops over them.
-  Lane stored[sizeof(V) / sizeof(Lane)];
-  std::memcpy(stored, &all_lanes, sizeof(V));
+  // Of a copy: GCC keeps vectors whose parts are taken in memory, in all loops over them.
   Some most[count];
-  std::memcpy(most, stored, sizeof(V));
+  std::memcpy(most, &all_lanes, sizeof(V));
   for (std::size_t step = count / 2; step > 0; step /= 2)
     for (std::size_t k = 0; k < step; ++k) most[k] = larger(most[k], most[k + step]);
   const Lane a = larger<Lane>(most[0][0], most[0][lanes / 2]);
