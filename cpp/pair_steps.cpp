@@ -2,14 +2,36 @@
 // functions of the standard library.
 #include "pair_steps.hpp"
 
+#include <type_traits>
+
 #include "vectors.hpp"
 
 namespace widemargin::WIDEMARGIN_SIMD {
 namespace {
 
+template <class V>
+inline V larger(V a, V b) {
+  return a > b ? a : b;
+}
+template <class V>
+[[gnu::always_inline]] inline auto largest_of(V all_lanes) {
+  typedef std::remove_cvref_t<decltype(all_lanes[0])> Lane;
+  typedef Lane Some __attribute__((vector_size(16)));
+  constexpr std::size_t count = sizeof(V) / sizeof(Some), lanes = sizeof(Some) / sizeof(Lane);
+  // Of a copy: GCC keeps vectors whose parts are taken in memory, in all loops over them.
+  Some most[count];
+  std::memcpy(most, &all_lanes, sizeof(V));
+  for (std::size_t step = count / 2; step > 0; step /= 2)
+    for (std::size_t k = 0; k < step; ++k) most[k] = larger(most[k], most[k + step]);
+  const Lane a = larger<Lane>(most[0][0], most[0][lanes / 2]);
+  if constexpr (lanes == 2) return a;
+  return larger<Lane>(a, larger<Lane>(most[0][1], most[0][lanes - 1]));
+}
+
 // The first place of the largest number.
 template <typename Real>
 struct Largest {
+  typedef std::remove_cvref_t<decltype(IntVector<Real>{}[0])> Place;
   Vector<Real> value;
   IntVector<Real> place, now;
 
@@ -25,26 +47,14 @@ struct Largest {
   }
   // What is not offered counts as places, too.
   void skip(std::size_t places) { now += static_cast<int>(places); }
-  std::size_t best(Real& of) const {
-    std::size_t lane = 0;
-    for (std::size_t i = 1; i < kLanes<Real>; ++i)
-      if (value[i] > value[lane] || (value[i] == value[lane] && place[i] < place[lane])) lane = i;
-    of = value[lane];
-    return static_cast<std::size_t>(place[lane]);
+  [[gnu::always_inline]] std::size_t best(Real& of) const {
+    of = largest_of(value);
+    // Minus the places: those of other lanes are the least.
+    constexpr Place least = static_cast<Place>(std::uint64_t{1} << (8 * sizeof(Place) - 1));
+    const IntVector<Real> at = value == all<Real>(of) ? -place : IntVector<Real>{} + least;
+    return static_cast<std::size_t>(-largest_of(at));
   }
 };
-
-template <class V>
-inline V larger(V a, V b) {
-  return a > b ? a : b;
-}
-template <class V>
-inline auto largest_of(const V& lanes) {
-  auto most = lanes[0];
-  for (std::size_t k = 1; k < sizeof(V) / sizeof(most); ++k)
-    if (lanes[k] > most) most = lanes[k];
-  return most;
-}
 
 // Smallest curvature that a step divides by, alone and as a share of the diagonal.
 constexpr double kCurvature = 1e-12;

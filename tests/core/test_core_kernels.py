@@ -379,6 +379,16 @@ def test_pair_steps_solve_a_small_problem(simd, dtype, sums, q):
 
 
 @on_every_simd
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_of_equal_violators_the_first_ones_step(simd, dtype):
+    for first in range(0, 68, 2):
+        problem = small(70, 80, dtype, most=1)
+        problem["lower"][:first] = problem["upper"][:first] = 0.0
+        _core.pair_steps(**problem, simd=simd)
+        assert np.flatnonzero(problem["x"]).tolist() == [first, first + 1]
+
+
+@on_every_simd
 @pytest.mark.parametrize("sums", [0, 1, 2])
 def test_pair_steps_end_where_numbers_are_none(simd, sums):
     for bad in (np.nan, np.inf):
