@@ -250,10 +250,12 @@ struct Table {
   widemargin::TableSums of(const widemargin::ExactRows& rows) const {
     const std::size_t m = rows.norms.size(), columns = weight.shape(1);
     const auto most = static_cast<std::int64_t>(steps);
-    require(weight.shape(0) == m && steps > 0 && columns % steps == 0 && are_below(order, m) &&
-            ends_at(group_end, order.size()) && are_below(row, m) && wanted.size() == row.size() &&
+    const std::size_t strips = (row.size() + widemargin::kStrip - 1) / widemargin::kStrip;
+    require(weight.shape(0) == m && steps > 0 && group_end.size() > 0 && columns % steps == 0 &&
+            are_below(order, m) && ends_at(group_end, order.size()) && are_below(row, m) &&
+            wanted.size() == row.size() &&
             std::ranges::all_of(span(wanted), [most](auto k) { return 0 <= k && k <= most; }) &&
-            out.size() == group_end.size() * columns * row.size());
+            out.size() == group_end.size() * columns * strips * widemargin::kStrip);
     return {rows,      span(weight), columns,  steps, span(order), span(group_end),
             span(row), span(wanted), span(out)};
   }

@@ -15,7 +15,9 @@ namespace widemargin {
 // the rows order[group_end[g - 1]] .. order[group_end[g] - 1]. Of the sums at row[r] only those of
 // the first wanted[r] steps need be there.
 //
-//   out[(g * columns + c) * row.size() + r] = sum over j in group g of w_jc k(x_row[r], x_j)
+//   out[(g * columns + c) * width + r] = sum over j in group g of w_jc k(x_row[r], x_j)
+//
+// where `width` is the number of these rows in whole strips.
 struct TableSums {
   ExactRows rows;
   std::span<const double> weight;

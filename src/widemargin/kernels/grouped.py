@@ -28,6 +28,7 @@ from widemargin.kernels.packed import (
     kernel_values,
     known_lengths,
     packed_norms,
+    padded,
 )
 from widemargin.numerics.rounding import FLUSHED, SINGLE, UNIT, ValueBounds, gamma_n
 from widemargin.system import deadline
@@ -187,11 +188,11 @@ class Grouped(ABC):
         ndarray (groups, r, k, rows). What is not asked for may be anything finite.
         """
         _, r, k = table.shape
-        out = np.zeros((len(groups[1]), r, k, len(rows[0])))
+        out = np.zeros((len(groups[1]), r, k, padded(len(rows[0]))))
         asked = table.reshape(len(table), -1), k, *groups, *rows, out.reshape(-1)
         self._add_table((*asked, threads, deadline.passed))
         deadline.check()
-        return out
+        return out[..., : len(rows[0])]
 
     @abstractmethod
     def _add_table(self, asked: tuple[Any, ...]) -> None:
