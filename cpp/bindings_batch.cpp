@@ -7,6 +7,7 @@
 #include "given_facts.hpp"
 #include "question.hpp"
 #include "simd.hpp"
+#include "table_sums.hpp"
 
 namespace {
 
@@ -189,8 +190,8 @@ std::tuple<std::int64_t, bool> solve_given(
   return solved(samples, asked, tol, most, bytes, threads, exactly, stop, simd);
 }
 
-void summed(const widemargin::BatchSums& sums, std::size_t threads, const nb::callable& stop,
-            int simd) {
+template <class Sums>
+void summed(const Sums& sums, std::size_t threads, const nb::callable& stop, int simd) {
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
   Question question{stop};
   {
@@ -218,9 +219,9 @@ void sum_batch(const Form& form, const widemargin::Batch<double>& batch,
                const nb::callable& stop, int simd) {
   check_sums(batch.count, support, support_end, weight, row, row_end, out);
   require(ends_at(run_end, row_end.size()) && run_end.size() <= row_end.size());
-  summed({exact_rows(form, batch, norms), span(support), span(support_end), span(row),
-          span(row_end), span(run_end), span(weight), span(out)},
-         threads, stop, simd);
+  summed<widemargin::BatchSums>({exact_rows(form, batch, norms), span(support), span(support_end),
+                                 span(row), span(row_end), span(run_end), span(weight), span(out)},
+                                threads, stop, simd);
 }
 
 void sum_given(const Matrix<const double>& values, const Array<const double>& diagonal,
@@ -228,15 +229,53 @@ void sum_given(const Matrix<const double>& values, const Array<const double>& di
                const Index& row, const Index& row_end, const Array<double>& out,
                std::size_t threads, const nb::callable& stop) {
   check_sums(diagonal.size(), support, support_end, weight, row, row_end, out);
-  summed({given_rows(values, diagonal),
-          span(support),
-          span(support_end),
-          span(row),
-          span(row_end),
-          {},
-          span(weight),
-          span(out)},
-         threads, stop, -1);
+  summed<widemargin::BatchSums>({given_rows(values, diagonal),
+                                 span(support),
+                                 span(support_end),
+                                 span(row),
+                                 span(row_end),
+                                 {},
+                                 span(weight),
+                                 span(out)},
+                                threads, stop, -1);
+}
+
+// The weights of all rows, which lie in groups, and the rows to score: see TableSums.
+struct Table {
+  Matrix<const double> weight;
+  std::size_t steps;
+  Index order, group_end, row, wanted;
+  Array<double> out;
+
+  widemargin::TableSums of(const widemargin::ExactRows& rows) const {
+    const std::size_t m = rows.norms.size(), columns = weight.shape(1);
+    const auto most = static_cast<std::int64_t>(steps);
+    const std::size_t strips = (row.size() + widemargin::kStrip - 1) / widemargin::kStrip;
+    require(weight.shape(0) == m && steps > 0 && group_end.size() > 0 && columns % steps == 0 &&
+            are_below(order, m) && ends_at(group_end, order.size()) && are_below(row, m) &&
+            wanted.size() == row.size() &&
+            std::ranges::all_of(span(wanted), [most](auto k) { return 0 <= k && k <= most; }) &&
+            out.size() == group_end.size() * columns * strips * widemargin::kStrip);
+    return {rows,      span(weight), columns,  steps, span(order), span(group_end),
+            span(row), span(wanted), span(out)};
+  }
+};
+
+void sum_table(const Form& form, const widemargin::Batch<double>& batch,
+               const Array<const double>& norms, const Matrix<const double>& weight,
+               std::size_t steps, const Index& order, const Index& group_end, const Index& row,
+               const Index& wanted, const Array<double>& out, std::size_t threads,
+               const nb::callable& stop, int simd) {
+  const Table table{weight, steps, order, group_end, row, wanted, out};
+  summed(table.of(exact_rows(form, batch, norms)), threads, stop, simd);
+}
+
+void sum_table_given(const Matrix<const double>& values, const Array<const double>& diagonal,
+                     const Matrix<const double>& weight, std::size_t steps, const Index& order,
+                     const Index& group_end, const Index& row, const Index& wanted,
+                     const Array<double>& out, std::size_t threads, const nb::callable& stop) {
+  const Table table{weight, steps, order, group_end, row, wanted, out};
+  summed(table.of(given_rows(values, diagonal)), threads, stop, -1);
 }
 
 std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
@@ -272,4 +311,10 @@ void bind_batch(nb::module_& m) {
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "run_end"_a.noconvert(), "out"_a.noconvert(),
         "threads"_a, "stop"_a, "simd"_a = -1);
+  m.def("sum_table", &sum_table, "form"_a, "batch"_a, "norms"_a.noconvert(), "weight"_a.noconvert(),
+        "steps"_a, "order"_a.noconvert(), "group_end"_a.noconvert(), "row"_a.noconvert(),
+        "wanted"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a, "simd"_a = -1);
+  m.def("sum_table_given", &sum_table_given, "values"_a.noconvert(), "diagonal"_a.noconvert(),
+        "weight"_a.noconvert(), "steps"_a, "order"_a.noconvert(), "group_end"_a.noconvert(),
+        "row"_a.noconvert(), "wanted"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);
 }

@@ -860,11 +860,18 @@ MUTATIONS = [
         ("tests/kernels/test_grouped.py",),
     ),
     Mutation(
-        "sums of kernels: columns without weights",
-        "packed.py",
-        "slice(columns[0], columns[-1] + 1)",
-        "slice(columns[0], columns[-1])",
-        ("tests/kernels/test_kernels.py",),
+        "sums by a table: steps that a strip is asked for",
+        "table_sums.cpp",
+        "c < first + steps_[strip]",
+        "c + 1 < first + steps_[strip]",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
+        "cross-validation: the last C where a row is open",
+        "svc_cv.py",
+        "np.arange(1, 1 + is_known.shape[1])",
+        "np.arange(is_known.shape[1])",
+        ("tests/estimators/test_selection.py",),
     ),
     Mutation(
         "many problems: the clip of a start",

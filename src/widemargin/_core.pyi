@@ -507,6 +507,34 @@ def sum_batch(
     stop: Callable[[], bool],
     simd: int = -1,
 ) -> None: ...
+def sum_table(
+    form: tuple[int, float, float, int],
+    batch: Any,
+    norms: Vector,
+    weight: Vector,
+    steps: int,
+    order: NDArray[np.int64],
+    group_end: NDArray[np.int64],
+    row: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    out: Vector,
+    threads: int,
+    stop: Callable[[], bool],
+    simd: int = -1,
+) -> None: ...
+def sum_table_given(
+    values: Vector,
+    diagonal: Vector,
+    weight: Vector,
+    steps: int,
+    order: NDArray[np.int64],
+    group_end: NDArray[np.int64],
+    row: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    out: Vector,
+    threads: int,
+    stop: Callable[[], bool],
+) -> None: ...
 def pair_steps(
     K: NDArray[Any],
     q: int,

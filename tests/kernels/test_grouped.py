@@ -7,7 +7,9 @@ from scipy import sparse
 from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
 from tests.cases.many import classes, many, never
 from widemargin import Kernel
+from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import GroupedSamples
+from widemargin.system.deadline import Deadline, OutOfTime, until
 
 RBF = Kernel("rbf", gamma=0.4)
 LINEAR = Kernel("linear", gamma=1.0)
@@ -134,6 +136,40 @@ def test_a_row_that_is_there_twice_keeps_both_weights_in_a_run():
     found = samples.exact(*given, 1, never, np.array([2]))
     off = np.abs(found - exact(samples, rows, c, starts))
     assert (off <= 2.0 * samples.exact_errors(rows, c, starts)).all()
+
+
+@on_semidefinite
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array, "given"])
+@pytest.mark.parametrize("m", [1, 150])
+def test_sums_by_a_table_are_those_over_each_group(name, stored, m):
+    X, group = data(name)
+    kernel, rng = NAMED[name], np.random.default_rng(3)
+    K = plain(kernel, X, X)
+    if stored == "given":
+        samples = GivenSamples(np.asarray(K, np.float64), group)
+    else:
+        samples = GroupedSamples(stored(X), group, kernel)
+    table = coefficients(150 * 3 * 4).reshape(150, 3, 4)
+    table[::3] = 0.0
+    ends = samples.count.cumsum()
+    rows, wanted = rng.permutation(150)[:m], np.sort(rng.integers(1, 5, m))[::-1].copy()
+    given = table, (samples.order, ends), (rows, wanted)
+    one, *others = (samples.by_group(*given, threads) for threads in (1, 2, 9))
+    assert all(other.tolist() == one.tolist() for other in others)
+    asked = np.arange(4)[:, np.newaxis] < wanted
+    for found, J in zip(one, np.split(samples.order, ends[:-1]), strict=True):
+        part = K[np.ix_(rows, J)]
+        off = found - np.einsum("ij,jrk->rki", part, table[J])
+        most = np.einsum("ij,jrk->rki", np.abs(part), np.abs(table[J]))
+        assert (np.abs(off) <= 1e-11 * most)[:, asked].all()
+
+
+def test_sums_by_a_table_end_with_the_time():
+    X, group = data("rbf")
+    samples, late = GroupedSamples(X, group, RBF), Deadline(lambda: 1.0, 0.0)
+    groups, J = (samples.order, samples.count.cumsum()), np.arange(150)
+    with until(late), pytest.raises(OutOfTime):
+        samples.by_group(np.ones((150, 1, 1)), groups, (J, np.ones(150, int)), 2)
 
 
 @on_semidefinite

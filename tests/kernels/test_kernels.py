@@ -85,19 +85,6 @@ def test_values_are_the_same_of_every_storage(name, storage, shape):
         assert_close(kernel(Z, A), expected, 1e-12)
 
 
-def test_columns_without_weights_are_left_out():
-    rng = np.random.default_rng(0)
-    X, kernel = rng.normal(size=(150, 3)), Kernel("rbf", gamma=0.5)
-    W = rng.normal(size=(150, 9))
-    W[:32], W[32:100, 4:], W[100:, [0, 1, 5, 8]] = 0.0, 0.0, 0.0
-    found = CoreSums(kernel.form, X, W, [90, 60], at_once=16).by_group(
-        X, np.arange(150)
-    )
-    K = kernel(X, X)
-    assert_close(found[0], W[:90].T @ K[:90], 1e-13)
-    assert_close(found[1], W[90:].T @ K[90:], 1e-13)
-
-
 @pytest.mark.cover(2)
 @on_every_kind
 @on_every_simd

@@ -1,8 +1,7 @@
 """All binary problems of all folds and all C with one kernel, solved at once."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,7 @@ from widemargin.estimators.batch import batched, form, memory_for, samples_for
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Recipe, Training
-from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import Grouped
-from widemargin.kernels.packed import CoreSums
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_places
@@ -27,8 +24,6 @@ Index = NDArray[np.intp]
 
 # Places of problems that are solved at once: some 120 bytes each, 60 MB.
 PLACES = 500_000
-# Support vectors whose values are made together: fewer have weights in fewer machines.
-TOGETHER = 64
 # Bytes of sums that are made at once for rows that a fold holds out.
 SUMS_BYTES = 16 << 20
 
@@ -101,65 +96,41 @@ class Folds:
             return right, right
         return right, right | (self.losses[fold, test] > 0)
 
-    def decisions(self, fold: int, test: Index) -> Vector:
-        """Decisions of the problems for some rows: (C, rows, problems)."""
-        table, index = self.coefficients[fold], self.training.index
-        support = np.flatnonzero(table.any(axis=(1, 2)))
-        # By classes; the first C is small, and its machines have most support vectors,
-        # many of which no machine of a larger C has.
-        last = len(self.Cs) - np.argmax(table[support, :, ::-1].any(axis=1), axis=1)
-        support = support[np.lexsort((last, index[support]))]
-        out = np.empty((len(self.Cs), len(test), self.b.shape[1]))
-        out[:] = self.b[fold].T[:, np.newaxis]
-        if len(support) == 0:
-            return out
-        counts = np.bincount(index[support], minlength=table.shape[1] + self.is_paired)
-        sizes = counts.tolist() if self.is_paired else [len(support)]
-        W = table[support].transpose(0, 2, 1).reshape(len(support), -1)
-        sums, step = self._sums(support, W, sizes, test), _rows_at_once(W, sizes)
+    def decisions(
+        self, fold: int, test: Index, wanted: NDArray[np.int64] | None = None
+    ) -> Vector:
+        """Decisions of the problems for some rows: (C, rows, problems).
+
+        Of each row for the first C, as many as are wanted; None: for all.
+        """
+        table, samples = self.coefficients[fold], self.samples
+        n_C, m = len(self.Cs), len(table)
+        order, ends = np.arange(m), np.array([m])
+        if self.is_paired:
+            order, ends = samples.order, samples.count.cumsum()
+        wanted = np.full(len(test), n_C) if wanted is None else wanted
+        threads = n_threads(self.training.rows.options.get("n_jobs"))
+        out = np.empty((n_C, len(test), self.b.shape[1]))
+        step = max(64, SUMS_BYTES // (8 * len(ends) * table[0].size) // 64 * 64)
         for start in range(0, len(test), step):
-            some = np.arange(start, min(start + step, len(test)))
-            shape = len(sizes), len(self.Cs), table.shape[1], len(some)
-            out[:, some] += self._joined(sums(some).reshape(shape))
+            part = slice(start, start + step)
+            rows = test[part], wanted[part]
+            sums = samples.by_group(table, (order, ends), rows, threads)
+            out[:, part] = self._joined(sums)
+        out += self.b[fold].T[:, np.newaxis]
         return out
 
-    def _sums(
-        self, support: Index, W: Vector, sizes: list[int], test: Index
-    ) -> Callable[[Index], Vector]:
-        """What makes the sums of groups of support vectors at some of the test rows."""
-        if isinstance(self.samples, GivenSamples):
-            values = self.samples.values
-            ends = np.cumsum([0, *sizes]).tolist()
-            parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
-
-            def given(some: Index) -> Vector:
-                """By values that are given."""
-                K = values[np.ix_(test[some], support)]
-                return np.concatenate([(K[:, own] @ W[own]).T for own in parts])
-
-            return given
-        rows, kernel = self.training.rows, self.training.recipe.kernel
-        options: Any = {"keep": True, "at_once": TOGETHER}
-        made = CoreSums(kernel.form, rows.take(support), W, sizes, **options)  # type: ignore[union-attr]
-        block, n_jobs = rows.take(test), rows.options.get("n_jobs")
-        return lambda some: made.by_group(block, some, n_jobs)
-
     def _joined(self, sums: Vector) -> Vector:
-        """Sums (groups, C, r, rows) as decisions (C, rows, problems)."""
-        if self.is_paired:
-            i, j = np.triu_indices(sums.shape[0], 1)
-            return np.asarray((sums[i, :, j - 1] + sums[j, :, i]).transpose(1, 2, 0))
-        return np.asarray(sums[0].transpose(0, 2, 1))
+        """Sums (groups, r, C, rows) as decisions (C, rows, problems)."""
+        if not self.is_paired:
+            return np.asarray(sums[0].transpose(1, 2, 0))
+        i, j = np.triu_indices(len(sums), 1)
+        return np.asarray((sums[i, j - 1] + sums[j, i]).transpose(1, 2, 0))
 
 
 def is_late(training: Training) -> bool:
     """Whether the time of the folds is over."""
     return training.limits.is_late
-
-
-def _rows_at_once(W: Vector, sizes: list[int]) -> int:
-    n_sums = len(sizes) * int(W.shape[1])
-    return max(64, SUMS_BYTES // (8 * n_sums) // 64 * 64)
 
 
 def solve_folds(

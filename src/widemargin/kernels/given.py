@@ -82,6 +82,11 @@ class GivenSamples(Grouped):
         asked: tuple[Any, ...] = (self.values, self.diagonal, *sums, *out)
         _core.sum_given(*asked)
 
+    def _add_table(self, asked: tuple[Any, ...]) -> None:
+        """Let the core make sums by a table."""
+        given: tuple[Any, ...] = (self.values, self.diagonal, *asked)
+        _core.sum_table_given(*given)
+
     @functools.cached_property
     def _single(self) -> ValueBounds:
         return ValueBounds(SINGLE, np.zeros(len(self._lengths)), self._lengths)

@@ -28,8 +28,10 @@ from widemargin.kernels.packed import (
     kernel_values,
     known_lengths,
     packed_norms,
+    padded,
 )
 from widemargin.numerics.rounding import FLUSHED, SINGLE, UNIT, ValueBounds, gamma_n
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -164,6 +166,38 @@ class Grouped(ABC):
     def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
         """Let the core add up scores: what `exact` is asked for, and where to."""
 
+    def by_group(
+        self,
+        table: Vector,
+        groups: tuple[Index, Index],
+        rows: tuple[Index, Index],
+        threads: int,
+    ) -> Vector:
+        """Sums in float64 of many functions over groups of rows apart, at some rows.
+
+        Parameters
+        ----------
+        table : ndarray (m, r, k), the weights of all rows in r functions, at k steps
+        groups : rows of the groups, one after the other; where these end
+        rows : rows to score; and up to which step, from 1 to k, each is to be
+            Those of 64 rows are found together: such with few steps belong together.
+        threads : int
+
+        Returns
+        -------
+        ndarray (groups, r, k, rows). What is not asked for may be anything finite.
+        """
+        _, r, k = table.shape
+        out = np.zeros((len(groups[1]), r, k, padded(len(rows[0]))))
+        asked = table.reshape(len(table), -1), k, *groups, *rows, out.reshape(-1)
+        self._add_table((*asked, threads, deadline.passed))
+        deadline.check()
+        return out[..., : len(rows[0])]
+
+    @abstractmethod
+    def _add_table(self, asked: tuple[Any, ...]) -> None:
+        """Let the core make the sums of `by_group`."""
+
     # -- bounds of the errors of sums of kernel values ---------------------------------
 
     @property
@@ -269,6 +303,11 @@ class GroupedSamples(Grouped):
         """Let the core add up scores."""
         asked: tuple[Any, ...] = (*self._exact, *sums, runs, *out)
         _core.sum_batch(*asked)
+
+    def _add_table(self, asked: tuple[Any, ...]) -> None:
+        """Let the core make sums by a table."""
+        given: tuple[Any, ...] = (*self._exact, *asked)
+        _core.sum_table(*given)
 
     @functools.cached_property
     def _double_layout(self) -> Layout:

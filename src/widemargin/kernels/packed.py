@@ -599,9 +599,6 @@ class CoreSums:
         Whether batches of Z wait for the next call, where they are small, and are
         sparse up to a larger share of nonzeros.
     dtype : float32 or float64, of values; sums of more than a few are float64
-    at_once : int
-        Rows of Z that meet a block of rows x together, at most. The columns before the
-        first, and behind the last, in which one of them has a weight take no time.
 
     Attributes
     ----------
@@ -617,12 +614,10 @@ class CoreSums:
         *,
         keep: bool = False,
         dtype: Any = np.float64,
-        at_once: int = MOST_BATCH,
     ) -> None:
         self.layout = Layout(form, Z, dtype, SPARSE_MODEL if keep else SPARSE_BATCH)
         self._Z = Z
         self._batches = Batches(self.layout, Z)
-        self._batches.size = min(self._batches.size, at_once)
         self._W = np.ascontiguousarray(W, dtype=np.float64)
         sizes = sizes or [Z.shape[0]]
         self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
@@ -734,9 +729,7 @@ class CoreSums:
             return sums[:, :, : samples.m]
         for batch, (group, some) in zip(batches, self._cut, strict=True):
             weights = self._W[some]
-            if (used := _used(weights)).stop > used.start:
-                weights = np.ascontiguousarray(weights[:, used])
-                samples.sums(batch, len(weights), weights, sums[group, used])
+            samples.sums(batch, len(weights), weights, sums[group])
         return sums[:, :, : len(index)]
 
     def _batches_for(self, samples: Samples) -> Any:
@@ -757,12 +750,6 @@ def _cut_groups(batches: Batches, sizes: Sequence[int]) -> list[tuple[int, slice
         found += [(group, slice(start + s.start, start + s.stop)) for s in parts]
         start += size
     return found
-
-
-def _used(W: Vector) -> slice:
-    """From the first to the last column that is not zero."""
-    columns = np.flatnonzero(W.any(axis=0))
-    return slice(columns[0], columns[-1] + 1) if columns.size else slice(0, 0)
 
 
 def _check_width(X: Matrix, Z: Matrix) -> None:
