@@ -1,6 +1,8 @@
 // Groups of equal rows, by hashing.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -58,25 +60,40 @@ struct CsrBytes {
 
 // Numbers the groups of rows begin .. end - 1 that agree in the row and its label, in the order of
 // their first rows: group[i], and first[group]. `table` holds a power of two of slots, more than
-// twice the rows of all calls, -1 at first; `found` is the number of groups so far, and returned.
+// twice the rows of all calls, -1 at first: a group, and bits of its hash in front of that, so that
+// rows are hardly ever read again to find that they differ. `found` is the number of groups so far,
+// and returned.
 template <typename Rows>
 std::int64_t group_rows(const Rows& rows, std::span<const double> labels, std::size_t begin,
                         std::size_t end, std::int64_t found, std::span<std::int64_t> group,
                         std::span<std::int64_t> first, std::span<std::int64_t> table) {
   const std::size_t mask = table.size() - 1;
-  for (std::size_t i = begin; i < end; ++i) {
-    std::size_t slot = hash_bytes(&labels[i], sizeof(double), rows.hash(i)) & mask;
-    for (;; slot = (slot + 1) & mask) {
-      std::int64_t& entry = table[slot];
-      if (entry < 0) {
-        first[found] = static_cast<std::int64_t>(i);
-        group[i] = entry = found++;
-        break;
-      }
-      const auto j = static_cast<std::size_t>(first[entry]);
-      if (labels[i] == labels[j] && rows.equal(i, j)) {
-        group[i] = entry;
-        break;
+  const auto low = static_cast<std::int64_t>(mask);
+  // Hashes of some rows at once: a row's own is a chain of products, and each waits for the last.
+  std::array<std::uint64_t, 64> hashes;
+  for (; begin < end; begin += hashes.size()) {
+    const std::size_t count = std::min(hashes.size(), end - begin);
+    for (std::size_t k = 0; k < count; ++k) {
+      hashes[k] = hash_bytes(&labels[begin + k], sizeof(double), rows.hash(begin + k));
+      __builtin_prefetch(&table[hashes[k] & mask]);
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = begin + k;
+      const auto bits = static_cast<std::int64_t>(hashes[k] >> 1) & ~low;
+      for (std::size_t slot = hashes[k] & mask;; slot = (slot + 1) & mask) {
+        std::int64_t& entry = table[slot];
+        if (entry < 0) {
+          first[found] = static_cast<std::int64_t>(i);
+          entry = bits | found;
+          group[i] = found++;
+          break;
+        }
+        if ((entry & ~low) != bits) continue;
+        const auto j = static_cast<std::size_t>(first[entry & low]);
+        if (labels[i] == labels[j] && rows.equal(i, j)) {
+          group[i] = entry & low;
+          break;
+        }
       }
     }
   }

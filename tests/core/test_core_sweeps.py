@@ -353,6 +353,15 @@ def test_equal_rows(kind, dtype, m, monkeypatch):
     np.testing.assert_array_equal(group[first], np.arange(len(first)))
 
 
+@pytest.mark.parametrize("most", [0, 1, 500, 2500, 3000])
+def test_more_groups_than_asked_for_are_not_all_found(most):
+    X = np.arange(3000.0)[:, np.newaxis] // 2
+    first, group = equal_rows(X, np.ones(3000), most)
+    assert min(most + 1, 1500) <= len(first) <= min(2 * most + 1, 1500)
+    np.testing.assert_array_equal(first, 2 * np.arange(len(first)))
+    np.testing.assert_array_equal(group[first], np.arange(len(first)))
+
+
 def test_rows_that_differ_in_their_last_bytes_are_different():
     X = np.zeros((4, 3), np.float32)
     X[1, 2], X[2, 2] = 1.0, np.nextafter(np.float32(1), np.float32(2))

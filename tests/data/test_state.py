@@ -62,6 +62,8 @@ def test_threshold_is_that_of_a_sort(pairs, sorted_keys, bins, memory_limit):
         assert t in keys
         for near in {0.0, *found}:
             assert state.threshold(keys_and_weights, target, near=near) == t
+    for near in {0.0, *found}:
+        assert state.thresholds(keys_and_weights, targets, near=near) == found
 
 
 @given(seed=st.integers(0, 2**32 - 1), sorted_keys=st.sampled_from([0, 5, 4096]))
@@ -147,6 +149,22 @@ def test_threshold_near_a_guess_takes_one_sweep():
     assert sum(calls) == 20000
     assert state.threshold(counted, 7001, near=0.8) == keys[7000]
     assert sum(calls) > 60000
+
+
+def test_thresholds_near_a_guess_take_one_sweep_together():
+    keys, calls = np.arange(20000) / 1e4, []
+    state = as_rows(np.ones((20000, 1))).state(key=keys)
+
+    def counted(part):
+        calls.append(len(part.key))
+        return part.key, 1.0
+
+    both = [keys[7000], keys[7020]]
+    assert state.thresholds(counted, (7001, 7021), near=0.705) == both
+    assert sum(calls) == 20000
+    # One that is not near is near the one before.
+    assert state.thresholds(counted, (6901, 6801), near=0.7) == [keys[6900], keys[6800]]
+    assert sum(calls) == 60000
 
 
 # -- sums of values --------------------------------------------------------------------

@@ -172,6 +172,19 @@ def test_digits_that_are_lost_depend_on_nonzeros_not_on_columns():
         assert Layout(form, X).by_differences == loses
 
 
+@pytest.mark.parametrize("shift", [0.0, 3.0, 1e9])
+def test_sparse_rows_reach_as_far_as_dense_ones(shift):
+    form = Kernel("rbf", gamma=1e-3).form
+    Z = np.random.default_rng(0).normal(size=(300, 7)) + shift
+    stored = sparse.csr_array(Z)
+    halves = sparse.csr_array(
+        (np.repeat(stored.data / 2, 2), np.repeat(stored.indices, 2), 2 * stored.indptr)
+    )
+    expected = Layout(form, Z).reach
+    for rows in (stored, halves):
+        assert Layout(form, rows).reach == pytest.approx(expected, rel=1e-6)
+
+
 def test_rows_in_fortran_order_are_looked_at_without_a_copy():
     form = Kernel("rbf", gamma=GAMMA).form
     Z = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 20)))

@@ -379,6 +379,22 @@ def test_a_limit_ends_a_merged_kernel_problem(monkeypatch):
     assert problem.primal(*seen[-1]) == pytest.approx(solve(problem).certificate.primal)
 
 
+def test_samples_that_differ_are_not_all_looked_at_for_small_fits(monkeypatch):
+    monkeypatch.setattr(equal_samples, "KERNEL_ROWS", 10)
+    find, looked = equal_samples.equal_rows, []
+
+    def counted(*given):
+        found = find(*given)
+        looked.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(equal_samples, "equal_rows", counted)
+    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS", 50)
+    X = np.random.default_rng(0).normal(size=(300, 20))
+    SVC(gamma=0.1).fit(X, np.where(X[:, 0] > 0, 1, -1))
+    assert looked == [51]
+
+
 @product(
     name=["SVC", "ovo", "SVR", "NuSVC", "NuSVR", "OneClassSVM"],
     weight=[None, "counts", "even"],

@@ -19,11 +19,12 @@ MIDDLE = 32
 
 
 def equal_rows(
-    X: linalg.Matrix, labels: NDArray[Any]
+    X: linalg.Matrix, labels: NDArray[Any], most: float = np.inf
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First rows of the groups of rows equal in X and label, and each row's group.
 
-    Equal means the same entries; in CSR stored in the same order.
+    Equal means the same entries; in CSR stored in the same order. It ends early where
+    there are more than ``most`` groups: then the groups of later rows are not known.
     """
     m = X.shape[0]
     rows: Any
@@ -33,21 +34,22 @@ def equal_rows(
         rows = np.ascontiguousarray(X).view(np.uint8).reshape(m, -1)
     group, first = np.empty(m, np.int64), np.empty(m, np.int64)
     table = np.full(1 << (2 * m).bit_length(), -1, np.int64)
-    found = 0
-    for begin in range(0, m, GROUPED_ROWS):
-        end = min(begin + GROUPED_ROWS, m)
+    begin = found = 0
+    while begin < m and found <= most:
+        end = int(min(begin + min(GROUPED_ROWS, most + 1 - found), m))
         found = _core.group_rows(rows, labels, begin, end, found, group, first, table)
+        begin = end
     return first[:found], group
 
 
-def may_be_equal(X: linalg.Matrix, labels: NDArray[Any], share: float) -> bool:
-    """Whether such a share of rows may equal earlier ones, by some of the columns."""
-    m, n = X.shape
+def may_be_equal(X: linalg.Matrix, labels: NDArray[Any], most: float) -> bool:
+    """Whether there may be only so many different rows, by some of the columns."""
+    n = X.shape[1]
     if sparse.issparse(X) or n <= MIDDLE:
         return True
     begin = (n - MIDDLE) // 2
-    first, _ = equal_rows(X[:, begin : begin + MIDDLE], labels)
-    return bool(len(first) <= (1.0 - share) * m)
+    first, _ = equal_rows(X[:, begin : begin + MIDDLE], labels, most)
+    return bool(len(first) <= most)
 
 
 def places(group: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Vectors of length m that stay beside their rows, and what they are checked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,14 +137,50 @@ class RowState:
         which all floats are as dense: at most six sweeps of the state narrow any keys
         down to few, which are sorted.
         """
-        if self._is_near and abs(near) < np.inf:
-            window = near - WINDOW, near + WINDOW
-            below, *found = self.sweep(_keys_within, *window, f, *broadcast)
-            keys, weights = (np.concatenate(parts) for parts in found)
-            order = np.argsort(keys, kind="stable")
-            sums = below + np.cumsum(weights[order])
-            if below < target <= sums.max(initial=below):
-                return float(keys[order][np.argmax(sums >= target)])
+        return self.thresholds(f, (target,), *broadcast, near=near)[0]
+
+    def thresholds(
+        self,
+        f: Callable[..., Any],
+        targets: Sequence[float],
+        *broadcast: Any,
+        near: float = np.nan,
+    ) -> list[float]:
+        """The `threshold` of each target: one sweep is enough where all are ``near``.
+
+        Where they are not, each is looked for near the one before.
+        """
+        found: list[float] = []
+        window = self._near(f, near, *broadcast)
+        for target in targets:
+            key = window(target)
+            if key is None and found:
+                window = self._near(f, found[-1], *broadcast)
+                key = window(target)
+            found.append(self._anywhere(f, target, *broadcast) if key is None else key)
+        return found
+
+    def _near(
+        self, f: Callable[..., Any], near: float, *broadcast: Any
+    ) -> Callable[[float], float | None]:
+        """What gives the threshold of a target if it is near a key, else None."""
+        if not (self._is_near and abs(near) < np.inf):
+            return lambda _: None
+        window = near - WINDOW, near + WINDOW
+        below, *parts = self.sweep(_keys_within, *window, f, *broadcast)
+        keys, weights = (np.concatenate(some) for some in parts)
+        order = np.argsort(keys, kind="stable")
+        keys, sums = keys[order], below + np.cumsum(weights[order])
+        most = sums.max(initial=below)
+
+        def key(target: float) -> float | None:
+            there = below < target <= most
+            return float(keys[np.argmax(sums >= target)]) if there else None
+
+        return key
+
+    def _anywhere(self, f: Callable[..., Any], target: float, *broadcast: Any) -> float:
+        """The threshold of a target, wherever it is."""
         most, bins = (SORTED_KEYS, THRESHOLD_BINS) if self._is_near else FEW_SENT
         at_once = most if self._is_near else 0
         low, high, count, weight, found = self.sweep(_key_range, at_once, f, *broadcast)

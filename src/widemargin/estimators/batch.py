@@ -71,7 +71,7 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     """
     if training.recipe.kernel is None or not _suits(training, may_curve=True):
         return {}
-    fewer = without_equals(training)
+    fewer = without_equals(training, _largest(training))
     if fewer is None:
         return _kernel_batch(training)
     found = _kernel_batch(fewer.training)
@@ -363,19 +363,29 @@ def batched(training: Training, copies: int = 1, may_curve: bool = False) -> lis
     suits = _suits(training, may_curve=may_curve)
     if training.recipe.kernel is None or not suits:
         return []
-    is_asked = training.recipe.solver == NAME
-    narrow = training.rows.shape[1] <= NARROW and training.recipe.kernel.is_named
-    largest = MOST_ROWS
-    is_regression = training.recipe.q is not None and training.recipe.nu is None
-    if narrow and is_regression and copies == 1:
-        largest = MOST_ROWS_TWICE
+    is_asked, largest = training.recipe.solver == NAME, _largest(training, copies)
     if training.sizes.max() <= (largest if is_asked else MOST_ROWS_ALONE):
         return list(range(len(training.tasks)))
     threads = n_threads(training.rows.options.get("n_jobs"))
     many = copies * len(training.tasks) > threads
+    narrow = _is_narrow(training)
     most = largest if many or (narrow and not _has_low_rank(training)) else 0
     most = max(most, MOST_ROWS_ALONE)
     return [int(k) for k in np.flatnonzero(training.sizes <= most)]
+
+
+def _largest(training: Training, copies: int = 1) -> int:
+    """Rows of the largest problem that may be solved with others at once."""
+    is_regression = training.recipe.q is not None and training.recipe.nu is None
+    twice = _is_narrow(training) and is_regression and copies == 1
+    return MOST_ROWS_TWICE if twice else MOST_ROWS
+
+
+def _is_narrow(training: Training) -> bool:
+    """Whether kernel values take little time."""
+    kernel = training.recipe.kernel
+    named = kernel is not None and kernel.is_named
+    return named and training.rows.shape[1] <= NARROW
 
 
 def _has_low_rank(training: Training) -> bool:

@@ -59,8 +59,11 @@ class Fewer:
         return dataclasses.replace(solution, **found)
 
 
-def without_equals(training: Training) -> Fewer | None:
-    """The fit without equal samples; None where there are few, or sums would round."""
+def without_equals(training: Training, most: int) -> Fewer | None:
+    """The fit without equal samples, where up to ``most`` differ.
+
+    None where few are equal, or sums would round.
+    """
     recipe, m = training.recipe, training.rows.shape[0]
     if recipe.kernel is None or recipe.is_pairwise or m < KERNEL_ROWS:
         return None
@@ -72,10 +75,11 @@ def without_equals(training: Training) -> Fewer | None:
         return None
     q = recipe.q
     alike = training.index if q is None else q[:m]
-    if not may_be_equal(X, alike, KERNEL_SHARE):
+    most = min(most, int((1.0 - KERNEL_SHARE) * m))
+    if not may_be_equal(X, alike, most):
         return None
-    first, group = equal_rows(X, alike)
-    if len(first) > (1.0 - KERNEL_SHARE) * m or (parts[first][group] != parts).any():
+    first, group = equal_rows(X, alike, most)
+    if len(first) > most or (parts[first][group] != parts).any():
         return None
     if q is not None:
         both = np.concatenate([first, first + m])

@@ -183,10 +183,11 @@ class Layout:
         counts = self.is_sparse and not (self.stays_sparse or self.begins_at_lengths)
         self.is_ones = counts and linalg.holds_ones(Z)
         if self.is_distance:
+            keeps_digits = bool(mean @ mean <= CENTERED**2 * spread)  # false for NaN
             self._choose_center(mean)
             terms = self.terms(Z)
             self._most_terms = int(terms.max(initial=0) if np.ndim(terms) else terms)
-            self.reach = _reach(Z, self.center, self.sums)
+            self.reach = _reach(Z, self.center, self.sums, keeps_digits)
             if self._has_to_subtract():
                 self._subtract()
 
@@ -770,11 +771,22 @@ def _clipped(size: float, least: int) -> int:
     return int(min(max(size, least), MOST_BATCH))
 
 
-def _reach(Z: Matrix, center: Vector, sums: str) -> float:
-    """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow."""
+def _reach(Z: Matrix, center: Vector, sums: str, keeps_digits: bool) -> float:
+    """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow.
+
+    ``keeps_digits``: whether |z|^2 - 2 z'center + |center|^2 does.
+    """
     if sparse.issparse(Z) and not center.any():
         sizes = linalg.row_squares(Z) if sums == "square" else abs(Z).sum(axis=1)
         return float(sizes.max())
+    stored: Any = Z if sparse.issparse(Z) and sums == "square" else None
+    # With no entry in two parts:
+    if stored is not None and keeps_digits and stored.has_canonical_format:
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = linalg.row_squares(Z) - 2.0 * linalg.matvec(Z, center)
+            largest = float(moved.max() + center @ center)
+        if np.isfinite(largest):
+            return max(0.0, largest)
     m, size = Z.shape[0], max(1, LOOKED_AT // Z.shape[1])
     parts = (linalg.row_slice(Z, a, min(a + size, m)) for a in range(0, m, size))
     found = [

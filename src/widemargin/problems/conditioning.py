@@ -315,7 +315,7 @@ def _grouped(
     key = id(X), y.tobytes()
     if known is not None and key in known:
         return known[key][1]
-    first, group = equal_rows(X, y)
+    first, group = equal_rows(X, y, (1.0 - share) * len(y))
     few = len(first) <= (1.0 - share) * len(y)
     found = first, group, as_rows(X[first], **options) if few else None
     if known is not None:
@@ -351,7 +351,7 @@ def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
     if X is None:
         return problem, None
     alike = _alike(problem, rows)
-    if not may_be_equal(X, alike, KERNEL_SHARE):
+    if not may_be_equal(X, alike, (1.0 - KERNEL_SHARE) * rows.shape[0]):
         return problem, None
     columns = problem.columns
     limit = columns.limit - columns.n_bytes

@@ -96,8 +96,8 @@ def _by_breakpoints(state: RowState, near: float) -> float:
     positive, negative = state.sweep(_class_weights)
     # The slope is zero up to rounding between these two breakpoints: mostly one.
     slack = 1e-12 * (positive + negative)
-    low = state.threshold(_breakpoints, positive - slack, near=near)
-    high = state.threshold(_breakpoints, positive + slack, near=low)
+    ends = positive - slack, positive + slack
+    low, high = state.thresholds(_breakpoints, ends, near=near)
     if not (np.isfinite(low) and np.isfinite(high)):
         return high if np.isfinite(high) else low
     return low if low == high else 0.5 * low + 0.5 * high

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import padded
 from widemargin.numerics import twofold
-from widemargin.numerics.rounding import FLUSHED, SINGLE, SLACK, UNIT, gamma_n
+from widemargin.numerics.rounding import (
+    FLUSHED,
+    SINGLE,
+    SLACK,
+    UNIT,
+    ValueBounds,
+    gamma_n,
+)
 
 Vector = NDArray[np.float64]
 
@@ -83,7 +90,9 @@ class Scores:
         self.current: NDArray[np.bool_] | None = None
         # Since then: columns added, sum |change| s_j, and what c lost by rounding.
         self._added, self._moved, self._lost = 0, 0.0, 0.0
-        self._values = columns.value_bounds, SINGLE  # that are added, and their unit
+        # Of the values that are added: bounds, known at less cost by then, and unit.
+        self._bounds: ValueBounds | None = None
+        self._unit = SINGLE
         self._begin(np.zeros(m))
         self._all = np.zeros(padded(m))
         self.values = self._all[:m]
@@ -120,16 +129,15 @@ class Scores:
 
     def _ready(self) -> None:
         """Know the values that will be added; where they were others: begin anew."""
-        is_double = self._columns.dtype == np.float64
-        found = self._columns.value_bounds, UNIT if is_double else SINGLE
-        if self._added and found[1] != self._values[1]:
+        unit = UNIT if self._columns.dtype == np.float64 else SINGLE
+        if self._added and unit != self._unit:
             self._begin(self.sums().errors)
-        self._values = found
+        self._unit = unit
 
     def _note(self, J: NDArray[np.intp], change: Vector) -> None:
         """Remember what rounds when a change to c[J] is added."""
-        bounds = self._columns.value_bounds  # of a callable they grow with its values
-        self._values = bounds, self._values[1]
+        # Of a callable they grow with its values.
+        bounds = self._bounds = self._columns.value_bounds
         moved, s = np.abs(change), bounds.s[J]
         self._moved += float((moved * s).sum())
         self._lost += UNIT * SLACK * float(((np.abs(self.c[J]) + moved) * s).sum())
@@ -143,9 +151,9 @@ class Scores:
         rounds.
         """
         errors = self._then.errors.copy()
-        if self._added == 0:
+        bounds, unit = self._bounds, self._unit
+        if self._added == 0 or bounds is None:
             return Sums(self.values, errors)
-        bounds, unit = self._values
         added = gamma_n(2 * self._added)  # to scores that were at most so large before:
         errors += added * SLACK * (np.abs(self.values) + bounds.s * self._moved)
         rounded = gamma_n(self._columns.roundings, unit) + added
@@ -227,7 +235,7 @@ class Scores:
 
     def _rounded(self) -> Vector:
         """Errors of scores that follow c where both are multiplied by a number."""
-        s = self._values[0].s
+        s = self._columns.value_bounds.s
         lost = gamma_n(2) * float((np.abs(self.c) * s).sum())
         return np.asarray(gamma_n(2) * np.abs(self.values) + lost * s)
 

@@ -337,6 +337,9 @@ class Best(BestSoFar):
 
 def _copied(source: RowState, target: RowState) -> RowState:
     """The target, with the alpha of the source."""
+    if type(source) is RowState:  # in memory: threads would take longer than the copy
+        target.alpha = source.alpha
+        return target
     target.join(source.prefixed("source.")).update(_copy)
     return target
 

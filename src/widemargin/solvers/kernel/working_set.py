@@ -309,7 +309,9 @@ class WorkingSet:
         b: Any = self.problem.intercept_near(self.c, found.intercept)
         if self.problem.mass is not None:  # classes have levels of their own
             b = found.levels
-        near = self._y * (self.scores.values + b) <= self._margins + REACH * size
+        margins = self.scores.values + b
+        margins *= self._y
+        near = margins <= self._margins + REACH * size
         near |= self.c != 0
         if self.kinks is not None:
             near = np.tile(np.logical_or(*np.split(near, 2)), 2)
@@ -573,11 +575,11 @@ class Violations:
 
     @property
     def thresholds(self) -> tuple[float, float]:
-        """What -F of a row that can rise, or F of one that can fall, is above."""
+        """What -F of a row that can rise is above, and of one that can fall below."""
         if not self.groups:
             return 0.0, 0.0
         ((rise, fall),) = self.ranges
-        return fall, -rise
+        return fall, rise
 
     def largest(self, count: int, without: Index) -> Index:
         """Up to ``count`` of the largest violators, half from each side.
@@ -595,15 +597,15 @@ class Violations:
         return np.concatenate(some)
 
     def _largest(self, count: int, without: Index) -> Index:
-        rise, fall = self.rise.copy(), -self.fall
-        least = self.thresholds
-        rise[without] = fall[without] = -np.inf
-        up = _top(rise, -(-count // 2), least[0])
-        fall[up] = -np.inf
-        down = _top(fall, count - len(up), least[1])
+        low, high = self.thresholds
+        rise, fall = self.rise > low, self.fall < high
+        rise[without] = fall[without] = False
+        up = _first(self.rise, -1.0, rise, -(-count // 2))
+        fall[up] = False
+        down = _first(self.fall, 1.0, fall, count - len(up))
         if len(down) < count // 2:  # what one side lacks, the other one gives
-            rise[up] = rise[down] = -np.inf
-            more = _top(rise, count - len(up) - len(down), least[0])
+            rise[up] = rise[down] = False
+            more = _first(self.rise, -1.0, rise, count - len(up) - len(down))
             up = np.concatenate([up, more])
         return np.concatenate([up, down])
 
@@ -624,9 +626,9 @@ def violations(
     return Violations(F, rise, fall, groups)
 
 
-def _top(values: Vector, count: int, least: float) -> Index:
-    """Places of the ``count`` largest values above ``least``."""
-    found = np.flatnonzero(values > least)
+def _first(values: Vector, sign: float, chosen: NDArray[np.bool_], count: int) -> Index:
+    """Places of the ``count`` chosen values that are least times ``sign``."""
+    found = np.flatnonzero(chosen)
     if len(found) > count:
-        found = found[np.argpartition(-values[found], count - 1)[:count]]
+        found = found[np.argpartition(sign * values[found], count - 1)[:count]]
     return found
