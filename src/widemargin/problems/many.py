@@ -65,17 +65,6 @@ class Places(NamedTuple):
         starts[1:] = self.ends[:-1]
         return starts
 
-    def ends_of(self, chosen: NDArray[np.bool_]) -> Index:
-        """Where the problems end among the places that are chosen."""
-        return chosen.nonzero()[0].searchsorted(self.ends)
-
-    def at(self, chosen: Index) -> "Places":
-        """Some of the places, which rise."""
-        *data, mass = self.data
-        y, C, q = (values[chosen] for values in data)
-        ends = chosen.searchsorted(self.ends)
-        return Places(ends, self.rows[chosen], (y, C, q, mass))
-
 
 @dataclass(frozen=True)
 class ManyProblems:
@@ -433,28 +422,28 @@ class ManyProblems:
     ) -> tuple["Places", tuple[Vector, Vector, Vector], NDArray[np.bool_]]:
         """Places that count, c, scores and bounds of their errors there; which count.
 
-        They are made again in float64 where alpha > 0, or where there is a loss or
+        Scores are made again in float64 where alpha > 0, or where there is a loss or
         could be one by the error that a score has at most. Other places add nothing to
         the bounds: they are left out, unless sums of alpha are given.
         """
-        samples, places = self.samples, self._places
-        support, matters = c != 0.0, self.C > 0.0
-        if np.count_nonzero(support) * self.sizes.max() * samples.cost > ALL_PLACES:
-            known, found = samples.kept_bounds, (c, scores, line.b)
-            rho = np.zeros(len(line.b)) if line.rho is None else line.rho
-            _core.find_places(known, *places, found, rho, threads, matters)
-        if self.mass is None and not matters.all():
-            left = np.flatnonzero(matters | support)
-            places, c, scores = self._places.at(left), c[left], scores[left]
-            support, matters = support[left], matters[left]
-        counted = self.counted(c)
-        support = counted != 0.0
-        chosen = places.rows[support], counted[support], places.ends_of(support)
-        wanted = places.rows[matters], places.ends_of(matters)
-        values = scores.copy()
-        values[matters] = samples.exact(chosen, wanted, threads, stop, self._runs)
-        errors = samples.exact_errors(places.rows, counted, places.starts)
-        return places, (c, values, errors), matters
+        samples, counted = self.samples, self.counted(c)
+        exact = samples.exact_bounds
+        made = np.count_nonzero(c) * self.sizes.max() * samples.cost
+        few = bool(made <= ALL_PLACES)
+        known = exact if few else samples.kept_bounds
+        rho = np.zeros(len(line.b)) if line.rho is None else line.rho
+        asked: tuple[Any, ...] = known, exact, *self._places, (c, scores, line.b), rho
+        *places, at, left, errors, support = _core.find_places(
+            *asked, counted, few, threads
+        )
+        ends, rows, data = places
+        values = samples.exact(support, (rows, ends), threads, stop, self._runs)
+        if self.mass is None:
+            return Places(ends, rows, data), (left, values, errors), np.ones(len(at), bool)
+        f, matters = scores.copy(), np.zeros(len(c), bool)
+        f[at], matters[at] = values, True
+        errors = samples.exact_errors(self.rows, counted, self.starts)
+        return self._places, (c, f, errors), matters
 
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.
