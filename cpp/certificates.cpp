@@ -225,6 +225,22 @@ void errors_by_part(const KnownValues& values, const SumError& sum,
   }
 }
 
+namespace {
+
+// Whether places of a problem have no loss by their scores: as plain numbers, for the compiler.
+struct Margins {
+  const double *y, *q, *f;
+  double b, rho, near;
+
+  bool are_safe(std::size_t i, double error) const {
+    const double margin = y[i] * (f[i] + b);
+    const double size = std::abs(q[i]) + std::abs(rho) + std::abs(f[i]) + std::abs(b);
+    return (margin >= q[i] + rho + (error + near * size)) & (std::abs(f[i]) < kInfinity);
+  }
+};
+
+}  // namespace
+
 FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& scores,
                         std::span<const double> rhos, const ExactSums& sums, bool are_all_wanted,
                         std::size_t threads) {
@@ -232,35 +248,32 @@ FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& sc
   FoundPlaces out;
   out.end = Room<std::int64_t>(parts), out.support_end = Room<std::int64_t>(parts);
   const Room<std::uint32_t> found(scores.row.size());  // those of a problem at its beginning
-  const double near = gamma(8);
   each_problem(scores, threads,
                [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
                    double most) {
-                 const double b = scores.b[t], rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
-                 const auto is_safe = [&](std::size_t i, double error) {
-                   const double f = scores.f[i], q = problems.q[i],
-                                margin = problems.y[i] * (f + b);
-                   const double size = std::abs(q) + std::abs(rho) + std::abs(f) + std::abs(b);
-                   return !are_all_wanted & (margin >= q + rho + (error + near * size)) &
-                          (std::abs(f) < kInfinity);
-                 };
+                 const double rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
+                 const Margins margins{problems.y.data(), problems.q.data(), scores.f.data(),
+                                       scores.b[t],       rho,               gamma(8)};
+                 const double *const c = scores.c.data(), *const C = problems.C.data();
                  std::uint32_t* const own = &found[begin];
                  std::size_t some = 0, left = 0, support = 0;
-                 std::array<bool, kAtOnce> may_lose;
+                 std::array<double, kAtOnce> counts;  // numbers as the others: loops are vectors
+                 if (are_all_wanted) most = std::numeric_limits<double>::quiet_NaN();
                  for (std::size_t first = begin; first < end; first += kAtOnce) {
                    const std::size_t count = std::min(end - first, kAtOnce);
                    for (std::size_t k = 0; k < count; ++k) {
                      const std::size_t i = first + k;
-                     may_lose[k] = (scores.c[i] != 0) | ((problems.C[i] > 0) & !is_safe(i, most));
+                     counts[k] = (c[i] != 0) | ((C[i] > 0) & !margins.are_safe(i, most)) ? 1.0 : 0.0;
                    }
                    for (std::size_t k = 0; k < count; ++k) {
                      own[some] = static_cast<std::uint32_t>(first + k - begin);
-                     some += may_lose[k] ? 1 : 0;
+                     some += counts[k] > 0 ? 1 : 0;
                    }
                  }
                  for (std::size_t k = 0; k < some; ++k) {
                    const std::size_t i = begin + own[k];
-                   if (scores.c[i] == 0 && is_safe(i, errors.at(scores.row[i]))) continue;
+                   const bool may_be_safe = c[i] == 0 && !are_all_wanted;
+                   if (may_be_safe && margins.are_safe(i, errors.at(scores.row[i]))) continue;
                    own[left++] = own[k];
                    support += sums.c[i] != 0 ? 1 : 0;
                  }
