@@ -64,7 +64,8 @@ void certify_many(const Index& end, const std::vector<Numbers>& data, bool squar
 void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base, double each,
                     double more, double lost, const Index& end, const Index& row, const Numbers& c,
                     const Array<double>& out) {
-  require(h.size() == s.size() && c.size() == row.size() && out.size() == row.size() && ends_at(end, row.size()));
+  require(h.size() == s.size() && c.size() == row.size() && out.size() == row.size() &&
+          ends_at(end, row.size()));
   const nb::gil_scoped_release release;
   widemargin::errors_by_part({eps, span(h), span(s)}, {base, each, more, lost}, span(end),
                              span(row), span(c), span(out));
@@ -91,7 +92,7 @@ widemargin::KnownScores known_scores(const Known& known, const Index& end, const
   for (const auto& one : {y, c, f}) require(one.size() == row.size());
   require(b.size() == end.size());
   return {values_of(known), error_of(known), span(end), span(row),
-          span(y),               span(c),         span(f),   span(b)};
+          span(y),          span(c),         span(f),   span(b)};
 }
 
 template <class T>
@@ -119,11 +120,11 @@ nb::tuple find_places(const Known& known, const Known& exact, const Index& end, 
     const nb::gil_scoped_release release;
     out = widemargin::find_places(given, scores, span(rho), sums, are_all_wanted, threads);
   }
-  return nb::make_tuple(as_array(out.end), as_array(out.row),
-                        nb::make_tuple(as_array(out.y), as_array(out.C), as_array(out.q), mass),
-                        as_array(out.at), as_array(out.c), as_array(out.errors),
-                        nb::make_tuple(as_array(out.support), as_array(out.weight),
-                                       as_array(out.support_end)));
+  return nb::make_tuple(
+      as_array(out.end), as_array(out.row),
+      nb::make_tuple(as_array(out.y), as_array(out.C), as_array(out.q), mass), as_array(out.at),
+      as_array(out.c), as_array(out.errors),
+      nb::make_tuple(as_array(out.support), as_array(out.weight), as_array(out.support_end)));
 }
 
 void find_sides(const Known& known, const Index& end, const Index& row, const Numbers& y,

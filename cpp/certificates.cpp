@@ -248,38 +248,39 @@ FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& sc
   FoundPlaces out;
   out.end = Room<std::int64_t>(parts), out.support_end = Room<std::int64_t>(parts);
   const Room<std::uint32_t> found(scores.row.size());  // those of a problem at its beginning
-  each_problem(scores, threads,
-               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
-                   double most) {
-                 const double rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
-                 const Margins margins{problems.y.data(), problems.q.data(), scores.f.data(),
-                                       scores.b[t],       rho,               gamma(8)};
-                 const double *const c = scores.c.data(), *const C = problems.C.data();
-                 std::uint32_t* const own = &found[begin];
-                 std::size_t some = 0, left = 0, support = 0;
-                 std::array<double, kAtOnce> counts;  // numbers as the others: loops are vectors
-                 if (are_all_wanted) most = std::numeric_limits<double>::quiet_NaN();
-                 for (std::size_t first = begin; first < end; first += kAtOnce) {
-                   const std::size_t count = std::min(end - first, kAtOnce);
-                   for (std::size_t k = 0; k < count; ++k) {
-                     const std::size_t i = first + k;
-                     counts[k] = (c[i] != 0) | ((C[i] > 0) & !margins.are_safe(i, most)) ? 1.0 : 0.0;
-                   }
-                   for (std::size_t k = 0; k < count; ++k) {
-                     own[some] = static_cast<std::uint32_t>(first + k - begin);
-                     some += counts[k] > 0 ? 1 : 0;
-                   }
-                 }
-                 for (std::size_t k = 0; k < some; ++k) {
-                   const std::size_t i = begin + own[k];
-                   const bool may_be_safe = c[i] == 0 && !are_all_wanted;
-                   if (may_be_safe && margins.are_safe(i, errors.at(scores.row[i]))) continue;
-                   own[left++] = own[k];
-                   support += sums.c[i] != 0 ? 1 : 0;
-                 }
-                 out.end[t] = static_cast<std::int64_t>(left);
-                 out.support_end[t] = static_cast<std::int64_t>(support);
-               });
+  each_problem(
+      scores, threads,
+      [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
+          double most) {
+        const double rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
+        const Margins margins{
+            problems.y.data(), problems.q.data(), scores.f.data(), scores.b[t], rho, gamma(8)};
+        const double *const c = scores.c.data(), *const C = problems.C.data();
+        std::uint32_t* const own = &found[begin];
+        std::size_t some = 0, left = 0, support = 0;
+        std::array<double, kAtOnce> counts;  // numbers as the others: loops are vectors
+        if (are_all_wanted) most = std::numeric_limits<double>::quiet_NaN();
+        for (std::size_t first = begin; first < end; first += kAtOnce) {
+          const std::size_t count = std::min(end - first, kAtOnce);
+          for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = first + k;
+            counts[k] = (c[i] != 0) | ((C[i] > 0) & !margins.are_safe(i, most)) ? 1.0 : 0.0;
+          }
+          for (std::size_t k = 0; k < count; ++k) {
+            own[some] = static_cast<std::uint32_t>(first + k - begin);
+            some += counts[k] > 0 ? 1 : 0;
+          }
+        }
+        for (std::size_t k = 0; k < some; ++k) {
+          const std::size_t i = begin + own[k];
+          const bool may_be_safe = c[i] == 0 && !are_all_wanted;
+          if (may_be_safe && margins.are_safe(i, errors.at(scores.row[i]))) continue;
+          own[left++] = own[k];
+          support += sums.c[i] != 0 ? 1 : 0;
+        }
+        out.end[t] = static_cast<std::int64_t>(left);
+        out.support_end[t] = static_cast<std::int64_t>(support);
+      });
   out.make_room();
   each_part(parts, threads, [&](std::size_t t) {
     const std::size_t begin = begin_of(scores.end, t), first = begin_of(out.end, t),

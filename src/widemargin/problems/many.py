@@ -128,20 +128,32 @@ class ManyProblems:
     @functools.cached_property
     def rows(self) -> Index:
         """The row at each place."""
-        return self.samples.rows_of(self.groups)
+        if self._runs is None:
+            return self.samples.rows_of(self.groups)
+        out, groups = np.empty(self.ends[-1], np.int64), self._groups
+        begin = 0
+        for first, last in itertools.pairwise([0, *self._runs.tolist()]):
+            end = self.ends[last - 1]
+            own = out[begin:end].reshape(last - first, -1)
+            own[:] = self.samples.rows_of(groups[first])
+            begin = end
+        return out
 
     @functools.cached_property
     def _runs(self) -> Index | None:
         """Where runs of problems end that have the same groups; None: all differ."""
         if (self.after < 0).all():  # no path: pairs of classes, or one problem
             return None
-        t = len(self.ends)
         count = np.diff(self.group_ends, prepend=0)
         if (count != count[0]).any():
             return None
-        groups = self.groups.reshape(t, -1)
-        changes = (groups[1:] != groups[:-1]).any(axis=1)
-        return np.append(changes.nonzero()[0] + 1, t)
+        changes = (self._groups[1:] != self._groups[:-1]).any(axis=1)
+        return np.append(changes.nonzero()[0] + 1, len(self.ends))
+
+    @property
+    def _groups(self) -> Index:
+        """The groups of each problem, where all have as many: (t, groups)."""
+        return self.groups.reshape(len(self.ends), -1)
 
     @functools.cached_property
     def order(self) -> Index:
@@ -246,7 +258,7 @@ class ManyProblems:
 
         Parameters
         ----------
-        c, scores : ndarray, of each place: see `certificates`
+        c, scores : ndarray, of each place: see `bounds`
         b : ndarray (t,)
         threads : int
 
@@ -262,7 +274,7 @@ class ManyProblems:
 
     # -- bounds ------------------------------------------------------------------------
 
-    def certificates(
+    def bounds(
         self,
         c: Vector,
         scores: Vector,
@@ -270,7 +282,7 @@ class ManyProblems:
         threads: int,
         stop: Callable[[], bool],
         rho: Vector | None = None,
-    ) -> list[Certificate]:
+    ) -> Vector:
         """Bounds of the optima by coefficients c = y alpha, intercepts b, and rho.
 
         Parameters
@@ -284,7 +296,7 @@ class ManyProblems:
 
         Returns
         -------
-        list of Certificate
+        ndarray (t, 4), the numbers of a `Certificate` of each problem
             Infinite bounds where a number has left the range, a dual variable its
             bounds, or ``stop`` said yes before the scores were there. Where q is not 1,
             or there is a mass, the optimum can be zero or negative: gaps are relative
@@ -293,7 +305,11 @@ class ManyProblems:
         """
         line = Line(b, self._free_rho(rho))
         with np.errstate(all="ignore"):
-            return self._certificates(c, scores, line, threads, stop)
+            return self._proven(c, scores, line, threads, stop)
+
+    def certificates(self, *answers: Any) -> list[Certificate]:
+        """The same, as a list of `Certificate`."""
+        return [Certificate(*one) for one in self.bounds(*answers).tolist()]
 
     def _free_rho(self, rho: Vector | None) -> Vector | None:
         """Rho of each problem; None where no problem has one."""
@@ -301,14 +317,14 @@ class ManyProblems:
             return None
         return np.where(np.isnan(self.mass), 0.0, rho)
 
-    def _certificates(
+    def _proven(
         self,
         c: Vector,
         scores: Vector,
         line: "Line",
         threads: int,
         stop: Callable[[], bool],
-    ) -> list[Certificate]:
+    ) -> Vector:
         """The same, where numbers may leave the range without a warning."""
         squares = None
         if self.X is None:
@@ -325,8 +341,9 @@ class ManyProblems:
             bounds[~np.isfinite(bounds[:, 1]), 1] = -np.inf
             if self.may_be_zero:  # the objective of no function at all is 0
                 bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
-        pairs = zip(bounds.tolist(), self._scales(bounds[:, 1]), strict=True)
-        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in pairs]
+        bounds[:, 3] += bounds[:, 2]
+        bounds[:, 2] = 0.0 if self.is_plain else self._scales(bounds[:, 1])
+        return bounds
 
     def _bounds(
         self,
@@ -404,13 +421,11 @@ class ManyProblems:
             squares,
         )
 
-    def _scales(self, dual: Vector) -> list[float]:
-        """What gaps are relative to at least."""
-        if self.is_plain:
-            return [0.0] * len(dual)
+    def _scales(self, dual: Vector) -> Vector:
+        """What gaps are relative to at least: (t,)."""
         least = FLOOR * (self._squares if self.may_be_zero else self.zero_objectives)
-        scales = np.maximum(least, np.where(np.isfinite(dual), np.abs(dual), 0.0))
-        return [float(scale) for scale in scales]
+        known = np.where(np.isfinite(dual), np.abs(dual), 0.0)
+        return np.asarray(np.maximum(least, known))
 
     def _scores(
         self,
@@ -432,14 +447,14 @@ class ManyProblems:
         few = bool(made <= ALL_PLACES)
         known = exact if few else samples.kept_bounds
         rho = np.zeros(len(line.b)) if line.rho is None else line.rho
-        asked: tuple[Any, ...] = known, exact, *self._places, (c, scores, line.b), rho
-        *places, at, left, errors, support = _core.find_places(
-            *asked, counted, few, threads
-        )
-        ends, rows, data = places
+        more = (c, scores, line.b), rho, counted, few, threads
+        asked: tuple[Any, ...] = known, exact, *self._places, *more
+        found = _core.find_places(*asked)
+        ends, rows, data, at, left, errors, support = found
         values = samples.exact(support, (rows, ends), threads, stop, self._runs)
         if self.mass is None:
-            return Places(ends, rows, data), (left, values, errors), np.ones(len(at), bool)
+            every = np.ones(len(at), bool)
+            return Places(ends, rows, data), (left, values, errors), every
         f, matters = scores.copy(), np.zeros(len(c), bool)
         f[at], matters[at] = values, True
         errors = samples.exact_errors(self.rows, counted, self.starts)
